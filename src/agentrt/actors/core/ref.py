@@ -1,0 +1,48 @@
+"""`Ref`: the only way to an actor."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, TypeVar
+
+import anyio
+
+from .mailbox import Mailbox
+from .messages import Envelope, Request
+
+R = TypeVar("R")
+
+CLEANUP_SECONDS = 5.0
+"""How long a cancelled ask waits for its handler to clean up."""
+
+
+class Ref:
+    """Sends requests to one actor's bounded mailbox; a full one makes the asker wait."""
+
+    __slots__ = ("_mailbox", "name")
+
+    def __init__(self, mailbox: Mailbox) -> None:
+        self.name, self._mailbox = mailbox.name, mailbox
+
+    async def ask(self, request: Request[R]) -> R:
+        """The actor's reply.
+
+        Raises the expected error that the handler raised, `ActorCrashed` when a bug ended it, `ActorStopped` when the
+        actor is gone. Cancelling this cancels the handler and waits for its cleanup.
+        """
+        try:
+            envelope = self._mailbox.post(request)
+        except asyncio.QueueFull:
+            envelope = await self._mailbox.send(request)
+        try:
+            reply: R = await envelope.reply
+        except anyio.get_cancelled_exc_class():
+            envelope.cancel()
+            with anyio.CancelScope(shield=True), anyio.move_on_after(CLEANUP_SECONDS):
+                await envelope.ended()
+            raise
+        return reply
+
+    def post(self, request: Request[Any]) -> Envelope:
+        """Send without waiting; the envelope tells the outcome. Raises `asyncio.QueueFull` or `ActorStopped`."""
+        return self._mailbox.post(request)

@@ -1,0 +1,141 @@
+"""Supervision: actors that a bug ends are started again, within limits."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from types import TracebackType
+from typing import Any, Protocol
+
+import anyio
+import msgspec
+from anyio.abc import TaskGroup
+
+from ...errors import ActorCrashed
+from .mailbox import Mailbox
+from .messages import Envelope
+from .ref import Ref
+
+MAILBOX = 64
+"""Requests that wait in a mailbox before askers do."""
+
+
+class Actor(AbstractAsyncContextManager[Any], Protocol):
+    """Entering it acquires what it needs, leaving it gives that up; `handle` answers one request."""
+
+    async def handle(self, message: Any) -> Any:
+        """The reply to `message`. An `AgentrtError` goes to the asker; any other exception is a bug."""
+        ...
+
+
+class RestartPolicy(msgspec.Struct, frozen=True):
+    """At most `restarts` in `window` seconds; before each a wait that doubles from `backoff` seconds."""
+
+    restarts: int = 3
+    window: float = 60.0
+    backoff: float = 0.05
+
+
+class RestartWindow:
+    """Counts restarts against a policy; pure but for the times it is given."""
+
+    def __init__(self, policy: RestartPolicy) -> None:
+        self._policy = policy
+        self._times: deque[float] = deque()
+
+    def next(self, time: float) -> float | None:
+        """How long to wait before a restart at `time`, in seconds; None when there were too many."""
+        while self._times and time - self._times[0] >= self._policy.window:
+            self._times.popleft()
+        if len(self._times) >= self._policy.restarts:
+            return None
+        self._times.append(time)
+        return self._policy.backoff * 2.0 ** (len(self._times) - 1)
+
+
+class Supervisor:
+    """Runs actors in a task group; leaving it stops them all and fails every pending ask.
+
+    `on_stopped` is called with the name of an actor that crashed too often, and the last crash: that is the escalation.
+    """
+
+    def __init__(
+        self,
+        policy: RestartPolicy = RestartPolicy(),
+        on_stopped: Callable[[str, ActorCrashed], None] | None = None,
+        clock: Callable[[], float] = anyio.current_time,
+        sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
+    ) -> None:
+        self._policy, self._on_stopped, self._clock, self._sleep = policy, on_stopped, clock, sleep
+        self._tasks: TaskGroup = anyio.create_task_group()
+
+    async def __aenter__(self) -> Supervisor:
+        await self._tasks.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        self._tasks.cancel_scope.cancel()
+        return await self._tasks.__aexit__(kind, error, trace)
+
+    def spawn(
+        self,
+        name: str,
+        factory: Callable[[], Actor],
+        *,
+        mailbox: int = MAILBOX,
+        concurrency: int = 1,
+        cancellable: bool = True,
+    ) -> Ref:
+        """Start an actor; it handles up to `concurrency` requests side by side, to their end unless `cancellable`."""
+        box = Mailbox(name, max(mailbox, concurrency), cancellable=cancellable)
+        self._tasks.start_soon(self._supervise, name, factory, box, concurrency, name=name)
+        return Ref(box)
+
+    async def _supervise(
+        self, name: str, factory: Callable[[], Actor], mailbox: Mailbox, concurrency: int
+    ) -> None:
+        window = RestartWindow(self._policy)
+        try:
+            while True:
+                try:
+                    async with factory() as actor:
+                        await _serve(actor, mailbox, concurrency)
+                except ActorCrashed as crash:
+                    last = crash
+                except Exception as bug:
+                    last = ActorCrashed(name, bug)
+                wait = window.next(self._clock())
+                if wait is None:
+                    if self._on_stopped is not None:
+                        self._on_stopped(name, last)
+                    return
+                await self._sleep(wait)
+        finally:
+            mailbox.close()
+
+
+async def _serve(actor: Actor, mailbox: Mailbox, concurrency: int) -> None:
+    if concurrency == 1:
+        while True:
+            envelope = await mailbox.receive()
+            await envelope.run(actor.handle)
+    crashes: list[ActorCrashed] = []
+    places = anyio.Semaphore(concurrency)
+
+    async def run(envelope: Envelope) -> None:
+        try:
+            await envelope.run(actor.handle)
+        except ActorCrashed as crash:
+            crashes.append(crash)
+            handlers.cancel_scope.cancel()
+        finally:
+            places.release()
+
+    async with anyio.create_task_group() as handlers:
+        while True:
+            await places.acquire()
+            handlers.start_soon(run, await mailbox.receive())
+    raise crashes[0]

@@ -1,0 +1,126 @@
+"""`Dispatcher`: brings due commands to their performers, and sees to it that each begun one ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+import anyio
+import msgspec
+from anyio.abc import TaskGroup
+
+from ..decisions import AssessRisk, CallModel, Command, Condense, ExecuteAction, lost
+from ..errors import ActorCrashed, ActorError, LogError
+from ..events import ConversationErrorEvent, Event, RiskAssessed
+from ..specs import SecurityRisk
+from .core import Actor, Envelope, Ref, Request, Supervisor
+from .event_log import Log
+
+CLOSING_SECONDS = 5.0
+"""How long the outcome of a cut command may take to be appended."""
+
+
+class Perform(Request[None], frozen=True):
+    """Do this, and append its outcome."""
+
+    command: Command
+
+
+class Performer(msgspec.Struct, frozen=True):
+    """How an actor for some commands is made."""
+
+    name: str
+    factory: Callable[[], Actor]
+    concurrency: int = 1
+
+
+class Dispatcher:
+    """Posts due commands to their performers, cancels what is cut, and ends what a performer left open.
+
+    A performer that crashes is given its command again once its supervisor has restarted it, but never a tool: what a
+    tool did before is unknown, so the model is told. When a performer stays down, the command ends with an error event.
+    """
+
+    def __init__(self, tasks: TaskGroup, supervisor: Supervisor, performer: Callable[[Command], Performer]) -> None:
+        self._tasks, self._supervisor, self._performer = tasks, supervisor, performer
+        self._refs: dict[str, Ref] = {}
+        self._running: dict[str, Envelope | None] = {}
+        self._log: Log | None = None
+        self._idle = anyio.Event()
+        self._idle.set()
+
+    def attach(self, log: Log) -> None:
+        """Give it the log whose commands it sees through."""
+        self._log = log
+
+    def hand_out(self, commands: Sequence[Command]) -> None:
+        """Begin each command."""
+        for command in commands:
+            if command.id not in self._running:
+                self._post(command)
+
+    def cut(self) -> None:
+        """Cancel all that runs."""
+        for envelope in list(self._running.values()):
+            if envelope is not None:
+                envelope.cancel()
+
+    def forget(self, name: str) -> None:
+        """A performer was stopped for good; the next command gets a new one."""
+        self._refs.pop(name, None)
+
+    async def wait_idle(self) -> None:
+        """Return when nothing runs."""
+        if self._running:
+            self._idle = anyio.Event()
+            await self._idle.wait()
+
+    def _post(self, command: Command) -> None:
+        performer = self._performer(command)
+        if performer.name not in self._refs:
+            self._refs[performer.name] = self._supervisor.spawn(
+                performer.name, performer.factory, concurrency=performer.concurrency
+            )
+        envelope = self._refs[performer.name].post(Perform(command))
+        self._running[command.id] = envelope
+        envelope.reply.add_done_callback(lambda reply: self._done(command, performer.name, reply))
+
+    def _done(self, command: Command, performer: str, reply: asyncio.Future[None]) -> None:
+        problem = reply.exception()
+        log = self._log
+        assert log is not None
+        if isinstance(problem, ActorCrashed) and not isinstance(command, ExecuteAction) and performer in self._refs:
+            self._post(command)
+        elif command.id in log.state.in_flight or (problem is not None and not isinstance(problem, LogError)):
+            self._running[command.id] = None
+            self._tasks.start_soon(self._end, command, problem)
+        else:
+            self._ended(command)
+
+    def _ended(self, command: Command) -> None:
+        del self._running[command.id]
+        if not self._running:
+            self._idle.set()
+
+    async def _end(self, command: Command, problem: BaseException | None) -> None:
+        """Append the outcome that the performer did not: whatever happened, what was begun does not stay open."""
+        assert self._log is not None
+        why = "Interrupted: it did not finish." if problem is None else f"It failed: {problem}"
+        events: tuple[Event, ...] = lost(self._log.state, command.id, why)
+        if not self._log.state.branch.cut:
+            match command:
+                case AssessRisk(_, action):
+                    reason = f"the rating failed: {problem}"
+                    events = (RiskAssessed(action_id=action.id, risk=SecurityRisk.HIGH, reason=reason),)
+                case CallModel() | Condense():
+                    events = (*events, ConversationErrorEvent(code="internal", detail=why))
+                case _:
+                    pass
+        try:
+            with anyio.CancelScope(shield=True), anyio.move_on_after(CLOSING_SECONDS):
+                if events:
+                    await self._log.append(*events, command=command.id)
+        except (LogError, ActorError):
+            pass
+        finally:
+            self._ended(command)

@@ -1,0 +1,130 @@
+"""The published side of a log: the state, and subscribers that each hold a cursor."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Sequence
+
+from ..events import Cursor, Delta, Event
+from ..protocols import Journal
+from ..state import State
+
+RECENT = 256
+"""Events kept in memory for subscribers that are nearly up to date; the file has the rest."""
+
+DELTAS = 1024
+"""Deltas kept for a subscriber that does not read them; older ones are dropped."""
+
+
+class Feed:
+    """What the log made visible: everything in it is durable, but for deltas."""
+
+    def __init__(self, journal: Journal, state: State) -> None:
+        self._journal = journal
+        self.state = state
+        self._recent: deque[Event] = deque(maxlen=RECENT)
+        self._waiting: list[tuple[Callable[[State], bool], asyncio.Future[None]]] = []
+        self._deltas: set[deque[Delta]] = set()
+        self._error: Exception | None = None
+        self._closed = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether the log takes no more."""
+        return self._error is not None
+
+    def publish(self, events: Sequence[Event], state: State) -> None:
+        """Make committed events visible."""
+        self._recent.extend(events)
+        self.state = state
+        self._wake()
+
+    def show(self, delta: Delta) -> None:
+        """Give a piece of something unfinished to those who want such."""
+        if self._deltas:
+            for waiting in self._deltas:
+                waiting.append(delta)
+            self._wake()
+
+    def fail(self, error: Exception) -> None:
+        """End every subscription with `error`, once it has what was committed."""
+        self._error = error
+        self._wake()
+
+    def close(self) -> None:
+        """End every subscription, once it has what was committed."""
+        self._closed = True
+        self._wake()
+
+    async def wait_for(self, holds: Callable[[State], bool]) -> State:
+        """The first state for which `holds`, or the last one. Raises the error that the log failed with."""
+        while not holds(self.state) and not self._closed:
+            if self._error is not None:
+                raise self._error
+            await self._change(holds)
+        return self.state
+
+    async def events(self, after: int, until: Callable[[State], bool] = lambda state: False) -> AsyncIterator[Event]:
+        """The events after seq `after`, first from the file, then live, without a gap; ends when `until` holds."""
+        async for event in self._follow(after, until, None):
+            if not isinstance(event, Delta):
+                yield event
+
+    async def stream(self, after: int, until: Callable[[State], bool] = lambda state: False) -> AsyncIterator[Event | Delta]:
+        """As `events`, with deltas in between; those of a slow reader may be dropped."""
+        waiting: deque[Delta] = deque(maxlen=DELTAS)
+        self._deltas.add(waiting)
+        try:
+            async for event in self._follow(after, until, waiting):
+                yield event
+        finally:
+            self._deltas.discard(waiting)
+
+    async def _follow(
+        self, after: int, until: Callable[[State], bool], deltas: deque[Delta] | None
+    ) -> AsyncIterator[Event | Delta]:
+        while True:
+            state = self.state
+            while deltas:
+                yield deltas.popleft()
+            if after < state.seq:
+                async for event in self._between(after, state.seq):
+                    after = event.seq
+                    yield event
+                continue
+            if until(state) or self._closed:
+                return
+            if self._error is not None:
+                raise self._error
+            if not deltas and after == self.state.seq:
+                await self._change()
+
+    async def _between(self, after: int, upto: int) -> AsyncIterator[Event]:
+        recent = self._recent
+        if recent and recent[0].seq <= after + 1:
+            for event in [event for event in recent if event.seq > after]:
+                yield event
+            return
+        async for event in self._journal.read(after, upto):
+            yield event
+
+    def cursor(self) -> Cursor:
+        """After the last visible event."""
+        return Cursor(self.state.epoch, self.state.seq)
+
+    async def _change(self, holds: Callable[[State], bool] = lambda state: True) -> None:
+        """Wait for news; those of the state only when it `holds`."""
+        news: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((holds, news))
+        await news
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for holds, news in waiting:
+            if news.done():
+                continue
+            if self._closed or self._error is not None or holds(self.state):
+                news.set_result(None)
+            else:
+                self._waiting.append((holds, news))

@@ -1,0 +1,120 @@
+"""`ConversationGroup`: the supervised task group of one conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from types import TracebackType
+
+import anyio
+import msgspec
+
+from ..decisions import AssessRisk, CallModel, Command, Condense, ExecuteAction, recovery
+from ..errors import ActorCrashed
+from ..events import Event, ExecutionStatus
+from ..protocols import Journal, ModelClient, SecurityAnalyzer
+from ..specs import LocalWorkspace
+from ..state import State
+from ..tools.definition import Tools
+from .agent import AgentActor
+from .condenser import CondenserActor
+from .core import RestartPolicy, Supervisor
+from .dispatcher import Dispatcher, Performer
+from .event_log import EventLogActor, Log
+from .feed import Feed
+from .security import SecurityActor
+from .tool import ToolActor
+
+STOP_SECONDS = 5.0
+"""How long leaving a group waits for what it cut to end."""
+
+
+class Parts(msgspec.Struct, frozen=True):
+    """The implementations that a conversation's actors use."""
+
+    client: ModelClient
+    tools: Tools
+    analyzers: dict[str, Callable[[], SecurityAnalyzer]]
+    restarts: RestartPolicy = RestartPolicy()
+
+
+class ConversationGroup:
+    """An async context manager: the actors live between enter and exit; leaving it interrupts what runs."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        state: State,
+        parts: Parts,
+        workspace: LocalWorkspace,
+        first: tuple[Event, ...] = (),
+    ) -> None:
+        self.feed = Feed(journal, state)
+        self._first = first
+        self._journal, self._parts, self._workspace = journal, parts, workspace
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> ConversationGroup:
+        async with AsyncExitStack() as stack:
+            log_supervisor = await stack.enter_async_context(Supervisor(RestartPolicy(restarts=0), self._log_crashed))
+            supervisor = await stack.enter_async_context(Supervisor(self._parts.restarts, self._stopped))
+            tasks = await stack.enter_async_context(anyio.create_task_group())
+            self._dispatcher = Dispatcher(tasks, supervisor, self._performer)
+            ref = log_supervisor.spawn("log", self._log_actor, cancellable=False)
+            self.log = Log(ref, self.feed, self._journal)
+            self._dispatcher.attach(self.log)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        try:
+            with anyio.CancelScope(shield=True), anyio.move_on_after(STOP_SECONDS):
+                if self.feed.state.status is ExecutionStatus.RUNNING and not self.feed.failed:
+                    await self.log.interrupt("the conversation was closed")
+                self._dispatcher.cut()
+                await self._dispatcher.wait_idle()
+        finally:
+            self.feed.close()
+            suppressed = await self._stack.__aexit__(kind, error, trace)
+        return suppressed
+
+    async def interrupt(self, reason: str, wait: float) -> None:
+        """Log the intent, cut what runs, and wait for its end, `wait` seconds at most. Raises `LogFailed`."""
+        await self.log.interrupt(reason)
+        with anyio.move_on_after(wait):
+            await self._dispatcher.wait_idle()
+
+    async def begin(self) -> None:
+        """Append the first batch: that of a new conversation, or what closes what a dead process left open."""
+        if events := self._first or recovery(self.feed.state):
+            await self.log.append(*events)
+
+    def _log_actor(self) -> EventLogActor:
+        return EventLogActor(self._journal, self.feed, self._dispatcher.hand_out, self._dispatcher.cut)
+
+    def _performer(self, command: Command) -> Performer:
+        log, parts = self.log, self._parts
+        match command:
+            case CallModel():
+                return Performer("agent", lambda: AgentActor(log, parts.client, parts.tools))
+            case AssessRisk():
+                analyzer = parts.analyzers[self.feed.state.spec.analyzer or ""]
+                return Performer("security", lambda: SecurityActor(log, analyzer(), self._workspace))
+            case Condense():
+                return Performer("condenser", lambda: CondenserActor(log))
+            case ExecuteAction(_, action):
+                name = action.tool_name
+                concurrency = self.feed.state.spec.limits.tool_concurrency
+                return Performer(
+                    f"tool:{name}", lambda: ToolActor(log, parts.tools, name, self._workspace), concurrency
+                )
+            case _:
+                raise TypeError(f"nobody performs {command}")
+
+    def _stopped(self, name: str, crash: ActorCrashed) -> None:
+        self._dispatcher.forget(name)
+
+    def _log_crashed(self, name: str, crash: ActorCrashed) -> None:
+        self.feed.fail(crash)

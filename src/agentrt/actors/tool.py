@@ -1,0 +1,103 @@
+"""`ToolActor`: runs the calls of one tool."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from contextlib import AbstractAsyncContextManager
+
+import anyio
+import msgspec
+
+from ..decisions import ExecuteAction
+from ..errors import ToolError
+from ..events import ActionEvent, AgentErrorEvent, Delta, Event, ObservationEvent, new_id
+from ..protocols import Observation
+from ..specs import BlobReference, LocalWorkspace
+from ..specs.content import text
+from ..tools.definition import Tools
+from .dispatcher import Perform
+from .event_log import Log
+
+TAIL = 64
+"""Pieces of output kept for the model in case a call is cut."""
+
+_COMMON_FIELDS = frozenset(Observation.__struct_fields__)
+
+
+class _Call:
+    """The `ToolContext` of one call: shows its output, and keeps the last of it."""
+
+    def __init__(self, log: Log, workspace: LocalWorkspace) -> None:
+        self.observation_id = new_id()
+        self.workspace = workspace
+        self._log = log
+        self._tail: deque[str] = deque(maxlen=TAIL)
+
+    def output(self, piece: str) -> None:
+        self._tail.append(piece)
+        self._log.show(Delta(self.observation_id, "output", piece))
+
+    async def keep(self, data: bytes, name: str) -> BlobReference:
+        return await self._log.keep(data, name)
+
+    def so_far(self) -> str:
+        shown = "".join(self._tail).strip()
+        return f" Its last output was:\n{shown[-2000:]}" if shown else ""
+
+
+class ToolActor(AbstractAsyncContextManager["ToolActor"]):
+    """Performs `ExecuteAction` for one tool; the executor is opened with the actor and closed with it."""
+
+    def __init__(self, log: Log, tools: Tools, name: str, workspace: LocalWorkspace) -> None:
+        self._log, self._tools, self._name, self._workspace = log, tools, name, workspace
+        self._executor = tools.executor(name)
+
+    async def __aexit__(self, *_: object) -> None:
+        with anyio.CancelScope(shield=True), anyio.move_on_after(5):
+            await self._executor.aclose()
+
+    async def handle(self, message: Perform) -> None:
+        """Run one call; its outcome is an observation, or an error that the model can act on."""
+        assert isinstance(message.command, ExecuteAction)
+        command, action = message.command.id, message.command.action
+        call, begun = _Call(self._log, self._workspace), time.monotonic()
+        try:
+            outcome = await self._run(action, call)
+        except anyio.get_cancelled_exc_class():
+            seconds = time.monotonic() - begun
+            with anyio.CancelScope(shield=True):
+                cut = _error(action, f"Interrupted after {seconds:.1f} s.{call.so_far()}")
+                await self._log.append(cut, command=command)
+            raise
+        await self._log.append(outcome, command=command)
+
+    async def _run(self, action: ActionEvent, call: _Call) -> Event:
+        try:
+            arguments = self._tools.parse(action.tool_name, action.arguments)
+            observation = await self._executor(arguments, call)
+        except ToolError as expected:
+            observation = Observation(content=text(str(expected)), is_error=True)
+        except Exception as failure:  # a tool's failure is the model's to handle
+            return _error(action, f"{self._name} failed: {type(failure).__name__}: {failure}")
+        return ObservationEvent(
+            id=call.observation_id,
+            action_id=action.id,
+            tool_name=action.tool_name,
+            tool_call_id=action.tool_call_id,
+            content=observation.content,
+            is_error=observation.is_error,
+            details=_details(observation),
+            caused_by=action.id,
+        )
+
+
+def _details(observation: Observation) -> msgspec.Raw:
+    fields = {name: getattr(observation, name) for name in observation.__struct_fields__ if name not in _COMMON_FIELDS}
+    return msgspec.Raw(msgspec.json.encode(fields or None))
+
+
+def _error(action: ActionEvent, error: str) -> AgentErrorEvent:
+    return AgentErrorEvent(
+        action_id=action.id, tool_name=action.tool_name, tool_call_id=action.tool_call_id, error=error, caused_by=action.id
+    )

@@ -1,0 +1,49 @@
+"""Where a view may be cut, and what the simplest condensation forgets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..events import ActionEvent, AgentErrorEvent, Condensation, Event, MessageEvent, ObservationEvent, UserRejectObservation
+
+KEEP_FIRST = 2
+"""Events at the start that are never forgotten: the system prompt and the first message."""
+
+
+def cuts(view: Sequence[Event]) -> list[int]:
+    """The positions between which events may be forgotten: no call is parted from its batch or its result."""
+    open_calls: set[str] = set()
+    legal: list[int] = []
+    for position, event in enumerate(view):
+        if not open_calls and not isinstance(event, (ObservationEvent, AgentErrorEvent, UserRejectObservation)):
+            legal.append(position)
+        match event:
+            case ActionEvent():
+                open_calls.add(event.id)
+            case ObservationEvent() | AgentErrorEvent() | UserRejectObservation():
+                open_calls.discard(event.action_id)
+            case _:
+                pass
+    if not open_calls:
+        legal.append(len(view))
+    return legal
+
+
+def forget_older_half(view: Sequence[Event]) -> Condensation | None:
+    """A condensation that drops the older half and says so; None when there is nothing left to drop.
+
+    It calls no model: what was dropped stays in the log, and the summary names how much it was.
+    """
+    legal = [position for position in cuts(view) if position > KEEP_FIRST]
+    goal = KEEP_FIRST + (len(view) - KEEP_FIRST) // 2
+    ends = [position for position in legal if position <= max(goal, legal[0] if legal else 0)]
+    if not ends or ends[-1] >= len(view):
+        return None
+    forgotten = view[KEEP_FIRST : ends[-1]]
+    messages = sum(isinstance(event, MessageEvent) for event in forgotten)
+    actions = sum(isinstance(event, ActionEvent) for event in forgotten)
+    summary = (
+        f"[Here {actions} earlier actions and {messages} messages were dropped, unsummarized, to fit the context window."
+        " Look again at what you need to know.]"
+    )
+    return Condensation(forgotten_event_ids=tuple(event.id for event in forgotten), summary=summary)

@@ -1,0 +1,106 @@
+"""What the model sees: messages, made from the view."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+
+from ..chain import Chain
+from ..events import (
+    ActionEvent,
+    AgentErrorEvent,
+    CondensationSummaryEvent,
+    Event,
+    MessageEvent,
+    ObservationEvent,
+    ResourceLost,
+    SystemPromptEvent,
+    UserRejectObservation,
+)
+from ..specs import Content
+from ..specs.content import text
+
+
+class ToolCall(msgspec.Struct, frozen=True, gc=False):
+    """A call in an assistant's message; `arguments` is JSON text."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+class Message(msgspec.Struct, frozen=True, gc=False):
+    """One message of a chat."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: tuple[Content, ...]
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+
+
+def call_id(action_id: str) -> str:
+    """The id under which a call goes over the wire: ours, since providers repeat theirs. 32 characters."""
+    return action_id.replace("-", "")
+
+
+def to_messages(view: Iterable[Event]) -> list[Message]:
+    """The messages of a view: the calls of one reply are one assistant message."""
+    messages: list[Message] = []
+    response: str | None = None
+    for event in view:
+        if isinstance(event, ActionEvent):
+            call = ToolCall(call_id(event.id), event.tool_name, bytes(event.arguments).decode())
+            if response == event.llm_response_id:
+                last = messages[-1]
+                messages[-1] = msgspec.structs.replace(last, tool_calls=(*last.tool_calls, call))
+            else:
+                messages.append(Message("assistant", text(event.thought) if event.thought else (), (call,)))
+                response = event.llm_response_id
+            continue
+        response = None
+        if (message := _to_message(event)) is not None:
+            messages.append(message)
+    return messages
+
+
+def _to_message(event: Event) -> Message | None:
+    match event:
+        case SystemPromptEvent():
+            return Message("system", text(event.system_prompt))
+        case MessageEvent(source="agent"):
+            note = text("[The user interrupted this answer.]") if event.partial else ()
+            return Message("assistant", (*event.content, *note))
+        case MessageEvent():
+            return Message("user", event.content)
+        case ObservationEvent():
+            return Message("tool", event.content, tool_call_id=call_id(event.action_id))
+        case AgentErrorEvent():
+            return Message("tool", text(f"Error: {event.error}"), tool_call_id=call_id(event.action_id))
+        case UserRejectObservation():
+            reason = text(f"This action was rejected: {event.rejection_reason}")
+            return Message("tool", reason, tool_call_id=call_id(event.action_id))
+        case CondensationSummaryEvent():
+            return Message("user", text(event.summary))
+        case ResourceLost():
+            return Message("user", text(f"[{event.detail}]"))
+        case _:
+            return None
+
+
+class Transcript:
+    """The messages of a view that grows, so that a step costs what is new and not the whole history."""
+
+    def __init__(self) -> None:
+        self._view: Chain[Event] = Chain()
+        self._messages: list[Message] = []
+
+    def of(self, view: Chain[Event]) -> tuple[Message, ...]:
+        """The messages of `view`; batches must be whole, as they are whenever a model is called."""
+        if view.continues(self._view):
+            self._messages.extend(to_messages(view.since(len(self._view))))
+        else:
+            self._messages = to_messages(view)
+        self._view = view
+        return tuple(self._messages)

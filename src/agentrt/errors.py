@@ -1,0 +1,213 @@
+"""Every error the runtime raises, in one tree.
+
+    AgentrtError
+    ├── ConfigurationError        something given by the caller cannot work
+    │   ├── UnknownModel
+    │   ├── MissingKey
+    │   ├── WorkspaceMissing
+    │   └── ToolMissing
+    ├── LogError                  the conversation's log
+    │   ├── ConversationMissing
+    │   ├── ConversationExists
+    │   ├── LogLocked
+    │   ├── LogCorrupt
+    │   ├── LogFailed
+    │   ├── EventRefused
+    │   └── NoLongerDue
+    ├── ModelError                a model call that failed
+    │   ├── AuthenticationFailed
+    │   ├── RateLimited
+    │   ├── ContextWindowExceeded
+    │   ├── ContentRefused
+    │   ├── BadModelRequest
+    │   ├── ModelTimeout
+    │   └── ModelUnavailable
+    ├── ToolError                 a tool's expected failure; the model sees the text
+    └── ActorError
+        ├── ActorCrashed
+        └── ActorStopped
+
+Each says in one line what is wrong and what to do, and carries its data as attributes.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class AgentrtError(Exception):
+    """Base of all errors of this package."""
+
+
+class ConfigurationError(AgentrtError):
+    """Raised when a value given by the caller cannot work."""
+
+
+class UnknownModel(ConfigurationError):
+    """Raised when litellm knows no provider for a model name."""
+
+    def __init__(self, model: str) -> None:
+        self.model = model
+        super().__init__(
+            f"unknown model {model!r}: name its provider as in 'openai/gpt-5.5' or 'anthropic/claude-opus-4-5'"
+        )
+
+
+class MissingKey(ConfigurationError):
+    """Raised when a model needs a key that neither the spec nor the environment has."""
+
+    def __init__(self, model: str, variables: tuple[str, ...]) -> None:
+        self.model, self.variables = model, variables
+        super().__init__(f"no key for model {model!r}: set {' and '.join(variables) or 'its API key'} in the environment")
+
+
+class WorkspaceMissing(ConfigurationError):
+    """Raised when a workspace is not an existing directory."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        super().__init__(f"workspace {str(path)!r} is not a directory: create it or name another")
+
+
+class ToolMissing(ConfigurationError):
+    """Raised when an agent names a tool that has no implementation here."""
+
+    def __init__(self, name: str, known: tuple[str, ...]) -> None:
+        self.name, self.known = name, known
+        super().__init__(f"no implementation of tool {name!r}: pass it as tools=[...] (known: {', '.join(known)})")
+
+
+class LogError(AgentrtError):
+    """Base of all errors of a conversation's log."""
+
+
+class ConversationMissing(LogError):
+    """Raised when a store has no conversation of that id."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"no conversation {name!r}: 'agentrt list' shows those that exist")
+
+
+class ConversationExists(LogError):
+    """Raised when a conversation is created with an id that is taken."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"conversation {name!r} exists already: open it without an agent, or choose another id")
+
+
+class LogLocked(LogError):
+    """Raised when another process, or this one, already writes the conversation."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"conversation {name!r} is open elsewhere: close it there first, or only read it ('agentrt show')")
+
+
+class LogCorrupt(LogError):
+    """Raised when a record that was durable is damaged; the file is left as it is."""
+
+    def __init__(self, path: Path, line: int, reason: str) -> None:
+        self.path, self.line, self.reason = path, line, reason
+        super().__init__(f"{path}:{line}: {reason}; the log is damaged and was left untouched: restore it from a copy")
+
+
+class LogFailed(LogError):
+    """Raised when a log could not be written; nothing more is acknowledged in it."""
+
+    def __init__(self, path: Path, cause: OSError) -> None:
+        self.path, self.cause = path, cause
+        super().__init__(f"cannot write {path}: {cause.strerror or cause}; the conversation stops here, reopen it once that is mended")
+
+
+class EventRefused(LogError):
+    """Raised when an event would break an invariant of the history."""
+
+
+class NoLongerDue(LogError):
+    """Raised when an outcome comes for a command that another event has ended."""
+
+    def __init__(self, command: str) -> None:
+        self.command = command
+        super().__init__(f"command {command!r} is no longer due: an interrupt, a rewind or another outcome came first")
+
+
+class ModelError(AgentrtError):
+    """A model call that failed; `retryable` says whether the same call may succeed later."""
+
+    code = "model"
+    retryable = False
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        self.retry_after = retry_after
+        super().__init__(message)
+
+
+class AuthenticationFailed(ModelError):
+    """Raised when a provider refuses the key."""
+
+    code = "authentication"
+
+
+class RateLimited(ModelError):
+    """Raised when a provider asks to wait; `retry_after` is in seconds when it was said."""
+
+    code = "rate_limit"
+    retryable = True
+
+
+class ContextWindowExceeded(ModelError):
+    """Raised when the messages are longer than the model's context window."""
+
+    code = "context_window"
+
+
+class ContentRefused(ModelError):
+    """Raised when a provider's content policy refuses the request."""
+
+    code = "content_policy"
+
+
+class BadModelRequest(ModelError):
+    """Raised when a provider rejects the request as malformed."""
+
+    code = "bad_request"
+
+
+class ModelTimeout(ModelError):
+    """Raised when a provider did not answer in time."""
+
+    code = "timeout"
+    retryable = True
+
+
+class ModelUnavailable(ModelError):
+    """Raised when a provider cannot be reached, fails, or cuts its answer."""
+
+    code = "unavailable"
+    retryable = True
+
+
+class ToolError(AgentrtError):
+    """Raised by a tool for an expected failure; its text becomes the model's observation."""
+
+
+class ActorError(AgentrtError):
+    """Base of the errors of asking an actor."""
+
+
+class ActorCrashed(ActorError):
+    """Raised to the asker when a bug ended the actor's handler; the actor restarts."""
+
+    def __init__(self, actor: str, cause: BaseException) -> None:
+        self.actor, self.cause = actor, cause
+        super().__init__(f"actor {actor!r} crashed: {type(cause).__name__}: {cause}")
+
+
+class ActorStopped(ActorError):
+    """Raised to every asker, waiting or new, once an actor has stopped for good."""
+
+    def __init__(self, actor: str) -> None:
+        self.actor = actor
+        super().__init__(f"actor {actor!r} has stopped")

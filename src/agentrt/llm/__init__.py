@@ -1,0 +1,1 @@
+"""Model calls, through litellm."""

@@ -1,0 +1,124 @@
+"""The seams: what the runtime asks of a model, a tool, an analyzer and a storage. One to three methods each."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from .context.messages import Message
+from .context.replies import ModelReply
+from .events import ActionEvent, Event
+from .specs import LLM, BlobReference, Content, LocalWorkspace, SecurityRisk, ToolDefinition
+
+
+class ModelRequest(msgspec.Struct, frozen=True):
+    """All that a model is given."""
+
+    llm: LLM
+    messages: Sequence[Message]
+    tools: tuple[ToolDefinition, ...]
+
+
+OnText = Callable[[Literal["text", "reasoning"], str], None]
+"""Called with each piece of a streamed reply."""
+
+
+class ModelClient(Protocol):
+    """Calls models."""
+
+    async def complete(self, request: ModelRequest, on_text: OnText) -> ModelReply:
+        """The reply. Raises `ModelError`; cancelling it closes the connection."""
+        ...
+
+    async def prepare(self, llm: LLM) -> None:
+        """Load what the first call needs. Raises `UnknownModel` or `MissingKey` when no call can work."""
+        ...
+
+
+class Observation(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool's result; subclasses add fields, which the log keeps and the model does not see."""
+
+    content: tuple[Content, ...] = ()
+    is_error: bool = False
+
+
+class ToolContext(Protocol):
+    """What a tool has of its conversation."""
+
+    @property
+    def workspace(self) -> LocalWorkspace:
+        """Where it works."""
+        ...
+
+    def output(self, text: str) -> None:
+        """Show a piece of output while the tool runs; it is not stored."""
+        ...
+
+    async def keep(self, data: bytes, name: str) -> BlobReference:
+        """Store bytes beside the log, durable when this returns."""
+        ...
+
+
+class ToolExecutor(Protocol):
+    """Runs one tool's calls for one conversation."""
+
+    async def __call__(self, action: Any, context: ToolContext) -> Observation:
+        """The result. Raises `ToolError` with a text for the model; cancelling it ends all that it started."""
+        ...
+
+    async def aclose(self) -> None:
+        """Give up what it holds."""
+        ...
+
+
+class Rating(msgspec.Struct, frozen=True):
+    """How dangerous an action is, and why."""
+
+    risk: SecurityRisk
+    reason: str = ""
+
+
+class SecurityAnalyzer(Protocol):
+    """Rates actions before they run."""
+
+    async def assess(self, action: ActionEvent, workspace: LocalWorkspace) -> Rating:
+        """The rating. Whatever it raises counts as HIGH."""
+        ...
+
+
+class Journal(Protocol):
+    """The log of one conversation on its storage, held by its only writer."""
+
+    async def append(self, events: Sequence[Event]) -> None:
+        """Write a batch; it is durable when this returns. Raises `LogFailed`."""
+        ...
+
+    def read(self, after: int, upto: int) -> AsyncIterator[Event]:
+        """The events after seq `after`, up to `upto`."""
+        ...
+
+    async def keep(self, data: bytes, name: str) -> BlobReference:
+        """Store bytes by their hash, durable when this returns. Raises `LogFailed`."""
+        ...
+
+
+class Storage(Protocol):
+    """Where conversations are kept."""
+
+    async def create(self, conversation_id: str) -> Journal:
+        """A new, empty journal. Raises `ConversationExists` or `LogLocked`."""
+        ...
+
+    async def open(self, conversation_id: str, replay: Callable[[Event], None]) -> Journal:
+        """The journal, all of its events given to `replay`. Raises `ConversationMissing`, `LogLocked` or `LogCorrupt`."""
+        ...
+
+    async def release(self, conversation_id: str) -> None:
+        """Close a journal, so that others may write it."""
+        ...
+
+
+Sleep = Callable[[float], Awaitable[None]]
+Clock = Callable[[], float]

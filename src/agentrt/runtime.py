@@ -1,0 +1,139 @@
+"""`Runtime`: the composition root. It owns the store, the model client and the tools of many conversations."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from types import TracebackType
+
+import anyio.to_thread
+import msgspec
+
+from .actors.core import RestartPolicy
+from .actors.group import ConversationGroup, Parts
+from .actors.security import RuleAnalyzer
+from .context.prompt import system_prompt
+from .errors import ConfigurationError, WorkspaceMissing
+from .events import ConversationCreated, SystemPromptEvent, new_id
+from .llm.litellm_client import LiteLLMClient
+from .protocols import ModelClient, SecurityAnalyzer
+from .specs import Agent, LocalWorkspace, Tool
+from .specs.tool import FINISH, THINK
+from .state import State, apply
+from .storage import FileStore
+from .storage.writer import Probe
+from .tools import BUILT_IN, Tools, ToolType
+
+ANALYZERS: Mapping[str, Callable[[], SecurityAnalyzer]] = {"rules": RuleAnalyzer}
+
+
+def default_store() -> Path:
+    """Where conversations are kept: the directory in AGENTRT_HOME, else `~/.agentrt`."""
+    return Path(os.environ.get("AGENTRT_HOME") or Path.home() / ".agentrt")
+
+
+class Runtime:
+    """An async context manager under which conversations run; one is enough for a process.
+
+    `tools` are implementations that agents may name besides the built-in ones; `client` calls the models (litellm
+    unless given); `analyzers` rate actions, by the name that an agent gives.
+    """
+
+    def __init__(
+        self,
+        store: Path | str | None = None,
+        *,
+        tools: Iterable[ToolType] = (),
+        client: ModelClient | None = None,
+        analyzers: Mapping[str, Callable[[], SecurityAnalyzer]] = ANALYZERS,
+        restarts: RestartPolicy = RestartPolicy(),
+        probe: Probe = lambda point: None,
+    ) -> None:
+        self.store = FileStore(Path(store) if store is not None else default_store(), probe)
+        self._own_client = LiteLLMClient() if client is None else None
+        self.client: ModelClient = client or self._own_client  # type: ignore[assignment]
+        self._types = {kind.name: kind for kind in (*BUILT_IN, *tools)}
+        self._analyzers, self._restarts = dict(analyzers), restarts
+
+    async def __aenter__(self) -> Runtime:
+        async with AsyncExitStack() as stack:
+            if self._own_client is not None:
+                stack.push_async_callback(self._own_client.aclose)
+            await stack.enter_async_context(self.store)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return await self._stack.__aexit__(kind, error, trace)
+
+    async def create(
+        self, agent: Agent, workspace: Path | str, conversation_id: str | None = None, tools: Sequence[ToolType] = ()
+    ) -> tuple[str, ConversationGroup]:
+        """A new conversation's id and its group, not yet entered.
+
+        Raises `WorkspaceMissing`, `ToolMissing`, `ConversationExists` or `LogLocked`.
+        """
+        path = Path(workspace).absolute()
+        if not await anyio.to_thread.run_sync(path.is_dir):
+            raise WorkspaceMissing(path)
+        agent = _with_tools(agent, tools)
+        place = LocalWorkspace(str(path))
+        parts = self._parts(agent, place, tools)
+        name = conversation_id or new_id()
+        journal = await self.store.create(name)
+        return name, ConversationGroup(journal, State(), parts, place, self._first(name, agent, place, parts.tools))
+
+    async def open(self, conversation_id: str, tools: Sequence[ToolType] = ()) -> ConversationGroup:
+        """An existing conversation's group, not yet entered; its log is all that is needed.
+
+        Raises `ConversationMissing`, `LogLocked`, `LogCorrupt`, `WorkspaceMissing` or `ToolMissing`.
+        """
+        state = State()
+
+        def replay(event: msgspec.Struct) -> None:
+            nonlocal state
+            state = apply(state, event)  # type: ignore[arg-type]
+
+        journal = await self.store.open(conversation_id, replay)
+        try:
+            assert state.created is not None
+            place = state.created.workspace
+            if not await anyio.to_thread.run_sync(Path(place.path).is_dir):
+                raise WorkspaceMissing(Path(place.path))
+            return ConversationGroup(journal, state, self._parts(state.spec, place, tools), place)
+        except BaseException:
+            await self.store.release(conversation_id)
+            raise
+
+    async def release(self, conversation_id: str) -> None:
+        """Let a conversation go, after its group was left."""
+        await self.store.release(conversation_id)
+
+    def _parts(self, agent: Agent, workspace: LocalWorkspace, tools: Sequence[ToolType]) -> Parts:
+        if agent.analyzer is not None and agent.analyzer not in self._analyzers:
+            raise ConfigurationError(
+                f"no security analyzer {agent.analyzer!r}: there are {', '.join(sorted(self._analyzers))}"
+            )
+        types = self._types | {kind.name: kind for kind in tools}
+        names = {spec.name: spec for spec in (*agent.tools, Tool(THINK), Tool(FINISH))}
+        return Parts(self.client, Tools(names.values(), types, workspace), self._analyzers, self._restarts)
+
+    def _first(
+        self, name: str, agent: Agent, workspace: LocalWorkspace, tools: Tools
+    ) -> tuple[ConversationCreated, SystemPromptEvent]:
+        created = ConversationCreated(conversation_id=name, agent=agent, workspace=workspace)
+        prompt = SystemPromptEvent(
+            system_prompt=system_prompt(agent, workspace), tools=tools.definitions, caused_by=created.id
+        )
+        return created, prompt
+
+
+def _with_tools(agent: Agent, tools: Sequence[ToolType]) -> Agent:
+    """The agent with the tools that were given as implementations named in its spec."""
+    named = {spec.name for spec in agent.tools}
+    added = tuple(Tool(kind.name) for kind in tools if kind.name not in named)
+    return msgspec.structs.replace(agent, tools=(*agent.tools, *added)) if added else agent

@@ -1,0 +1,1 @@
+"""Where tools work: a shell on this machine, and its processes."""

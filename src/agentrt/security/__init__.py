@@ -1,0 +1,1 @@
+"""Rating what an agent wants to do. Pure."""

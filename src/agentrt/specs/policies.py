@@ -1,0 +1,60 @@
+"""Who is asked before an action runs, and how far a run may go."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TypeAlias
+
+import msgspec
+
+
+class SecurityRisk(str, Enum):
+    """How dangerous an action is; UNKNOWN compares with nothing."""
+
+    UNKNOWN = "UNKNOWN"
+    LOW = "LOW"
+    MEDIUM = "MEDIUM"
+    HIGH = "HIGH"
+
+
+_ORDER = (SecurityRisk.LOW, SecurityRisk.MEDIUM, SecurityRisk.HIGH)
+
+
+class NeverConfirm(msgspec.Struct, frozen=True, tag=True):
+    """Nothing is asked."""
+
+
+class AlwaysConfirm(msgspec.Struct, frozen=True, tag=True):
+    """Every action is asked."""
+
+
+class ConfirmRisky(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
+    """Actions rated `threshold` or higher are asked, and unknown ones when `confirm_unknown`."""
+
+    threshold: SecurityRisk = SecurityRisk.HIGH
+    confirm_unknown: bool = True
+
+
+ConfirmationPolicy: TypeAlias = NeverConfirm | AlwaysConfirm | ConfirmRisky
+
+
+def asks(policy: ConfirmationPolicy, risk: SecurityRisk) -> bool:
+    """Whether `policy` wants a person's word for an action of this risk."""
+    match policy:
+        case NeverConfirm():
+            return False
+        case AlwaysConfirm():
+            return True
+        case ConfirmRisky():
+            if risk is SecurityRisk.UNKNOWN or policy.threshold is SecurityRisk.UNKNOWN:
+                return policy.confirm_unknown
+            return _ORDER.index(risk) >= _ORDER.index(policy.threshold)
+
+
+class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Bounds of one run."""
+
+    max_steps: int = 500
+    """Model calls in one run, before it ends with an error."""
+    tool_concurrency: int = 1
+    """Calls of one batch that may run side by side, where their resources allow."""

@@ -1,0 +1,332 @@
+"""The state of a conversation: a pure fold of its events.
+
+It has two halves. `Branch` is what goes back on a rewind: what the model sees, what is pending. `Ledger` is what never
+does: what was spent, which messages were received.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+from msgspec.structs import replace
+
+from .chain import Chain
+from .events import (
+    ActionEvent,
+    AgentErrorEvent,
+    Condensation,
+    CondensationRequest,
+    CondensationSummaryEvent,
+    ConfirmationGiven,
+    ConfirmationRequested,
+    ConversationCreated,
+    ConversationErrorEvent,
+    ConversationStateUpdateEvent,
+    Event,
+    ExecutionLost,
+    ExecutionStarted,
+    ExecutionStatus,
+    HeadMoved,
+    InterruptEvent,
+    MessageEvent,
+    ModelCalled,
+    ModelCallStarted,
+    ObservationEvent,
+    PauseEvent,
+    ResourceLost,
+    RiskAssessed,
+    RunRequested,
+    StuckDetected,
+    SystemPromptEvent,
+    Usage,
+    UserRejectObservation,
+    ActionRevised,
+    BudgetGranted,
+    ActionResult,
+)
+from .specs import Agent, SecurityRisk
+from .specs.tool import FINISH
+
+
+class Pending(msgspec.Struct, frozen=True, gc=False):
+    """An action without a result; `command` is the execution in flight."""
+
+    action: ActionEvent
+    risk: SecurityRisk | None = None
+    approved: bool = False
+    command: str | None = None
+    attempt: int = 0
+
+
+class Branch(msgspec.Struct, frozen=True, gc=False):
+    """What a rewind takes back."""
+
+    view: Chain[Event] = Chain()
+    """What the model sees, in its order."""
+    queued: tuple[Event, ...] = ()
+    """What came since the last model call began; it joins the view when the next one does."""
+    pending: tuple[Pending, ...] = ()
+    call: str | None = None
+    """The command of the model call in flight."""
+    condense: bool = False
+    cut: bool = False
+    """An interrupt was logged: what is in flight may only be closed."""
+    steps: int = 0
+    """Model calls since the run began."""
+
+
+class Ledger(msgspec.Struct, frozen=True, gc=False):
+    """What never goes back."""
+
+    commands: int = 0
+    """Model calls and condensations begun, ever."""
+    usage: Usage = Usage()
+    cost: float = 0.0
+    granted: float = 0.0
+    message_ids: frozenset[str] = frozenset()
+
+
+class Checkpoint(msgspec.Struct, frozen=True, gc=False):
+    """A branch as it was after event `seq`, with nothing pending: a place to rewind to."""
+
+    seq: int
+    branch: Branch
+
+
+class State(msgspec.Struct, frozen=True, gc=False):
+    """A conversation after its first `seq` events."""
+
+    seq: int = 0
+    epoch: int = 0
+    created: ConversationCreated | None = None
+    agent: Agent | None = None
+    prompt: SystemPromptEvent | None = None
+    status: ExecutionStatus = ExecutionStatus.IDLE
+    error: ConversationErrorEvent | None = None
+    branch: Branch = Branch()
+    ledger: Ledger = Ledger()
+    checkpoints: Chain[Checkpoint] = Chain()
+
+    @property
+    def spec(self) -> Agent:
+        """The agent as it is configured now; only of a log that has its first event."""
+        assert self.agent is not None
+        return self.agent
+
+    @property
+    def in_flight(self) -> tuple[str, ...]:
+        """The commands that were begun and have no outcome yet."""
+        executions = tuple(p.command for p in self.branch.pending if p.command is not None)
+        return executions if self.branch.call is None else (self.branch.call, *executions)
+
+
+def fold(events: Iterable[Event], start: State = State()) -> State:
+    """The state after `events`, from `start` on."""
+    state = start
+    for event in events:
+        state = apply(state, event)
+    return state
+
+
+def branch(events: Iterable[Event]) -> list[Event]:
+    """The events that lead to the head: those that a rewind left behind are gone."""
+    active: list[Event] = []
+    for event in events:
+        if isinstance(event, HeadMoved):
+            active = [kept for kept in active if kept.seq <= event.to]
+        active.append(event)
+    return active
+
+
+def apply(state: State, event: Event) -> State:
+    """The state after one more event."""
+    after = replace(_apply(state, event), seq=event.seq)
+    here = after.branch
+    if here is state.branch or here.pending or here.call is not None:
+        return after
+    return replace(after, checkpoints=after.checkpoints.append(Checkpoint(event.seq, here)))
+
+
+def _apply(state: State, event: Event) -> State:
+    here = state.branch
+    match event:
+        case ModelCallStarted():
+            view = here.view
+            for queued in here.queued:
+                view = view.append(queued)
+            here = replace(here, view=view, queued=(), call=event.command, steps=here.steps + 1)
+            return replace(state, branch=here, ledger=_began(state.ledger))
+        case ModelCalled():
+            return _model_called(state, event)
+        case ActionEvent():
+            here = replace(here, view=here.view.append(event), pending=(*here.pending, Pending(event)))
+            return replace(state, branch=here)
+        case ObservationEvent() | UserRejectObservation() | AgentErrorEvent():
+            return _resulted(state, event)
+        case ExecutionStarted():
+            return _pending(state, (event.action_id,), command=event.command, attempt=event.attempt)
+        case ExecutionLost():
+            state = _pending(state, (event.action_id,), command=None, approved=True)
+            return replace(state, branch=_uncut(state.branch))
+        case RiskAssessed():
+            return _pending(state, (event.action_id,), risk=event.risk)
+        case ActionRevised():
+            return _revised(state, event)
+        case MessageEvent():
+            return _message(state, event)
+        case RunRequested():
+            return _run_requested(state)
+        case ConfirmationRequested():
+            return replace(state, status=ExecutionStatus.WAITING_FOR_CONFIRMATION)
+        case ConfirmationGiven():
+            return replace(_pending(state, event.action_ids, approved=True), status=ExecutionStatus.RUNNING)
+        case PauseEvent():
+            return _stopped(state, here)
+        case InterruptEvent():
+            return _stopped(state, replace(here, cut=bool(state.in_flight)))
+        case CondensationRequest():
+            return replace(state, branch=replace(here, condense=True))
+        case Condensation():
+            here = replace(here, view=_condensed(here.view, event), condense=False)
+            return replace(state, branch=here, ledger=_began(state.ledger))
+        case ResourceLost():
+            return replace(state, branch=replace(here, queued=(*here.queued, event)))
+        case StuckDetected():
+            return replace(state, status=ExecutionStatus.STUCK)
+        case ConversationErrorEvent():
+            return replace(state, status=ExecutionStatus.ERROR, error=event)
+        case HeadMoved():
+            return _rewound(state, event)
+        case BudgetGranted():
+            return replace(state, ledger=replace(state.ledger, granted=state.ledger.granted + event.amount))
+        case ConversationCreated():
+            return replace(state, created=event, agent=event.agent)
+        case SystemPromptEvent():
+            return replace(state, prompt=event, branch=replace(here, view=here.view.append(event)))
+        case ConversationStateUpdateEvent():
+            return replace(state, agent=_reconfigured(state.spec, event))
+        case _:
+            return state
+
+
+def _began(ledger: Ledger) -> Ledger:
+    return replace(ledger, commands=ledger.commands + 1)
+
+
+def _model_called(state: State, event: ModelCalled) -> State:
+    ledger = state.ledger
+    if event.usage.prompt_tokens or event.usage.completion_tokens:
+        ledger = replace(ledger, usage=ledger.usage + event.usage)
+    if event.cost:
+        ledger = replace(ledger, cost=ledger.cost + event.cost)
+    return replace(state, ledger=ledger, branch=_uncut(replace(state.branch, call=None)))
+
+
+def _uncut(here: Branch) -> Branch:
+    """The cut ends with the last of what was in flight."""
+    if not here.cut or here.call is not None or any(p.command for p in here.pending):
+        return here
+    return replace(here, cut=False)
+
+
+def _resulted(state: State, event: ActionResult) -> State:
+    here = state.branch
+    pending = tuple(p for p in here.pending if p.action.id != event.action_id)
+    if len(pending) == len(here.pending):
+        return state
+    here = _uncut(replace(here, view=here.view.append(event), pending=pending))
+    status = state.status
+    if isinstance(event, ObservationEvent) and event.tool_name == FINISH and not event.is_error and not here.queued:
+        status = ExecutionStatus.FINISHED
+    elif status is ExecutionStatus.WAITING_FOR_CONFIRMATION:
+        status = ExecutionStatus.RUNNING
+    return replace(state, branch=here, status=status)
+
+
+def _pending(state: State, action_ids: tuple[str, ...], **changes: object) -> State:
+    pending = tuple(replace(p, **changes) if p.action.id in action_ids else p for p in state.branch.pending)
+    return replace(state, branch=replace(state.branch, pending=pending))
+
+
+def _revised(state: State, event: ActionRevised) -> State:
+    for waiting in state.branch.pending:
+        if waiting.action.id == event.action_id:
+            action = replace(waiting.action, arguments=event.arguments)
+            return _pending(state, (event.action_id,), action=action, risk=None, approved=False)
+    return state
+
+
+def _message(state: State, event: MessageEvent) -> State:
+    here = state.branch
+    if event.source == "agent":
+        here = replace(here, view=here.view.append(event))
+        ends = state.status is ExecutionStatus.RUNNING and not event.partial and not here.queued
+        return replace(state, branch=here, status=ExecutionStatus.FINISHED if ends else state.status)
+    ledger = state.ledger
+    if event.source == "user":
+        ledger = replace(ledger, message_ids=ledger.message_ids | {event.id})
+    ended = state.status in (ExecutionStatus.FINISHED, ExecutionStatus.ERROR, ExecutionStatus.STUCK)
+    return replace(
+        state,
+        branch=replace(here, queued=(*here.queued, event)),
+        ledger=ledger,
+        status=ExecutionStatus.IDLE if ended else state.status,
+    )
+
+
+def _run_requested(state: State) -> State:
+    if state.status in (ExecutionStatus.RUNNING, ExecutionStatus.WAITING_FOR_CONFIRMATION):
+        return state
+    if answered(state):
+        return replace(state, status=ExecutionStatus.FINISHED) if state.status is ExecutionStatus.PAUSED else state
+    return replace(state, status=ExecutionStatus.RUNNING, error=None, branch=replace(state.branch, steps=0))
+
+
+def answered(state: State) -> bool:
+    """Whether the agent has nothing to answer: a run would have nothing to do."""
+    here = state.branch
+    if here.pending or here.condense or any(isinstance(queued, MessageEvent) for queued in here.queued):
+        return False
+    if state.status is ExecutionStatus.FINISHED or len(here.view) <= 1:
+        return True
+    last = here.view[-1]
+    return isinstance(last, MessageEvent) and last.source == "agent" and not last.partial
+
+
+def _stopped(state: State, here: Branch) -> State:
+    stoppable = (ExecutionStatus.RUNNING, ExecutionStatus.WAITING_FOR_CONFIRMATION)
+    return replace(state, branch=here, status=ExecutionStatus.PAUSED if state.status in stoppable else state.status)
+
+
+def _condensed(view: Chain[Event], event: Condensation) -> Chain[Event]:
+    forgotten = frozenset(event.forgotten_event_ids)
+    kept: list[Event] = []
+    place: int | None = None
+    for seen in view:
+        if seen.id not in forgotten:
+            kept.append(seen)
+        elif place is None:
+            place = len(kept)
+    if place is not None and event.summary:
+        summary = CondensationSummaryEvent(
+            id=f"{event.id}-summary", seq=event.seq, timestamp=event.timestamp, summary=event.summary
+        )
+        kept.insert(place, summary)
+    return Chain(kept)
+
+
+def _rewound(state: State, event: HeadMoved) -> State:
+    keep = len(state.checkpoints)
+    while keep and state.checkpoints[keep - 1].seq > event.to:
+        keep -= 1
+    here = state.checkpoints[keep - 1].branch if keep else Branch()
+    return replace(
+        state, branch=here, status=ExecutionStatus.IDLE, error=None, checkpoints=state.checkpoints.prefix(keep)
+    )
+
+
+def _reconfigured(agent: Agent, event: ConversationStateUpdateEvent) -> Agent:
+    fields = msgspec.to_builtins(agent)
+    fields[event.key] = msgspec.json.decode(event.value)
+    return msgspec.convert(fields, Agent)

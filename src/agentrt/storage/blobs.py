@@ -1,0 +1,39 @@
+"""Blobs: bytes beside a log, named by their SHA-256, durable before an event names them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+from ..errors import LogFailed
+from ..specs import BlobReference
+from .writer import sync_directory
+
+
+def write_blob(directory: Path, data: bytes, name: str) -> BlobReference:
+    """Store `data`; for a thread, since it blocks. The same bytes are stored once. Raises `LogFailed`."""
+    digest = hashlib.sha256(data).hexdigest()
+    path = directory / digest
+    if not path.exists():
+        temporary = directory / f".{digest}.{os.getpid()}"
+        try:
+            directory.mkdir(exist_ok=True)
+            with temporary.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.rename(path)
+            sync_directory(directory)
+            sync_directory(directory.parent)
+        except OSError as error:
+            raise LogFailed(path, error) from error
+    return BlobReference(sha256=digest, size=len(data), name=name)
+
+
+def read_blob(directory: Path, sha256: str) -> bytes:
+    """The bytes of a blob. Raises `FileNotFoundError`, or `ValueError` when they are not those that were stored."""
+    data = (directory / sha256).read_bytes()
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise ValueError(f"blob {sha256} is damaged")
+    return data

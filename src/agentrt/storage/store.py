@@ -1,0 +1,117 @@
+"""`FileStore`: a directory of conversations."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import anyio.to_thread
+
+from ..errors import ConfigurationError, ConversationExists, ConversationMissing, LogFailed
+from ..events import Event
+from .journal import EVENTS, FileJournal, read_events, set_torn_tail_aside
+from .locks import Locks
+from .writer import Probe, Writer
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
+
+class FileStore:
+    """One directory a conversation below `root/conversations`; shared by processes through locks.
+
+    An async context manager: the writer thread lives between enter and exit.
+    """
+
+    def __init__(self, root: Path, probe: Probe = lambda point: None) -> None:
+        self.root = root
+        self._probe = probe
+        self._open: dict[str, FileJournal] = {}
+
+    async def __aenter__(self) -> FileStore:
+        await anyio.to_thread.run_sync(lambda: self._conversations.mkdir(parents=True, exist_ok=True))
+        self._locks = Locks(self.root / "lock")
+        self._writer = Writer(self._probe)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        with anyio.CancelScope(shield=True):
+            await self._writer.close()
+        for name in list(self._open):
+            await self.release(name)
+        self._locks.close()
+
+    @property
+    def _conversations(self) -> Path:
+        return self.root / "conversations"
+
+    def directory(self, conversation_id: str) -> Path:
+        """Where a conversation is kept. Raises `ConfigurationError` when the id cannot be a directory's name."""
+        if not _NAME.fullmatch(conversation_id):
+            raise ConfigurationError(
+                f"{conversation_id!r} is no conversation id: letters, digits, '.', '_' and '-', 128 at most"
+            )
+        return self._conversations / conversation_id
+
+    async def create(self, conversation_id: str) -> FileJournal:
+        """A new journal; its file comes with the first batch. Raises `ConversationExists` or `LogLocked`."""
+        directory = self.directory(conversation_id)
+        if (directory / EVENTS).exists():
+            raise ConversationExists(conversation_id)
+        self._locks.acquire(conversation_id)
+        journal = self._open[conversation_id] = FileJournal(directory, self._writer, array("Q"), new=True)
+        return journal
+
+    async def open(self, conversation_id: str, replay: Callable[[Event], None]) -> FileJournal:
+        """The journal, all of its events given to `replay`; a torn tail is set aside first.
+
+        Raises `ConversationMissing`, `LogLocked` or `LogCorrupt`.
+        """
+        directory = self.directory(conversation_id)
+        path = directory / EVENTS
+        if not path.exists():
+            raise ConversationMissing(conversation_id)
+        self._locks.acquire(conversation_id)
+        try:
+            events: list[Event] = []
+            ends, tail = await anyio.to_thread.run_sync(read_events, path, events.append)
+            if not ends:
+                raise ConversationMissing(conversation_id)
+            if tail:
+                await anyio.to_thread.run_sync(set_torn_tail_aside, path, ends[-1], tail)
+        except OSError as error:
+            self._locks.release(conversation_id)
+            raise LogFailed(path, error) from error
+        except BaseException:
+            self._locks.release(conversation_id)
+            raise
+        for event in events:
+            replay(event)
+        journal = self._open[conversation_id] = FileJournal(directory, self._writer, ends, new=False)
+        return journal
+
+    async def release(self, conversation_id: str) -> None:
+        """Close a journal, so that others may write it."""
+        if journal := self._open.pop(conversation_id, None):
+            journal.close()
+        self._locks.release(conversation_id)
+
+
+def conversations(root: Path) -> Iterator[Path]:
+    """The directories of the conversations in a store, newest first; for a thread."""
+    found = sorted(root.glob(f"conversations/*/{EVENTS}"), key=lambda path: path.stat().st_mtime, reverse=True)
+    return (path.parent for path in found)
+
+
+def read_conversation(directory: Path) -> list[Event]:
+    """All events of a conversation, read without its lock and changing nothing; for a thread.
+
+    Raises `ConversationMissing` or `LogCorrupt`.
+    """
+    path = directory / EVENTS
+    if not path.exists():
+        raise ConversationMissing(directory.name)
+    events: list[Event] = []
+    read_events(path, events.append)
+    return events

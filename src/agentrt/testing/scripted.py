@@ -1,0 +1,101 @@
+"""`ScriptedLLM`: a model client whose words are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
+
+import anyio
+import msgspec
+
+from ..context.messages import ToolCall
+from ..context.replies import ModelReply
+from ..errors import ModelError
+from ..events import Usage, new_id
+from ..protocols import ModelRequest, OnText
+from ..specs import LLM, TextContent
+
+Turn: TypeAlias = ModelReply | ModelError
+Script: TypeAlias = Callable[[ModelRequest], Turn]
+
+
+class ScriptExhausted(ModelError):
+    """Raised when a script has no turn left."""
+
+    code = "script_exhausted"
+
+
+def say(text: str) -> ModelReply:
+    """A turn that answers in words."""
+    return ModelReply(text=text)
+
+
+def call(tool: str, /, thought: str = "", **arguments: Any) -> ModelReply:
+    """A turn that calls one tool."""
+    return calls((tool, arguments), thought=thought)
+
+
+def calls(*wanted: tuple[str, dict[str, Any]], thought: str = "") -> ModelReply:
+    """A turn that calls several tools at once."""
+    made = tuple(ToolCall(f"call_{new_id()}", name, msgspec.json.encode(given).decode()) for name, given in wanted)
+    return ModelReply(text=thought, tool_calls=made)
+
+
+def finish(message: str) -> ModelReply:
+    """A turn that ends the task."""
+    return call("finish", message=message)
+
+
+class ScriptedLLM:
+    """A `ModelClient` that gives one turn a call: in order from a list, or made from the request by a function.
+
+    It reads every message, waits `delay` seconds, and shows its text word by word. `requests` keeps what it was asked
+    when `keep` is set.
+    """
+
+    def __init__(self, turns: Iterable[Turn] | Script, *, delay: float = 0.0, keep: bool = True) -> None:
+        self._script: Script = turns if callable(turns) else _in_order(list(turns))
+        self._delay, self._keep = delay, keep
+        self.requests: list[ModelRequest] = []
+        self.characters_read = 0
+
+    async def prepare(self, llm: LLM) -> None:
+        """Nothing to load."""
+
+    async def complete(self, request: ModelRequest, on_text: OnText) -> ModelReply:
+        """The next turn. Raises it when it is an error, and `ScriptExhausted` when there is none."""
+        if self._keep:
+            self.requests.append(request)
+        read = _length(request)
+        self.characters_read += read
+        turn = self._script(request)
+        if self._delay:
+            await anyio.sleep(self._delay)
+        if isinstance(turn, ModelError):
+            raise turn
+        for word in turn.text.split(" ") if turn.text else ():
+            on_text("text", f"{word} ")
+        usage = Usage(prompt_tokens=read // 4 + 1, completion_tokens=len(turn.text) // 4 + 1)
+        return msgspec.structs.replace(turn, usage=usage) if turn.usage == Usage() else turn
+
+
+def _length(request: ModelRequest) -> int:
+    """The characters of all text that the model is given."""
+    length = 0
+    for message in request.messages:
+        for block in message.content:
+            if type(block) is TextContent:
+                length += len(block.text)
+    return length
+
+
+def _in_order(turns: Sequence[Turn]) -> Script:
+    rest = iter(turns)
+
+    def script(request: ModelRequest) -> Turn:
+        try:
+            return next(rest)
+        except StopIteration:
+            raise ScriptExhausted(f"the script has no turn left after {len(turns)}") from None
+
+    return script

@@ -1,0 +1,13 @@
+"""The built-in tools, and how to make more."""
+
+from __future__ import annotations
+
+from .definition import Tools, ToolType, tool
+from .file_editor import file_editor
+from .simple import finish, task_tracker, think
+from .terminal import terminal
+
+BUILT_IN = (terminal, file_editor, task_tracker, think, finish)
+"""Every tool that an agent can name without passing its implementation."""
+
+__all__ = ["BUILT_IN", "ToolType", "Tools", "tool"]

@@ -1,0 +1,190 @@
+"""`terminal`: a persistent shell."""
+
+from __future__ import annotations
+
+import codecs
+import re
+import time
+from pathlib import Path
+from typing import Annotated, Literal
+
+import anyio
+import msgspec
+from msgspec import Meta
+
+from ..errors import ToolError
+from ..protocols import Observation, ToolContext
+from ..sandboxes.shell import Shell
+from ..specs import Content, OnCrash, TextContent, ToolAnnotations
+from .clipping import clip
+from .definition import Params, ToolType
+
+MAX_OUTPUT = 30_000
+"""Characters of output that the model sees of one call; the whole is kept as a blob."""
+
+NO_CHANGE_SECONDS = 30.0
+"""After this long without output a command that has no time limit is left running."""
+
+STILL_RUNNING = -1
+"""The exit code of a command that has not ended."""
+
+_KEYS = {
+    "UP": b"\x1b[A", "DOWN": b"\x1b[B", "RIGHT": b"\x1b[C", "LEFT": b"\x1b[D", "HOME": b"\x1b[H", "END": b"\x1b[F",
+    "PGUP": b"\x1b[5~", "PGDN": b"\x1b[6~", "TAB": b"\t", "ESC": b"\x1b", "BS": b"\x7f", "ENTER": b"\n",
+}  # fmt: skip
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+
+Status = Literal["completed", "no_change_timeout", "hard_timeout", "reset"]
+
+
+class TerminalAction(msgspec.Struct, frozen=True):
+    """Arguments of `terminal`."""
+
+    command: Annotated[
+        str,
+        Meta(
+            description="The bash command; may have several lines. Empty: wait for more output of the running command."
+        ),
+    ]
+    is_input: Annotated[
+        bool,
+        Meta(
+            description="Send `command` to the running command as input: text (a newline is added) or a key: C-c, C-d,"
+            " UP, DOWN, LEFT, RIGHT, HOME, END, PGUP, PGDN, TAB, ESC, BS, ENTER."
+        ),
+    ] = False
+    timeout: Annotated[
+        Annotated[float, Meta(ge=0)] | None,
+        Meta(description="Seconds to wait at most; then it is left running. Default: until 30 s pass without output."),
+    ] = None
+    reset: Annotated[bool, Meta(description="Start a new shell first; all that the old one runs is ended.")] = False
+
+
+class TerminalObservation(Observation, frozen=True, kw_only=True):
+    """A command's output; `exit_code` is -1 while it runs, `seconds` how long this call waited."""
+
+    exit_code: int
+    working_dir: str
+    status: Status
+    seconds: float
+
+
+class Terminal:
+    """One shell a conversation, started by its first command."""
+
+    def __init__(self, params: Params) -> None:
+        self._shell: Shell | None = None
+        limit = params.get("no_change_timeout")
+        self._no_change = float(limit) if isinstance(limit, (int, float)) else NO_CHANGE_SECONDS
+
+    async def __call__(self, action: TerminalAction, context: ToolContext) -> TerminalObservation:
+        """Run, poll or feed a command. Raises `ToolError` for a call that does not fit what runs."""
+        begun = time.monotonic()
+        if action.reset:
+            await self.aclose()
+        shell = await self._started(context)
+        if action.reset and not action.command:
+            return TerminalObservation(exit_code=0, working_dir=shell.directory, status="reset", seconds=0.0)
+        try:
+            await self._give(shell, action, context)
+            status = await self._wait(shell, action.timeout)
+        except anyio.get_cancelled_exc_class():
+            with anyio.CancelScope(shield=True):
+                signals = await shell.interrupt()
+                context.output(f"\n[ended with {', '.join(signals)}]")
+                if shell.running or not shell.alive:
+                    await self.aclose()
+            raise
+        return await self._observation(shell, status, time.monotonic() - begun, context)
+
+    async def aclose(self) -> None:
+        """End the shell and all that it started."""
+        shell, self._shell = self._shell, None
+        if shell is not None:
+            await shell.close()
+
+    async def _started(self, context: ToolContext) -> Shell:
+        if self._shell is not None and not self._shell.alive:
+            await self.aclose()
+        if self._shell is None:
+            shell = Shell(Path(context.workspace.path))
+            await shell.start()
+            self._shell = shell
+        return self._shell
+
+    async def _give(self, shell: Shell, action: TerminalAction, context: ToolContext) -> None:
+        if shell.running:
+            if action.is_input:
+                shell.send(_typed(action.command))
+            elif action.command.strip():
+                raise ToolError(
+                    "a command is still running in this terminal: wait with an empty command, send it input with"
+                    " is_input (C-c stops it), or start a new shell with reset"
+                )
+            return
+        if action.is_input or not action.command.strip():
+            raise ToolError("no command is running in this terminal: send one")
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        await shell.begin(action.command, lambda data: context.output(decoder.decode(data)))
+
+    async def _wait(self, shell: Shell, timeout: float | None) -> Status:
+        begun = shell.last_change = time.monotonic()
+        while shell.running:
+            quiet = self._no_change - (time.monotonic() - shell.last_change)
+            left = quiet if timeout is None else timeout - (time.monotonic() - begun)
+            if left <= 0:
+                return "no_change_timeout" if timeout is None else "hard_timeout"
+            await shell.wait(left)
+        return "completed"
+
+    async def _observation(self, shell: Shell, status: Status, seconds: float, context: ToolContext) -> TerminalObservation:
+        ended = await shell.wait(0) if not shell.running else None
+        exit_code = STILL_RUNNING if shell.running else (ended.exit_code if ended else 1)
+        shown = _ESCAPES.sub("", shell.text()).rstrip("\n")
+        content: list[Content] = [TextContent(clip(shown, MAX_OUTPUT))]
+        if len(shown) > MAX_OUTPUT:
+            content.append(await context.keep(shown.encode(), "full output"))
+        content.append(TextContent(_footer(shell, exit_code, status, seconds)))
+        return TerminalObservation(
+            content=tuple(content),
+            is_error=exit_code not in (0, STILL_RUNNING),
+            exit_code=exit_code,
+            working_dir=shell.directory,
+            status=status,
+            seconds=round(seconds, 3),
+        )
+
+
+def _footer(shell: Shell, exit_code: int, status: Status, seconds: float) -> str:
+    if not shell.alive:
+        return "[the shell ended; the next command starts a new one in the workspace]"
+    if status == "completed":
+        return f"[exit code {exit_code}, in {shell.directory}]"
+    return (
+        f"[still running after {seconds:.0f} s. Send an empty command to wait on, is_input with C-c to stop it,"
+        " or other input]"
+    )
+
+
+def _typed(keys: str) -> bytes:
+    if keys in _KEYS:
+        return _KEYS[keys]
+    if len(keys) == 3 and keys[:2].upper() == "C-" and keys[2].isalpha():
+        return bytes([ord(keys[2].upper()) - 64])
+    return keys.encode() + (b"" if keys.endswith("\n") else b"\n")
+
+
+terminal = ToolType(
+    name="terminal",
+    description=(
+        "Run a command in a bash that lasts: its directory, variables and background jobs stay from call to call."
+        " Output is cut in the middle beyond 30000 characters. A command that prints nothing for 30 s, or reaches its"
+        " `timeout`, is left running (exit code -1): wait for it with an empty command, send it input with `is_input`."
+        " Start servers in the background with `&` and their output in a file. Do not use editors or pagers."
+    ),
+    action=TerminalAction,
+    executor=Terminal,
+    annotations=ToolAnnotations(title="Terminal"),
+    on_crash=OnCrash.ASK,
+    holds_resource=True,
+)
