@@ -43,7 +43,7 @@ class Chain(Sequence[T]):
         return self._items[start : self._length]
 
     def continues(self, other: Chain[T]) -> bool:
-        """Whether this chain grew out of `other` (by identity of the shared list: O(1), may say no to an equal copy)."""
+        """Whether this chain grew out of `other`, by the shared list: O(1), and no for an equal copy."""
         return self._items is other._items and self._length >= other._length
 
     def __len__(self) -> int:
@@ -64,7 +64,11 @@ class Chain(Sequence[T]):
         return self._items[index + self._length if index < 0 else index]
 
     def __eq__(self, other: Any) -> bool:
-        return isinstance(other, Chain) and self._length == other._length and all(a == b for a, b in zip(self, other))
+        return (
+            isinstance(other, Chain)
+            and self._length == other._length
+            and all(a == b for a, b in zip(self, other, strict=True))
+        )
 
     def __hash__(self) -> int:
         return hash(self._length)

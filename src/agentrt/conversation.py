@@ -42,7 +42,7 @@ def at_rest(state: State) -> bool:
 class Conversation:
     """A conversation with an agent; an async context manager.
 
-    `Conversation(agent, workspace)` begins a new one, `Conversation(id=...)` reopens an existing one from its log alone.
+    `Conversation(agent, workspace)` begins a new one, `Conversation(id=...)` reopens one from its log alone.
     Without a `runtime` it has its own, with the conversations in `store` (default: `~/.agentrt`). `tools` are
     implementations that the built-in ones do not cover. Entering it raises a `ConfigurationError` or `LogError` that
     says what to do; leaving it interrupts what runs and keeps everything in the log.
@@ -157,7 +157,7 @@ class Conversation:
         return await self._live.log.append(*events)
 
     async def rewind(self, to: int) -> Cursor:
-        """Go back to how the conversation was after event `to`; nothing is erased. Raises `EventRefused` while it runs."""
+        """Go back to how it was after event `to`; nothing is erased. Raises `EventRefused` while it runs."""
         return await self._live.log.append(HeadMoved(to=to))
 
     def events(self, after: Cursor | int = 0) -> AsyncIterator[Event]:

@@ -112,7 +112,10 @@ def _for_pending(state: State) -> tuple[Command, ...]:
         held = tuple(
             p.action.id
             for p in waiting
-            if p.risk is not None and not p.approved and p.action.tool_name not in HARMLESS and asks(agent.confirmation, p.risk)
+            if p.risk is not None
+            and not p.approved
+            and p.action.tool_name not in HARMLESS
+            and asks(agent.confirmation, p.risk)
         )
         if held:
             return (RequestConfirmation(f"confirm-{held[0]}", held),)
@@ -126,7 +129,11 @@ def _runnable(pending: Sequence[Pending], limits: Limits) -> tuple[ExecuteAction
     due: list[ExecuteAction] = []
     for p in pending:
         touches = p.action.resources
-        free = taken.isdisjoint(touches) and EVERYTHING not in taken and not (EVERYTHING in touches and p is not pending[0])
+        free = (
+            taken.isdisjoint(touches)
+            and EVERYTHING not in taken
+            and not (EVERYTHING in touches and p is not pending[0])
+        )
         if p.command is None and free and running + len(due) < limits.tool_concurrency:
             attempt = p.attempt + 1
             due.append(ExecuteAction(f"execute-{p.action.id}-{attempt}", p.action, attempt))
@@ -227,5 +234,9 @@ def _resource_lost(tool: str) -> ResourceLost:
 
 def _error(action: ActionEvent, text: str) -> AgentErrorEvent:
     return AgentErrorEvent(
-        action_id=action.id, tool_name=action.tool_name, tool_call_id=action.tool_call_id, caused_by=action.id, error=text
+        action_id=action.id,
+        tool_name=action.tool_name,
+        tool_call_id=action.tool_call_id,
+        caused_by=action.id,
+        error=text,
     )

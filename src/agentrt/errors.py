@@ -58,7 +58,9 @@ class MissingKey(ConfigurationError):
 
     def __init__(self, model: str, variables: tuple[str, ...]) -> None:
         self.model, self.variables = model, variables
-        super().__init__(f"no key for model {model!r}: set {' and '.join(variables) or 'its API key'} in the environment")
+        super().__init__(
+            f"no key for model {model!r}: set {' and '.join(variables) or 'its API key'} in the environment"
+        )
 
 
 class WorkspaceMissing(ConfigurationError):
@@ -102,7 +104,7 @@ class LogLocked(LogError):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        super().__init__(f"conversation {name!r} is open elsewhere: close it there first, or only read it ('agentrt show')")
+        super().__init__(f"conversation {name!r} is open elsewhere: close it there, or only read it ('agentrt show')")
 
 
 class LogCorrupt(LogError):
@@ -118,7 +120,9 @@ class LogFailed(LogError):
 
     def __init__(self, path: Path, cause: OSError) -> None:
         self.path, self.cause = path, cause
-        super().__init__(f"cannot write {path}: {cause.strerror or cause}; the conversation stops here, reopen it once that is mended")
+        super().__init__(
+            f"cannot write {path}: {cause.strerror or cause}; the conversation stops here, reopen it once that is mended"
+        )
 
 
 class EventRefused(LogError):

@@ -7,8 +7,8 @@ does anyone else see it. On disk each is one flat JSON object whose `type` is th
 from __future__ import annotations
 
 import time
-from datetime import datetime, timezone
-from enum import Enum
+from datetime import UTC, datetime
+from enum import StrEnum
 from random import getrandbits
 from typing import Literal, TypeAlias
 
@@ -34,7 +34,7 @@ _LOW = (1 << 62) - 1
 
 def now() -> datetime:
     """The time of this machine, in UTC."""
-    return datetime.now(timezone.utc)
+    return datetime.now(UTC)
 
 
 class Cursor(msgspec.Struct, frozen=True, order=True):
@@ -44,7 +44,7 @@ class Cursor(msgspec.Struct, frozen=True, order=True):
     seq: int = 0
 
 
-class ExecutionStatus(str, Enum):
+class ExecutionStatus(StrEnum):
     """What a conversation is doing."""
 
     IDLE = "idle"
@@ -177,7 +177,9 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     reasoning_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(*(a + b for a, b in zip(msgspec.structs.astuple(self), msgspec.structs.astuple(other))))
+        return Usage(
+            *(a + b for a, b in zip(msgspec.structs.astuple(self), msgspec.structs.astuple(other), strict=True))
+        )
 
 
 class ModelCalled(Event, frozen=True, kw_only=True):

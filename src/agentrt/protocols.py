@@ -112,7 +112,7 @@ class Storage(Protocol):
         ...
 
     async def open(self, conversation_id: str, replay: Callable[[Event], None]) -> Journal:
-        """The journal, all of its events given to `replay`. Raises `ConversationMissing`, `LogLocked` or `LogCorrupt`."""
+        """The journal, its events given to `replay`. Raises `ConversationMissing`, `LogLocked` or `LogCorrupt`."""
         ...
 
     async def release(self, conversation_id: str) -> None:

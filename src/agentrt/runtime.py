@@ -77,9 +77,7 @@ class Runtime:
 
         Raises `WorkspaceMissing`, `ToolMissing`, `ConversationExists` or `LogLocked`.
         """
-        path = Path(workspace).absolute()
-        if not await anyio.to_thread.run_sync(path.is_dir):
-            raise WorkspaceMissing(path)
+        path = await anyio.to_thread.run_sync(_directory, Path(workspace))
         agent = _with_tools(agent, tools)
         place = LocalWorkspace(str(path))
         parts = self._parts(agent, place, tools)
@@ -102,8 +100,7 @@ class Runtime:
         try:
             assert state.created is not None
             place = state.created.workspace
-            if not await anyio.to_thread.run_sync(Path(place.path).is_dir):
-                raise WorkspaceMissing(Path(place.path))
+            await anyio.to_thread.run_sync(_directory, Path(place.path))
             return ConversationGroup(journal, state, self._parts(state.spec, place, tools), place)
         except BaseException:
             await self.store.release(conversation_id)
@@ -130,6 +127,13 @@ class Runtime:
             system_prompt=system_prompt(agent, workspace), tools=tools.definitions, caused_by=created.id
         )
         return created, prompt
+
+
+def _directory(path: Path) -> Path:
+    """The absolute path of a directory; for a thread. Raises `WorkspaceMissing`."""
+    if not path.is_dir():
+        raise WorkspaceMissing(path.absolute())
+    return path.absolute()
 
 
 def _with_tools(agent: Agent, tools: Sequence[ToolType]) -> Agent:

@@ -14,7 +14,10 @@ from msgspec.structs import replace
 from .chain import Chain
 from .events import (
     ActionEvent,
+    ActionResult,
+    ActionRevised,
     AgentErrorEvent,
+    BudgetGranted,
     Condensation,
     CondensationRequest,
     CondensationSummaryEvent,
@@ -41,9 +44,6 @@ from .events import (
     SystemPromptEvent,
     Usage,
     UserRejectObservation,
-    ActionRevised,
-    BudgetGranted,
-    ActionResult,
 )
 from .specs import Agent, SecurityRisk
 from .specs.tool import FINISH

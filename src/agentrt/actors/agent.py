@@ -70,7 +70,9 @@ class AgentActor(AbstractAsyncContextManager["AgentActor"]):
             await self._log.append(*self._failed(command, error, begun), command=command)
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
-                await self._log.append(*draft.cut(command), self._called(command, begun, error="interrupted"), command=command)
+                await self._log.append(
+                    *draft.cut(command), self._called(command, begun, error="interrupted"), command=command
+                )
             raise
         else:
             await self._answered(command, reply, draft, begun)
@@ -112,7 +114,5 @@ class AgentActor(AbstractAsyncContextManager["AgentActor"]):
             return (called, CondensationRequest(reason=str(error), caused_by=called.id))
         return (
             called,
-            ConversationErrorEvent(
-                code=error.code, detail=str(error), retryable=error.retryable, caused_by=called.id
-            ),
+            ConversationErrorEvent(code=error.code, detail=str(error), retryable=error.retryable, caused_by=called.id),
         )

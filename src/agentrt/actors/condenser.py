@@ -26,6 +26,8 @@ class CondenserActor(AbstractAsyncContextManager["CondenserActor"]):
         condensation = forget_older_half(self._log.state.branch.view)
         if condensation is None:
             detail = "the model's context window is too small even for the last step: use a model with a larger one"
-            await self._log.append(ConversationErrorEvent(code="context_window", detail=detail), command=message.command.id)
+            await self._log.append(
+                ConversationErrorEvent(code="context_window", detail=detail), command=message.command.id
+            )
         else:
             await self._log.append(condensation, command=message.command.id)

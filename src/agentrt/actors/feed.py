@@ -25,7 +25,7 @@ class Feed:
         self.state = state
         self._recent: deque[Event] = deque(maxlen=RECENT)
         self._waiting: list[tuple[Callable[[State], bool], asyncio.Future[None]]] = []
-        self._deltas: set[deque[Delta]] = set()
+        self._deltas: list[deque[Delta]] = []
         self._error: Exception | None = None
         self._closed = False
 
@@ -71,15 +71,17 @@ class Feed:
             if not isinstance(event, Delta):
                 yield event
 
-    async def stream(self, after: int, until: Callable[[State], bool] = lambda state: False) -> AsyncIterator[Event | Delta]:
+    async def stream(
+        self, after: int, until: Callable[[State], bool] = lambda state: False
+    ) -> AsyncIterator[Event | Delta]:
         """As `events`, with deltas in between; those of a slow reader may be dropped."""
         waiting: deque[Delta] = deque(maxlen=DELTAS)
-        self._deltas.add(waiting)
+        self._deltas.append(waiting)
         try:
             async for event in self._follow(after, until, waiting):
                 yield event
         finally:
-            self._deltas.discard(waiting)
+            self._deltas = [other for other in self._deltas if other is not waiting]
 
     async def _follow(
         self, after: int, until: Callable[[State], bool], deltas: deque[Delta] | None

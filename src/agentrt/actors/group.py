@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from types import TracebackType
 
 import anyio
 import msgspec
@@ -66,9 +65,8 @@ class ConversationGroup:
             self._stack = stack.pop_all()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
+    async def __aexit__(self, *_: object) -> None:
+        """Cut what runs and stop the actors; what the body raised goes on as it is, in no exception group."""
         try:
             with anyio.CancelScope(shield=True), anyio.move_on_after(STOP_SECONDS):
                 if self.feed.state.status is ExecutionStatus.RUNNING and not self.feed.failed:
@@ -77,8 +75,7 @@ class ConversationGroup:
                 await self._dispatcher.wait_idle()
         finally:
             self.feed.close()
-            suppressed = await self._stack.__aexit__(kind, error, trace)
-        return suppressed
+            await self._stack.aclose()
 
     async def interrupt(self, reason: str, wait: float) -> None:
         """Log the intent, cut what runs, and wait for its end, `wait` seconds at most. Raises `LogFailed`."""

@@ -13,8 +13,7 @@ from ..decisions import ExecuteAction
 from ..errors import ToolError
 from ..events import ActionEvent, AgentErrorEvent, Delta, Event, ObservationEvent, new_id
 from ..protocols import Observation
-from ..specs import BlobReference, LocalWorkspace
-from ..specs.content import text
+from ..specs import BlobReference, LocalWorkspace, content
 from ..tools.definition import Tools
 from .dispatcher import Perform
 from .event_log import Log
@@ -34,9 +33,9 @@ class _Call:
         self._log = log
         self._tail: deque[str] = deque(maxlen=TAIL)
 
-    def output(self, piece: str) -> None:
-        self._tail.append(piece)
-        self._log.show(Delta(self.observation_id, "output", piece))
+    def output(self, text: str) -> None:
+        self._tail.append(text)
+        self._log.show(Delta(self.observation_id, "output", text))
 
     async def keep(self, data: bytes, name: str) -> BlobReference:
         return await self._log.keep(data, name)
@@ -77,7 +76,7 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
             arguments = self._tools.parse(action.tool_name, action.arguments)
             observation = await self._executor(arguments, call)
         except ToolError as expected:
-            observation = Observation(content=text(str(expected)), is_error=True)
+            observation = Observation(content=content.text(str(expected)), is_error=True)
         except Exception as failure:  # a tool's failure is the model's to handle
             return _error(action, f"{self._name} failed: {type(failure).__name__}: {failure}")
         return ObservationEvent(
@@ -99,5 +98,9 @@ def _details(observation: Observation) -> msgspec.Raw:
 
 def _error(action: ActionEvent, error: str) -> AgentErrorEvent:
     return AgentErrorEvent(
-        action_id=action.id, tool_name=action.tool_name, tool_call_id=action.tool_call_id, error=error, caused_by=action.id
+        action_id=action.id,
+        tool_name=action.tool_name,
+        tool_call_id=action.tool_call_id,
+        error=error,
+        caused_by=action.id,
     )

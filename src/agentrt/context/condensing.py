@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..events import ActionEvent, AgentErrorEvent, Condensation, Event, MessageEvent, ObservationEvent, UserRejectObservation
+from ..events import (
+    ActionEvent,
+    AgentErrorEvent,
+    Condensation,
+    Event,
+    MessageEvent,
+    ObservationEvent,
+    UserRejectObservation,
+)
 
 KEEP_FIRST = 2
 """Events at the start that are never forgotten: the system prompt and the first message."""
@@ -43,7 +51,7 @@ def forget_older_half(view: Sequence[Event]) -> Condensation | None:
     messages = sum(isinstance(event, MessageEvent) for event in forgotten)
     actions = sum(isinstance(event, ActionEvent) for event in forgotten)
     summary = (
-        f"[Here {actions} earlier actions and {messages} messages were dropped, unsummarized, to fit the context window."
+        f"[Here {actions} earlier actions and {messages} messages were dropped, unsummarized, to fit the context."
         " Look again at what you need to know.]"
     )
     return Condensation(forgotten_event_ids=tuple(event.id for event in forgotten), summary=summary)

@@ -51,6 +51,6 @@ def _one_line(error: Exception) -> str:
 def _retry_after(error: Exception) -> float | None:
     headers = getattr(error, "litellm_response_headers", None) or {}
     try:
-        return float(headers.get("retry-after"))
-    except (TypeError, ValueError):
+        return float(headers["retry-after"])
+    except (KeyError, ValueError):
         return None

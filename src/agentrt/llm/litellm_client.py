@@ -6,8 +6,10 @@ hidden from the log. (Checked against litellm 1.106.)
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -102,17 +104,20 @@ class LiteLLMClient:
             raise
         except Exception as error:
             raise model_error(litellm, error, llm) from error
-        return _reply(response)
+        return _reply(litellm, response, llm)
 
 
 def _import_litellm() -> ModuleType:
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # no network at import
-    import litellm
+    litellm: Any = import_module("litellm")
 
+    for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
+        logging.getLogger(name).setLevel(logging.ERROR)
     litellm.suppress_debug_info = True
     litellm.telemetry = False
     litellm.drop_params = True
-    return litellm
+    module: ModuleType = litellm
+    return module
 
 
 def _settings(llm: LLM) -> dict[str, Any]:
@@ -122,8 +127,6 @@ def _settings(llm: LLM) -> dict[str, Any]:
         "top_p": llm.top_p,
         "max_tokens": llm.max_output_tokens,
         "timeout": llm.timeout,
-        "input_cost_per_token": llm.input_cost_per_token,
-        "output_cost_per_token": llm.output_cost_per_token,
     }
     given = {name: value for name, value in settings.items() if value is not None}
     given |= {"num_retries": 0, "max_retries": 0, "stream": llm.stream}
@@ -148,33 +151,44 @@ async def _gather(litellm: ModuleType, stream: Any, messages: list[dict[str, Any
     whole = litellm.stream_chunk_builder(chunks, messages=messages)
     if whole is None or not any(chunk.choices and chunk.choices[0].finish_reason for chunk in chunks):
         raise ModelUnavailable("the model's answer was cut before its end")
-    try:
-        whole._hidden_params["response_cost"] = litellm.completion_cost(whole)
-    except Exception as unknown_price:  # litellm raises a bare Exception when it has no price
-        whole._hidden_params["response_cost"] = None if "isn't mapped" in str(unknown_price) else None
     return whole
 
 
-def _reply(response: Any) -> ModelReply:
+def _cost(litellm: ModuleType, response: Any, usage: Usage, llm: LLM) -> float | None:
+    """The cost of a call in USD, by the spec's prices or else litellm's; None when neither has any."""
+    if llm.input_cost_per_token is not None and llm.output_cost_per_token is not None:
+        return usage.prompt_tokens * llm.input_cost_per_token + usage.completion_tokens * llm.output_cost_per_token
+    try:
+        cost: float = litellm.completion_cost(response)
+    except Exception:  # litellm raises a bare Exception for a model that it has no price for
+        return None
+    return cost
+
+
+def _reply(litellm: ModuleType, response: Any, llm: LLM) -> ModelReply:
     message = response.choices[0].message
     calls = tuple(
         ToolCall(id=call.id or new_id(), name=call.function.name or "", arguments=call.function.arguments or "")
         for call in message.tool_calls or ()
     )
+    usage = _usage(getattr(response, "usage", None))
     return ModelReply(
         text=message.content or "",
         tool_calls=calls,
         reasoning=getattr(message, "reasoning_content", None) or "",
         response_id=response.id or new_id(),
-        usage=_usage(getattr(response, "usage", None)),
-        cost=response._hidden_params.get("response_cost"),
+        usage=usage,
+        cost=_cost(litellm, response, usage, llm),
     )
 
 
 def _usage(given: Any) -> Usage:
     if given is None:
         return Usage()
-    prompt, completion = getattr(given, "prompt_tokens_details", None), getattr(given, "completion_tokens_details", None)
+    prompt, completion = (
+        getattr(given, "prompt_tokens_details", None),
+        getattr(given, "completion_tokens_details", None),
+    )
     return Usage(
         prompt_tokens=given.prompt_tokens or 0,
         completion_tokens=given.completion_tokens or 0,

@@ -14,7 +14,11 @@ _RULES: tuple[tuple[SecurityRisk, str, re.Pattern[str]], ...] = tuple(
         (SecurityRisk.HIGH, "runs as another user", r"(?:^|[;&|(\s])(?:sudo|doas|su)\s"),
         (SecurityRisk.HIGH, "writes to a device", r"\bdd\b.*\bof=/dev/|>\s*/dev/(?!null|stdout|stderr|tty)\w"),
         (SecurityRisk.HIGH, "makes a file system", r"\bmkfs(?:\.\w+)?\b"),
-        (SecurityRisk.HIGH, "runs what it fetches", r"\b(?:curl|wget)\b[^;&]*\|\s*(?:\w+/)*(?:ba|z|da|k)?sh\b|\b(?:curl|wget)\b[^;&]*\|\s*python"),
+        (
+            SecurityRisk.HIGH,
+            "runs what it fetches",
+            r"\b(?:curl|wget)\b[^;&]*\|\s*(?:\w+/)*(?:ba|z|da|k)?sh\b|\b(?:curl|wget)\b[^;&]*\|\s*python",
+        ),
         (SecurityRisk.HIGH, "runs decoded text", r"\bbase64\s+(?:-d|--decode|-D)\b[^;&]*\|\s*(?:ba|z|da)?sh\b"),
         (SecurityRisk.HIGH, "evaluates text as code", r"(?:^|[;&|(\s])eval\s"),
         (SecurityRisk.HIGH, "starts processes without end", r":\(\)\s*\{.*\}\s*;"),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from typing import TypeAlias
 
 import msgspec
 
 
-class SecurityRisk(str, Enum):
+class SecurityRisk(StrEnum):
     """How dangerous an action is; UNKNOWN compares with nothing."""
 
     UNKNOWN = "UNKNOWN"

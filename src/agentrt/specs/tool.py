@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 
 import msgspec
 
@@ -10,7 +10,7 @@ FINISH = "finish"
 THINK = "think"
 
 
-class OnCrash(str, Enum):
+class OnCrash(StrEnum):
     """What happens to a call that was running when the process died."""
 
     RETRY = "retry"

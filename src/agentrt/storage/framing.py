@@ -2,8 +2,8 @@
 
     {"i":1,"n":2,"durable":5,"type":"MessageEvent","seq":6,"id":...,...,"crc":"1c291ca3"}
 
-`i` of `n` is the record's place in its batch, which stands or falls whole. `durable` is the highest seq known to be synced
-when the record was written. `crc` is the CRC-32 (of ISO 3309, as in zlib) of all bytes of the line before `,"crc"`.
+`i` of `n` is the record's place in its batch, which stands or falls whole. `durable` is the highest seq known to be
+synced when the record was written. `crc` is the CRC-32 (of ISO 3309, as in zlib) of all bytes of the line before `,"crc"`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from zlib import crc32
 
 import msgspec
 
+from ..codec import encode
 from ..errors import LogCorrupt
 from ..events import Event
-from ..codec import encode
 
 _TAIL = len(b',"crc":"00000000"}\n')
 
@@ -80,7 +80,9 @@ def scan(lines: Sequence[bytes], path: Path) -> Scan:
         later = place(line)
         if later is not None and later.durable > good:
             damaged = next(_damaged(lines, good))
-            raise LogCorrupt(path, damaged, f"record {damaged} is damaged, though record {later.seq} says that it was durable")
+            raise LogCorrupt(
+                path, damaged, f"record {damaged} is damaged, though record {later.seq} says that it was durable"
+            )
     return Scan(good=good, length=length, torn=sum(map(len, lines)) - length)
 
 

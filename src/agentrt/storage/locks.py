@@ -1,7 +1,7 @@
 """One writer a conversation, across processes: byte-range locks on one file of the store.
 
-They are open-file-description locks (`F_OFD_SETLK`, Linux 3.15): the kernel frees them with the process. Each conversation
-has a byte, at an offset made from its id; the file itself stays empty.
+They are open-file-description locks (`F_OFD_SETLK`, Linux 3.15): the kernel frees them with the process. Each
+conversation has a byte, at an offset made from its id; the file itself stays empty.
 """
 
 from __future__ import annotations

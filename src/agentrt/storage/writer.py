@@ -13,7 +13,7 @@ from typing import TypeAlias
 from ..errors import LogFailed
 
 Probe: TypeAlias = Callable[[str], None]
-"""Called at each named point of a commit: "taken", "written", "synced", "acknowledged"; fault tests end the process there."""
+"""Called at each point of a commit: "taken", "written", "synced", "acknowledged"; fault tests end the process there."""
 
 GROUP = 1024
 """Batches in one group at most."""

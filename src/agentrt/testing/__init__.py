@@ -3,4 +3,15 @@
 from .provider import Cut, Fault, ScriptedProvider, Stall
 from .scripted import ScriptedLLM, ScriptExhausted, call, calls, finish, say
 
-__all__ = ["Cut", "Fault", "ScriptExhausted", "ScriptedLLM", "ScriptedProvider", "Stall", "call", "calls", "finish", "say"]
+__all__ = [
+    "Cut",
+    "Fault",
+    "ScriptExhausted",
+    "ScriptedLLM",
+    "ScriptedProvider",
+    "Stall",
+    "call",
+    "calls",
+    "finish",
+    "say",
+]

@@ -48,7 +48,7 @@ Script: TypeAlias = Callable[[dict[str, Any]], Turn]
 class ScriptedProvider:
     """An async context manager; `llm()` gives the configuration that reaches it.
 
-    From a list, the turn is chosen by how many assistant messages the request has, so a conversation that is resumed
+    From a list, the turn is chosen by how many assistant messages the request has, so a resumed conversation
     goes on where it was. From a function, by the request's JSON. Between the pieces of a stream it waits `pace` seconds.
     """
 
@@ -107,7 +107,9 @@ class ScriptedProvider:
         finally:
             self.active -= 1
 
-    async def _stream(self, request: web.Request, body: dict[str, Any], turn: ModelReply | Stall | Cut) -> web.StreamResponse:
+    async def _stream(
+        self, request: web.Request, body: dict[str, Any], turn: ModelReply | Stall | Cut
+    ) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
         await response.prepare(request)
         chunks = _chunks(body, turn) if isinstance(turn, ModelReply) else _text_chunks(_head(body), turn.text)
@@ -118,7 +120,9 @@ class ScriptedProvider:
         await response.write(b"data: [DONE]\n\n")
         return response
 
-    async def _whole(self, request: web.Request, body: dict[str, Any], turn: ModelReply | Stall | Cut) -> dict[str, Any]:
+    async def _whole(
+        self, request: web.Request, body: dict[str, Any], turn: ModelReply | Stall | Cut
+    ) -> dict[str, Any]:
         await _misbehave(request, turn)
         reply = turn if isinstance(turn, ModelReply) else ModelReply(text=turn.text)
         message = {"role": "assistant", "content": reply.text or None, "tool_calls": _tool_calls(reply) or None}
@@ -137,7 +141,8 @@ def _by_position(turns: list[Turn]) -> Script:
     def script(body: dict[str, Any]) -> Turn:
         position = sum(message["role"] == "assistant" for message in body["messages"])
         if position < len(turns):
-            return turns[position]
+            turn: Turn = turns[position]
+            return turn
         return Fault(400, f"the script has no turn {position + 1}")
 
     return script
@@ -173,7 +178,12 @@ def _chunks(body: dict[str, Any], reply: ModelReply) -> Iterator[dict[str, Any]]
 
 def _tool_calls(reply: ModelReply) -> list[dict[str, Any]]:
     return [
-        {"index": index, "id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+        {
+            "index": index,
+            "id": call.id,
+            "type": "function",
+            "function": {"name": call.name, "arguments": call.arguments},
+        }
         for index, call in enumerate(reply.tool_calls)
     ]
 

@@ -30,7 +30,7 @@ def say(text: str) -> ModelReply:
     return ModelReply(text=text)
 
 
-def call(tool: str, /, thought: str = "", **arguments: Any) -> ModelReply:
+def call(tool: str, thought: str = "", /, **arguments: Any) -> ModelReply:
     """A turn that calls one tool."""
     return calls((tool, arguments), thought=thought)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def clip(text: str, limit: int) -> str:
-    """`text` when it has at most `limit` characters, else its head and tail with a note between that says how much is gone."""
+    """`text` when it has at most `limit` characters, else its head and tail, and between them how much is gone."""
     if len(text) <= limit:
         return text
     note = f"\n[... {len(text) - limit} characters left out ...]\n"

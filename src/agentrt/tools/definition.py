@@ -19,20 +19,17 @@ from ..specs.content import text
 
 Params: TypeAlias = Mapping[str, str | int | float | bool | None]
 
-OF_THIS_TOOL = None
-"""What `resources` returns to say: calls of this tool wait for each other."""
-
 
 def _undeclared(action: Any, workspace: LocalWorkspace) -> tuple[str, ...] | None:
-    return OF_THIS_TOOL
+    return None
 
 
 @dataclass(frozen=True)
 class ToolType:
     """A tool: its name and description, the struct of its arguments, and how its executor is made.
 
-    `resources` gives the keys that a call touches ("file:/a/b"); calls that share one never run side by side. None means
-    that calls of this tool wait for each other, an empty tuple that nothing is shared.
+    `resources` gives the keys that a call touches ("file:/a/b"); calls that share one never run side by side. None
+    means that calls of this tool wait for each other, an empty tuple that nothing is shared.
     """
 
     name: str
@@ -66,7 +63,8 @@ def schema(action: type[msgspec.Struct]) -> dict[str, Any]:
     """The JSON schema (2020-12) of a struct, as one object with its definitions inside."""
     (_,), components = msgspec.json.schema_components([action], ref_template="#/$defs/{name}")
     top = components.pop(action.__name__)
-    top.pop("title", None)
+    for said_elsewhere in ("title", "description"):
+        top.pop(said_elsewhere, None)
     top.setdefault("required", [])
     return {**top, "$defs": components} if components else top
 
@@ -159,7 +157,7 @@ class Tools:
         if name not in self._types:
             raise BadCall(f"there is no tool {name!r}. The tools are: {', '.join(self._types)}.")
         keys = self._types[name].resources(self.parse(name, arguments), self._workspace)
-        return (f"tool:{name}",) if keys is OF_THIS_TOOL else keys
+        return (f"tool:{name}",) if keys is None else keys
 
     def parse(self, name: str, arguments: msgspec.Raw) -> Any:
         """The arguments as the tool's action. Raises `BadCall` when they do not fit."""

@@ -18,10 +18,14 @@ def replace_once(text: str, old: str, new: str, path: str) -> tuple[str, int]:
         raise ToolError("old_str is empty: give the text to replace, or use insert")
     lines = [text.count("\n", 0, place) + 1 for place in _occurrences(text, old)]
     if not lines:
-        raise ToolError(f"old_str does not occur in {path}: view the file and copy the text exactly, with its white space")
+        raise ToolError(
+            f"old_str does not occur in {path}: view the file and copy the text exactly, with its white space"
+        )
     if len(lines) > 1:
         where = ", ".join(map(str, lines))
-        raise ToolError(f"old_str occurs {len(lines)} times in {path}, at lines {where}: add lines around it until it is unique")
+        raise ToolError(
+            f"old_str occurs {len(lines)} times in {path}, at lines {where}: add lines around it until it is unique"
+        )
     return text.replace(old, new, 1), lines[0]
 
 
@@ -38,7 +42,9 @@ def insert_after(text: str, line: int, new: str) -> str:
     """`text` with `new` after its line number `line`; 0 inserts at the beginning."""
     lines = text.splitlines(keepends=True)
     if not 0 <= line <= len(lines):
-        raise ToolError(f"insert_line {line} is not in the file: it has {len(lines)} lines (0 inserts at the beginning)")
+        raise ToolError(
+            f"insert_line {line} is not in the file: it has {len(lines)} lines (0 inserts at the beginning)"
+        )
     if lines and line == len(lines) and not lines[-1].endswith("\n"):
         lines[-1] += "\n"
     lines.insert(line, new if new.endswith("\n") else new + "\n")

@@ -42,10 +42,17 @@ class FileEditorAction(msgspec.Struct, frozen=True):
     ]
     path: Annotated[str, Meta(description="The absolute path of the file, or with view of a directory.")]
     file_text: Annotated[str | None, Meta(description="With create: the whole text of the new file.")] = None
-    old_str: Annotated[str | None, Meta(description="With str_replace: the text to replace; must occur exactly once.")] = None
+    old_str: Annotated[
+        str | None, Meta(description="With str_replace: the text to replace; must occur exactly once.")
+    ] = None
     new_str: Annotated[str | None, Meta(description="With str_replace and insert: the new text.")] = None
-    insert_line: Annotated[Annotated[int, Meta(ge=0)] | None, Meta(description="With insert: the line after which new_str goes; 0 is the top.")] = None
-    view_range: Annotated[list[int] | None, Meta(description="With view: [first, last] line; last -1 is the end.")] = None
+    insert_line: Annotated[
+        Annotated[int, Meta(ge=0)] | None,
+        Meta(description="With insert: the line after which new_str goes; 0 is the top."),
+    ] = None
+    view_range: Annotated[list[int] | None, Meta(description="With view: [first, last] line; last -1 is the end.")] = (
+        None
+    )
 
 
 class FileEditorObservation(Observation, frozen=True, kw_only=True):
@@ -234,8 +241,8 @@ file_editor = ToolType(
     name="file_editor",
     description=(
         "View, create and edit text files by absolute path. `view` shows a file with line numbers, or a directory two"
-        " levels deep; `create` makes a new file; `str_replace` replaces a text that occurs exactly once; `insert` adds"
-        " lines after a line; `undo_edit` takes the last edit of a file back. Beyond 16000 characters the middle is left"
+        " levels deep; `create` makes a new file; `str_replace` replaces a text that occurs exactly once; `insert`"
+        " adds lines after a line; `undo_edit` takes the last edit of a file back. Beyond 16000 characters the middle is left"
         " out: view a range."
     ),
     action=FileEditorAction,

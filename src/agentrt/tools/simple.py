@@ -72,7 +72,10 @@ class TaskTracker:
         if action.command == "plan":
             self._tasks = tuple(action.task_list)
         marks = {"todo": "[ ]", "in_progress": "[~]", "done": "[x]"}
-        lines = [f"{n}. {marks[t.status]} {t.title}" + (f" ({t.notes})" if t.notes else "") for n, t in enumerate(self._tasks, 1)]
+        lines = [
+            f"{n}. {marks[t.status]} {t.title}" + (f" ({t.notes})" if t.notes else "")
+            for n, t in enumerate(self._tasks, 1)
+        ]
         return TaskTrackerObservation(content=text("\n".join(lines) or "No tasks yet."), task_list=self._tasks)
 
     async def aclose(self) -> None:

@@ -137,7 +137,9 @@ class Terminal:
             await shell.wait(left)
         return "completed"
 
-    async def _observation(self, shell: Shell, status: Status, seconds: float, context: ToolContext) -> TerminalObservation:
+    async def _observation(
+        self, shell: Shell, status: Status, seconds: float, context: ToolContext
+    ) -> TerminalObservation:
         ended = await shell.wait(0) if not shell.running else None
         exit_code = STILL_RUNNING if shell.running else (ended.exit_code if ended else 1)
         shown = _ESCAPES.sub("", shell.text()).rstrip("\n")

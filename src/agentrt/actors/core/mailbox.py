@@ -12,7 +12,7 @@ from .messages import Envelope, Request
 class Mailbox:
     """Holds up to `size` envelopes; a sender waits while it is full.
 
-    An asyncio queue and not an anyio stream: receiving from it costs a fifth, and each step of an agent receives four times.
+    An asyncio queue and not an anyio stream: receiving from it costs a fifth, and an agent's step does it four times.
     """
 
     def __init__(self, name: str, size: int, *, cancellable: bool = True) -> None:

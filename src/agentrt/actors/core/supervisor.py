@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from types import TracebackType
 from typing import Any, Protocol
 
 import anyio
@@ -74,11 +73,9 @@ class Supervisor:
         await self._tasks.__aenter__()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
+    async def __aexit__(self, *_: object) -> None:
         self._tasks.cancel_scope.cancel()
-        return await self._tasks.__aexit__(kind, error, trace)
+        await self._tasks.__aexit__(None, None, None)
 
     def spawn(
         self,
@@ -94,19 +91,11 @@ class Supervisor:
         self._tasks.start_soon(self._supervise, name, factory, box, concurrency, name=name)
         return Ref(box)
 
-    async def _supervise(
-        self, name: str, factory: Callable[[], Actor], mailbox: Mailbox, concurrency: int
-    ) -> None:
+    async def _supervise(self, name: str, factory: Callable[[], Actor], mailbox: Mailbox, concurrency: int) -> None:
         window = RestartWindow(self._policy)
         try:
             while True:
-                try:
-                    async with factory() as actor:
-                        await _serve(actor, mailbox, concurrency)
-                except ActorCrashed as crash:
-                    last = crash
-                except Exception as bug:
-                    last = ActorCrashed(name, bug)
+                last = await _live(name, factory, mailbox, concurrency)
                 wait = window.next(self._clock())
                 if wait is None:
                     if self._on_stopped is not None:
@@ -117,7 +106,18 @@ class Supervisor:
             mailbox.close()
 
 
-async def _serve(actor: Actor, mailbox: Mailbox, concurrency: int) -> None:
+async def _live(name: str, factory: Callable[[], Actor], mailbox: Mailbox, concurrency: int) -> ActorCrashed:
+    """One life of an actor; what ended it."""
+    try:
+        async with factory() as actor:
+            return await _serve(actor, mailbox, concurrency)
+    except ActorCrashed as crash:
+        return crash
+    except Exception as bug:
+        return ActorCrashed(name, bug)
+
+
+async def _serve(actor: Actor, mailbox: Mailbox, concurrency: int) -> ActorCrashed:
     if concurrency == 1:
         while True:
             envelope = await mailbox.receive()
@@ -138,4 +138,4 @@ async def _serve(actor: Actor, mailbox: Mailbox, concurrency: int) -> None:
         while True:
             await places.acquire()
             handlers.start_soon(run, await mailbox.receive())
-    raise crashes[0]
+    return crashes[0]

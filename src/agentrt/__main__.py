@@ -1,0 +1,5 @@
+"""`python -m agentrt`."""
+
+from .cli import main
+
+main()

@@ -1,0 +1,101 @@
+"""`agentrt demo`: a whole conversation without a key or a network, on a small project with a failing test."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from importlib.resources import as_file, files
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+from rich.console import Console
+from rich.text import Text
+
+from ..context.replies import ModelReply
+from ..conversation import Conversation
+from ..llm.litellm_client import LiteLLMClient
+from ..runtime import Runtime
+from ..specs import Agent, ConfirmRisky
+from ..testing import ScriptedProvider, call, finish
+from ..tools import ToolType
+from .session import refuse, work
+from .views import View
+
+TASK = "A test of this project fails. Find out why, mend it, and show me that all tests pass."
+
+
+def script(project: Path) -> list[ModelReply]:
+    """The model's words."""
+    module = str(project / "invoices.py")
+    tests = f"{_python()} -m unittest discover tests"
+    return [
+        call("terminal", "I will look at the project first.", command="ls -R . && cat README.md"),
+        call("terminal", "Now I reproduce the failure.", command=tests),
+        call("file_editor", "Two tests about rounding fail. Here is the code.", command="view", path=module),
+        call(
+            "think",
+            thought="int() cuts the cents off instead of rounding them, and round() would round halves to even."
+            " With whole numbers: (cents * percent + 50) // 100 rounds halves up and needs no floats.",
+        ),
+        call(
+            "file_editor",
+            "`int()` cuts off what should be rounded. I use whole numbers instead.",
+            command="str_replace",
+            path=module,
+            old_str="return int(self.quantity * self.price * (100 - self.discount) / 100)",
+            new_str="return (self.quantity * self.price * (100 - self.discount) + 50) // 100",
+        ),
+        call("terminal", "And the tests again.", command=tests),
+        finish("Line.total() cut cents off; it now rounds halves up, in whole numbers. All three tests pass."),
+    ]
+
+
+async def demo(
+    view: View, console: Console, *, pace: float = 0.0, store: Path | None = None, tools: Sequence[ToolType] = ()
+) -> int:
+    """Run it and then the project's tests; 0 only when the conversation finished and the tests pass."""
+    project = await anyio.to_thread.run_sync(_scratch_project)
+    console.print(
+        Text(
+            "The model's words are scripted. The HTTP, the shell, the files, the tests and the log are real.", "italic"
+        ),
+        soft_wrap=True,
+    )
+    console.print(Text(f"project {project}", "dim"), soft_wrap=True)
+    async with ScriptedProvider(script(project), pace=pace) as provider:
+        agent = Agent(llm=provider.llm(), analyzer="rules", confirmation=ConfirmRisky())
+        client = LiteLLMClient()
+        with console.status(Text("loading the model client", "dim")):
+            await client.prepare(agent.llm)
+        async with Runtime(store, client=client, tools=tools) as runtime:
+            async with Conversation(agent, project, runtime=runtime) as conversation:
+                await conversation.send_message(TASK)
+                code = await work(conversation, view, console, refuse)
+            log = runtime.store.directory(conversation.id) / "events.jsonl"
+        await client.aclose()
+    passed = await _tests_pass(project, console)
+    console.print(Text(f"log     {log}\nread it: agentrt show {conversation.id}", "dim"), soft_wrap=True)
+    return code or (0 if passed else 1)
+
+
+async def _tests_pass(project: Path, console: Console) -> bool:
+    """Run the project's tests ourselves: the agent's word is not taken for it."""
+    ran = await anyio.run_process([_python(), "-m", "unittest", "discover", "tests"], cwd=project, check=False)
+    passed = ran.returncode == 0
+    verdict = ("✓ the tests pass", "bold green") if passed else ("✗ the tests fail", "bold red")
+    console.print(Text.assemble("checked by running them again: ", verdict))
+    return passed
+
+
+def _scratch_project() -> Path:
+    place = Path(tempfile.mkdtemp(prefix="agentrt-demo-")) / "invoices"
+    with as_file(files(__name__.rpartition(".")[0]) / "demo_project") as source:
+        shutil.copytree(source, place, ignore=shutil.ignore_patterns("__pycache__"))
+    return place
+
+
+def _python() -> str:
+    return "python3" if shutil.which("python3") else sys.executable

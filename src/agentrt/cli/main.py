@@ -1,0 +1,225 @@
+"""The commands of `agentrt`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from .. import __version__
+from ..conversation import Conversation
+from ..errors import AgentrtError, ConversationMissing, MissingKey
+from ..events import MessageEvent
+from ..llm.litellm_client import LiteLLMClient
+from ..runtime import default_store
+from ..specs import LLM, Agent, ConfirmRisky, Limits
+from ..specs.content import plain
+from ..state import fold
+from ..storage import conversations, read_conversation
+from .demo import demo as run_demo
+from .session import approve, ask_person, refuse, work
+from .story import Story, clean, summary
+from .views import JsonView, view_for
+
+DEFAULT_MODEL = "openai/gpt-5.5"
+
+_store = click.option(
+    "--store",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=None,
+    help="Where conversations are kept. Default: $AGENTRT_HOME, else ~/.agentrt.",
+)
+_json = click.option("--json", "as_json", is_flag=True, help="Print one event a line, as JSON.")
+_yes = click.option("--yes", is_flag=True, help="Run risky actions without asking.")
+
+
+def main() -> None:
+    """The entry point; every expected error is one line and exit code 2."""
+    try:
+        commands(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.Abort:
+        sys.exit(130)
+    except AgentrtError as error:
+        hint = "\nTo see it work without a key: agentrt demo" if isinstance(error, MissingKey) else ""
+        click.echo(f"agentrt: {error}{hint}", err=True)
+        sys.exit(2)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="agentrt")
+def commands() -> None:
+    """Run software agents, with every event on disk before you see it.
+
+    Start with `agentrt demo`: it needs no key and no network.
+    """
+
+
+@commands.command()
+@click.argument("task")
+@click.option(
+    "--workspace",
+    "-w",
+    type=click.Path(path_type=Path),
+    default=Path("."),
+    help="The directory to work in. Default: this one.",
+)
+@click.option(
+    "--model",
+    "-m",
+    default=lambda: os.environ.get("AGENTRT_MODEL", DEFAULT_MODEL),
+    show_default=f"$AGENTRT_MODEL, else {DEFAULT_MODEL}",
+    help="Any model that litellm knows, with its provider.",
+)
+@click.option("--base-url", default=None, help="The address of a server that speaks the provider's API.")
+@click.option(
+    "--max-steps", type=click.IntRange(1), default=Limits().max_steps, show_default=True, help="Model calls at most."
+)
+@_yes
+@_json
+@_store
+def run(
+    task: str,
+    workspace: Path,
+    model: str,
+    base_url: str | None,
+    max_steps: int,
+    yes: bool,
+    as_json: bool,
+    store: Path | None,
+) -> None:
+    """Give an agent a TASK and watch it work.
+
+    Actions that are rated risky are asked about first; without a terminal they are rejected, unless --yes is given.
+    Ctrl-C interrupts; what was done so far is kept and can be resumed.
+    """
+    llm = LLM(model=model, base_url=base_url)
+    agent = Agent(llm=llm, analyzer="rules", confirmation=ConfirmRisky(), limits=Limits(max_steps=max_steps))
+
+    async def begin(console: Console) -> int:
+        client = LiteLLMClient()
+        with console.status(Text("loading the model client", "dim")):
+            await client.prepare(llm)
+        async with Conversation(agent, workspace, store=store, client=client) as conversation:
+            console.print(Text(f"conversation {conversation.id} in {conversation.state.created.workspace.path}", "dim"))  # type: ignore[union-attr]
+            await conversation.send_message(task)
+            return await work(conversation, view_for(console, as_json=as_json), console, _answer(console, yes))
+
+    _drive(begin, as_json)
+
+
+@commands.command()
+@click.argument("conversation", required=False)
+@click.option("--message", "-m", default=None, help="Something to say first.")
+@_yes
+@_json
+@_store
+def resume(conversation: str | None, message: str | None, yes: bool, as_json: bool, store: Path | None) -> None:
+    """Go on with a CONVERSATION where it stands; without an id, with the newest one."""
+    directory = _find(conversation, store)
+
+    async def go_on(console: Console) -> int:
+        async with Conversation(id=directory.name, store=store) as live:
+            view = view_for(console, as_json=as_json)
+            if message is not None:
+                await live.send_message(message)
+            return await work(live, view, console, _answer(console, yes))
+
+    _drive(go_on, as_json)
+
+
+@commands.command()
+@click.argument("conversation", required=False)
+@click.option("--all", "whole", is_flag=True, help="Do not fold long results.")
+@_json
+@_store
+def show(conversation: str | None, whole: bool, as_json: bool, store: Path | None) -> None:
+    """Print a CONVERSATION (an id, a directory, or the newest one). It is only read, also while it runs."""
+    events = read_conversation(_find(conversation, store))
+    if as_json:
+        for event in events:
+            JsonView().show(event)
+        return
+    console, story = Console(), Story(folded=not whole)
+    for event in events:
+        for line in story.tell(event):
+            console.print(line, soft_wrap=True)
+    console.print(summary(fold(events)))
+
+
+@commands.command(name="list")
+@click.option("--limit", "-n", type=click.IntRange(1), default=20, show_default=True, help="Conversations at most.")
+@_store
+def list_(limit: int, store: Path | None) -> None:
+    """List conversations, the newest first."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for column, width in (("id", 36), ("status", 8), ("calls", 5), ("cost", 7)):
+        table.add_column(column, no_wrap=True, min_width=width)
+    table.add_column("task", no_wrap=True, overflow="ellipsis", ratio=1)
+    for number, directory in enumerate(conversations(store or default_store())):
+        if number == limit:
+            break
+        table.add_row(directory.name, *_row(directory))
+    if not table.rows:
+        click.echo("no conversations yet: 'agentrt demo' makes one")
+        return
+    Console().print(table)
+
+
+@commands.command()
+@click.option(
+    "--pace", type=click.FloatRange(0, 1), default=0.02, show_default=True, help="Seconds between streamed pieces."
+)
+@_json
+@_store
+def demo(pace: float, as_json: bool, store: Path | None) -> None:
+    """Watch an agent mend a small project, without a key and without a network.
+
+    The model's words are scripted; the HTTP, the shell, the files, the test runs and the log are real.
+    """
+    _drive(lambda console: run_demo(view_for(console, as_json=as_json), console, pace=pace, store=store), as_json)
+
+
+def _drive(begin: Callable[[Console], Awaitable[int]], as_json: bool) -> None:
+    console = Console(stderr=as_json)
+    sys.exit(anyio.run(begin, console))
+
+
+def _answer(console: Console, yes: bool) -> Any:
+    if yes:
+        return approve
+    return ask_person(console) if sys.stdin.isatty() and console.is_terminal else refuse
+
+
+def _find(name: str | None, store: Path | None) -> Path:
+    """The directory of a conversation by id, by a unique part of one, or by path; the newest without a name."""
+    if name is not None and Path(name, "events.jsonl").exists():
+        return Path(name)
+    found = [path for path in conversations(store or default_store()) if name is None or name in path.name]
+    exact = [path for path in found if path.name == name]
+    if name is None and found:
+        return found[0]
+    if len(exact or found) != 1:
+        raise ConversationMissing(name or "(none yet)")
+    return (exact or found)[0]
+
+
+def _row(directory: Path) -> tuple[str, str, str, str]:
+    try:
+        events = read_conversation(directory)
+    except AgentrtError:
+        return "damaged", "", "", ""
+    state = fold(events)
+    task = next((plain(e.content) for e in events if isinstance(e, MessageEvent) and e.source == "user"), "")
+    first = clean(task).strip().splitlines()
+    return state.status.value, str(state.ledger.commands), f"${state.ledger.cost:.4f}", first[0] if first else ""

@@ -1,0 +1,115 @@
+"""How a run is shown while it goes: live on a terminal, as plain lines elsewhere, or as JSON."""
+
+from __future__ import annotations
+
+import sys
+from typing import Protocol
+
+from rich.console import Console
+from rich.status import Status
+from rich.text import Text
+
+from ..codec import encode
+from ..events import Delta, Event, ExecutionStarted, ModelCalled, ModelCallStarted
+from .story import Story, clean
+
+
+class View(Protocol):
+    """Shows a run."""
+
+    def show(self, item: Event | Delta) -> None:
+        """Show one thing that happened."""
+        ...
+
+    def rest(self) -> None:
+        """Nothing moves for now: stop spinners, end open lines."""
+        ...
+
+
+class JsonView:
+    """One event a line, as in the log."""
+
+    def show(self, item: Event | Delta) -> None:
+        """Print an event; deltas are left out."""
+        if isinstance(item, Event):
+            sys.stdout.write(encode(item).decode() + "\n")
+            sys.stdout.flush()
+
+    def rest(self) -> None:
+        """Nothing to do."""
+
+
+class PlainView:
+    """Lines, each printed once it is whole."""
+
+    def __init__(self, console: Console, *, folded: bool = True) -> None:
+        self._console, self._story = console, Story(folded=folded)
+
+    def show(self, item: Event | Delta) -> None:
+        """Print the lines of an event."""
+        if isinstance(item, Event):
+            for line in self._story.tell(item):
+                self._console.print(line, soft_wrap=True)
+
+    def rest(self) -> None:
+        """Nothing to do."""
+
+
+class LiveView:
+    """Text as it streams in, and a spinner while the model thinks or a tool runs."""
+
+    def __init__(self, console: Console) -> None:
+        self._console, self._story = console, Story()
+        self._spinner: Status | None = None
+        self._open: str | None = None
+        """The id of what is streaming in on an unfinished line."""
+
+    def show(self, item: Event | Delta) -> None:
+        """Show a piece or an event."""
+        if isinstance(item, Delta):
+            self._piece(item)
+            return
+        lines = list(self._story.tell(item))
+        if lines or isinstance(item, ModelCalled):
+            self.rest()
+        for line in lines:
+            self._console.print(line)
+        match item:
+            case ModelCallStarted():
+                self._spin("thinking")
+            case ExecutionStarted():
+                self._spin("running")
+            case _:
+                pass
+
+    def rest(self) -> None:
+        """Stop the spinner and end an open line."""
+        if self._spinner is not None:
+            self._spinner.stop()
+            self._spinner = None
+        if self._open is not None:
+            self._console.print()
+            self._open = None
+
+    def _piece(self, delta: Delta) -> None:
+        if delta.channel == "text":
+            if self._open != delta.becomes:
+                self.rest()
+                self._open = delta.becomes
+                self._story.said.add(delta.becomes)
+            self._console.print(Text(clean(delta.text)), end="", soft_wrap=True)
+        elif self._spinner is not None and delta.channel == "output" and delta.text.strip():
+            last = clean(delta.text.strip().splitlines()[-1])
+            self._spinner.update(Text(f"running  {last[:80]}", "dim"))
+
+    def _spin(self, what: str) -> None:
+        self.rest()
+        self._spinner = self._console.status(Text(what, "dim"), spinner="dots")
+        self._spinner.start()
+
+
+def view_for(console: Console, *, as_json: bool) -> View:
+    """The view that fits where the output goes."""
+    if as_json:
+        return JsonView()
+    return LiveView(console) if console.is_terminal else PlainView(console)

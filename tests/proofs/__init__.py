@@ -1,0 +1,1 @@
+"""Fault proofs: what holds when the process, the disk or the person cuts in."""
