@@ -39,12 +39,14 @@ async def noop(n: int) -> str:
     return "ok"
 
 
-async def run_steps(directory: Path, steps: int) -> list[float]:
-    """The CPU seconds of the process at each model call of one run."""
+async def run_steps(directory: Path, steps: int) -> tuple[list[float], list[float]]:
+    """The CPU seconds at each model call of one run: of the process, and of the event loop's thread alone."""
     marks: list[float] = []
+    loop: list[float] = []
 
     def script(request: ModelRequest) -> ModelReply:
         marks.append(time.process_time())
+        loop.append(time.thread_time())
         return call("noop", n=len(marks)) if len(marks) < steps else finish("done")
 
     model = ScriptedLLM(script, keep=False)
@@ -55,7 +57,7 @@ async def run_steps(directory: Path, steps: int) -> list[float]:
             state = await conversation.run()
             if state.status is not ExecutionStatus.FINISHED:
                 raise RuntimeError(f"the run ended {state.status.value}: {state.error}")
-    return marks
+    return marks, loop
 
 
 def window(step: int, steps: int, width: int) -> tuple[int, int]:
@@ -73,8 +75,8 @@ def step_costs(marks: list[float], at: tuple[int, ...], width: int) -> list[floa
     return costs
 
 
-def measure_steps(steps: int) -> list[float]:
-    """The marks of a run, in a directory of its own."""
+def measure_steps(steps: int) -> tuple[list[float], list[float]]:
+    """The marks of a run in a directory of its own."""
     with harness.workplace() as directory:
         return asyncio.run(run_steps(directory, steps))
 
@@ -116,20 +118,25 @@ def main() -> None:
     """Measure, and report."""
     options = harness.parser(__doc__).parse_args()
     harness.set_directory(options.dir)
-    repeats, at = (1, (10, 100)) if options.quick else (7, AT)
+    repeats, at, width = (1, (10, 100), 20) if options.quick else (7, AT, WIDTH)
     steps: list[list[float]] = []
+    loops: list[float] = []
     floors: list[float] = []
     for _ in range(repeats):
         floors.append(harness.fresh(measure_floor, at[-1]))
-        steps.append(step_costs(harness.fresh(measure_steps, at[-1] + 1), at, WIDTH if not options.quick else 20))
+        marks, loop = harness.fresh(measure_steps, at[-1] + 1)
+        steps.append(step_costs(marks, at, width))
+        loops.append(step_costs(loop, at, width)[-1])
     figures = [
         harness.Figure(f"step {step}, CPU", [repeat[place] for repeat in steps], "ms", GOAL_MS)
         for place, step in enumerate(at)
     ]
+    ratios = [statistics.mean(repeat) / floor for repeat, floor in zip(steps, floors)]
     growth = [repeat[-1] / repeat[0] for repeat in steps]
     figures += [
+        harness.Figure(f"step {at[-1]}, CPU of the event loop alone", loops, "ms"),
         harness.Figure(f"floor: {COMMITS} bare commits, CPU", floors, "ms"),
-        harness.Figure("step / floor", [statistics.mean(repeat) / floor for repeat, floor in zip(steps, floors)], "x"),
+        harness.Figure("step / floor", ratios, "x"),
         harness.Figure(f"step {at[-1]} / step {at[0]}", growth, "x", GOAL_GROWTH),
     ]
     harness.report("bench_step: the CPU of one step of an agent", figures, options.json)

@@ -27,7 +27,7 @@ from rich.table import Table
 P = ParamSpec("P")
 R = TypeVar("R")
 
-LAG_EVERY = 0.005
+LAG_EVERY = 0.01
 """Seconds that the sampler of an event loop sleeps."""
 
 

@@ -142,8 +142,8 @@ async def concurrency(directory: str, conversations: int, steps: int, delay: flo
     async def sample() -> None:
         while True:
             begun = time.perf_counter()
-            await asyncio.sleep(0.005)
-            lags.append(time.perf_counter() - begun - 0.005)
+            await asyncio.sleep(0.01)
+            lags.append(time.perf_counter() - begun - 0.01)
 
     sampler = asyncio.create_task(sample())
     wall, cpu = time.perf_counter(), time.process_time()

@@ -104,7 +104,7 @@ class LogLocked(LogError):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        super().__init__(f"conversation {name!r} is open elsewhere: close it there, or only read it ('agentrt show')")
+        super().__init__(f"conversation {name!r} is open elsewhere: close it there, or read it with 'agentrt show'")
 
 
 class LogCorrupt(LogError):
@@ -121,7 +121,7 @@ class LogFailed(LogError):
     def __init__(self, path: Path, cause: OSError) -> None:
         self.path, self.cause = path, cause
         super().__init__(
-            f"cannot write {path}: {cause.strerror or cause}; the conversation stops here, reopen it once that is mended"
+            f"cannot write {path}: {cause.strerror or cause}; the conversation stops: reopen it once that is mended"
         )
 
 

@@ -6,10 +6,11 @@ does anyone else see it. On disk each is one flat JSON object whose `type` is th
 
 from __future__ import annotations
 
+import os
 import time
 from datetime import UTC, datetime
 from enum import StrEnum
-from random import getrandbits
+from random import Random
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -23,13 +24,15 @@ Source: TypeAlias = Literal["user", "agent", "environment", "hook"]
 
 def new_id() -> str:
     """A UUID of version 7: 48 bits of Unix milliseconds, then random bits (RFC 9562, section 5.7). It is no secret."""
-    noise = getrandbits(74)
+    noise = _noise.getrandbits(74)
     value = time.time_ns() // 1_000_000 << 80 | 0x7 << 76 | noise >> 62 << 64 | 0x2 << 62 | noise & _LOW
     digits = f"{value:032x}"
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 _LOW = (1 << 62) - 1
+_noise = Random()  # its own: a program that seeds the global one must not make ids repeat
+os.register_at_fork(after_in_child=_noise.seed)
 
 
 def now() -> datetime:

@@ -1,1 +1,5 @@
-"""Fault proofs: what holds when the process, the disk or the person cuts in."""
+"""Fault proofs: what holds when the process, the disk or a person cuts in."""
+
+import pytest
+
+pytest.register_assert_rewrite(f"{__name__}.evidence")

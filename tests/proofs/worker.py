@@ -14,7 +14,7 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from agentrt import LLM, Agent, Conversation, Event, ExecutionStatus, Runtime, Tool, ToolType, tool
+from agentrt import LLM, Agent, Conversation, Event, ExecutionStatus, Limits, Runtime, Tool, ToolType, tool
 from agentrt.context.replies import ModelReply
 from agentrt.errors import ConversationMissing
 from agentrt.protocols import ModelRequest
@@ -102,9 +102,9 @@ def scripted(workspace: Path) -> ScriptedLLM:
 
 
 def agent() -> Agent:
-    """An agent whose log is small."""
+    """An agent that runs two tools side by side."""
     tools = tuple(Tool(name) for name in ("count", "recount", "terminal", "file_editor"))
-    return Agent(llm=LLM(model="scripted"), tools=tools, system_prompt="Count.")
+    return Agent(llm=LLM(model="scripted"), tools=tools, system_prompt="Count.", limits=Limits(tool_concurrency=2))
 
 
 class Death:

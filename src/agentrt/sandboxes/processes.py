@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
+from collections import defaultdict
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import anyio
 import anyio.to_thread
@@ -14,42 +17,86 @@ TERM_AFTER = 0.1
 KILL_AFTER = 0.5
 """Seconds from one signal of the escalation to the next."""
 
+_ESCALATION = ((signal.SIGTERM, KILL_AFTER), (signal.SIGKILL, 0.5), (signal.SIGKILL, 0.5))
+"""KILL twice: the second is for what was started in between."""
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class _Process(NamedTuple):
+    parent: int
+    session: int
+    began: int
+    """In ticks since boot; psutil's Unix time is up to a second off."""
+    environment: list[bytes]
+
 
 def started_by(shell: int, mark: str, since: float) -> list[psutil.Process]:
-    """The processes below `shell` that began after `since` (Unix seconds), and all whose environment has `mark`.
+    """All that a command started: what of the shell's session began after `since` (seconds of CLOCK_BOOTTIME), what has
+    `mark` in its environment, and what is below either.
 
-    The second finds what was detached from the shell. For a thread: it reads /proc.
+    The session finds what the shell forked and did not execute, the mark what left the session. What an older process
+    of the session started, or what has the mark of another command, is not among them. For a thread: it reads /proc.
     """
-    found: dict[int, psutil.Process] = {}
-    with contextlib.suppress(psutil.Error):
-        for child in psutil.Process(shell).children(recursive=True):
-            with contextlib.suppress(psutil.Error):
-                if child.create_time() >= since - 0.02:
-                    found[child.pid] = child
-    for process in _marked(mark.encode()):
-        found[process.pid] = process
-    found.pop(shell, None)
-    return list(found.values())
+    table, first, own = dict(_processes()), int(since * _TICKS), mark.encode()
+    others = own[: own.rfind(b"-") + 1] or b"\0"
+    below: defaultdict[int, list[int]] = defaultdict(list)
+    todo: list[int] = []
+    for pid, process in table.items():
+        below[process.parent].append(pid)
+        above = table.get(process.parent)
+        top = process.session == shell and (above is None or above.session != shell)
+        if top or process.parent == shell or own in process.environment:
+            todo.append(pid)
+    found: set[int] = set()
+    while todo:
+        pid = todo.pop()
+        began, environment = table[pid].began, table[pid].environment
+        other = began < first or any(entry.startswith(others) for entry in environment)
+        if pid != shell and pid not in found and (own in environment or not other):
+            found.add(pid)
+            todo.extend(below[pid])
+    return list(_handles(found))
 
 
-def _marked(mark: bytes) -> Iterator[psutil.Process]:
+def _processes() -> Iterator[tuple[int, _Process]]:
+    """All processes that have not ended (proc(5), /proc/pid/stat and environ)."""
     for pid in psutil.pids():
-        with contextlib.suppress(OSError, psutil.Error):
-            with open(f"/proc/{pid}/environ", "rb") as file:
-                if mark in file.read().split(b"\0"):
-                    yield psutil.Process(pid)
+        with contextlib.suppress(OSError):
+            with open(f"/proc/{pid}/stat", "rb") as file:
+                state, *fields = file.read().rpartition(b")")[2].split()
+            environment: list[bytes] = []
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:
+                environment = file.read().split(b"\0")
+            if state not in b"ZX":
+                yield pid, _Process(int(fields[0]), int(fields[2]), int(fields[18]), environment)
+
+
+def _handles(pids: set[int]) -> Iterator[psutil.Process]:
+    for pid in pids:
+        with contextlib.suppress(psutil.Error):
+            yield psutil.Process(pid)
+
+
+def _ended(process: psutil.Process) -> bool:
+    try:
+        return process.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+    except psutil.Error:
+        return True
 
 
 async def end(shell: int, mark: str, since: float) -> tuple[str, ...]:
     """End what `started_by` finds: INT was sent before, then TERM, then KILL. Returns the signals that were needed."""
-    sent: list[str] = []
-    for number, wait in ((signal.SIGTERM, KILL_AFTER), (signal.SIGKILL, 1.0)):
+    sent: dict[str, None] = {}
+    for number, wait in _ESCALATION:
         alive = await anyio.to_thread.run_sync(started_by, shell, mark, since)
         if not alive:
             break
-        sent.append(number.name)
+        sent[number.name] = None
         for process in alive:
             with contextlib.suppress(psutil.Error):
                 process.send_signal(number)
-        await anyio.to_thread.run_sync(psutil.wait_procs, alive, wait)
+        with anyio.move_on_after(wait):
+            while not all(map(_ended, alive)):
+                await anyio.sleep(0.01)
     return tuple(sent)

@@ -3,7 +3,8 @@
     {"i":1,"n":2,"durable":5,"type":"MessageEvent","seq":6,"id":...,...,"crc":"1c291ca3"}
 
 `i` of `n` is the record's place in its batch, which stands or falls whole. `durable` is the highest seq known to be
-synced when the record was written. `crc` is the CRC-32 (of ISO 3309, as in zlib) of all bytes of the line before `,"crc"`.
+synced when the record was written. `crc` is the CRC-32 (ISO 3309, as in zlib) of the bytes of the line before
+`,"crc"`.
 """
 
 from __future__ import annotations

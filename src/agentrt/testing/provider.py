@@ -49,7 +49,7 @@ class ScriptedProvider:
     """An async context manager; `llm()` gives the configuration that reaches it.
 
     From a list, the turn is chosen by how many assistant messages the request has, so a resumed conversation
-    goes on where it was. From a function, by the request's JSON. Between the pieces of a stream it waits `pace` seconds.
+    goes on where it was. From a function, by the request's JSON. It waits `pace` seconds between streamed pieces.
     """
 
     def __init__(self, turns: Iterable[Turn] | Script, *, pace: float = 0.0) -> None:

@@ -240,10 +240,10 @@ def _touches(action: FileEditorAction, workspace: LocalWorkspace) -> tuple[str, 
 file_editor = ToolType(
     name="file_editor",
     description=(
-        "View, create and edit text files by absolute path. `view` shows a file with line numbers, or a directory two"
+        "View, create and edit text files by absolute path. `view` shows a file with line numbers, a directory two"
         " levels deep; `create` makes a new file; `str_replace` replaces a text that occurs exactly once; `insert`"
-        " adds lines after a line; `undo_edit` takes the last edit of a file back. Beyond 16000 characters the middle is left"
-        " out: view a range."
+        " adds lines after a line; `undo_edit` takes the last edit of a file back. Beyond 16000 characters the middle"
+        " is left out: view a range."
     ),
     action=FileEditorAction,
     executor=FileEditor,

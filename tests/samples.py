@@ -1,0 +1,211 @@
+"""Events of every type, and short histories, for the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import get_args
+
+import msgspec
+from msgspec.structs import replace
+
+from agentrt.context.replies import BadCall
+from agentrt.events import (
+    ActionEvent,
+    ActionRevised,
+    AgentErrorEvent,
+    BudgetGranted,
+    ChildFinished,
+    ChildStarted,
+    Condensation,
+    CondensationRequest,
+    ConfirmationGiven,
+    ConfirmationRequested,
+    ConversationCreated,
+    ConversationErrorEvent,
+    ConversationStateUpdateEvent,
+    Event,
+    ExecutionLost,
+    ExecutionStarted,
+    ExecutionStatus,
+    HeadMoved,
+    InterruptEvent,
+    KnownEvent,
+    MessageEvent,
+    ModelCalled,
+    ModelCallStarted,
+    ObservationEvent,
+    PauseEvent,
+    ResourceLost,
+    RiskAssessed,
+    RunRequested,
+    StuckDetected,
+    SystemPromptEvent,
+    TimerFired,
+    Usage,
+    UserRejectObservation,
+)
+from agentrt.specs import (
+    LLM,
+    Agent,
+    BlobReference,
+    ConfirmationPolicy,
+    ConfirmRisky,
+    FileContent,
+    ImageContent,
+    Limits,
+    LocalWorkspace,
+    NeverConfirm,
+    OnCrash,
+    SecurityRisk,
+    TextContent,
+    Tool,
+    ToolDefinition,
+)
+from agentrt.specs.content import text
+
+WORKSPACE = LocalWorkspace("/work")
+
+
+def agent(
+    *, analyzer: str | None = None, confirmation: ConfirmationPolicy = NeverConfirm(), limits: Limits = Limits()
+) -> Agent:
+    """An agent with two tools."""
+    return Agent(
+        llm=LLM(model="scripted"),
+        tools=(Tool("terminal"), Tool("look")),
+        analyzer=analyzer,
+        confirmation=confirmation,
+        limits=limits,
+    )
+
+
+def definition(name: str, on_crash: OnCrash = OnCrash.ASK, *, holds_resource: bool = False) -> ToolDefinition:
+    """A tool without parameters."""
+    schema = msgspec.Raw(b'{"type":"object","properties":{},"required":[]}')
+    return ToolDefinition(
+        name=name, description=f"The {name}.", parameters=schema, on_crash=on_crash, holds_resource=holds_resource
+    )
+
+
+def beginning(spec: Agent | None = None) -> tuple[Event, ...]:
+    """The first batch of a conversation."""
+    tools = (
+        definition("terminal", holds_resource=True),
+        definition("look", OnCrash.RETRY),
+        definition("once", OnCrash.FAIL),
+        definition("finish"),
+    )
+    created = ConversationCreated(conversation_id="c", agent=spec or agent(), workspace=WORKSPACE)
+    return (created, SystemPromptEvent(system_prompt="You are a test.", tools=tools))
+
+
+def message(words: str = "go", id: str | None = None) -> MessageEvent:
+    """A user's message."""
+    made = MessageEvent(source="user", content=text(words))
+    return replace(made, id=id) if id else made
+
+
+def answer(words: str = "done", *, partial: bool = False) -> MessageEvent:
+    """The agent's message."""
+    return MessageEvent(source="agent", content=text(words), partial=partial)
+
+
+def action(name: str = "terminal", response: str = "r1", *resources: str, id: str | None = None) -> ActionEvent:
+    """A call."""
+    made = ActionEvent(
+        tool_name=name,
+        tool_call_id="call_1",
+        arguments=msgspec.Raw(b'{"command":"ls"}'),
+        llm_response_id=response,
+        resources=resources,
+    )
+    return replace(made, id=id) if id else made
+
+
+def observation(of: ActionEvent, words: str = "ok") -> ObservationEvent:
+    """A call's result."""
+    return ObservationEvent(
+        action_id=of.id, tool_name=of.tool_name, tool_call_id=of.tool_call_id, content=text(words), caused_by=of.id
+    )
+
+
+def failure(of: ActionEvent, words: str = "no") -> AgentErrorEvent:
+    """A call's error."""
+    return AgentErrorEvent(action_id=of.id, tool_name=of.tool_name, tool_call_id=of.tool_call_id, error=words)
+
+
+def numbered(events: Sequence[Event], first: int = 1) -> list[Event]:
+    """The events with their places in a log."""
+    return [replace(event, seq=seq) for seq, event in enumerate(events, first)]
+
+
+def every_event() -> list[Event]:
+    """One event of each type at least, with every field set, in an order that a conversation could have."""
+    first, second, third = action(id="a1"), action("look", "r1", "file:/x", id="a2"), action("look", "r2", id="a3")
+    blocks = (
+        TextContent('says "hi"\n\u00e9\u4e16'),
+        ImageContent("data:image/png;base64,AAAA", "low"),
+        FileContent("/work/a.txt", "text/plain"),
+        BlobReference("0" * 64, 12, name="full output"),
+    )
+    return [
+        *beginning(agent(analyzer="rules", confirmation=ConfirmRisky(SecurityRisk.MEDIUM), limits=Limits(9, 2))),
+        MessageEvent(source="user", by="ada", content=blocks),
+        RunRequested(by="ada"),
+        ModelCallStarted(command="call-1"),
+        ModelCalled(command="call-1", model="m", usage=Usage(1, 2, 3, 4, 5), cost=0.5, latency=1.5, llm_response_id="r1"),
+        replace(first, thought="I look.", reasoning="Because."),
+        second,
+        RiskAssessed(action_id="a1", risk=SecurityRisk.HIGH, reason="deletes"),
+        RiskAssessed(action_id="a2", risk=SecurityRisk.LOW),
+        ConfirmationRequested(action_ids=("a1",)),
+        ActionRevised(action_id="a1", arguments=msgspec.Raw(b'{"command":"ls -l"}'), by="hook"),
+        RiskAssessed(action_id="a1", risk=SecurityRisk.UNKNOWN),
+        ConfirmationGiven(action_ids=("a1",), by="ada"),
+        ExecutionStarted(action_id="a1", command="execute-a1-1"),
+        ExecutionStarted(action_id="a2", command="execute-a2-1"),
+        ObservationEvent(
+            action_id="a1",
+            tool_name="terminal",
+            tool_call_id="call_1",
+            content=blocks,
+            is_error=True,
+            details=msgspec.Raw(b'{"exit_code":1}'),
+        ),
+        ExecutionLost(action_id="a2"),
+        ExecutionStarted(action_id="a2", command="execute-a2-2", attempt=2),
+        failure(second),
+        ModelCallStarted(command="call-2"),
+        ModelCalled(command="call-2", model="m", error="context_window"),
+        CondensationRequest(reason="too long"),
+        Condensation(forgotten_event_ids=("a1", "a2"), summary="It looked."),
+        third,
+        UserRejectObservation(action_id="a3", tool_name="look", tool_call_id="call_1", rejection_reason="not that"),
+        PauseEvent(reason="lunch"),
+        InterruptEvent(reason="stop"),
+        ResourceLost(tool_name="terminal", detail="The terminal was restarted."),
+        TimerFired(command="call-3"),
+        StuckDetected(pattern="monologue", detail="three times"),
+        BudgetGranted(amount=2.5),
+        ChildStarted(child_id="d", task="look"),
+        ChildFinished(child_id="d", status=ExecutionStatus.FINISHED, cost=0.1),
+        ConversationStateUpdateEvent(key="confirmation", value=msgspec.Raw(b'{"type":"AlwaysConfirm"}')),
+        ConversationErrorEvent(code="timeout", detail="try again", retryable=True),
+        HeadMoved(to=3),
+        answer("bye", partial=True),
+    ]
+
+
+def all_types() -> set[type]:
+    """The types of every known event."""
+    return set(get_args(KnownEvent))
+
+
+class AnyTool:
+    """A toolbox that knows `look` and `terminal` and takes all arguments."""
+
+    def resources(self, name: str, arguments: msgspec.Raw) -> tuple[str, ...]:
+        """No resource is shared."""
+        if name not in ("look", "terminal"):
+            raise BadCall(f"there is no tool {name!r}. The tools are: look, terminal.")
+        return ()

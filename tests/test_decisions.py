@@ -1,0 +1,307 @@
+"""`decide`: what is due in each state, and what may be appended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from msgspec.structs import replace
+
+from agentrt.decisions import (
+    CallModel,
+    Condense,
+    ExecuteAction,
+    RequestConfirmation,
+    StopRun,
+    check,
+    decide,
+    interruption,
+    lost,
+    recovery,
+    refusal,
+)
+from agentrt.errors import EventRefused
+from agentrt.events import (
+    AgentErrorEvent,
+    CondensationRequest,
+    ConfirmationGiven,
+    ConfirmationRequested,
+    ConversationErrorEvent,
+    Event,
+    ExecutionLost,
+    ExecutionStarted,
+    ExecutionStatus,
+    HeadMoved,
+    InterruptEvent,
+    ModelCalled,
+    ModelCallStarted,
+    PauseEvent,
+    ResourceLost,
+    RiskAssessed,
+    RunRequested,
+    StuckDetected,
+)
+from agentrt.specs import Agent, AlwaysConfirm, ConfirmRisky, Limits, SecurityRisk
+from agentrt.state import State, fold
+from tests import samples
+from tests.histories import histories
+
+CALL = ModelCallStarted(command="call-1")
+CALLED = ModelCalled(command="call-1", model="m")
+RISKY = samples.agent(analyzer="rules", confirmation=ConfirmRisky())
+
+
+def after(*events: Event, spec: Agent | None = None) -> State:
+    """A conversation with a message that runs, after some more events."""
+    first = [*samples.beginning(spec), samples.message(), RunRequested()]
+    return fold(samples.numbered([*first, *events]))
+
+
+def started(action: Event, attempt: int = 1) -> ExecutionStarted:
+    return ExecutionStarted(action_id=action.id, command=f"execute-{action.id}-{attempt}", attempt=attempt)
+
+
+def table() -> list[tuple[str, str, State]]:
+    """State by event: what the documentation shows."""
+    act, ended = samples.action(id="a"), samples.action("finish", id="f")
+    acting = (CALL, CALLED, act)
+    high, low = (RiskAssessed(action_id="a", risk=risk) for risk in (SecurityRisk.HIGH, SecurityRisk.LOW))
+    asked = (*acting, high, ConfirmationRequested(action_ids=("a",)))
+    begun = (*acting, started(act))
+    no = samples.failure(act)
+    rows: list[tuple[str, str, State]] = [
+        ("new", "`ConversationCreated`, `SystemPromptEvent`", fold(samples.numbered(samples.beginning()))),
+        ("idle", "`MessageEvent` (user)", fold(samples.numbered([*samples.beginning(), samples.message()]))),
+        ("idle, with a message", "`RunRequested`", after()),
+        ("running", "`ModelCallStarted`", after(CALL)),
+        ("calling the model", "`MessageEvent` (user)", after(CALL, samples.message("more"))),
+        ("calling the model", "`ModelCalled`, `MessageEvent` (agent)", after(CALL, CALLED, samples.answer())),
+        (
+            "calling the model, more was said",
+            "`ModelCalled`, `MessageEvent` (agent)",
+            after(CALL, samples.message(), CALLED, samples.answer()),
+        ),
+        ("calling the model", "`ModelCalled`, `ActionEvent`, no analyzer", after(*acting)),
+        ("calling the model", "`ModelCalled`, `ActionEvent`, an analyzer", after(*acting, spec=RISKY)),
+        ("calling the model", "`ModelCalled`, `CondensationRequest`", after(CALL, CALLED, CondensationRequest())),
+        ("calling the model", "`ModelCalled`, `ConversationErrorEvent`", after(CALL, CALLED, _error())),
+        ("an action is rated", "`RiskAssessed` below the threshold", after(*acting, low, spec=RISKY)),
+        ("an action is rated", "`RiskAssessed` at the threshold", after(*acting, high, spec=RISKY)),
+        ("an action is held", "`ConfirmationRequested`", after(*asked, spec=RISKY)),
+        (
+            "waiting_for_confirmation",
+            "`ConfirmationGiven`",
+            after(*asked, ConfirmationGiven(action_ids=("a",)), spec=RISKY),
+        ),
+        ("waiting_for_confirmation", "`UserRejectObservation`", after(*asked, no, spec=RISKY)),
+        ("waiting_for_confirmation", "`InterruptEvent` and its errors", after(*asked, InterruptEvent(), no, spec=RISKY)),
+        ("an action is due", "`ExecutionStarted`", after(*begun)),
+        ("a tool runs", "`ObservationEvent`", after(*begun, samples.observation(act))),
+        ("a tool runs", "`AgentErrorEvent`", after(*begun, no)),
+        ("a tool runs", "`PauseEvent`", after(*begun, PauseEvent())),
+        ("a tool runs", "`InterruptEvent`", after(*begun, InterruptEvent())),
+        ("a tool is cut", "`AgentErrorEvent`", after(*begun, InterruptEvent(), no)),
+        ("a tool was cut by a crash", "`ExecutionLost`, `RunRequested`", after(*begun, ExecutionLost(action_id="a"))),
+        ("`finish` runs", "`ObservationEvent`", after(CALL, CALLED, ended, started(ended), samples.observation(ended))),
+        ("paused", "`RunRequested`", after(CALL, PauseEvent(), CALLED, act, RunRequested())),
+        ("running", "`StuckDetected`", after(StuckDetected(pattern="monologue"))),
+        ("stuck", "`MessageEvent` (user), `RunRequested`", after(StuckDetected(pattern="x"), samples.message(), RunRequested())),
+        ("error", "`RunRequested`", after(CALL, CALLED, _error(), RunRequested())),
+        (
+            "running, at its limit of steps",
+            "any",
+            after(CALL, CALLED, act, samples.observation(act), spec=samples.agent(limits=Limits(max_steps=1))),
+        ),
+        ("at rest", "`HeadMoved`", after(CALL, CALLED, samples.answer(), HeadMoved(to=3))),
+    ]
+    return rows
+
+
+def _error() -> ConversationErrorEvent:
+    return ConversationErrorEvent(code="timeout", detail="try again")
+
+
+def rendered() -> str:
+    """The table as the documentation has it."""
+    lines = ["| state | event | status after | due |", "| --- | --- | --- | --- |"]
+    for before, event, state in table():
+        due = ", ".join(f"`{type(command).__name__}`" for command in decide(state)) or "nothing"
+        lines.append(f"| {before} | {event} | {state.status.value} | {due} |")
+    return "\n".join(lines) + "\n"
+
+
+def test_the_documented_table_is_what_the_code_does() -> None:
+    page = Path(__file__).parent.parent / "docs" / "state-machine.md"
+    assert rendered() in page.read_text(), f"paste this into {page}:\n\n{rendered()}"
+
+
+@given(histories())
+def test_nothing_is_due_unless_it_runs_and_ids_never_repeat(events: list[Event]) -> None:
+    state = fold(events)
+    due = decide(state)
+    assert not due or state.status is ExecutionStatus.RUNNING
+    assert len({command.id for command in due}) == len(due)
+    begun = {e.command for e in events if isinstance(e, (ModelCallStarted, ExecutionStarted))}
+    assert not begun & {command.id for command in due}
+    assert state.status is not ExecutionStatus.RUNNING or due or state.in_flight, "a run that has nothing to do ends"
+
+
+@given(histories())
+def test_every_call_has_one_result_and_no_tool_runs_twice(events: list[Event]) -> None:
+    results = [e.action_id for e in events if isinstance(e, AgentErrorEvent) or type(e).__name__ == "ObservationEvent"]
+    assert len(results) == len(set(results))
+    executions = [e.action_id for e in events if isinstance(e, ExecutionStarted)]
+    assert len(executions) == len(set(executions))
+
+
+@given(histories())
+def test_after_a_crash_anywhere_nothing_stays_in_flight(events: list[Event]) -> None:
+    state = fold(events)
+    closing = recovery(state)
+    check(state, [e for e in closing if not isinstance(e, ExecutionLost)])
+    recovered = fold(samples.numbered(closing, state.seq + 1), start=state)
+    assert recovered.in_flight == ()
+    assert not recovered.branch.cut
+    assert recovered.status is not ExecutionStatus.RUNNING
+    assert not recovery(recovered), "recovering twice changes nothing more"
+
+
+@given(histories())
+def test_an_interrupt_leaves_only_what_is_in_flight(events: list[Event]) -> None:
+    state = fold(events)
+    batch = interruption(state, "")
+    check(state, batch)
+    stopped = fold(samples.numbered(batch, state.seq + 1), start=state)
+    assert decide(stopped) == ()
+    assert stopped.in_flight == state.in_flight
+    assert all(p.command for p in stopped.branch.pending)
+
+
+def test_calls_run_in_their_order_as_far_as_resources_allow() -> None:
+    one, two = samples.action("look", "r", "file:/a"), samples.action("look", "r", "file:/b")
+    three, last = samples.action("look", "r", "file:/a"), samples.action("finish", "r", "*")
+    spec = samples.agent(limits=Limits(tool_concurrency=3))
+
+    def due(*events: Event) -> list[str]:
+        commands = decide(after(CALL, CALLED, one, two, three, last, *events, spec=spec))
+        return [command.action.id for command in commands if isinstance(command, ExecuteAction)]
+
+    assert due() == [one.id, two.id]
+    assert due(started(one), started(two)) == []
+    assert due(started(one), started(two), samples.observation(one)) == [three.id]
+    assert due(started(one), started(two), samples.observation(two)) == []
+    both = (samples.observation(one), samples.observation(two))
+    assert due(started(one), started(two), *both, started(three), samples.observation(three)) == [last.id]
+
+
+def test_one_call_runs_at_a_time_by_default() -> None:
+    one, two = samples.action("look", "r"), samples.action("look", "r")
+    due = decide(after(CALL, CALLED, one, two))
+    assert [command.id for command in due] == [f"execute-{one.id}-1"]
+
+
+def test_a_batch_is_held_until_all_of_it_is_rated() -> None:
+    one, two = samples.action(id="a"), samples.action(id="b")
+    rated = RiskAssessed(action_id="a", risk=SecurityRisk.LOW)
+    due = decide(after(CALL, CALLED, one, two, rated, spec=RISKY))
+    assert [command.id for command in due] == ["assess-b"]
+
+
+@pytest.mark.parametrize(
+    ("risk", "asked"),
+    [(SecurityRisk.LOW, False), (SecurityRisk.MEDIUM, False), (SecurityRisk.HIGH, True), (SecurityRisk.UNKNOWN, True)],
+)
+def test_what_is_risky_or_unknown_is_asked(risk: SecurityRisk, asked: bool) -> None:
+    act = samples.action()
+    (due,) = decide(after(CALL, CALLED, act, RiskAssessed(action_id=act.id, risk=risk), spec=RISKY))
+    assert isinstance(due, RequestConfirmation if asked else ExecuteAction)
+
+
+@pytest.mark.parametrize("name", ["finish", "think"])
+def test_nobody_is_asked_about_what_touches_nothing(name: str) -> None:
+    act = samples.action(name)
+    spec = samples.agent(analyzer="rules", confirmation=AlwaysConfirm())
+    (due,) = decide(after(CALL, CALLED, act, RiskAssessed(action_id=act.id, risk=SecurityRisk.LOW), spec=spec))
+    assert isinstance(due, ExecuteAction)
+
+
+def test_a_limit_of_steps_ends_the_run_and_running_again_goes_on() -> None:
+    spec = samples.agent(limits=Limits(max_steps=1))
+    act = samples.action()
+    rest = (CALL, CALLED, act, samples.observation(act))
+    (due,) = decide(after(*rest, spec=spec))
+    assert isinstance(due, StopRun)
+    assert "max_steps" in due.detail
+    again = after(*rest, ConversationErrorEvent(code=due.code, detail=due.detail), RunRequested(), spec=spec)
+    assert isinstance(decide(again)[0], CallModel)
+
+
+def test_a_view_that_is_too_long_is_condensed_before_the_next_call() -> None:
+    (due,) = decide(after(CALL, CALLED, CondensationRequest()))
+    assert isinstance(due, Condense)
+
+
+def test_an_outcome_is_refused_once_something_else_came_first() -> None:
+    act = samples.action()
+    running = after(CALL)
+    assert refusal(running, [CALLED], "call-1") is None
+    assert refusal(running, [CALLED], "call-2") == "call-2"
+    assert refusal(after(CALL, CALLED, act), [], "call-1") == "call-1"
+    cut = after(CALL, InterruptEvent())
+    assert refusal(cut, [CALLED, act], "call-1") == "call-1", "no action may begin after an interrupt"
+    assert refusal(cut, [samples.answer(partial=True), CALLED], "call-1") is None, "what was said is kept"
+    assert refusal(after(CALL, CALLED, act, spec=RISKY), [], f"assess-{act.id}") is None
+    assert refusal(cut, [samples.message()], None) is None
+
+
+def test_history_keeps_its_invariants() -> None:
+    act = samples.action()
+    state = after(CALL, CALLED, act)
+    check(state, [samples.observation(act)])
+    with pytest.raises(EventRefused, match="has a result already"):
+        check(state, [samples.observation(act), samples.failure(act)])
+    with pytest.raises(EventRefused, match="system prompt"):
+        check(State(), [samples.message()])
+    with pytest.raises(EventRefused, match="interrupt it first"):
+        check(state, [HeadMoved(to=3)])
+    with pytest.raises(EventRefused, match="no event 99"):
+        check(after(CALL, CALLED, samples.answer()), [HeadMoved(to=99)])
+
+
+def test_each_tool_says_what_happens_after_a_crash() -> None:
+    ask, retry, fail = samples.action("terminal", "r"), samples.action("look", "r"), samples.action("once", "r")
+    state = after(CALL, CALLED, ask, retry, fail, started(ask), started(retry), started(fail))
+    unknown, again, failed, shell, paused = recovery(state)
+    assert isinstance(unknown, AgentErrorEvent)
+    assert "unknown" in unknown.error
+    assert again == replace(again, action_id=retry.id)  # type: ignore[call-arg]
+    assert isinstance(failed, AgentErrorEvent)
+    assert "failed" in failed.error
+    assert isinstance(shell, ResourceLost)
+    assert shell.tool_name == "terminal"
+    assert isinstance(paused, PauseEvent)
+    resumed = fold(samples.numbered([*recovery(state), RunRequested()], state.seq + 1), start=state)
+    (due,) = decide(resumed)
+    assert isinstance(due, ExecuteAction)
+    assert (due.action.id, due.attempt) == (retry.id, 2)
+
+
+def test_a_lost_shell_is_told_once() -> None:
+    act = samples.action()
+    state = after(CALL, CALLED, act, started(act), samples.observation(act), PauseEvent())
+    (first,) = recovery(state)
+    assert isinstance(first, ResourceLost)
+    told = fold(samples.numbered([first], state.seq + 1), start=state)
+    assert recovery(told) == ()
+
+
+def test_what_a_performer_lost_is_closed() -> None:
+    act = samples.action()
+    (called,) = lost(after(CALL), "call-1", "gone")
+    assert isinstance(called, ModelCalled)
+    assert called.error == "gone"
+    (error,) = lost(after(CALL, CALLED, act, started(act)), f"execute-{act.id}-1", "gone")
+    assert isinstance(error, AgentErrorEvent)
+    assert error.action_id == act.id
+    assert lost(after(), "assess-x", "gone") == ()

@@ -1,0 +1,178 @@
+"""The fold: laws, and what each event does."""
+
+from __future__ import annotations
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from agentrt.events import (
+    ActionRevised,
+    AgentErrorEvent,
+    BudgetGranted,
+    Condensation,
+    CondensationSummaryEvent,
+    ConfirmationGiven,
+    ConfirmationRequested,
+    ConversationStateUpdateEvent,
+    Event,
+    ExecutionStarted,
+    ExecutionStatus,
+    HeadMoved,
+    InterruptEvent,
+    ModelCalled,
+    ModelCallStarted,
+    PauseEvent,
+    RiskAssessed,
+    RunRequested,
+    Usage,
+)
+from agentrt.specs import AlwaysConfirm, SecurityRisk
+from agentrt.state import State, branch, fold
+from tests import samples
+from tests.histories import histories
+
+
+@given(histories(), st.data())
+def test_folding_in_two_parts_gives_the_same_state(events: list[Event], data: st.DataObject) -> None:
+    """The fold law: a prefix's state is all that the rest needs."""
+    cut = data.draw(st.integers(0, len(events)))
+    prefix = fold(events[:cut])
+    assert fold(events[cut:], start=prefix) == fold(events)
+    assert prefix == fold(events[:cut]), "folding on must not change the prefix's state"
+
+
+@given(histories())
+def test_a_rewind_goes_back_to_how_the_branch_was(events: list[Event]) -> None:
+    state = fold(events)
+    for checkpoint in state.checkpoints:
+        moved = replace(HeadMoved(to=checkpoint.seq), seq=state.seq + 1)
+        after = fold([moved], start=state)
+        assert after.branch == checkpoint.branch
+        assert after.ledger == state.ledger, "what was spent stays spent"
+        assert after.status is ExecutionStatus.IDLE
+
+
+def test_the_samples_fold_whatever_their_order() -> None:
+    events = samples.numbered(samples.every_event())
+    assert fold(events).seq == len(events)
+    assert fold(events) == fold(events[7:], start=fold(events[:7]))
+
+
+def test_the_branch_leaves_out_what_a_rewind_left_behind() -> None:
+    events = samples.numbered(
+        [*samples.beginning(), samples.message("one"), samples.answer("1"), HeadMoved(to=3), samples.message("two")]
+    )
+    assert [event.seq for event in branch(events)] == [1, 2, 3, 5, 6]
+
+
+def running(*events: Event) -> State:
+    """A conversation that runs, after some more events."""
+    return fold(samples.numbered([*samples.beginning(), samples.message(), RunRequested(), *events]))
+
+
+CALL = ModelCallStarted(command="call-1")
+CALLED = ModelCalled(command="call-1", model="m", usage=Usage(10, 5), cost=0.25)
+
+
+def test_a_message_waits_until_the_next_model_call_begins() -> None:
+    late = samples.message("also this")
+    act = samples.action()
+    state = running(CALL, late, CALLED, act)
+    assert [e.content for e in state.branch.queued] == [late.content]  # type: ignore[attr-defined]
+    state = running(CALL, late, CALLED, act, samples.observation(act), replace(CALL, command="call-2"))
+    kinds = [type(e).__name__ for e in state.branch.view]
+    assert kinds == ["SystemPromptEvent", "MessageEvent", "ActionEvent", "ObservationEvent", "MessageEvent"]
+
+
+def test_an_answer_in_words_ends_the_run_unless_something_was_said_meanwhile() -> None:
+    assert running(CALL, CALLED, samples.answer()).status is ExecutionStatus.FINISHED
+    assert running(CALL, samples.message("wait"), CALLED, samples.answer()).status is ExecutionStatus.RUNNING
+
+
+def test_finish_ends_the_run_and_a_new_message_makes_it_idle() -> None:
+    act = samples.action("finish")
+    done = (CALL, CALLED, act, samples.observation(act))
+    assert running(*done).status is ExecutionStatus.FINISHED
+    assert running(*done, RunRequested()).status is ExecutionStatus.FINISHED
+    assert running(*done, samples.message()).status is ExecutionStatus.IDLE
+    assert running(*done, samples.message(), RunRequested()).status is ExecutionStatus.RUNNING
+
+
+def test_usage_and_cost_add_up_and_survive_a_rewind() -> None:
+    state = running(CALL, CALLED, samples.answer(), BudgetGranted(amount=2.0), HeadMoved(to=3))
+    assert state.ledger.usage == Usage(10, 5)
+    assert (state.ledger.cost, state.ledger.granted, state.ledger.commands) == (0.25, 2.0, 1)
+    assert len(state.branch.view) == 1
+
+
+def test_a_pause_is_not_lost_when_the_answer_comes() -> None:
+    state = running(CALL, PauseEvent(), CALLED, samples.answer())
+    assert state.status is ExecutionStatus.PAUSED
+    assert running(CALL, PauseEvent(), CALLED, samples.answer(), RunRequested()).status is ExecutionStatus.FINISHED
+
+
+def test_an_interrupt_lasts_until_the_last_of_what_it_cut_has_ended() -> None:
+    act = samples.action()
+    started = ExecutionStarted(action_id=act.id, command="execute-1")
+    cut = (CALL, CALLED, act, started, InterruptEvent())
+    assert running(*cut).branch.cut
+    assert running(*cut).status is ExecutionStatus.PAUSED
+    assert not running(*cut, samples.failure(act, "cut")).branch.cut
+    assert not running(InterruptEvent()).branch.cut, "nothing was in flight"
+
+
+def test_confirmation_waits_and_goes_on() -> None:
+    act = samples.action()
+    asked = (CALL, CALLED, act, RiskAssessed(action_id=act.id, risk=SecurityRisk.HIGH))
+    waiting = running(*asked, ConfirmationRequested(action_ids=(act.id,)))
+    assert waiting.status is ExecutionStatus.WAITING_FOR_CONFIRMATION
+    assert waiting.branch.pending[0].risk is SecurityRisk.HIGH
+    given_ = running(*asked, ConfirmationRequested(action_ids=(act.id,)), ConfirmationGiven(action_ids=(act.id,)))
+    assert given_.status is ExecutionStatus.RUNNING
+    assert given_.branch.pending[0].approved
+
+
+def test_a_revised_action_must_be_rated_and_approved_again() -> None:
+    act = samples.action()
+    state = running(
+        CALL,
+        CALLED,
+        act,
+        RiskAssessed(action_id=act.id, risk=SecurityRisk.LOW),
+        ConfirmationGiven(action_ids=(act.id,)),
+        ActionRevised(action_id=act.id, arguments=msgspec.Raw(b'{"command":"rm -rf /"}')),
+    )
+    pending = state.branch.pending[0]
+    assert (pending.risk, pending.approved) == (None, False)
+    assert bytes(pending.action.arguments) == b'{"command":"rm -rf /"}'
+
+
+def test_a_second_result_changes_nothing() -> None:
+    act = samples.action()
+    once = running(CALL, CALLED, act, samples.observation(act))
+    twice = fold([replace(samples.failure(act), seq=once.seq + 1)], start=once)
+    assert twice.branch == once.branch
+
+
+def test_a_condensation_puts_its_summary_in_the_place_of_what_it_forgets() -> None:
+    act = samples.action(id="a")
+    seen = samples.observation(act)
+    state = running(
+        CALL, CALLED, act, seen, Condensation(id="k", forgotten_event_ids=("a", seen.id), summary="It looked.")
+    )
+    last = state.branch.view[-1]
+    assert isinstance(last, CondensationSummaryEvent)
+    assert (last.id, last.summary, len(state.branch.view)) == ("k-summary", "It looked.", 3)
+
+
+def test_configuration_changes_by_event() -> None:
+    change = ConversationStateUpdateEvent(key="confirmation", value=msgspec.Raw(b'{"type":"AlwaysConfirm"}'))
+    assert running(change).spec.confirmation == AlwaysConfirm()
+
+
+def test_an_error_of_a_closed_action_is_ignored() -> None:
+    stray = AgentErrorEvent(action_id="nobody", tool_name="x", tool_call_id="y", error="?")
+    before = running()
+    assert fold([replace(stray, seq=before.seq + 1)], start=before).branch == before.branch
