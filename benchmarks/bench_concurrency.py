@@ -50,7 +50,9 @@ async def run_many(directory: Path, conversations: int) -> dict[str, Any]:
         runtime = await stack.enter_async_context(Runtime(directory / "store", client=model, tools=[noop]))
         live = []
         for _ in range(conversations):
-            conversation = await stack.enter_async_context(Conversation(agent, directory, runtime=runtime, tools=[noop]))
+            conversation = await stack.enter_async_context(
+                Conversation(agent, directory, runtime=runtime, tools=[noop])
+            )
             await conversation.send_message("Begin.")
             live.append(conversation)
         sampler = asyncio.create_task(harness.sample_lag(lags))
@@ -84,7 +86,9 @@ def main() -> None:
         ideal = STEPS * DELAY
         lags = [result["lags"] for result in results]
         figures += [
-            harness.Figure(f"N = {count}: wall", [result["wall"] for result in results], "s", note=f"ideal {ideal:g} s"),
+            harness.Figure(
+                f"N = {count}: wall", [result["wall"] for result in results], "s", note=f"ideal {ideal:g} s"
+            ),
             harness.Figure(f"N = {count}: wall / ideal", [result["wall"] / ideal for result in results], "x", goal),
             harness.Figure(f"N = {count}: CPU", [result["cpu"] for result in results], "s", note="sampler included"),
             harness.Figure(f"N = {count}: loop lag, median", [harness.percentile(lag, 50) * 1e3 for lag in lags], "ms"),

@@ -1,13 +1,12 @@
 """What does `import agentrt` cost: time, memory, modules?
 
-Wall seconds of a fresh interpreter that imports it, minus those of one that does not; resident memory and modules that the
-import adds within one process.
+Wall seconds of a fresh interpreter that imports it, minus those of one that does not; resident memory and modules that
+the import adds within one process.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -35,7 +34,7 @@ def _run(interpreter: Sequence[str], statement: str) -> tuple[float, float, int]
     """Wall seconds of one process, bytes and modules that the statement added."""
     begun = time.perf_counter()
     done = subprocess.run(
-        [*interpreter, "-"], input=_SCRIPT.format(statement=statement), stdout=subprocess.PIPE, text=True, check=True
+        [*interpreter, "-"], input=_SCRIPT.format(statement=statement), capture_output=True, text=True, check=True
     )
     wall = time.perf_counter() - begun
     memory, modules = json.loads(done.stdout.splitlines()[-1])

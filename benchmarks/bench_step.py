@@ -1,8 +1,8 @@
 """What does one step of an agent cost, and does it cost more as the history grows?
 
-CPU milliseconds (of all threads) of a step, around steps 10, 200, 500 and 1000 of one run: a model call, a tool call, and
-their two durable commits. The model is a `ScriptedLLM` that reads every message, the tool does nothing. Beside it the floor:
-what two bare commits cost, each 400 bytes written and synced by a thread that wakes the event loop.
+CPU milliseconds (of all threads) of a step, around steps 10, 200, 500 and 1000 of one run: a model call, a tool call,
+and their two durable commits. The model is a `ScriptedLLM` that reads every message, the tool does nothing. Beside it
+the floor: what two bare commits cost, each 400 bytes written and synced by a thread that wakes the event loop.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import harness
 
 from agentrt import LLM, Agent, Conversation, ExecutionStatus, Limits, Runtime, tool
 from agentrt.context.replies import ModelReply
-from agentrt.protocols import ModelRequest
+from agentrt.protocols import ModelRequest, OnText
 from agentrt.testing import ScriptedLLM, call, finish
 
 GOAL_MS = 0.6
@@ -39,17 +39,32 @@ async def noop(n: int) -> str:
     return "ok"
 
 
-async def run_steps(directory: Path, steps: int) -> tuple[list[float], list[float]]:
-    """The CPU seconds at each model call of one run: of the process, and of the event loop's thread alone."""
-    marks: list[float] = []
-    loop: list[float] = []
+class Metered(ScriptedLLM):
+    """Notes at each call the CPU seconds of the process and of the loop's thread so far, and what it takes itself."""
 
-    def script(request: ModelRequest) -> ModelReply:
-        marks.append(time.process_time())
-        loop.append(time.thread_time())
-        return call("noop", n=len(marks)) if len(marks) < steps else finish("done")
+    def __init__(self, steps: int) -> None:
+        super().__init__(self._turn, keep=False)
+        self._steps = steps
+        self.process: list[float] = []
+        self.loop: list[float] = []
+        self.itself: list[float] = []
 
-    model = ScriptedLLM(script, keep=False)
+    async def complete(self, request: ModelRequest, on_text: OnText) -> ModelReply:
+        """The next turn."""
+        self.process.append(time.process_time())
+        self.loop.append(time.thread_time())
+        reply = await super().complete(request, on_text)
+        self.itself.append(time.thread_time() - self.loop[-1])
+        return reply
+
+    def _turn(self, request: ModelRequest) -> ModelReply:
+        number = len(self.process)
+        return call("noop", n=number) if number < self._steps else finish("done")
+
+
+async def run_steps(directory: Path, steps: int) -> tuple[list[float], list[float], list[float]]:
+    """What `Metered` noted in one run: CPU seconds at each model call of the process and of the loop, and in each."""
+    model = Metered(steps)
     agent = Agent(llm=LLM(model="scripted"), limits=Limits(max_steps=steps + 1))
     async with Runtime(directory / "store", client=model) as runtime:
         async with Conversation(agent, directory, runtime=runtime, tools=[noop]) as conversation:
@@ -57,7 +72,7 @@ async def run_steps(directory: Path, steps: int) -> tuple[list[float], list[floa
             state = await conversation.run()
             if state.status is not ExecutionStatus.FINISHED:
                 raise RuntimeError(f"the run ended {state.status.value}: {state.error}")
-    return marks, loop
+    return model.process, model.loop, model.itself
 
 
 def window(step: int, steps: int, width: int) -> tuple[int, int]:
@@ -75,7 +90,7 @@ def step_costs(marks: list[float], at: tuple[int, ...], width: int) -> list[floa
     return costs
 
 
-def measure_steps(steps: int) -> tuple[list[float], list[float]]:
+def measure_steps(steps: int) -> tuple[list[float], list[float], list[float]]:
     """The marks of a run in a directory of its own."""
     with harness.workplace() as directory:
         return asyncio.run(run_steps(directory, steps))
@@ -121,20 +136,23 @@ def main() -> None:
     repeats, at, width = (1, (10, 100), 20) if options.quick else (7, AT, WIDTH)
     steps: list[list[float]] = []
     loops: list[float] = []
+    model: list[float] = []
     floors: list[float] = []
     for _ in range(repeats):
         floors.append(harness.fresh(measure_floor, at[-1]))
-        marks, loop = harness.fresh(measure_steps, at[-1] + 1)
+        marks, loop, itself = harness.fresh(measure_steps, at[-1] + 1)
         steps.append(step_costs(marks, at, width))
         loops.append(step_costs(loop, at, width)[-1])
+        model.append(statistics.mean(itself[-width:]) * 1e3)
     figures = [
         harness.Figure(f"step {step}, CPU", [repeat[place] for repeat in steps], "ms", GOAL_MS)
         for place, step in enumerate(at)
     ]
-    ratios = [statistics.mean(repeat) / floor for repeat, floor in zip(steps, floors)]
+    ratios = [statistics.mean(repeat) / floor for repeat, floor in zip(steps, floors, strict=True)]
     growth = [repeat[-1] / repeat[0] for repeat in steps]
     figures += [
-        harness.Figure(f"step {at[-1]}, CPU of the event loop alone", loops, "ms"),
+        harness.Figure(f"step {at[-1]}: of it the event loop's thread", loops, "ms"),
+        harness.Figure(f"step {at[-1]}: of that the model, which reads all", model, "ms"),
         harness.Figure(f"floor: {COMMITS} bare commits, CPU", floors, "ms"),
         harness.Figure("step / floor", ratios, "x"),
         harness.Figure(f"step {at[-1]} / step {at[0]}", growth, "x", GOAL_GROWTH),

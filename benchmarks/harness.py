@@ -52,7 +52,9 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(description=description, formatter_class=formatter)
     options.add_argument("--quick", action="store_true", help="a smoke run of some seconds; its figures mean little")
     options.add_argument("--json", type=Path, metavar="FILE", help="write the figures of every repeat to FILE")
-    options.add_argument("--dir", type=Path, metavar="DIRECTORY", help="where the logs are written (default: the temporary directory)")
+    options.add_argument(
+        "--dir", type=Path, metavar="DIRECTORY", help="where the logs are written (default: the temporary one)"
+    )
     return options
 
 
@@ -164,6 +166,6 @@ def print_table(table: Table) -> None:
 def write(file: Path | None, title: str, facts: dict[str, Any], figures: Sequence[dict[str, Any]]) -> None:
     """Write a run to `file` as JSON, when there is one."""
     if file is not None:
-        when = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+        when = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         result = {"benchmark": title, "when": when, "machine": facts, "figures": list(figures)}
         file.write_text(json.dumps(result, indent=1) + "\n")

@@ -5,8 +5,8 @@
     python - concurrency '{"conversations": 20, "steps": 10, "delay": 0.2}' < openhands_work.py
     python - version '{}' < openhands_work.py
 
-The last line of the output is the result as JSON. What this work does not need is off: visualizer, logs, the detection of
-stuck agents. The rest is the SDK's default: its own `Agent` and `TestLLM`, its events and its state on the disk.
+The last line of the output is the result as JSON. What this work does not need is off: visualizer, logs, the detection
+of stuck agents. The rest is the SDK's default: its own `Agent` and `TestLLM`, its events and its state on the disk.
 """
 
 from __future__ import annotations

@@ -153,7 +153,9 @@ def every_event() -> list[Event]:
         MessageEvent(source="user", by="ada", content=blocks),
         RunRequested(by="ada"),
         ModelCallStarted(command="call-1"),
-        ModelCalled(command="call-1", model="m", usage=Usage(1, 2, 3, 4, 5), cost=0.5, latency=1.5, llm_response_id="r1"),
+        ModelCalled(
+            command="call-1", model="m", usage=Usage(1, 2, 3, 4, 5), cost=0.5, latency=1.5, llm_response_id="r1"
+        ),
         replace(first, thought="I look.", reasoning="Because."),
         second,
         RiskAssessed(action_id="a1", risk=SecurityRisk.HIGH, reason="deletes"),

@@ -95,7 +95,11 @@ def table() -> list[tuple[str, str, State]]:
             after(*asked, ConfirmationGiven(action_ids=("a",)), spec=RISKY),
         ),
         ("waiting_for_confirmation", "`UserRejectObservation`", after(*asked, no, spec=RISKY)),
-        ("waiting_for_confirmation", "`InterruptEvent` and its errors", after(*asked, InterruptEvent(), no, spec=RISKY)),
+        (
+            "waiting_for_confirmation",
+            "`InterruptEvent` and its errors",
+            after(*asked, InterruptEvent(), no, spec=RISKY),
+        ),
         ("an action is due", "`ExecutionStarted`", after(*begun)),
         ("a tool runs", "`ObservationEvent`", after(*begun, samples.observation(act))),
         ("a tool runs", "`AgentErrorEvent`", after(*begun, no)),
@@ -106,7 +110,11 @@ def table() -> list[tuple[str, str, State]]:
         ("`finish` runs", "`ObservationEvent`", after(CALL, CALLED, ended, started(ended), samples.observation(ended))),
         ("paused", "`RunRequested`", after(CALL, PauseEvent(), CALLED, act, RunRequested())),
         ("running", "`StuckDetected`", after(StuckDetected(pattern="monologue"))),
-        ("stuck", "`MessageEvent` (user), `RunRequested`", after(StuckDetected(pattern="x"), samples.message(), RunRequested())),
+        (
+            "stuck",
+            "`MessageEvent` (user), `RunRequested`",
+            after(StuckDetected(pattern="x"), samples.message(), RunRequested()),
+        ),
         ("error", "`RunRequested`", after(CALL, CALLED, _error(), RunRequested())),
         (
             "running, at its limit of steps",

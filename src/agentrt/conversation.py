@@ -165,9 +165,12 @@ class Conversation:
         upto = self.state.seq
         return self._live.feed.events(_seq(after), lambda state: state.seq >= upto)
 
-    def stream(self, after: Cursor | int = 0) -> AsyncIterator[Event | Delta]:
+    async def stream(self, after: Cursor | int = 0) -> AsyncIterator[Event | Delta]:
         """The events after a cursor, then those to come as they come, with deltas in between."""
-        return self._live.feed.stream(_seq(after))
+        feed = self._live.feed
+        with feed.deltas() as deltas:
+            async for item in feed.stream(_seq(after), deltas):
+                yield item
 
     @property
     def _live(self) -> ConversationGroup:
@@ -189,9 +192,11 @@ class Run:
 
     async def stream(self) -> AsyncIterator[Event | Delta]:
         """The run's events, with deltas in between."""
-        after = await self._begin()
-        async for event in self._group.feed.stream(after, at_rest):
-            yield event
+        feed = self._group.feed
+        with feed.deltas() as deltas:
+            after = await self._begin()
+            async for item in feed.stream(after, deltas, at_rest):
+                yield item
 
     def __await__(self) -> Generator[Any, None, State]:
         return self._to_the_end().__await__()

@@ -13,11 +13,12 @@ import anyio
 import msgspec
 
 from agentrt import Event, ExecutionStatus
-from agentrt.codec import decode
 from agentrt.errors import ConversationMissing
 from agentrt.events import ActionEvent, AgentErrorEvent, ExecutionStarted, ObservationEvent, UserRejectObservation
+from agentrt.specs import BlobReference
 from agentrt.state import fold
 from agentrt.storage import read_conversation
+from agentrt.storage.blobs import read_blob
 
 from .worker import ACKNOWLEDGED, COUNTED, SEEN
 
@@ -71,9 +72,9 @@ class Work:
         """How often each number's call took effect."""
         return Counter(int(line) for line in _lines(self.workspace / COUNTED))
 
-    def told(self) -> list[list[str]]:
-        """For each model call the tool results that it was given."""
-        return [msgspec.json.decode(line, type=list[str]) for line in _lines(self.workspace / SEEN)]
+    def last_told(self) -> list[str]:
+        """The tool results that the last model call was given."""
+        return msgspec.json.decode(_lines(self.workspace / SEEN)[-1], type=list[str])
 
 
 def _lines(path: Path) -> list[str]:
@@ -87,8 +88,8 @@ def number_of(action: ActionEvent) -> int | None:
 
 
 def in_flight(events: Sequence[Event]) -> dict[str, ActionEvent]:
-    """The actions that a log says were begun, without a result."""
-    return {p.action.id: p.action for p in fold(events).branch.pending if p.command is not None}
+    """The executions that a log says were begun, by their commands, without a result."""
+    return {p.command: p.action for p in fold(events).branch.pending if p.command is not None}
 
 
 def results(events: Sequence[Event]) -> dict[str, Outcome]:
@@ -101,6 +102,12 @@ def results(events: Sequence[Event]) -> dict[str, Outcome]:
     return found
 
 
+def blobs(events: Sequence[Event]) -> list[BlobReference]:
+    """The blobs that observations name."""
+    shown = [block for event in events if isinstance(event, ObservationEvent) for block in event.content]
+    return [block for block in shown if isinstance(block, BlobReference)]
+
+
 def check_numbering(events: Sequence[Event]) -> None:
     """Law: seq is contiguous from 1, and no id comes twice."""
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
@@ -108,9 +115,11 @@ def check_numbering(events: Sequence[Event]) -> None:
 
 
 def check_death(work: Work, earlier: Sequence[Event]) -> list[Event]:
-    """Laws of a log after a death: it continues what it was, and has all that was acknowledged, with the same seq."""
+    """Laws of a log after a death: it continues what it was, and has all that was acknowledged, and its blobs."""
     events = work.events()
     check_numbering(events)
+    for blob in blobs(events):
+        assert len(read_blob(work.directory / "blobs", blob.sha256)) == blob.size
     assert events[: len(earlier)] == list(earlier)
     recovered = {event.seq: event.id for event in events}
     for seq, event_id in work.acknowledged():
@@ -124,15 +133,18 @@ def check_finished(work: Work, deaths: Sequence[Sequence[Event]]) -> None:
     state = fold(events)
     assert state.status is ExecutionStatus.FINISHED, state.error
     assert not state.in_flight
+    assert len(blobs(events)) + len(deaths) >= 1
     outcomes, counted = results(events), work.counted()
     starts = Counter(event.action_id for event in events if isinstance(event, ExecutionStarted))
     actions = [event for event in events if isinstance(event, ActionEvent)]
     assert {action.id for action in actions} == set(outcomes)
     assert {number_of(action) for action in actions} - {None} == set(range(1, 12))
-    cut = Counter(action_id for death in deaths for action_id in in_flight(death))
+    executions = {command: action.id for death in deaths for command, action in in_flight(death).items()}
+    cut = Counter(executions.values())
     for action in actions:
         number = number_of(action)
-        _check_action(action, outcomes[action.id], starts[action.id], cut[action.id], counted[number] if number else None)
+        effects = None if number is None else counted[number]
+        _check_action(action, outcomes[action.id], starts[action.id], cut[action.id], effects)
     _check_told(work, outcomes)
 
 
@@ -156,21 +168,7 @@ def _check_action(action: ActionEvent, outcome: Outcome, starts: int, cut: int, 
 def _check_told(work: Work, outcomes: dict[str, Outcome]) -> None:
     """Law: the model was told of each unknown outcome, and in its last call of every one."""
     unknown = [outcome.error for outcome in outcomes.values() if isinstance(outcome, AgentErrorEvent)]
-    last = work.told()[-1]
+    last = work.last_told()
     assert sum(text.startswith("Error: ") for text in last) == len(unknown)
     for error in unknown:
         assert f"Error: {error}" in last
-
-
-def batches(log: bytes) -> list[list[Event]]:
-    """The batches of a log file, each a list of its events."""
-    found: list[list[Event]] = []
-    for line in log.splitlines(keepends=True):
-        if msgspec.json.decode(line, type=_Place).i == 1:
-            found.append([])
-        found[-1].append(decode(line))
-    return found
-
-
-class _Place(msgspec.Struct):
-    i: int

@@ -10,23 +10,28 @@ from pathlib import Path
 
 import anyio
 import pytest
-from anyio.streams.text import TextReceiveStream
 
 from agentrt import Conversation, Event, ExecutionStatus, Runtime
 from agentrt.events import AgentErrorEvent, ExecutionLost
 
 from .evidence import NAME, RUN_SECONDS, Work, check_death, check_finished, in_flight, results
+from .waiting import eventually
 from .worker import counting_tools, scripted
 
 POINTS = ("taken", "written", "synced", "acknowledged")
 KILLED = -signal.SIGKILL
+COMMITS = 29
+"""How many commits a run has: three until the first model call, two a step, and those of the parallel calls."""
+
+PROCESSES = 4
+"""Workers side by side."""
 
 
 async def die_and_finish(work: Work, *deaths: tuple[str, int]) -> list[list[Event]]:
     """Let workers die as told, one after the other, then one finish; the logs that the deaths left."""
     logs: list[list[Event]] = []
     for point, occurrence in deaths:
-        if await work.run(point, occurrence) != KILLED:
+        if await work.run(point, occurrence) == 0:
             break
         logs.append(check_death(work, logs[-1] if logs else ()))
     assert await work.run() == 0
@@ -38,12 +43,11 @@ async def die_and_finish(work: Work, *deaths: tuple[str, int]) -> list[list[Even
     "deaths",
     [
         [("written", 1)],
-        [("taken", 2)],
         [("synced", 4)],
         [("taken", 5), ("written", 1)],
         [("acknowledged", 6), ("taken", 2)],
     ],
-    ids=str,
+    ids=lambda deaths: "+".join(f"{point}-{occurrence}" for point, occurrence in deaths),
 )
 async def test_what_was_acknowledged_survives_and_nothing_runs_twice(
     tmp_path: Path, deaths: Sequence[tuple[str, int]]
@@ -73,30 +77,36 @@ async def test_a_library_user_resumes_what_a_process_left(tmp_path: Path) -> Non
 async def test_an_idempotent_tool_runs_again(tmp_path: Path) -> None:
     work = Work(tmp_path)
     logs = await die_and_finish(work, ("acknowledged", 10), ("acknowledged", 2))
-    for log in logs:
-        assert [action.tool_name for action in in_flight(log).values()] == ["recount"]
+    (again,), (still,) = (in_flight(log).values() for log in logs)
+    assert again == still
+    assert again.tool_name == "recount"
     events = work.events()
     assert sum(isinstance(event, ExecutionLost) for event in events) == 2
-    assert results(events)[next(iter(in_flight(logs[0])))].seq > logs[1][-1].seq
+    assert results(events)[again.id].seq > logs[1][-1].seq
 
 
 @pytest.mark.proof
 @pytest.mark.parametrize("point", POINTS)
 async def test_every_commit_of_a_run(tmp_path: Path, point: str) -> None:
-    """One death at each commit of a run that has some thirty."""
-    occurrence, commits = 0, 0
-    while not commits:
-        occurrence += 1
-        logs = await die_and_finish(await _work(tmp_path / str(occurrence)), (point, occurrence))
-        commits = 0 if logs else occurrence - 1
-    assert commits > 24
+    """One death at each commit of a run."""
+    died: dict[int, bool] = {}
+
+    async def die_at(occurrence: int) -> None:
+        async with places:
+            died[occurrence] = bool(await die_and_finish(await _work(tmp_path / str(occurrence)), (point, occurrence)))
+
+    places = anyio.CapacityLimiter(PROCESSES)
+    async with anyio.create_task_group() as tasks:
+        for occurrence in range(1, COMMITS + 2):
+            tasks.start_soon(die_at, occurrence)
+    assert died == {occurrence: occurrence <= COMMITS for occurrence in died}
 
 
 @pytest.mark.proof
 @pytest.mark.parametrize("point", POINTS)
 async def test_deaths_while_recovering(tmp_path: Path, point: str) -> None:
     """Three deaths in a row, two of them in the first commits after a recovery."""
-    for first in (4, 9, 14, 23):
+    for first in (4, 10, 14, 23):
         work = await _work(tmp_path / str(first))
         assert len(await die_and_finish(work, ("acknowledged", first), (point, 1), (point, 2))) == 3
 
@@ -104,10 +114,13 @@ async def test_deaths_while_recovering(tmp_path: Path, point: str) -> None:
 @pytest.mark.proof
 @pytest.mark.parametrize("seed", range(50))
 async def test_any_moment(tmp_path: Path, seed: int) -> None:
-    work = Work(tmp_path)
+    work, chance = Work(tmp_path), random.Random(seed)
     logs: list[list[Event]] = []
-    while await _killed_after(work, random.Random(f"{seed} {len(logs)}").uniform(0.0, 0.35)):
+    for _ in range(chance.randint(1, 2)):
+        if not await _killed(work, seen=chance.randint(0, 60), later=chance.uniform(0.0, 0.01)):
+            break
         logs.append(check_death(work, logs[-1] if logs else ()))
+    assert await work.run() == 0
     check_finished(work, logs)
 
 
@@ -116,15 +129,17 @@ async def _work(directory: Path) -> Work:
     return Work(directory)
 
 
-async def _killed_after(work: Work, seconds: float) -> bool:
-    """Run a worker and kill it so long after it is ready; False when it had finished by then."""
-    with anyio.fail_after(RUN_SECONDS):
-        async with await anyio.open_process(
-            work.command(), env=work.environment, stdout=subprocess.PIPE, stderr=None
-        ) as process:
+async def _killed(work: Work, seen: int, later: float) -> bool:
+    """Run a worker and kill it some seconds after it saw so many events; False when it had finished by then."""
+    seen += len(work.acknowledged())
+    async with await anyio.open_process(
+        work.command(), env=work.environment, stdout=subprocess.PIPE, stderr=None
+    ) as process:
+        with anyio.fail_after(RUN_SECONDS):
             assert process.stdout is not None
-            assert await TextReceiveStream(process.stdout).receive() == "ready\n"
-            with anyio.move_on_after(seconds):
+            assert await process.stdout.receive() == b"ready\n"
+            await eventually(lambda: process.returncode is not None or len(work.acknowledged()) >= seen, "its events")
+            with anyio.move_on_after(later):
                 await process.wait()
             if process.returncode is None:
                 process.kill()

@@ -14,7 +14,7 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from agentrt import LLM, Agent, Conversation, Event, ExecutionStatus, Limits, Runtime, Tool, ToolType, tool
+from agentrt import LLM, Agent, Conversation, Event, ExecutionStatus, Limits, Runtime, State, Tool, ToolType, tool
 from agentrt.context.replies import ModelReply
 from agentrt.errors import ConversationMissing
 from agentrt.protocols import ModelRequest
@@ -66,7 +66,7 @@ def counting_tools(workspace: Path) -> tuple[ToolType, ToolType]:
 
 
 def twelve_steps(workspace: Path) -> tuple[ModelReply, ...]:
-    """The model's part. Each number is counted by one call: by `count`, `recount` or `terminal`."""
+    """The model's part. Each number is counted by one call; one has so much output that it is kept as a blob."""
     notes = str(workspace / "notes.txt")
     return (
         call("count", number=1),
@@ -74,7 +74,7 @@ def twelve_steps(workspace: Path) -> tuple[ModelReply, ...]:
         call("file_editor", command="create", path=notes, file_text="one\n"),
         call("recount", number=3),
         calls(("count", {"number": 4}), ("count", {"number": 5})),
-        call("terminal", command=f"echo 6 >> {COUNTED}"),
+        call("terminal", command=f"echo 6 >> {COUNTED}; seq 9000"),
         call("count", number=7),
         call("file_editor", command="str_replace", path=notes, old_str="one", new_str="two"),
         call("recount", number=8),
@@ -126,17 +126,17 @@ async def acknowledge(events: AsyncIterator[Event], workspace: Path) -> None:
         append_line(workspace / ACKNOWLEDGED, f"{event.seq} {event.id}")
 
 
-async def carry_on(conversation: Conversation, workspace: Path) -> ExecutionStatus:
+async def carry_on(conversation: Conversation, workspace: Path) -> State:
     """See what there is, give the task (counted once), and run to the end."""
     await acknowledge(conversation.events(), workspace)
     before = conversation.cursor
     await conversation.send_message("Count to eleven.", id="the-task")
     await acknowledge(conversation.events(before), workspace)
     await acknowledge(aiter(conversation.run()), workspace)
-    return conversation.state.status
+    return conversation.state
 
 
-async def work(store: Path, conversation_id: str, workspace: Path, death: Death) -> ExecutionStatus:
+async def work(store: Path, conversation_id: str, workspace: Path, death: Death) -> State:
     """Open the conversation, or begin it when there is none, and run it."""
     runtime = Runtime(store, tools=counting_tools(workspace), client=scripted(workspace), probe=death)
     async with runtime:
@@ -157,10 +157,12 @@ def main() -> int:
     parser.add_argument("point", nargs="?", default="none")
     parser.add_argument("occurrence", nargs="?", type=int, default=1)
     given = parser.parse_args()
-    print("ready", flush=True)
+    os.write(sys.stdout.fileno(), b"ready\n")
     death = Death(given.point, given.occurrence)
-    status = anyio.run(work, given.store, given.conversation_id, given.workspace, death)
-    return 0 if status is ExecutionStatus.FINISHED else UNFINISHED
+    state = anyio.run(work, given.store, given.conversation_id, given.workspace, death)
+    if state.status is not ExecutionStatus.FINISHED:
+        print(f"the run ended {state.status.value}: {state.error}", file=sys.stderr)
+    return 0 if state.status is ExecutionStatus.FINISHED else UNFINISHED
 
 
 if __name__ == "__main__":

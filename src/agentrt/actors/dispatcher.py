@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 
 import anyio
 import msgspec
-from anyio.abc import TaskGroup
 
 from ..decisions import AssessRisk, CallModel, Command, Condense, ExecuteAction, lost
 from ..errors import ActorCrashed, ActorError, LogError
@@ -41,10 +40,11 @@ class Dispatcher:
     tool did before is unknown, so the model is told. When a performer stays down, the command ends with an error event.
     """
 
-    def __init__(self, tasks: TaskGroup, supervisor: Supervisor, performer: Callable[[Command], Performer]) -> None:
-        self._tasks, self._supervisor, self._performer = tasks, supervisor, performer
+    def __init__(self, supervisor: Supervisor, performer: Callable[[Command], Performer]) -> None:
+        self._supervisor, self._performer = supervisor, performer
         self._refs: dict[str, Ref] = {}
         self._running: dict[str, Envelope | None] = {}
+        self._unfinished: asyncio.Queue[tuple[Command, BaseException | None]] = asyncio.Queue()
         self._log: Log | None = None
         self._idle = anyio.Event()
         self._idle.set()
@@ -93,7 +93,7 @@ class Dispatcher:
             self._post(command)
         elif command.id in log.state.in_flight or (problem is not None and not isinstance(problem, LogError)):
             self._running[command.id] = None
-            self._tasks.start_soon(self._end, command, problem)
+            self._unfinished.put_nowait((command, problem))
         else:
             self._ended(command)
 
@@ -101,6 +101,11 @@ class Dispatcher:
         del self._running[command.id]
         if not self._running:
             self._idle.set()
+
+    async def run(self) -> None:
+        """End, one after the other, the commands that their performers left open; for a task of its own."""
+        while True:
+            await self._end(*await self._unfinished.get())
 
     async def _end(self, command: Command, problem: BaseException | None) -> None:
         """Append the outcome that the performer did not: whatever happened, what was begun does not stay open."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from ..events import Cursor, Delta, Event
 from ..protocols import Journal
@@ -67,25 +68,24 @@ class Feed:
 
     async def events(self, after: int, until: Callable[[State], bool] = lambda state: False) -> AsyncIterator[Event]:
         """The events after seq `after`, first from the file, then live, without a gap; ends when `until` holds."""
-        async for event in self._follow(after, until, None):
+        async for event in self.stream(after, deque(), until):
             if not isinstance(event, Delta):
                 yield event
 
-    async def stream(
-        self, after: int, until: Callable[[State], bool] = lambda state: False
-    ) -> AsyncIterator[Event | Delta]:
-        """As `events`, with deltas in between; those of a slow reader may be dropped."""
+    @contextmanager
+    def deltas(self) -> Iterator[deque[Delta]]:
+        """Collects deltas while entered; those of a slow reader are dropped."""
         waiting: deque[Delta] = deque(maxlen=DELTAS)
         self._deltas.append(waiting)
         try:
-            async for event in self._follow(after, until, waiting):
-                yield event
+            yield waiting
         finally:
             self._deltas = [other for other in self._deltas if other is not waiting]
 
-    async def _follow(
-        self, after: int, until: Callable[[State], bool], deltas: deque[Delta] | None
+    async def stream(
+        self, after: int, deltas: deque[Delta], until: Callable[[State], bool] = lambda state: False
     ) -> AsyncIterator[Event | Delta]:
+        """As `events`, with the collected deltas in between."""
         while True:
             state = self.state
             while deltas:

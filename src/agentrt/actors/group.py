@@ -57,8 +57,10 @@ class ConversationGroup:
         async with AsyncExitStack() as stack:
             log_supervisor = await stack.enter_async_context(Supervisor(RestartPolicy(restarts=0), self._log_crashed))
             supervisor = await stack.enter_async_context(Supervisor(self._parts.restarts, self._stopped))
+            self._dispatcher = Dispatcher(supervisor, self._performer)
             tasks = await stack.enter_async_context(anyio.create_task_group())
-            self._dispatcher = Dispatcher(tasks, supervisor, self._performer)
+            stack.callback(tasks.cancel_scope.cancel)
+            tasks.start_soon(self._dispatcher.run)
             ref = log_supervisor.spawn("log", self._log_actor, cancellable=False)
             self.log = Log(ref, self.feed, self._journal)
             self._dispatcher.attach(self.log)

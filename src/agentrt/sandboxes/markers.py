@@ -12,10 +12,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Ended:
-    """A command has ended: its exit code, and the directory that the shell is in."""
+    """A command has ended: its exit code, and the directory that the shell is in.
+
+    `begun` is false when none had begun: the shell's first prompt, or that after a line that was typed ahead.
+    """
 
     exit_code: int
     directory: str
+    begun: bool = True
 
 
 class Markers:
@@ -24,6 +28,7 @@ class Markers:
     def __init__(self, token: str) -> None:
         name = re.escape(token.encode())
         self._whole = re.compile(rb"\x1e" + name + rb"(?:(>)|:(-?\d+):([^\x1f]*))\x1f", re.DOTALL)
+        self._cut = re.compile(rb"\x1e" + name + rb"(?:>|:-?\d*|:-?\d+:[^\x1f]*)?\Z", re.DOTALL)
         self._start = b"\x1e" + token.encode()
         self._rest = b""
         self._inside = False
@@ -36,15 +41,20 @@ class Markers:
         for match in self._whole.finditer(data):
             self._output(found, data[place : match.start()])
             place = match.end()
-            self._inside = match[1] is not None
             if match[1] is None:
-                found.append(Ended(int(match[2]), match[3].decode(errors="replace")))
-        rest = data[place:]
-        held = rest.rfind(b"\x1e")
-        if held >= 0 and (self._start.startswith(rest[held:]) or rest[held:].startswith(self._start)):
-            self._rest, rest = rest[held:], rest[:held]
-        self._output(found, rest)
+                found.append(Ended(int(match[2]), match[3].decode(errors="replace"), self._inside))
+            self._inside = match[1] is not None
+        end = self._settled(data, place)
+        self._rest = data[end:]
+        self._output(found, data[place:end])
         return found
+
+    def _settled(self, data: bytes, place: int) -> int:
+        """Up to where more bytes change nothing: the beginning of a marker that they may complete, or the end."""
+        if cut := self._cut.search(data, place):
+            return cut.start()
+        last = data.rfind(b"\x1e", place)
+        return last if last >= 0 and self._start.startswith(data[last:]) else len(data)
 
     def _output(self, found: list[bytes | Ended], data: bytes) -> None:
         if data and self._inside:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import fcntl
 import os
 import pty
@@ -26,6 +27,9 @@ from .processes import TERM_AFTER, end
 ROWS, COLUMNS = 50, 200
 KEPT = 16 * 1024 * 1024
 """Bytes of output kept of one command: its first and its last half."""
+
+PATIENCE = 2.0
+"""Seconds that a command has to take its input, and bash to end."""
 
 _SECRET = re.compile(r"(API_?KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL)", re.IGNORECASE)
 _START = """\
@@ -79,6 +83,10 @@ class Shell:
         self._changed = asyncio.Event()
         self._calls = 0
         self._since = 0.0
+        self._any_prompt = True
+        """Whether the next prompt ends the command also when it had not begun: at the start, and after an interrupt."""
+        self._process: anyio.abc.Process | None = None
+        self._master = -1
         self._on_output: Callable[[bytes], None] = lambda data: None
 
     async def start(self) -> None:
@@ -86,44 +94,58 @@ class Shell:
         if shutil.which("bash") is None:
             raise ToolError("there is no bash on this machine")
         self._scratch = Path(await anyio.to_thread.run_sync(tempfile.mkdtemp, None, "agentrt-shell-"))
+        try:
+            await self._launch()
+        except BaseException as error:
+            with anyio.CancelScope(shield=True):
+                await self.close()
+            if isinstance(error, OSError):
+                raise ToolError(f"a shell cannot start in {self.directory}: {error.strerror}") from error
+            raise
+
+    async def _launch(self) -> None:
         self._master, slave = pty.openpty()
         _quiet(slave)
         self._command_file = self._scratch / "command"
         start = self._scratch / "start"
         start.write_text(f"__agentrt_token={self._token}\n{_START}")
         script = 'exec bash --noprofile --noediting --rcfile "$1" -i <"$0" >"$0" 2>&1'
-        self._process = await anyio.open_process(
-            ["/bin/sh", "-c", script, os.ttyname(slave), str(start)],
-            cwd=self.directory,
-            env={**environment(os.environ), "AGENTRT_SHELL": self._token},
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            start_new_session=True,
-        )
-        os.close(slave)
+        try:
+            self._process = await anyio.open_process(
+                ["/bin/sh", "-c", script, os.ttyname(slave), str(start)],
+                cwd=self.directory,
+                env={**environment(os.environ), "AGENTRT_SHELL": self._token},
+                stdin=slave,
+                stdout=slave,
+                stderr=slave,
+                start_new_session=True,
+            )
+        finally:
+            os.close(slave)
         os.set_blocking(self._master, False)
         asyncio.get_running_loop().add_reader(self._master, self._readable)
         self.running = True
         with anyio.move_on_after(10):
-            await self.wait(None)
-        if self.running:
+            while self.running:
+                await self.wait(None)
+        if not self.alive or self.running:
             raise ToolError("bash did not start within 10 s")
 
     @property
     def alive(self) -> bool:
         """Whether bash still runs."""
-        return self._process.returncode is None and self._master >= 0
+        return self._process is not None and self._process.returncode is None and self._master >= 0
 
     async def begin(self, command: str, on_output: Callable[[bytes], None]) -> None:
         """Start a command; none may be running."""
         self._calls += 1
         self._output, self._ended = Output(), None
         self._on_output = on_output
-        self.running, self._since = True, time.time()
-        self.last_change = time.monotonic()
+        self._since = time.clock_gettime(time.CLOCK_BOOTTIME)
         await anyio.Path(self._command_file).write_text(command + "\n", errors="replace")
-        self.send(f" __agentrt_begin {self._token}-{self._calls}; . '{self._command_file}'\n".encode())
+        self.running, self._any_prompt = True, False
+        self.last_change = time.monotonic()
+        await self.send(f" __agentrt_begin {self._token}-{self._calls}; . '{self._command_file}'\n".encode())
 
     async def wait(self, seconds: float | None) -> Ended | None:
         """Wait until the command ends or prints, `seconds` at most; its end, when it has ended."""
@@ -131,14 +153,32 @@ class Shell:
             self._changed.clear()
             with anyio.move_on_after(seconds if seconds is not None else float("inf")):
                 await self._changed.wait()
+        if self._process is not None and not self.running and self._ended is None:
+            self._ended = Ended(await self._last_code(self._process), self.directory)
         return self._ended
 
-    def send(self, data: bytes) -> None:
-        """Type into the terminal. Raises `ToolError` when the shell is gone."""
-        try:
-            os.write(self._master, data)
-        except OSError as error:
-            raise ToolError(f"the shell cannot take input: {error.strerror}") from error
+    async def _last_code(self, process: anyio.abc.Process) -> int:
+        """The exit code of bash itself, as a shell gives it: 128 and the signal's number when one ended it."""
+        with anyio.move_on_after(PATIENCE):
+            await process.wait()
+        code = 1 if process.returncode is None else process.returncode
+        return code if code >= 0 else 128 - code
+
+    async def send(self, data: bytes) -> None:
+        """Type into the terminal. Raises `ToolError` when the shell is gone, or the command does not take it all."""
+        rest = data
+        with anyio.move_on_after(PATIENCE):
+            while rest:
+                try:
+                    rest = rest[os.write(self._master, rest) :]
+                except BlockingIOError:
+                    await anyio.sleep(0.01)
+                except OSError as error:
+                    raise ToolError(f"the shell cannot take input: {error.strerror}") from error
+        if rest:
+            raise ToolError(
+                f"the command does not read its input: it was given {len(data) - len(rest)} of {len(data)} bytes"
+            )
 
     def text(self) -> str:
         """What the command printed so far."""
@@ -148,8 +188,13 @@ class Shell:
     async def interrupt(self) -> tuple[str, ...]:
         """End the running command and all that it started. Returns the signals that were needed."""
         sent = ["SIGINT"]
+        if self._process is None:
+            return ()
         if self.alive and self.running:
-            self.send(b"\x03")
+            self._any_prompt = True
+            termios.tcflush(self._master, termios.TCOFLUSH)  # else what was typed and not read is run by the shell
+            with contextlib.suppress(ToolError):
+                await self.send(b"\x03")
             with anyio.move_on_after(TERM_AFTER):
                 while self.running:
                     await self.wait(None)
@@ -161,15 +206,20 @@ class Shell:
 
     async def close(self) -> None:
         """End bash and all that it started."""
+        if self._process is not None and self._process.returncode is None:
+            self._process.kill()  # before it hangs up: a process that ended by itself is reaped by whoever looks first
+        self._hang_up()
+        if self._process is not None:
+            await end(self._process.pid, f"AGENTRT_SHELL={self._token}", 0.0)
+            await self._process.wait()
+        await anyio.to_thread.run_sync(shutil.rmtree, self._scratch, True)
+
+    def _hang_up(self) -> None:
         if self._master >= 0:
             asyncio.get_running_loop().remove_reader(self._master)
             os.close(self._master)
             self._master = -1
-        if self._process.returncode is None:
-            self._process.kill()
-        await end(self._process.pid, f"AGENTRT_SHELL={self._token}", 0.0)
-        await self._process.wait()
-        await anyio.to_thread.run_sync(shutil.rmtree, self._scratch, True)
+        self.running = False
 
     def _readable(self) -> None:
         try:
@@ -179,13 +229,11 @@ class Shell:
         except OSError:
             data = b""
         if not data:
-            asyncio.get_running_loop().remove_reader(self._master)
-            os.close(self._master)
-            self._master = -1
-            self.running = False
+            self._hang_up()
         for found in self._markers.feed(data):
             if isinstance(found, Ended):
-                self._ended, self.directory, self.running = found, found.directory, False
+                if found.begun or self._any_prompt:
+                    self._ended, self.directory, self.running = found, found.directory, False
             else:
                 self._output.add(found)
                 self._on_output(found)

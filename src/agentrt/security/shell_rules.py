@@ -7,19 +7,22 @@ import shlex
 
 from ..specs import SecurityRisk
 
+_SH = r"(?:\S*/)?(?:ba|z|da|k)?sh\b"
+_RM_RF = r"(?<![-\w.])rm\b(?=[^;&|\n]*\s-(?:\w*[rR]|-recursive))(?=[^;&|\n]*\s-(?:\w*f|-force|-recursive))"
 _RULES: tuple[tuple[SecurityRisk, str, re.Pattern[str]], ...] = tuple(
     (risk, reason, re.compile(pattern))
     for risk, reason, pattern in (
-        (SecurityRisk.HIGH, "deletes recursively by force", r"\brm\s+(?:-\S+\s+)*-(?:\w*r\w*f|\w*f\w*r|-recursive)"),
+        (SecurityRisk.HIGH, "deletes recursively by force", _RM_RF),
         (SecurityRisk.HIGH, "runs as another user", r"(?:^|[;&|(\s])(?:sudo|doas|su)\s"),
         (SecurityRisk.HIGH, "writes to a device", r"\bdd\b.*\bof=/dev/|>\s*/dev/(?!null|stdout|stderr|tty)\w"),
         (SecurityRisk.HIGH, "makes a file system", r"\bmkfs(?:\.\w+)?\b"),
         (
             SecurityRisk.HIGH,
             "runs what it fetches",
-            r"\b(?:curl|wget)\b[^;&]*\|\s*(?:\w+/)*(?:ba|z|da|k)?sh\b|\b(?:curl|wget)\b[^;&]*\|\s*python",
+            rf"\b(?:curl|wget)\b[^;\n]*\|\s*(?:{_SH}|(?:\S*/)?python)"
+            rf"|(?:\b{_SH}|\bsource\b)[^;\n]*(?:[$<]\(|`)\s*(?:curl|wget)\b",
         ),
-        (SecurityRisk.HIGH, "runs decoded text", r"\bbase64\s+(?:-d|--decode|-D)\b[^;&]*\|\s*(?:ba|z|da)?sh\b"),
+        (SecurityRisk.HIGH, "runs decoded text", rf"\bbase64\s+(?:-d|--decode|-D)\b[^;\n]*\|\s*{_SH}"),
         (SecurityRisk.HIGH, "evaluates text as code", r"(?:^|[;&|(\s])eval\s"),
         (SecurityRisk.HIGH, "starts processes without end", r":\(\)\s*\{.*\}\s*;"),
         (SecurityRisk.HIGH, "rewrites published history", r"\bgit\s+push\b.*(?:--force\b|\s-f\b)"),
@@ -37,6 +40,7 @@ _ORDER = (SecurityRisk.LOW, SecurityRisk.MEDIUM, SecurityRisk.HIGH)
 
 def rate_command(command: str) -> tuple[SecurityRisk, str]:
     """The highest rating that a rule gives, and why; UNKNOWN for a command whose quoting cannot be read."""
+    command = command.replace("\\\n", "")
     found = [(risk, reason) for risk, reason, pattern in _RULES if pattern.search(command)]
     if found:
         return max(found, key=lambda rating: _ORDER.index(rating[0]))

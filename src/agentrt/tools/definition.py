@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from os.path import normpath
 from pathlib import Path
 from typing import Any, TypeAlias, get_type_hints, overload
 
@@ -126,12 +127,19 @@ def _action(called: str, function: Callable[..., Any]) -> type[msgspec.Struct]:
     hints = get_type_hints(function, include_extras=True)
     fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
     for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise ConfigurationError(f"parameter {parameter.name!r} of tool {called!r} cannot be given by its name")
         if parameter.name not in hints:
             raise ConfigurationError(f"parameter {parameter.name!r} of tool {called!r} needs a type")
         kind = hints[parameter.name]
         bare = parameter.default is parameter.empty
         fields.append((parameter.name, kind) if bare else (parameter.name, kind, parameter.default))
-    return msgspec.defstruct(f"{called.title().replace('_', '')}Action", fields, frozen=True, kw_only=True)
+    try:
+        action = msgspec.defstruct(f"{called.title().replace('_', '')}Action", fields, frozen=True, kw_only=True)
+        schema(action)
+    except TypeError as error:
+        raise ConfigurationError(f"the parameters of tool {called!r} cannot be read from JSON: {error}") from error
+    return action
 
 
 class Tools:
@@ -175,4 +183,4 @@ class Tools:
 
 def file_key(path: str, workspace: LocalWorkspace) -> str:
     """The resource key of a file."""
-    return f"file:{Path(workspace.path, path)}"
+    return f"file:{normpath(Path(workspace.path, path))}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from io import StringIO
 
 from ..errors import ToolError
 
@@ -38,9 +39,14 @@ def _occurrences(text: str, part: str) -> list[int]:
     return places
 
 
+def _lines(text: str) -> list[str]:
+    """The lines of a text with their ends; only a newline ends one, as other tools count them."""
+    return list(StringIO(text))
+
+
 def insert_after(text: str, line: int, new: str) -> str:
     """`text` with `new` after its line number `line`; 0 inserts at the beginning."""
-    lines = text.splitlines(keepends=True)
+    lines = _lines(text)
     if not 0 <= line <= len(lines):
         raise ToolError(
             f"insert_line {line} is not in the file: it has {len(lines)} lines (0 inserts at the beginning)"
@@ -53,15 +59,15 @@ def insert_after(text: str, line: int, new: str) -> str:
 
 def numbered(text: str, first: int = 1, last: int | None = None) -> str:
     """Lines `first` to `last` with their numbers, as `cat -n` shows them."""
-    lines = text.splitlines()
-    return "\n".join(f"{number:6}\t{line}" for number, line in enumerate(lines[first - 1 : last], first))
+    shown = enumerate(_lines(text)[first - 1 : last], first)
+    return "".join(f"{number:6}\t{line}" for number, line in shown).removesuffix("\n")
 
 
 def view_lines(text: str, view_range: list[int] | None) -> str:
     """The numbered lines of a range [first, last]; last -1 is the end."""
     if view_range is None:
         return numbered(text)
-    count = len(text.splitlines())
+    count = len(_lines(text))
     if len(view_range) != 2:
         raise ToolError("view_range takes two numbers: [first, last], with last -1 for the end")
     first, last = view_range
@@ -77,7 +83,5 @@ def snippet(text: str, line: int, height: int) -> str:
 
 def diff(old: str, new: str, path: str) -> str:
     """A unified diff."""
-    lines = difflib.unified_diff(
-        old.splitlines(keepends=True), new.splitlines(keepends=True), f"a/{path.lstrip('/')}", f"b/{path.lstrip('/')}"
-    )
+    lines = difflib.unified_diff(_lines(old), _lines(new), f"a/{path.lstrip('/')}", f"b/{path.lstrip('/')}")
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)

@@ -73,16 +73,18 @@ class FileEditor:
 
     async def __call__(self, action: FileEditorAction, context: ToolContext) -> FileEditorObservation:
         """Do one command. Raises `ToolError` with what to do instead."""
-        return await anyio.to_thread.run_sync(self._do, action)
+        return await anyio.to_thread.run_sync(self._do, action, context.workspace)
 
     async def aclose(self) -> None:
         """Forget the edits."""
         self._undo.clear()
 
-    def _do(self, action: FileEditorAction) -> FileEditorObservation:
+    def _do(self, action: FileEditorAction, workspace: LocalWorkspace) -> FileEditorObservation:
         path = Path(action.path)
         if not path.is_absolute():
-            raise ToolError(f"{action.path!r} is not an absolute path: did you mean {Path.cwd() / path}?")
+            raise ToolError(f"{action.path!r} is not an absolute path: did you mean {workspace.path}/{path}?")
+        if "\0" in action.path:
+            raise ToolError("path has a NUL character: no file has")
         try:
             match action.command:
                 case "view":
@@ -108,11 +110,12 @@ class FileEditor:
     def _edit(self, path: Path, action: FileEditorAction) -> FileEditorObservation:
         if action.new_str is None and action.command == "insert":
             raise ToolError("insert needs new_str")
-        old, new_str = _read(path), action.new_str or ""
+        old = _read(path)
+        new_str = old.typed(action.new_str or "")
         if action.command == "str_replace":
             if action.old_str is None:
                 raise ToolError("str_replace needs old_str")
-            text, line = replace_once(old.text, action.old_str, new_str, str(path))
+            text, line = replace_once(old.text, old.typed(action.old_str), new_str, str(path))
         else:
             if action.insert_line is None:
                 raise ToolError("insert needs insert_line")
@@ -125,7 +128,8 @@ class FileEditor:
         history = self._undo.get(path)
         if not history:
             raise ToolError(f"no edit of {path} to take back (edits are remembered while the conversation stays open)")
-        before, now = history.pop(), _read(path)
+        now = _read(path)
+        before = history.pop()
         if before is None:
             path.unlink()
             return _edited(path, now.text, "", f"Took back the creation of {path}: it is gone.")
@@ -144,12 +148,18 @@ class _File(msgspec.Struct, frozen=True):
     encoding: str = "utf-8"
     newline: str = "\n"
 
+    def typed(self, text: str) -> str:
+        """A text of the model with the newlines that `text` has."""
+        return text.replace("\r\n", "\n") if self.newline == "\r\n" else text
+
 
 def _read(path: Path) -> _File:
     if path.is_dir():
         raise ToolError(f"{path} is a directory: only view works on it")
     if not path.exists():
         raise ToolError(f"{path} does not exist: create it, or look for it with view on its directory")
+    if not path.is_file():
+        raise ToolError(f"{path} is not a regular file: use the terminal on it")
     if path.stat().st_size > MAX_FILE:
         raise ToolError(f"{path} is larger than {MAX_FILE} bytes: use the terminal on it")
     data = path.read_bytes()
@@ -158,24 +168,32 @@ def _read(path: Path) -> _File:
     try:
         text, encoding = data.decode("utf-8"), "utf-8"
     except UnicodeDecodeError:
-        best = from_bytes(data).best()
-        if best is None:
+        # Western European when it can be: a short text fits many encodings. Only one that gives the same bytes again.
+        best = from_bytes(data, cp_isolation=["cp1252"]).best() or from_bytes(data).best()
+        if best is None or str(best).encode(best.encoding, errors="replace") != data:
             raise ToolError(f"{path} is not text in any known encoding: use the terminal on it") from None
         text, encoding = str(best), best.encoding
-    newline = "\r\n" if "\r\n" in text else "\n"
-    return _File(text.replace("\r\n", "\n"), encoding, newline)
+    if 0 < text.count("\n") == text.count("\r\n"):
+        return _File(text.replace("\r\n", "\n"), encoding, "\r\n")
+    return _File(text, encoding)
 
 
 def _replace_file(path: Path, file: _File) -> None:
     """Write the file whole or not at all, with the mode that it had."""
-    data = file.text.replace("\n", file.newline).encode(file.encoding, errors="replace")
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        data = file.text.replace("\n", file.newline).encode(file.encoding)
+    except UnicodeEncodeError as error:
+        raise ToolError(
+            f"{path} is in {error.encoding}, which has no {error.object[error.start]!r}: convert it to UTF-8 first"
+        ) from error
+    path = path.resolve()
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".agentrt-")
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
         mode = path.stat().st_mode if path.exists() else 0o666 & ~_umask()
         os.chmod(temporary, mode & 0o7777)
-        os.replace(temporary, path.resolve())
+        os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise

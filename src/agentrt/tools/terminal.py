@@ -101,7 +101,8 @@ class Terminal:
         """End the shell and all that it started."""
         shell, self._shell = self._shell, None
         if shell is not None:
-            await shell.close()
+            with anyio.CancelScope(shield=True):
+                await shell.close()
 
     async def _started(self, context: ToolContext) -> Shell:
         if self._shell is not None and not self._shell.alive:
@@ -115,7 +116,7 @@ class Terminal:
     async def _give(self, shell: Shell, action: TerminalAction, context: ToolContext) -> None:
         if shell.running:
             if action.is_input:
-                shell.send(_typed(action.command))
+                await shell.send(_typed(action.command))
             elif action.command.strip():
                 raise ToolError(
                     "a command is still running in this terminal: wait with an empty command, send it input with"

@@ -1,0 +1,23 @@
+"""Whether a process still runs, and waiting until one does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import anyio
+import psutil
+
+
+def lives(pid: int) -> bool:
+    """Whether a process runs; one that has ended and was not collected does not."""
+    try:
+        return psutil.Process(pid).status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+    except psutil.NoSuchProcess:
+        return False
+
+
+async def until(condition: Callable[[], object], seconds: float = 5.0) -> None:
+    """Return once `condition` holds. Raises `TimeoutError` when it does not in time."""
+    with anyio.fail_after(seconds):
+        while not condition():  # noqa: ASYNC110 (what it waits for happens in another process)
+            await anyio.sleep(0.005)

@@ -1,0 +1,140 @@
+"""Finding and ending what a shell started; with real processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+
+from agentrt.sandboxes.processes import end, started_by
+
+from .living import lives, until
+
+MARK = "AGENTRT_CALL=0123456789abcdef-7"
+EARLIER = "AGENTRT_CALL=0123456789abcdef-6"
+
+
+def boot_time() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+@contextmanager
+def shell(script: str, folder: Path, *, mark: str = "") -> Iterator[int]:
+    """A bash that leads a session, as a terminal's does. The script writes the pids that it tells of to files."""
+    environment = dict(os.environ) | dict([mark.split("=")] if mark else [])
+    process = subprocess.Popen(["bash", "-c", script], cwd=folder, env=environment, start_new_session=True)
+    try:
+        yield process.pid
+    finally:
+        for child in psutil.Process(process.pid).children(recursive=True):
+            child.kill()
+        process.kill()
+        process.wait()
+
+
+async def told(file: Path) -> int:
+    """The pid in a file, once it is written."""
+    await until(lambda: file.exists() and file.read_text().endswith("\n"))
+    return int(file.read_text())
+
+
+async def test_finds_what_is_below_the_shell_but_not_the_shell(tmp_path: Path) -> None:
+    with shell("bash -c 'echo $$ > child; exec sleep 300' & bash -c 'exec sleep 300' & wait", tmp_path) as pid:
+        child = await told(tmp_path / "child")
+        await until(lambda: len(started_by(pid, MARK, 0.0)) == 2)
+        found = {process.pid for process in started_by(pid, MARK, 0.0)}
+        assert child in found
+        assert pid not in found
+        assert os.getpid() not in found
+        await end(pid, MARK, 0.0)
+        assert not any(map(lives, found))
+
+
+async def test_finds_what_the_shell_forked_and_nobody_waits_for(tmp_path: Path) -> None:
+    """A subshell in the background of a subshell: its parent is gone, and its environment is the shell's."""
+    with shell("( ( echo $BASHPID > child; while :; do sleep 0.01; done ) & ); sleep 300", tmp_path) as pid:
+        child = await told(tmp_path / "child")
+        await until(lambda: psutil.Process(child).ppid() != pid)
+        assert child in {process.pid for process in started_by(pid, MARK, 0.0)}
+        await end(pid, MARK, 0.0)
+        assert not lives(child)
+
+
+async def test_finds_what_left_the_session_by_its_mark(tmp_path: Path) -> None:
+    script = "(setsid sh -c 'echo $$ > child; exec sleep 300' &); sleep 300"
+    with shell(script, tmp_path, mark=MARK) as pid:
+        child = await told(tmp_path / "child")
+        assert os.getsid(child) == child
+        assert child in {process.pid for process in started_by(pid, MARK, 0.0)}
+        await end(pid, MARK, 0.0)
+        assert not lives(child)
+
+
+async def test_leaves_what_began_before_and_what_that_starts(tmp_path: Path) -> None:
+    """The server of an earlier command forks a worker while a later one runs."""
+    os.mkfifo(tmp_path / "gate")
+    with shell("(while :; do sleep 0.01; : > worked; done) & echo $! > server; read line < gate", tmp_path) as pid:
+        server = await told(tmp_path / "server")
+        await until((tmp_path / "worked").exists)
+        since = boot_time() + 0.02
+        await until(lambda: boot_time() > since)
+        for _ in range(20):
+            assert started_by(pid, MARK, since) == []
+        assert server in {process.pid for process in started_by(pid, MARK, 0.0)}
+        await end(pid, MARK, 0.0)
+
+
+async def test_leaves_what_has_the_mark_of_an_earlier_command(tmp_path: Path) -> None:
+    script = f"(env {EARLIER} sh -c 'echo $$ > other; exec sleep 300' &); env {MARK} sh -c 'echo $$ > own; exec sleep 300'; :"
+    with shell(script, tmp_path) as pid:
+        other, own = await told(tmp_path / "other"), await told(tmp_path / "own")
+        found = {process.pid for process in started_by(pid, MARK, 0.0)}
+        assert own in found
+        assert other not in found
+        await end(pid, MARK, 0.0)
+        assert lives(other)
+        assert not lives(own)
+        os.kill(other, signal.SIGKILL)
+
+
+async def test_leaves_the_processes_of_others(tmp_path: Path) -> None:
+    with shell("echo $$ > mine; sleep 300; :", tmp_path) as mine, shell("sleep 300; :", tmp_path) as theirs:
+        await told(tmp_path / "mine")
+        assert await end(mine, MARK, 0.0) == ("SIGTERM",)
+        assert lives(theirs)
+        assert theirs not in {process.pid for process in started_by(mine, MARK, 0.0)}
+
+
+async def test_an_ended_process_that_nobody_collects_is_none(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "gate")
+    with shell("read line < gate & echo $! > child; exec sleep 300", tmp_path) as pid:
+        child = await told(tmp_path / "child")
+        await until(lambda: psutil.Process(pid).name() == "sleep")
+        (tmp_path / "gate").write_text("go\n")
+        await until(lambda: psutil.Process(child).status() == psutil.STATUS_ZOMBIE)
+        assert started_by(pid, MARK, 0.0) == []
+        assert await end(pid, MARK, 0.0) == ()
+
+
+async def test_what_ends_at_term_is_not_killed(tmp_path: Path) -> None:
+    with shell("sh -c 'echo $$ > child; exec sleep 300' & wait", tmp_path) as pid:
+        child = await told(tmp_path / "child")
+        begun = time.monotonic()
+        assert await end(pid, MARK, 0.0) == ("SIGTERM",)
+        assert time.monotonic() - begun < 0.4
+        assert not lives(child)
+
+
+async def test_what_ignores_term_is_killed(tmp_path: Path) -> None:
+    script = "bash -c 'trap \"\" TERM; echo $$ > child; while :; do sleep 0.01; done' & wait"
+    with shell(script, tmp_path) as pid:
+        child = await told(tmp_path / "child")
+        assert await end(pid, MARK, 0.0) == ("SIGTERM", "SIGKILL")
+        assert not lives(child)
+        assert started_by(pid, MARK, 0.0) == []

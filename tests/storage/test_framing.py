@@ -1,0 +1,101 @@
+"""The record format, and what recovery accepts."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentrt.errors import LogCorrupt
+from agentrt.events import Event
+from agentrt.storage.framing import frame, place, scan
+from tests import samples
+
+PATH = Path("events.jsonl")
+
+
+def log(*sizes: int) -> list[bytes]:
+    """The lines of a log with batches of these sizes."""
+    lines: list[bytes] = []
+    for size in sizes:
+        batch: list[Event] = samples.numbered([samples.message(f"m{n}") for n in range(size)], len(lines) + 1)
+        lines.extend(frame(batch, durable=len(lines)))
+    return lines
+
+
+def test_a_record_is_one_json_line_with_its_place_and_checksum() -> None:
+    first, second = frame(samples.numbered(samples.beginning(), 5), durable=4)
+    record = json.loads(second)
+    assert (record["i"], record["n"], record["durable"], record["seq"]) == (2, 2, 4, 6)
+    body = second[: second.rindex(b',"crc"')]
+    assert record["crc"] == f"{zlib.crc32(body):08x}"
+    assert first.endswith(b"\n")
+    assert b"\n" not in first[:-1]
+
+
+def test_every_sample_has_a_good_place() -> None:
+    events = samples.numbered(samples.every_event())
+    lines = frame(events, durable=0)
+    assert [p.seq for p in map(place, lines) if p] == [event.seq for event in events]
+    assert scan(lines, PATH).good == len(events)
+
+
+@given(st.data())
+def test_no_flipped_bit_is_accepted(data: st.DataObject) -> None:
+    (line,) = log(1)
+    bit = data.draw(st.integers(0, len(line) * 8 - 1))
+    flipped = bytearray(line)
+    flipped[bit // 8] ^= 1 << bit % 8
+    assert place(bytes(flipped)) is None
+
+
+@given(st.lists(st.integers(1, 4), max_size=5), st.data())
+def test_a_cut_anywhere_leaves_whole_batches(sizes: list[int], data: st.DataObject) -> None:
+    whole = b"".join(log(*sizes))
+    cut = whole[: data.draw(st.integers(0, len(whole)))]
+    found = scan(cut.splitlines(keepends=True), PATH)
+    assert found.length + found.torn == len(cut)
+    assert whole.startswith(cut[: found.length])
+    ends = [sum(sizes[:n]) for n in range(len(sizes) + 1)]
+    assert found.good in ends, "a batch stands or falls whole"
+
+
+def test_a_torn_tail_is_cut() -> None:
+    lines = log(2, 3)
+    assert scan(lines[:4], PATH).good == 2
+    assert scan([*lines[:4], lines[4][:-9]], PATH).good == 2
+    assert scan([*lines, b'{"half'], PATH).good == 5
+
+
+def test_damage_that_a_later_record_calls_durable_is_corruption() -> None:
+    lines = log(1, 1, 1)
+    lines[1] = lines[1].replace(b"m0", b"m9")
+    with pytest.raises(LogCorrupt, match=r"events\.jsonl:2: record 2 is damaged") as error:
+        scan(lines, PATH)
+    assert (error.value.path, error.value.line) == (PATH, 2)
+
+
+def test_a_lost_line_that_was_durable_is_corruption() -> None:
+    lines = log(1, 1, 1)
+    with pytest.raises(LogCorrupt):
+        scan([lines[0], lines[2]], PATH)
+
+
+def test_damage_in_the_last_batch_is_not_proved_durable() -> None:
+    lines = log(1, 2)
+    lines[1] = lines[1].replace(b"m0", b"m9")
+    assert scan(lines, PATH).good == 1
+
+
+def test_a_record_out_of_its_place_ends_the_log() -> None:
+    lines = log(1, 1)
+    assert scan([lines[0], lines[0]], PATH).good == 1
+
+
+@pytest.mark.parametrize("line", [b"", b"\n", b"{}\n", b'{"seq":1}\n', b"x" * 60 + b"\n", b"\xff" * 80 + b"\n"])
+def test_what_is_no_record_has_no_place(line: bytes) -> None:
+    assert place(line) is None

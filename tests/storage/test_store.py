@@ -1,0 +1,148 @@
+"""The store: journals, recovery, locks, blobs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+
+from agentrt.errors import ConfigurationError, ConversationExists, ConversationMissing, LogCorrupt, LogLocked
+from agentrt.events import Event
+from agentrt.storage import FileStore, conversations, read_conversation
+from agentrt.storage.blobs import read_blob
+from tests import samples
+
+
+async def write(store: FileStore, name: str, count: int) -> list[Event]:
+    """A conversation with `count` messages in batches of one."""
+    journal = await store.create(name)
+    first = samples.numbered(samples.beginning())
+    await journal.append(first)
+    rest = samples.numbered([samples.message(str(n)) for n in range(count)], 3)
+    for event in rest:
+        await journal.append([event])
+    await store.release(name)
+    return [*first, *rest]
+
+
+async def test_what_was_written_is_read_back(tmp_path: Path) -> None:
+    async with FileStore(tmp_path) as store:
+        written = await write(store, "c", 5)
+        replayed: list[Event] = []
+        journal = await store.open("c", replayed.append)
+        assert replayed == written
+        assert [e async for e in journal.read(3, 6)] == written[3:6]
+        assert [e async for e in journal.read(0, 99)] == written
+    assert read_conversation(tmp_path / "conversations" / "c") == written
+
+
+async def test_a_long_log_is_read_a_page_at_a_time(tmp_path: Path) -> None:
+    async with FileStore(tmp_path) as store:
+        journal = await store.create("c")
+        events = samples.numbered([*samples.beginning(), *(samples.message(str(n)) for n in range(1000))])
+        await journal.append(events)
+        assert [e.seq async for e in journal.read(100, 900)] == list(range(101, 901))
+
+
+async def test_a_torn_tail_is_set_aside_and_the_log_goes_on(tmp_path: Path) -> None:
+    async with FileStore(tmp_path) as store:
+        written = await write(store, "c", 2)
+        path = store.directory("c") / "events.jsonl"
+        whole = path.read_bytes()
+        path.write_bytes(whole + b'{"i":1,"n":2,"du')
+        replayed: list[Event] = []
+        journal = await store.open("c", replayed.append)
+        assert replayed == written
+        assert path.read_bytes() == whole
+        assert path.with_name("events.jsonl.torn-1").read_bytes() == b'{"i":1,"n":2,"du'
+        await journal.append(samples.numbered([samples.message("on")], 5))
+    assert len(read_conversation(tmp_path / "conversations" / "c")) == 5
+
+
+async def test_a_damaged_log_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    async with FileStore(tmp_path) as store:
+        await write(store, "c", 4)
+        path = store.directory("c") / "events.jsonl"
+        damaged = path.read_bytes().replace(b'"text":"0"', b'"text":"9"')
+        path.write_bytes(damaged)
+        for _ in range(2):
+            with pytest.raises(LogCorrupt, match=r"events\.jsonl:3:"):
+                await store.open("c", lambda event: None)
+        assert path.read_bytes() == damaged
+        with pytest.raises(LogCorrupt):
+            read_conversation(path.parent)
+
+
+async def test_there_is_one_writer_in_a_process(tmp_path: Path) -> None:
+    async with FileStore(tmp_path) as store, FileStore(tmp_path) as other:
+        await write(store, "c", 1)
+        await store.open("c", lambda event: None)
+        for same in (store, other):
+            with pytest.raises(LogLocked, match="open elsewhere"):
+                await same.open("c", lambda event: None)
+        await store.release("c")
+        await other.open("c", lambda event: None)
+
+
+async def test_there_is_one_writer_among_processes_and_a_dead_one_frees_its_locks(tmp_path: Path) -> None:
+    hold = (
+        "import anyio, sys\n"
+        "from pathlib import Path\n"
+        "from agentrt.storage import FileStore\n"
+        "async def main():\n"
+        "    async with FileStore(Path(sys.argv[1])) as store:\n"
+        "        await store.open('c', lambda event: None)\n"
+        "        print('held', flush=True)\n"
+        "        await anyio.sleep_forever()\n"
+        "anyio.run(main)\n"
+    )
+    async with FileStore(tmp_path) as store:
+        await write(store, "c", 1)
+        await write(store, "d", 1)
+        async with await anyio.open_process([sys.executable, "-c", hold, str(tmp_path)]) as holder:
+            assert holder.stdout is not None
+            assert (await holder.stdout.receive()).startswith(b"held")
+            with pytest.raises(LogLocked):
+                await store.open("c", lambda event: None)
+            await store.open("d", lambda event: None)
+            holder.kill()
+        await store.open("c", lambda event: None)
+
+
+async def test_names_and_absences_are_said(tmp_path: Path) -> None:
+    async with FileStore(tmp_path) as store:
+        with pytest.raises(ConversationMissing, match="agentrt list"):
+            await store.open("nobody", lambda event: None)
+        await write(store, "c", 0)
+        with pytest.raises(ConversationExists):
+            await store.create("c")
+        for name in ("../c", "", "a/b", ".hidden", "x" * 200):
+            with pytest.raises(ConfigurationError, match="no conversation id"):
+                await store.create(name)
+    with pytest.raises(ConversationMissing):
+        read_conversation(tmp_path / "nowhere")
+
+
+async def test_conversations_are_listed_newest_first(tmp_path: Path) -> None:
+    async with FileStore(tmp_path) as store:
+        for age, name in enumerate(("b", "c", "a")):
+            await write(store, name, 0)
+            os.utime(store.directory(name) / "events.jsonl", (1000 + age, 1000 + age))
+        assert [path.name for path in conversations(tmp_path)] == ["a", "c", "b"]
+
+
+async def test_a_blob_is_kept_once_by_its_hash(tmp_path: Path) -> None:
+    async with FileStore(tmp_path) as store:
+        journal = await store.create("c")
+        await journal.append(samples.numbered(samples.beginning()))
+        kept = await journal.keep(b"all of it", "full output")
+        assert kept == await journal.keep(b"all of it", "full output")
+        directory = store.directory("c") / "blobs"
+        assert [path.name for path in directory.iterdir()] == [kept.sha256]
+        assert read_blob(directory, kept.sha256) == b"all of it"
+        (directory / kept.sha256).write_bytes(b"something else")
+        with pytest.raises(ValueError, match="damaged"):
+            read_blob(directory, kept.sha256)

@@ -1,0 +1,115 @@
+"""The writer thread: groups, failures, and nothing acknowledged after one."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import anyio
+import pytest
+
+from agentrt.errors import LogFailed
+from agentrt.storage.writer import LogFile, Writer
+
+
+async def test_a_commit_is_on_disk_when_it_returns(tmp_path: Path) -> None:
+    writer = Writer()
+    file = LogFile(tmp_path / "c" / "events.jsonl", new=True)
+    await writer.commit(file, b"one\n")
+    assert (tmp_path / "c" / "events.jsonl").read_bytes() == b"one\n"
+    await writer.commit(file, b"two\n")
+    assert (tmp_path / "c" / "events.jsonl").read_bytes() == b"one\ntwo\n"
+    await writer.close()
+
+
+async def test_batches_that_wait_are_committed_in_one_group(tmp_path: Path) -> None:
+    """While the first group is held, a hundred more arrive: they are the second group."""
+    points: list[str] = []
+    taken, hold = threading.Event(), threading.Event()
+
+    def probe(point: str) -> None:
+        points.append(point)
+        if points == ["taken"]:
+            taken.set()
+            hold.wait(10)
+
+    writer = Writer(probe)
+    files = [LogFile(tmp_path / str(n) / "events.jsonl", new=True) for n in range(101)]
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(writer.commit, files[0], b"x\n")
+        await anyio.to_thread.run_sync(taken.wait)
+        for file in files[1:]:
+            tasks.start_soon(writer.commit, file, b"x\n")
+        await anyio.wait_all_tasks_blocked()
+        hold.set()
+    await writer.close()
+    assert points == ["taken", "written", "synced", "acknowledged"] * 2
+    assert all(file.path.read_bytes() == b"x\n" for file in files)
+
+
+async def test_a_file_that_cannot_be_written_fails_alone_and_for_good(tmp_path: Path) -> None:
+    writer = Writer()
+    good = LogFile(tmp_path / "good" / "events.jsonl", new=True)
+    blocked = tmp_path / "blocked"
+    blocked.write_text("a file where a directory should be")
+    bad = LogFile(blocked / "events.jsonl", new=True)
+    failures: list[LogFailed] = []
+
+    async def fail() -> None:
+        with pytest.raises(LogFailed) as error:
+            await writer.commit(bad, b"x\n")
+        failures.append(error.value)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(fail)
+        tasks.start_soon(writer.commit, good, b"x\n")
+    blocked.unlink()
+    await fail()
+    assert len(failures) == 2
+    assert not (blocked / "events.jsonl").exists(), "nothing more is written to a file that has failed"
+    await writer.commit(good, b"y\n")
+    assert good.path.read_bytes() == b"x\ny\n"
+    await writer.close()
+
+
+async def test_a_full_disk_acknowledges_nothing(tmp_path: Path) -> None:
+    """`/dev/full` answers each write with ENOSPC, as a full disk does."""
+    path = tmp_path / "events.jsonl"
+    path.symlink_to("/dev/full")
+    writer = Writer()
+    with pytest.raises(LogFailed, match="No space left on device"):
+        await writer.commit(LogFile(path), b"x\n")
+    await writer.close()
+
+
+async def test_an_existing_file_is_never_created_over(tmp_path: Path) -> None:
+    path = tmp_path / "c" / "events.jsonl"
+    path.parent.mkdir()
+    path.write_bytes(b"precious\n")
+    writer = Writer()
+    with pytest.raises(LogFailed):
+        await writer.commit(LogFile(path, new=True), b"x\n")
+    assert path.read_bytes() == b"precious\n"
+    await writer.close()
+
+
+async def test_closing_commits_what_was_given(tmp_path: Path) -> None:
+    writer = Writer()
+    file = LogFile(tmp_path / "c" / "events.jsonl", new=True)
+    async with anyio.create_task_group() as tasks:
+        for _ in range(50):
+            tasks.start_soon(writer.commit, file, b"x\n")
+        await anyio.wait_all_tasks_blocked()
+        await writer.close()
+    assert file.path.read_bytes() == b"x\n" * 50
+    file.close()
+    assert not any(thread.name == "agentrt-writer" and thread.is_alive() for thread in threading.enumerate())
+
+
+async def test_the_files_are_private(tmp_path: Path) -> None:
+    writer = Writer()
+    file = LogFile(tmp_path / "c" / "events.jsonl", new=True)
+    await writer.commit(file, b"x\n")
+    await writer.close()
+    assert os.stat(file.path).st_mode & 0o077 == 0

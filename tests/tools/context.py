@@ -1,0 +1,40 @@
+"""A real `ToolContext` that keeps what it is given, and can wait for a tool's output."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+import anyio
+
+from agentrt.specs import BlobReference, LocalWorkspace
+
+
+class FakeContext:
+    """What a tool has of its conversation, in memory: `shown` is its output so far, `kept` its blobs by their hash."""
+
+    def __init__(self, path: Path) -> None:
+        self.workspace = LocalWorkspace(str(path))
+        self.shown = ""
+        self.kept: dict[str, bytes] = {}
+        self._more = anyio.Event()
+
+    def output(self, text: str) -> None:
+        """Note a piece of output."""
+        self.shown += text
+        self._more.set()
+
+    async def keep(self, data: bytes, name: str) -> BlobReference:
+        """Note a blob."""
+        digest = hashlib.sha256(data).hexdigest()
+        self.kept[digest] = data
+        return BlobReference(sha256=digest, size=len(data), name=name)
+
+    async def until(self, pattern: str) -> re.Match[str]:
+        """The first place where the output matches, once it does. Raises `TimeoutError` after 5 s."""
+        with anyio.fail_after(5):
+            while (match := re.search(pattern, self.shown)) is None:
+                self._more = anyio.Event()
+                await self._more.wait()
+        return match
