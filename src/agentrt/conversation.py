@@ -119,13 +119,13 @@ class Conversation:
         event = MessageEvent(id=id or new_id(), source="user", content=content)
         return await self._live.log.append(event)
 
-    def run(self) -> Run:
+    def run(self, after: Cursor | int | None = None) -> Run:
         """Let the agent work: iterate over the events, or await it for the state at its end.
 
-        It begins with the first iteration and ends when nothing is due. Leaving the iteration, or being slow, does not
+        The events are those from now on, or those after a cursor. It begins with the first iteration and ends when nothing is due. Leaving the iteration, or being slow, does not
         affect the run. Raises `UnknownModel` or `MissingKey` before anything is logged, `LogFailed` when the log fails.
         """
-        return Run(self._live, self._runtime.client)
+        return Run(self._live, self._runtime.client, after)
 
     async def pause(self) -> Cursor:
         """Begin nothing new; what runs may end. Effective when this returns."""
@@ -182,8 +182,8 @@ class Conversation:
 class Run:
     """A run under way or about to begin; see `Conversation.run`."""
 
-    def __init__(self, group: ConversationGroup, client: ModelClient) -> None:
-        self._group, self._client = group, client
+    def __init__(self, group: ConversationGroup, client: ModelClient, after: Cursor | int | None) -> None:
+        self._group, self._client, self._after = group, client, after
 
     async def __aiter__(self) -> AsyncIterator[Event]:
         after = await self._begin()
@@ -207,7 +207,7 @@ class Run:
 
     async def _begin(self) -> int:
         await self._client.prepare(self._group.feed.state.spec.llm)
-        after = self._group.feed.state.seq
+        after = self._group.feed.state.seq if self._after is None else _seq(self._after)
         await self._group.log.append(RunRequested())
         return after
 

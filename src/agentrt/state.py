@@ -83,6 +83,8 @@ class Ledger(msgspec.Struct, frozen=True, gc=False):
     """Model calls and condensations begun, ever."""
     usage: Usage = Usage()
     cost: float = 0.0
+    unpriced: int = 0
+    """Model calls whose price nobody knows."""
     granted: float = 0.0
     message_ids: frozenset[str] = frozenset()
 
@@ -217,7 +219,7 @@ def _began(ledger: Ledger) -> Ledger:
 def _model_called(state: State, event: ModelCalled) -> State:
     ledger = state.ledger
     if event.usage.prompt_tokens or event.usage.completion_tokens:
-        ledger = replace(ledger, usage=ledger.usage + event.usage)
+        ledger = replace(ledger, usage=ledger.usage + event.usage, unpriced=ledger.unpriced + (event.cost is None))
     if event.cost:
         ledger = replace(ledger, cost=ledger.cost + event.cost)
     return replace(state, ledger=ledger, branch=_uncut(replace(state.branch, call=None)))

@@ -135,8 +135,7 @@ async def test_input_that_nobody_reads_is_refused_and_never_run(shell: Shell, tm
     await shell.begin("sleep 300", lambda data: None)
     with pytest.raises(ToolError, match="does not read its input: it was given"):
         await shell.send(b"touch typed\n" * 10_000)
-    await shell.interrupt()
-    assert not shell.running
+    assert await shell.interrupt() == ("SIGINT",)
     assert await run(shell, "ls") == (0, "")
 
 
@@ -162,15 +161,10 @@ async def test_no_trace_of_the_command_file_in_messages(shell: Shell) -> None:
 async def test_an_interrupt_keeps_the_shell_and_says_what_was_needed(shell: Shell) -> None:
     await run(shell, "kept=1")
     await shell.begin("sleep 300", lambda data: None)
+    await until(lambda: any(process.name() == "sleep" for process in psutil.Process().children(recursive=True)))
     assert await shell.interrupt() == ("SIGINT",)
     assert not shell.running
     assert await run(shell, "echo $kept") == (0, "1\n")
-
-
-async def test_an_interrupt_between_commands_changes_nothing(shell: Shell) -> None:
-    await run(shell, "sleep 300 & job=$!")
-    await shell.interrupt()
-    assert await run(shell, "kill -0 $job && echo alive") == (0, "alive\n")
 
 
 async def test_closing_ends_all_that_it_started(tmp_path: Path) -> None:
@@ -197,7 +191,8 @@ async def test_closing_twice_and_before_the_start_is_fine(tmp_path: Path) -> Non
     assert not Shell(tmp_path).alive
 
 
-async def test_a_cancelled_start_leaves_no_process(tmp_path: Path) -> None:
+@pytest.mark.parametrize("steps", [0, 1, 2, 5, 20, 100])
+async def test_a_cancelled_start_leaves_no_process(tmp_path: Path, steps: int) -> None:
     before = {process.pid for process in psutil.Process().children()}
 
     def new() -> set[int]:
@@ -208,8 +203,10 @@ async def test_a_cancelled_start_leaves_no_process(tmp_path: Path) -> None:
         with anyio.fail_after(5):
             while not new():
                 await anyio.lowlevel.checkpoint()
+        for _ in range(steps):
+            await anyio.lowlevel.checkpoint()
         group.cancel_scope.cancel()
-    assert not any(map(lives, new()))
+    await until(lambda: not any(map(lives, new())))
 
 
 async def test_no_shell_in_a_directory_that_is_gone(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from ..state import fold
 from ..storage import conversations, read_conversation
 from .demo import demo as run_demo
 from .session import approve, ask_person, refuse, work
-from .story import Story, clean, summary
+from .story import Story, clean, money, summary
 from .views import JsonView, view_for
 
 DEFAULT_MODEL = "openai/gpt-5.5"
@@ -222,4 +222,4 @@ def _row(directory: Path) -> tuple[str, str, str, str]:
     state = fold(events)
     task = next((plain(e.content) for e in events if isinstance(e, MessageEvent) and e.source == "user"), "")
     first = clean(task).strip().splitlines()
-    return state.status.value, str(state.ledger.commands), f"${state.ledger.cost:.4f}", first[0] if first else ""
+    return state.status.value, str(state.ledger.commands), money(state.ledger), first[0] if first else ""

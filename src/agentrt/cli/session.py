@@ -50,9 +50,11 @@ async def work(conversation: Conversation, view: View, console: Console, answer:
 
 
 async def _run(conversation: Conversation, view: View, answer: Answer) -> None:
+    after = conversation.cursor
     while True:
-        async for item in conversation.run().stream():
+        async for item in conversation.run(after).stream():
             view.show(item)
+        after = conversation.cursor
         view.rest()
         if conversation.state.status is not ExecutionStatus.WAITING_FOR_CONFIRMATION:
             return

@@ -28,7 +28,7 @@ from ..events import (
 from ..specs import SecurityRisk
 from ..specs.content import plain
 from ..specs.tool import FINISH, THINK
-from ..state import State
+from ..state import Ledger, State
 
 FOLDED = 6
 """Lines of a result that are shown unless all are asked for."""
@@ -185,6 +185,13 @@ def _diff(event: ObservationEvent) -> str:
     return found.diff if found is not None else ""
 
 
+def money(ledger: Ledger) -> str:
+    """What was spent, as far as it is known."""
+    if ledger.unpriced == 0:
+        return f"${ledger.cost:.4f}"
+    return f"${ledger.cost:.4f} and {ledger.unpriced} calls of unknown price" if ledger.cost else "price unknown"
+
+
 def summary(state: State, seconds: float | None = None) -> Text:
     """How a conversation stands, and what it used, on a line."""
     colour = {
@@ -196,7 +203,7 @@ def summary(state: State, seconds: float | None = None) -> Text:
     parts = [
         f"{ledger.commands} model calls",
         f"{usage.prompt_tokens:,} tokens in, {usage.completion_tokens:,} out",
-        f"${ledger.cost:.4f}",
+        money(ledger),
     ]
     if seconds is not None:
         parts.append(f"{seconds:.1f} s")

@@ -23,8 +23,11 @@ def model_error(litellm: ModuleType, error: Exception, llm: LLM) -> ModelError:
     """The `ModelError` that an exception of a call to `llm` is; what is unknown counts as unavailable."""
     kinds = litellm.exceptions
     said = _one_line(error)
+    refused = _status(error) in (401, 403)  # litellm calls some of these a bad request, by their words
     match error:
-        case kinds.AuthenticationError() | kinds.PermissionDeniedError():
+        case kinds.AuthenticationError() | kinds.PermissionDeniedError() | kinds.BadRequestError() if (
+            refused or not isinstance(error, kinds.BadRequestError)
+        ):
             key = llm.api_key_env or "the provider's key"
             return AuthenticationFailed(f"the provider of {llm.model!r} refused the key: check {key} ({said})")
         case kinds.RateLimitError():
@@ -41,6 +44,16 @@ def model_error(litellm: ModuleType, error: Exception, llm: LLM) -> ModelError:
             return BadModelRequest(f"the provider of {llm.model!r} rejected the request ({said})")
         case _:
             return ModelUnavailable(f"{llm.model!r} cannot be reached ({said})")
+
+
+def _status(error: BaseException) -> int | None:
+    """The HTTP status at the bottom of a chain of exceptions."""
+    status = None
+    cause: BaseException | None = error
+    while cause is not None:
+        status = getattr(cause, "status_code", status)
+        cause = cause.__cause__ or cause.__context__
+    return status
 
 
 def _one_line(error: Exception) -> str:

@@ -105,6 +105,7 @@ class Shell:
 
     async def _launch(self) -> None:
         self._master, slave = pty.openpty()
+        self._terminal = os.ttyname(slave)
         _quiet(slave)
         self._command_file = self._scratch / "command"
         start = self._scratch / "start"
@@ -112,7 +113,7 @@ class Shell:
         script = 'exec bash --noprofile --noediting --rcfile "$1" -i <"$0" >"$0" 2>&1'
         try:
             self._process = await anyio.open_process(
-                ["/bin/sh", "-c", script, os.ttyname(slave), str(start)],
+                ["/bin/sh", "-c", script, self._terminal, str(start)],
                 cwd=self.directory,
                 env={**environment(os.environ), "AGENTRT_SHELL": self._token},
                 stdin=slave,
@@ -192,8 +193,8 @@ class Shell:
             return ()
         if self.alive and self.running:
             self._any_prompt = True
-            termios.tcflush(self._master, termios.TCOFLUSH)  # else what was typed and not read is run by the shell
-            with contextlib.suppress(ToolError):
+            with contextlib.suppress(OSError, termios.error, ToolError):
+                self._forget_input()
                 await self.send(b"\x03")
             with anyio.move_on_after(TERM_AFTER):
                 while self.running:
@@ -213,6 +214,15 @@ class Shell:
             await end(self._process.pid, f"AGENTRT_SHELL={self._token}", 0.0)
             await self._process.wait()
         await anyio.to_thread.run_sync(shutil.rmtree, self._scratch, True)
+
+    def _forget_input(self) -> None:
+        """Drop what was typed and not read: bash would run it, and a full queue does not let C-c through."""
+        termios.tcflush(self._master, termios.TCOFLUSH)
+        terminal = os.open(self._terminal, os.O_RDWR | os.O_NOCTTY)
+        try:
+            termios.tcflush(terminal, termios.TCIFLUSH)
+        finally:
+            os.close(terminal)
 
     def _hang_up(self) -> None:
         if self._master >= 0:

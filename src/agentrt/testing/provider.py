@@ -200,5 +200,6 @@ def _usage(body: dict[str, Any], reply: ModelReply) -> dict[str, int]:
 
 
 def _fault(fault: Fault) -> web.Response:
-    error = {"message": fault.message, "type": "invalid_request_error", "code": fault.code}
+    kind = "server_error" if fault.status >= 500 else "invalid_request_error"
+    error = {"message": fault.message, "type": kind, "code": fault.code}
     return web.json_response({"error": error}, status=fault.status, headers=fault.headers)

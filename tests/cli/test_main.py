@@ -1,0 +1,231 @@
+"""The commands, as real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+import pytest
+
+from agentrt.events import InterruptEvent
+from agentrt.storage import read_conversation
+from agentrt.testing import ScriptedProvider, Stall, call, finish, say
+
+SECONDS = 60
+_KEYS = re.compile(r"_(API_KEY|TOKEN)$")
+
+
+def environment(home: Path) -> dict[str, str]:
+    """A newcomer's: no keys, a store of its own."""
+    kept = {name: value for name, value in os.environ.items() if not _KEYS.search(name)}
+    return {**kept, "AGENTRT_HOME": str(home), "COLUMNS": "200"}
+
+
+def agentrt(home: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end, without a terminal."""
+    return subprocess.run(
+        [sys.executable, "-m", "agentrt", *words],
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        stdin=subprocess.DEVNULL,
+        env=environment(home) | more,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, subprocess.CompletedProcess[str]]]:
+    home = tmp_path_factory.mktemp("home")
+    yield home, agentrt(home, "demo", "--pace", "0")
+
+
+def test_the_demo_mends_the_project_and_says_what_is_real(
+    demo: tuple[Path, subprocess.CompletedProcess[str]],
+) -> None:
+    home, ran = demo
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert ran.stderr == ""
+    said = ran.stdout
+    assert said.startswith("The model's words are scripted. The HTTP, the shell, the files, the tests and the log are real.")
+    assert "FAILED (failures=" in said
+    assert "+        return (self.quantity" in said
+    assert "checked by running them again: ✓ the tests pass" in said
+    assert "finished  ·  7 model calls" in said
+    (log,) = re.findall(r"^log\s+(\S+)", said, re.MULTILINE)
+    assert Path(log).is_relative_to(home)
+    assert json.loads(Path(log).read_text().splitlines()[0])["type"] == "ConversationCreated"
+
+
+def test_the_demos_exit_code_tells_the_truth(tmp_path: Path) -> None:
+    """With a tool that edits nothing, the demo fails."""
+    program = (
+        "import anyio, sys\n"
+        "from pathlib import Path\n"
+        "from rich.console import Console\n"
+        "from agentrt import tool\n"
+        "from agentrt.cli.demo import demo\n"
+        "from agentrt.cli.views import PlainView\n"
+        "@tool(name='file_editor')\n"
+        "async def broken(command: str, path: str, old_str: str = '', new_str: str = '') -> str:\n"
+        "    'Edit nothing.'\n"
+        "    return 'Edited.'\n"
+        "console = Console()\n"
+        "sys.exit(anyio.run(lambda: demo(PlainView(console), console, store=Path(sys.argv[1]), tools=[broken])))\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, timeout=SECONDS, check=False
+    )
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    assert "✗ the tests fail" in ran.stdout
+
+
+def test_a_conversation_can_be_listed_and_shown(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    home, _ = demo
+    listed = agentrt(home, "list")
+    header, row = listed.stdout.splitlines()
+    assert header.split() == ["id", "status", "calls", "cost", "task"]
+    name = row.split()[0]
+    assert row.split()[1:3] == ["finished", "7"]
+    shown = agentrt(home, "show", name)
+    assert shown.returncode == 0
+    assert "● terminal  $ python3 -m unittest discover tests" in shown.stdout
+    assert "more lines" in shown.stdout
+    assert "more lines" not in agentrt(home, "show", "--all", name).stdout
+    by_path = agentrt(home, "show", str(home / "conversations" / name))
+    assert by_path.stdout == shown.stdout == agentrt(home, "show").stdout
+    events = [json.loads(line) for line in agentrt(home, "show", "--json", name).stdout.splitlines()]
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+
+
+def test_without_a_key_one_line_says_what_to_set(tmp_path: Path) -> None:
+    ran = agentrt(tmp_path, "run", "anything", "--model", "openai/gpt-4o")
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.splitlines() == [
+        "agentrt: no key for model 'openai/gpt-4o': set OPENAI_API_KEY in the environment",
+        "To see it work without a key: agentrt demo",
+    ]
+    assert agentrt(tmp_path, "list").stdout == "no conversations yet: 'agentrt demo' makes one\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("run", "x", "--model", "nonsense"), "unknown model 'nonsense'"),
+        (("show", "nobody"), "no conversation 'nobody'"),
+        (("resume", "nobody"), "no conversation 'nobody'"),
+        (("run",), "Missing argument 'TASK'"),
+        (("frobnicate",), "No such command 'frobnicate'"),
+    ],
+)
+def test_bad_input_is_one_clear_line(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    ran = agentrt(tmp_path, *words)
+    assert ran.returncode == 2
+    assert said in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_a_damaged_log_is_refused_with_its_place(demo: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path) -> None:
+    home, _ = demo
+    (source,) = (home / "conversations").iterdir()
+    copy = tmp_path / "conversations" / "damaged"
+    copy.mkdir(parents=True)
+    lines = (source / "events.jsonl").read_bytes().splitlines(keepends=True)
+    lines[4] = lines[4].replace(b"type", b"tyqe", 1)
+    (copy / "events.jsonl").write_bytes(b"".join(lines))
+    for words in (("show", "damaged"), ("resume", "damaged")):
+        ran = agentrt(tmp_path, *words)
+        assert ran.returncode == 2
+        assert "events.jsonl:5: record 5 is damaged" in ran.stderr
+        assert len(ran.stderr.splitlines()) == 1
+    assert "damaged" in agentrt(tmp_path, "list").stdout
+
+
+def test_help_is_worth_reading() -> None:
+    ran = agentrt(Path("/nonexistent"), "--help")
+    for command in ("run", "demo", "show", "list", "resume"):
+        assert re.search(rf"^  {command}\s+\S", ran.stdout, re.MULTILINE), command
+
+
+async def test_run_works_against_a_provider_and_json_is_one_event_a_line(tmp_path: Path) -> None:
+    async with ScriptedProvider([call("terminal", command="echo made > made.txt"), finish("Done.")]) as provider:
+        ran = await anyio.to_thread.run_sync(
+            lambda: agentrt(
+                tmp_path / "home",
+                *("run", "Make it.", "--workspace", str(tmp_path), "--base-url", provider.base_url),
+                *("--model", "openai/scripted", "--json"),
+            )
+        )
+    assert ran.returncode == 0, ran.stderr
+    events = [json.loads(line) for line in ran.stdout.splitlines()]
+    assert events[0]["type"] == "RunRequested"
+    assert events[-1]["tool_name"] == "finish"
+    assert (tmp_path / "made.txt").read_text() == "made\n"
+
+
+async def test_without_a_terminal_what_is_risky_is_refused_unless_yes(tmp_path: Path) -> None:
+    async with ScriptedProvider([call("terminal", command="rm -rf keep"), say("Done.")]) as provider:
+        for yes in (False, True):
+            (tmp_path / "keep").mkdir(exist_ok=True)
+            options = ("--workspace", str(tmp_path), "--base-url", provider.base_url, "--model", "openai/scripted")
+            ran = await anyio.to_thread.run_sync(
+                lambda options=(*options, *(["--yes"] if yes else [])): agentrt(tmp_path / "h", "run", "x", *options)
+            )
+            assert ran.returncode == 0, ran.stderr
+            assert (tmp_path / "keep").exists() is not yes
+            assert ("rejected: Nobody is there" in ran.stdout) is not yes
+
+
+async def test_ctrl_c_interrupts_and_says_how_to_resume(tmp_path: Path) -> None:
+    """On a real terminal: the text streams in, Ctrl-C stops it, and `resume` goes on."""
+    home = tmp_path / "home"
+    turns = [Stall("Thinking aloud"), say("Finished after all.")]
+    async with ScriptedProvider(lambda body: turns[min(len(provider.requests), 2) - 1]) as provider:
+        command = [
+            *(sys.executable, "-m", "agentrt", "run", "go", "--workspace", str(tmp_path)),
+            *("--model", "openai/scripted", "--base-url", provider.base_url),
+        ]
+        screen, child = open_terminal(command, environment(home))
+        with anyio.fail_after(SECONDS):
+            while b"Thinking aloud" not in screen.text:
+                await screen.more()
+            child.send_signal(signal.SIGINT)
+            while b"To go on: agentrt resume " not in screen.text:
+                await screen.more()
+            assert await anyio.to_thread.run_sync(child.wait) == 130
+        screen.close()
+        (directory,) = (home / "conversations").iterdir()
+        assert any(isinstance(event, InterruptEvent) for event in read_conversation(directory))
+        ran = await anyio.to_thread.run_sync(lambda: agentrt(home, "resume", directory.name))
+    assert ran.returncode == 0, ran.stderr
+    assert "Finished after all." in ran.stdout
+
+
+class Screen:
+    """What a program wrote to its terminal."""
+
+    def __init__(self, terminal: int) -> None:
+        self._terminal = terminal
+        self.text = b""
+
+    async def more(self) -> None:
+        await anyio.wait_readable(self._terminal)
+        self.text += os.read(self._terminal, 65536)
+
+    def close(self) -> None:
+        os.close(self._terminal)
+
+
+def open_terminal(command: list[str], env: dict[str, str]) -> tuple[Screen, subprocess.Popen[bytes]]:
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=env, start_new_session=True)
+    os.close(theirs)
+    return Screen(ours), child

@@ -1,0 +1,283 @@
+"""Logs cut at every byte, or with a bit flipped: recovered as whole batches, or refused with file and line."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterator
+from itertools import accumulate, pairwise
+from pathlib import Path
+
+import anyio
+import msgspec
+import pytest
+import pytest_asyncio
+
+from agentrt import LLM, Agent, Conversation, Event, ExecutionStatus, Runtime
+from agentrt.codec import decode
+from agentrt.errors import ConversationMissing, LogCorrupt
+from agentrt.events import MessageEvent
+from agentrt.specs.content import text
+from agentrt.storage import FileStore, read_conversation
+from agentrt.testing import ScriptedLLM, call, calls, finish
+
+from .evidence import check_numbering, results
+from .worker import steps_taken
+
+NAME = "thinking"
+AGENT = Agent(llm=LLM(model="scripted"), tools=(), system_prompt="Think.")
+MESSAGE = MessageEvent(source="user", content=text("Go on."))
+LANES = 8
+"""Stores side by side, since each waits for its disk."""
+
+LARGE = "One thing leads to another. " * 20
+
+
+class Log(msgspec.Struct, frozen=True):
+    """A log as it was written, and where its batches end."""
+
+    data: bytes
+    events: list[Event]
+    batch_ends: list[int]
+    """In bytes."""
+    batch_seqs: list[int]
+    """The last seq of each batch."""
+
+    @property
+    def lines(self) -> list[bytes]:
+        return self.data.splitlines(keepends=True)
+
+    def whole(self, length: int) -> int:
+        """How many batches the first `length` bytes hold."""
+        return sum(end <= length for end in self.batch_ends)
+
+    def prefix(self, batches: int) -> tuple[list[Event], int]:
+        """The events of the first batches, and their length in bytes."""
+        return self.events[: ([0, *self.batch_seqs])[batches]], ([0, *self.batch_ends])[batches]
+
+
+class Place(msgspec.Struct):
+    i: int
+    n: int
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def log(tmp_path_factory: pytest.TempPathFactory) -> Log:
+    """A real log of some 8 KB."""
+    root = tmp_path_factory.mktemp("log")
+    runtime = Runtime(root, client=model())
+    async with runtime, Conversation(AGENT, root, id=NAME, runtime=runtime) as conversation:
+        await conversation.send_message("What follows?")
+        assert (await conversation.run()).status is ExecutionStatus.FINISHED
+    data = _path(root).read_bytes()
+    lines = data.splitlines(keepends=True)
+    places = [msgspec.json.decode(line, type=Place) for line in lines]
+    ends = list(accumulate(map(len, lines)))
+    last = [number for number, place in enumerate(places) if place.i == place.n]
+    assert 8_000 < len(data) < 12_000
+    assert len(last) > 8
+    return Log(data, [decode(line) for line in lines], [ends[n] for n in last], [n + 1 for n in last])
+
+
+def model() -> ScriptedLLM:
+    """Thinks, twice at once in the end, and finishes; it goes on where the messages end."""
+    steps = (
+        call("think", thought=LARGE),
+        call("think", thought="Hm — ja, genau. " * 10),
+        calls(("think", {"thought": "This."}), ("think", {"thought": "That."})),
+        finish("It follows."),
+    )
+
+    return ScriptedLLM(lambda request: steps[min(steps_taken(request), 3)], keep=False)
+
+
+def _path(root: Path) -> Path:
+    return root / "conversations" / NAME / "events.jsonl"
+
+
+def put(root: Path, data: bytes) -> Path:
+    """Make a store whose one conversation has this log, and nothing beside it."""
+    path = _path(root)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for old in path.parent.iterdir():
+        old.unlink()
+    path.write_bytes(data)
+    return path
+
+
+def set_aside(path: Path) -> list[bytes]:
+    """The tails that were set aside, oldest first."""
+    return [tail.read_bytes() for tail in sorted(path.parent.glob("events.jsonl.torn-*"))]
+
+
+async def check_cut(store: FileStore, log: Log, length: int, *, further: bool = True) -> None:
+    """A log that ends after `length` bytes opens as its whole batches; and, to go further, takes more and opens again."""
+    path = put(store.root, log.data[:length])
+    expected, kept = log.prefix(log.whole(length))
+    events: list[Event] = []
+    journal = await store.open(NAME, events.append)
+    assert events == expected
+    assert path.read_bytes() == log.data[:kept]
+    assert set_aside(path) == ([log.data[kept:length]] if length > kept else [])
+    if not further:
+        return await store.release(NAME)
+    await journal.append([msgspec.structs.replace(MESSAGE, seq=len(expected) + 1)])
+    await store.release(NAME)
+    again: list[Event] = []
+    await store.open(NAME, again.append)
+    await store.release(NAME)
+    check_numbering(again)
+    assert (again[:-1], again[-1].id) == (expected, MESSAGE.id)
+    assert len(set_aside(path)) <= 1
+
+
+def test_every_cut_is_read_as_whole_batches(log: Log, tmp_path: Path) -> None:
+    path = put(tmp_path, log.data)
+    with path.open("r+b") as file:
+        for length in range(len(log.data), -1, -1):
+            file.truncate(length)
+            assert read_conversation(path.parent) == log.prefix(log.whole(length))[0], length
+
+
+async def test_a_cut_log_takes_more_with_its_tail_set_aside(log: Log, tmp_path: Path) -> None:
+    first = log.batch_ends[0]
+    edges = {end + near for end in log.batch_ends for near in (-1, 0, 1) if first <= end + near <= len(log.data)}
+    async with FileStore(tmp_path) as store:
+        for length in sorted(edges | set(range(first, len(log.data), 97))):
+            await check_cut(store, log, length)
+
+
+@pytest.mark.proof
+async def test_every_cut_log_takes_more_with_its_tail_set_aside(log: Log, tmp_path: Path) -> None:
+    async def check(lane: int) -> None:
+        async with FileStore(tmp_path / str(lane)) as store:
+            for length in range(log.batch_ends[0] + lane, len(log.data) + 1, LANES):
+                await check_cut(store, log, length, further=length % 5 == 0)
+
+    async with anyio.create_task_group() as tasks:
+        for lane in range(LANES):
+            tasks.start_soon(check, lane)
+
+
+async def resume_and_finish(log: Log, root: Path, length: int) -> None:
+    """A conversation whose log ends after `length` bytes runs to its end, and its log is valid."""
+    path = put(root, log.data[:length])
+    runtime = Runtime(root, client=model())
+    async with runtime, Conversation(id=NAME, runtime=runtime) as conversation:
+        await conversation.send_message("Go on.")
+        assert (await conversation.run()).status is ExecutionStatus.FINISHED, length
+    events = read_conversation(path.parent)
+    check_numbering(events)
+    results(events)
+    assert events[: len(log.prefix(log.whole(length))[0])] == log.prefix(log.whole(length))[0]
+
+
+async def test_a_cut_conversation_is_resumed(log: Log, tmp_path: Path) -> None:
+    for start, end in pairwise(log.batch_ends):
+        await resume_and_finish(log, tmp_path, (start + end) // 2)
+
+
+@pytest.mark.proof
+async def test_a_conversation_cut_anywhere_is_resumed(log: Log, tmp_path: Path) -> None:
+    for length in range(log.batch_ends[0], len(log.data), 13):
+        await resume_and_finish(log, tmp_path, length)
+
+
+@pytest.mark.parametrize("part", [0.0, 0.01, 0.6, 0.999])
+async def test_a_creation_that_was_cut_can_be_repeated(log: Log, tmp_path: Path, part: float) -> None:
+    """Nothing of it was acknowledged: there is no conversation yet, and its name is free."""
+    tail = log.data[: int(log.batch_ends[0] * part)]
+    path = put(tmp_path, tail)
+    runtime = Runtime(tmp_path, client=model())
+    async with runtime:
+        with pytest.raises(ConversationMissing):
+            async with Conversation(id=NAME, runtime=runtime):
+                pass
+        async with Conversation(AGENT, tmp_path, id=NAME, runtime=runtime) as conversation:
+            await conversation.send_message("What follows?")
+            assert (await conversation.run()).status is ExecutionStatus.FINISHED
+    check_numbering(read_conversation(path.parent))
+    assert set_aside(path) == ([tail] if tail else [])
+
+
+async def test_each_tail_is_kept(log: Log, tmp_path: Path) -> None:
+    last, before = log.batch_ends[-2], log.batch_ends[-3]
+    path = put(tmp_path, log.data[:-1])
+    async with FileStore(tmp_path) as store:
+        await store.open(NAME, lambda event: None)
+        await store.release(NAME)
+        path.write_bytes(log.data[: last - 1])
+        await store.open(NAME, lambda event: None)
+    assert path.read_bytes() == log.data[:before]
+    assert set_aside(path) == [log.data[last:-1], log.data[before : last - 1]]
+
+
+@pytest.mark.parametrize(
+    "tail", [b"\0" * 4096, b"\n", b"{}\n", bytes(range(256))], ids=["zeros", "newline", "object", "bytes"]
+)
+async def test_a_tail_that_is_no_record_is_set_aside(log: Log, tmp_path: Path, tail: bytes) -> None:
+    path = put(tmp_path, log.data + tail)
+    events: list[Event] = []
+    async with FileStore(tmp_path) as store:
+        await store.open(NAME, events.append)
+    assert events == log.events
+    assert path.read_bytes() == log.data
+    assert set_aside(path) == [tail]
+
+
+def flips(log: Log) -> Iterator[tuple[int, int]]:
+    """The place of each bit: byte and bit."""
+    return ((place, bit) for place in range(len(log.data)) for bit in range(8))
+
+
+def check_read(directory: Path, log: Log, place: int) -> None:
+    """A log that is damaged at `place` is refused with file and line; only its last batch can be a torn tail."""
+    whole = log.whole(place)
+    line = log.data[:place].count(b"\n") + 1
+    if whole == len(log.batch_ends) - 1:
+        assert read_conversation(directory) == log.prefix(whole)[0]
+    else:
+        with pytest.raises(LogCorrupt) as refused:
+            read_conversation(directory)
+        assert (refused.value.path, refused.value.line) == (directory / "events.jsonl", line)
+        assert f"events.jsonl:{line}: " in str(refused.value)
+
+
+async def check_opened(store: FileStore, log: Log, path: Path, place: int) -> None:
+    """As `check_read` for an open that may write: it changes nothing of a log that it refuses."""
+    damaged = path.read_bytes()
+    events: list[Event] = []
+    if log.whole(place) < len(log.batch_ends) - 1:
+        for _ in range(2):
+            with pytest.raises(LogCorrupt):
+                await store.open(NAME, events.append)
+        assert path.read_bytes() == damaged
+        assert [found.name for found in path.parent.iterdir()] == ["events.jsonl"]
+    else:
+        expected, kept = log.prefix(len(log.batch_ends) - 1)
+        await store.open(NAME, events.append)
+        await store.release(NAME)
+        assert events == expected
+        assert path.read_bytes() == log.data[:kept]
+        assert set_aside(path) == [damaged[kept:]]
+
+
+async def test_a_flipped_bit_is_never_accepted(log: Log, tmp_path: Path) -> None:
+    chosen = random.Random(8).sample(list(flips(log)), 300)
+    async with FileStore(tmp_path) as store:
+        for place, bit in chosen:
+            damaged = bytearray(log.data)
+            damaged[place] ^= 1 << bit
+            path = put(tmp_path, bytes(damaged))
+            check_read(path.parent, log, place)
+            await check_opened(store, log, path, place)
+
+
+@pytest.mark.proof
+def test_no_flipped_bit_is_ever_accepted(log: Log, tmp_path: Path) -> None:
+    path = put(tmp_path, log.data)
+    with path.open("r+b", buffering=0) as file:
+        for place, bit in flips(log):
+            os.pwrite(file.fileno(), bytes([log.data[place] ^ 1 << bit]), place)
+            check_read(path.parent, log, place)
+            os.pwrite(file.fileno(), log.data[place : place + 1], place)
