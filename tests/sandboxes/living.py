@@ -19,5 +19,5 @@ def lives(pid: int) -> bool:
 async def until(condition: Callable[[], object], seconds: float = 5.0) -> None:
     """Return once `condition` holds. Raises `TimeoutError` when it does not in time."""
     with anyio.fail_after(seconds):
-        while not condition():  # noqa: ASYNC110 (what it waits for happens in another process)
+        while not condition():
             await anyio.sleep(0.005)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -38,7 +39,7 @@ def joined(found: Iterable[bytes | Ended]) -> list[bytes | Ended]:
 @example(BEGIN + b"\x1ea1b2:5:\x1e" + end(0, "/"), [16])
 def test_cuts_change_nothing(stream: bytes, cuts: list[int]) -> None:
     markers, places = Markers(TOKEN), [0, *sorted(cuts), len(stream)]
-    parts = [stream[a:b] for a, b in zip(places, places[1:], strict=False)]
+    parts = [stream[a:b] for a, b in pairwise(places)]
     found = [item for part in parts for item in markers.feed(part)]
     assert joined(found) == joined(Markers(TOKEN).feed(stream))
 

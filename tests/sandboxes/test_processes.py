@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from agentrt.sandboxes.processes import end, started_by
+from agentrt.sandboxes.processes import children, end, started_by
 
 from .living import lives, until
 
@@ -90,8 +90,23 @@ async def test_leaves_what_began_before_and_what_that_starts(tmp_path: Path) -> 
         await end(pid, MARK, 0.0)
 
 
+async def test_leaves_what_it_is_told_to(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "gate")
+    with shell("(echo $BASHPID > one; read < gate) & (echo $BASHPID > two; read < gate) & wait", tmp_path) as pid:
+        one, two = await told(tmp_path / "one"), await told(tmp_path / "two")
+        assert children(pid) == {one, two}
+        assert await end(pid, MARK, 0.0, earlier=frozenset({one})) == ("SIGTERM",)
+        assert lives(one)
+        assert not lives(two)
+
+
+async def test_no_children_of_a_process_that_is_not_there() -> None:
+    assert children(2**22 + 1) == frozenset()
+
+
 async def test_leaves_what_has_the_mark_of_an_earlier_command(tmp_path: Path) -> None:
-    script = f"(env {EARLIER} sh -c 'echo $$ > other; exec sleep 300' &); env {MARK} sh -c 'echo $$ > own; exec sleep 300'; :"
+    script = f"(env {EARLIER} sh -c 'echo $$ > other; exec sleep 300' &)\n"
+    script += f"env {MARK} sh -c 'echo $$ > own; exec sleep 300'; :"
     with shell(script, tmp_path) as pid:
         other, own = await told(tmp_path / "other"), await told(tmp_path / "own")
         found = {process.pid for process in started_by(pid, MARK, 0.0)}

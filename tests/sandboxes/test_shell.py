@@ -194,18 +194,25 @@ async def test_closing_twice_and_before_the_start_is_fine(tmp_path: Path) -> Non
 @pytest.mark.parametrize("steps", [0, 1, 2, 5, 20, 100])
 async def test_a_cancelled_start_leaves_no_process(tmp_path: Path, steps: int) -> None:
     before = {process.pid for process in psutil.Process().children()}
+    shell, started = Shell(tmp_path), anyio.Event()
+
+    async def start() -> None:
+        await shell.start()
+        started.set()
 
     def new() -> set[int]:
         return {process.pid for process in psutil.Process().children()} - before
 
     async with anyio.create_task_group() as group:
-        group.start_soon(Shell(tmp_path).start)
+        group.start_soon(start)
         with anyio.fail_after(5):
             while not new():
                 await anyio.lowlevel.checkpoint()
         for _ in range(steps):
             await anyio.lowlevel.checkpoint()
         group.cancel_scope.cancel()
+    if started.is_set():
+        await shell.close()
     await until(lambda: not any(map(lives, new())))
 
 

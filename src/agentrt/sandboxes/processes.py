@@ -31,12 +31,22 @@ class _Process(NamedTuple):
     environment: list[bytes]
 
 
-def started_by(shell: int, mark: str, since: float) -> list[psutil.Process]:
+def children(pid: int) -> frozenset[int]:
+    """The processes whose parent is `pid` (proc(5), /proc/pid/task/tid/children); none when the kernel does not tell."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", "rb") as file:
+            return frozenset(map(int, file.read().split()))
+    except OSError:
+        return frozenset()
+
+
+def started_by(shell: int, mark: str, since: float, earlier: frozenset[int] = frozenset()) -> list[psutil.Process]:
     """All that a command started: what of the shell's session began after `since` (seconds of CLOCK_BOOTTIME), what has
     `mark` in its environment, and what is below either.
 
     The session finds what the shell forked and did not execute, the mark what left the session. What an older process
-    of the session started, or what has the mark of another command, is not among them. For a thread: it reads /proc.
+    of the session started, or what has the mark of another command, is not among them; nor are `earlier`, which began
+    in the same tick of the kernel's clock. For a thread: it reads /proc.
     """
     table, first, own = dict(_processes()), int(since * _TICKS), mark.encode()
     others = own[: own.rfind(b"-") + 1] or b"\0"
@@ -52,7 +62,7 @@ def started_by(shell: int, mark: str, since: float) -> list[psutil.Process]:
     while todo:
         pid = todo.pop()
         began, environment = table[pid].began, table[pid].environment
-        other = began < first or any(entry.startswith(others) for entry in environment)
+        other = began < first or pid in earlier or any(entry.startswith(others) for entry in environment)
         if pid != shell and pid not in found and (own in environment or not other):
             found.add(pid)
             todo.extend(below[pid])
@@ -92,11 +102,11 @@ def _await_end(processes: list[psutil.Process], seconds: float) -> None:
         time.sleep(0.01)
 
 
-async def end(shell: int, mark: str, since: float) -> tuple[str, ...]:
+async def end(shell: int, mark: str, since: float, earlier: frozenset[int] = frozenset()) -> tuple[str, ...]:
     """End what `started_by` finds: INT was sent before, then TERM, then KILL. Returns the signals that were needed."""
     sent: dict[str, None] = {}
     for number, wait in _ESCALATION:
-        alive = await anyio.to_thread.run_sync(started_by, shell, mark, since)
+        alive = await anyio.to_thread.run_sync(started_by, shell, mark, since, earlier)
         if not alive:
             break
         sent[number.name] = None

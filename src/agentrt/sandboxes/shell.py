@@ -22,7 +22,7 @@ import anyio.abc
 
 from ..errors import ToolError
 from .markers import Ended, Markers
-from .processes import TERM_AFTER, end
+from .processes import TERM_AFTER, children, end
 
 ROWS, COLUMNS = 50, 200
 KEPT = 16 * 1024 * 1024
@@ -83,6 +83,7 @@ class Shell:
         self._changed = asyncio.Event()
         self._calls = 0
         self._since = 0.0
+        self._earlier: frozenset[int] = frozenset()
         self._any_prompt = True
         """Whether the next prompt ends the command also when it had not begun: at the start, and after an interrupt."""
         self._process: anyio.abc.Process | None = None
@@ -112,15 +113,16 @@ class Shell:
         start.write_text(f"__agentrt_token={self._token}\n{_START}")
         script = 'exec bash --noprofile --noediting --rcfile "$1" -i <"$0" >"$0" 2>&1'
         try:
-            self._process = await anyio.open_process(
-                ["/bin/sh", "-c", script, self._terminal, str(start)],
-                cwd=self.directory,
-                env={**environment(os.environ), "AGENTRT_SHELL": self._token},
-                stdin=slave,
-                stdout=slave,
-                stderr=slave,
-                start_new_session=True,
-            )
+            with anyio.CancelScope(shield=True):  # else it may run, and nobody has its handle
+                self._process = await anyio.open_process(
+                    ["/bin/sh", "-c", script, self._terminal, str(start)],
+                    cwd=self.directory,
+                    env={**environment(os.environ), "AGENTRT_SHELL": self._token},
+                    stdin=slave,
+                    stdout=slave,
+                    stderr=slave,
+                    start_new_session=True,
+                )
         finally:
             os.close(slave)
         os.set_blocking(self._master, False)
@@ -143,6 +145,7 @@ class Shell:
         self._output, self._ended = Output(), None
         self._on_output = on_output
         self._since = time.clock_gettime(time.CLOCK_BOOTTIME)
+        self._earlier = children(self._process.pid) if self._process is not None else frozenset()
         await anyio.Path(self._command_file).write_text(command + "\n", errors="replace")
         self.running, self._any_prompt = True, False
         self.last_change = time.monotonic()
@@ -199,7 +202,8 @@ class Shell:
             with anyio.move_on_after(TERM_AFTER):
                 while self.running:
                     await self.wait(None)
-        sent += await end(self._process.pid, f"AGENTRT_CALL={self._token}-{self._calls}", self._since)
+        mark = f"AGENTRT_CALL={self._token}-{self._calls}"
+        sent += await end(self._process.pid, mark, self._since, self._earlier)
         with anyio.move_on_after(0.5):
             while self.running and self.alive:
                 await self.wait(None)

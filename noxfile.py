@@ -1,0 +1,55 @@
+"""The project's checks: `nox` runs all but the long proofs, `nox -s proofs` those."""
+
+from __future__ import annotations
+
+import nox
+
+nox.options.sessions = ["lint", "types", "imports", "tests"]
+nox.options.default_venv_backend = "venv"
+nox.options.reuse_existing_virtualenvs = True
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Style."""
+    session.install("ruff>=0.14,<1")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """mypy strict, and pyright."""
+    session.install("-e", ".[dev]")
+    session.run("mypy")
+    session.run("pyright")
+
+
+@nox.session
+def imports(session: nox.Session) -> None:
+    """The layers."""
+    session.install("-e", ".[dev]")
+    session.run("lint-imports")
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """All tests but the long proofs."""
+    session.install("-e", ".[test]")
+    session.run("pytest", *session.posargs)
+
+
+@nox.session
+def proofs(session: nox.Session) -> None:
+    """The long proofs: kill -9, interrupts at random moments, every bit of a log."""
+    session.install("-e", ".[test]")
+    session.run("pytest", "-m", "proof", *session.posargs)
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Every benchmark, in short; pass `--peer COMMAND` on to compare."""
+    session.install("-e", ".[test]")
+    for name in ("import", "step", "concurrency", "interrupt"):
+        session.run("python", f"benchmarks/bench_{name}.py", "--quick")
+    session.run("python", "benchmarks/compare_openhands.py", "--quick", *session.posargs)
