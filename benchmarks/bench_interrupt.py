@@ -39,7 +39,7 @@ Times = list[tuple[float, float, float]]
 async def until(holds: Callable[[], bool]) -> None:
     """Wait until it holds. Raises `TimeoutError` when it never does."""
     with anyio.fail_after(PATIENCE):
-        while not holds():  # noqa: ASYNC110 (sockets and processes set no event)
+        while not holds():
             await anyio.sleep(POLL)
 
 

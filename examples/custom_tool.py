@@ -7,6 +7,7 @@ import anyio
 import msgspec
 
 from agentrt import LLM, Agent, Conversation, Observation, ToolContext, ToolType, tool
+from agentrt.events import ObservationEvent
 from agentrt.specs.content import text
 from agentrt.testing import ScriptedLLM, calls, finish
 
@@ -52,7 +53,7 @@ async def main() -> None:
     async with Conversation(agent, tools=[celsius, count], client=ScriptedLLM(words)) as conversation:
         await conversation.send_message("How hot are 212 F, and how many letters have 'agent' and 'runtime'?")
         async for event in conversation.run():
-            if hasattr(event, "content"):
+            if isinstance(event, ObservationEvent):
                 print(event.content)
 
 

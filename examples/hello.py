@@ -17,4 +17,4 @@ async def main(model: str = "anthropic/claude-opus-4-5", base_url: str | None = 
 
 
 if __name__ == "__main__":
-    anyio.run(main, *sys.argv[1:])
+    anyio.run(lambda: main(*sys.argv[1:]))

@@ -211,7 +211,7 @@ async def test_what_is_said_during_a_model_call_is_seen_by_the_next(tmp_path: Pa
     async with Conversation(AGENT, tmp_path, tools=[gate.tool()], store=tmp_path / "s", client=client) as conversation:
         await conversation.send_message("one")
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(conversation.run().__aiter__().__anext__)
+            tasks.start_soon(_drain, conversation)
             await gate.entered.wait()
             await conversation.send_message("two")
             gate.open.set()

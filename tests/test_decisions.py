@@ -36,6 +36,7 @@ from agentrt.events import (
     InterruptEvent,
     ModelCalled,
     ModelCallStarted,
+    ObservationEvent,
     PauseEvent,
     ResourceLost,
     RiskAssessed,
@@ -157,7 +158,7 @@ def test_nothing_is_due_unless_it_runs_and_ids_never_repeat(events: list[Event])
 
 @given(histories())
 def test_every_call_has_one_result_and_no_tool_runs_twice(events: list[Event]) -> None:
-    results = [e.action_id for e in events if isinstance(e, AgentErrorEvent) or type(e).__name__ == "ObservationEvent"]
+    results = [e.action_id for e in events if isinstance(e, (AgentErrorEvent, ObservationEvent))]
     assert len(results) == len(set(results))
     executions = [e.action_id for e in events if isinstance(e, ExecutionStarted)]
     assert len(executions) == len(set(executions))
@@ -283,7 +284,7 @@ def test_each_tool_says_what_happens_after_a_crash() -> None:
     unknown, again, failed, shell, paused = recovery(state)
     assert isinstance(unknown, AgentErrorEvent)
     assert "unknown" in unknown.error
-    assert again == replace(again, action_id=retry.id)  # type: ignore[call-arg]
+    assert again == replace(again, action_id=retry.id)
     assert isinstance(failed, AgentErrorEvent)
     assert "failed" in failed.error
     assert isinstance(shell, ResourceLost)

@@ -122,8 +122,9 @@ class Conversation:
     def run(self, after: Cursor | int | None = None) -> Run:
         """Let the agent work: iterate over the events, or await it for the state at its end.
 
-        The events are those from now on, or those after a cursor. It begins with the first iteration and ends when nothing is due. Leaving the iteration, or being slow, does not
-        affect the run. Raises `UnknownModel` or `MissingKey` before anything is logged, `LogFailed` when the log fails.
+        The events are those from now on, or those after a cursor. It begins with the first iteration and ends when
+        nothing is due. Leaving the iteration, or being slow, does not affect the run. Raises `UnknownModel` or
+        `MissingKey` before anything is logged, `LogFailed` when the log fails.
         """
         return Run(self._live, self._runtime.client, after)
 

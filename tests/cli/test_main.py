@@ -9,7 +9,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -18,6 +18,7 @@ import pytest
 from agentrt.events import InterruptEvent
 from agentrt.storage import read_conversation
 from agentrt.testing import ScriptedProvider, Stall, call, finish, say
+from agentrt.testing.provider import Turn
 
 SECONDS = 60
 _KEYS = re.compile(r"_(API_KEY|TOKEN)$")
@@ -43,9 +44,9 @@ def agentrt(home: Path, *words: str, **more: str) -> subprocess.CompletedProcess
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, subprocess.CompletedProcess[str]]]:
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
     home = tmp_path_factory.mktemp("home")
-    yield home, agentrt(home, "demo", "--pace", "0")
+    return home, agentrt(home, "demo", "--pace", "0")
 
 
 def test_the_demo_mends_the_project_and_says_what_is_real(
@@ -55,7 +56,9 @@ def test_the_demo_mends_the_project_and_says_what_is_real(
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert ran.stderr == ""
     said = ran.stdout
-    assert said.startswith("The model's words are scripted. The HTTP, the shell, the files, the tests and the log are real.")
+    assert said.startswith(
+        "The model's words are scripted. The HTTP, the shell, the files, the tests and the log are real."
+    )
     assert "FAILED (failures=" in said
     assert "+        return (self.quantity" in said
     assert "checked by running them again: ✓ the tests pass" in said
@@ -133,7 +136,9 @@ def test_bad_input_is_one_clear_line(tmp_path: Path, words: tuple[str, ...], sai
     assert "Traceback" not in ran.stderr
 
 
-def test_a_damaged_log_is_refused_with_its_place(demo: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path) -> None:
+def test_a_damaged_log_is_refused_with_its_place(
+    demo: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
     home, _ = demo
     (source,) = (home / "conversations").iterdir()
     copy = tmp_path / "conversations" / "damaged"
@@ -175,10 +180,9 @@ async def test_without_a_terminal_what_is_risky_is_refused_unless_yes(tmp_path: 
     async with ScriptedProvider([call("terminal", command="rm -rf keep"), say("Done.")]) as provider:
         for yes in (False, True):
             (tmp_path / "keep").mkdir(exist_ok=True)
-            options = ("--workspace", str(tmp_path), "--base-url", provider.base_url, "--model", "openai/scripted")
-            ran = await anyio.to_thread.run_sync(
-                lambda options=(*options, *(["--yes"] if yes else [])): agentrt(tmp_path / "h", "run", "x", *options)
-            )
+            options = ["--workspace", str(tmp_path), "--base-url", provider.base_url, "--model", "openai/scripted"]
+            options += ["--yes"] if yes else []
+            ran = await anyio.to_thread.run_sync(partial(agentrt, tmp_path / "h", "run", "x", *options))
             assert ran.returncode == 0, ran.stderr
             assert (tmp_path / "keep").exists() is not yes
             assert ("rejected: Nobody is there" in ran.stdout) is not yes
@@ -187,7 +191,7 @@ async def test_without_a_terminal_what_is_risky_is_refused_unless_yes(tmp_path: 
 async def test_ctrl_c_interrupts_and_says_how_to_resume(tmp_path: Path) -> None:
     """On a real terminal: the text streams in, Ctrl-C stops it, and `resume` goes on."""
     home = tmp_path / "home"
-    turns = [Stall("Thinking aloud"), say("Finished after all.")]
+    turns: list[Turn] = [Stall("Thinking aloud"), say("Finished after all.")]
     async with ScriptedProvider(lambda body: turns[min(len(provider.requests), 2) - 1]) as provider:
         command = [
             *(sys.executable, "-m", "agentrt", "run", "go", "--workspace", str(tmp_path)),

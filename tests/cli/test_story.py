@@ -42,7 +42,9 @@ def test_a_change_is_shown_as_a_diff() -> None:
     act = replace(
         samples.action("file_editor"), arguments=msgspec.Raw(b'{"command":"str_replace","path":"/work/a.py"}')
     )
-    seen = replace(samples.observation(act), details=msgspec.Raw(b'{"diff":"--- a\\n+++ b\\n@@ -1 +1 @@\\n-x\\n+y\\n"}'))
+    seen = replace(
+        samples.observation(act), details=msgspec.Raw(b'{"diff":"--- a\\n+++ b\\n@@ -1 +1 @@\\n-x\\n+y\\n"}')
+    )
     assert told(act, seen) == ["● file_editor  str_replace /work/a.py", "  │ @@ -1 +1 @@", "  │ -x", "  │ +y"]
 
 

@@ -40,7 +40,8 @@ def test_errors_come_after_all_actions_of_the_batch() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given_", "said"), [('{"a": ', "not valid JSON"), ("[1]", "not list"), ("null", "not NoneType"), ('"x"', "not str")]
+    ("given_", "said"),
+    [('{"a": ', "not valid JSON"), ("[1]", "not list"), ("null", "not NoneType"), ('"x"', "not str")],
 )
 def test_arguments_that_are_no_object_are_kept_and_explained(given_: str, said: str) -> None:
     reply = ModelReply(tool_calls=(ToolCall("1", "look", given_),))

@@ -11,7 +11,6 @@ import re
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,7 @@ PROBE = (
 
 
 @pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """marshmallow's source distribution, unpacked; skipped only where it cannot be had."""
     place = tmp_path_factory.mktemp("marshmallow")
     fetched = subprocess.run(
@@ -51,7 +50,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         pytest.skip(f"marshmallow 3.13.0 cannot be had from the package index: {fetched.stderr.strip()[-200:]}")
     with tarfile.open(archive) as packed:
         packed.extractall(place, filter="data")
-    yield place / "marshmallow-3.13.0"
+    return place / "marshmallow-3.13.0"
 
 
 def python(project: Path, *words: str) -> subprocess.CompletedProcess[str]:

@@ -31,7 +31,9 @@ from agentrt.specs.content import text
 from agentrt.testing import Cut, Fault, ScriptedProvider, Stall, call, finish, say
 from tests import samples
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::pydantic.warnings.PydanticDeprecatedSince20")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::pydantic.warnings.PydanticDeprecatedSince20"
+)
 
 
 @pytest.fixture

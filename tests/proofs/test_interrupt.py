@@ -34,7 +34,7 @@ SECONDS = 0.2
 GONE_SECONDS = 2.0
 """How long something of what was cut may live."""
 
-FAMILY = '''\
+FAMILY = """\
 import os, signal, time
 
 if os.fork() == 0:
@@ -47,7 +47,7 @@ elif os.fork() == 0:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
 time.sleep(100)
-'''
+"""
 """A parent with a child in a session of its own, a daemon, and a child that only SIGKILL ends."""
 
 
@@ -93,7 +93,10 @@ class Subject:
         await eventually(lambda: not self.conversation.state.in_flight, "the end of what was cut", GONE_SECONDS)
         events = read_conversation(self.directory)
         check_numbering(events)
-        assert set(results(events)) == {event.id for event in events if isinstance(event, ActionEvent)}
+        outcomes = results(events)
+        assert set(outcomes) == {event.id for event in events if isinstance(event, ActionEvent)}
+        errors = [outcome.error for outcome in outcomes.values() if isinstance(outcome, AgentErrorEvent)]
+        assert all("interrupted" in error.lower() for error in errors), errors
         assert [event async for event in self.conversation.events()] == events
         return events
 
@@ -155,7 +158,11 @@ def connections(provider: ScriptedProvider) -> list[object]:
 
 async def test_a_command_and_all_that_it_started(tmp_path: Path) -> None:
     mark = unique_mark(random.Random(str(tmp_path)))
-    steps = (call("terminal", command=family(tmp_path, mark)), call("terminal", command="echo goes on"), finish("Done."))
+    steps = (
+        call("terminal", command=family(tmp_path, mark)),
+        call("terminal", command="echo goes on"),
+        finish("Done."),
+    )
     model = ScriptedLLM(lambda request: steps[steps_taken(request)])
     agent = Agent(llm=LLM(model="scripted"), tools=(Tool("terminal"),))
     async with begun(Runtime(tmp_path / "store", client=model), agent, tmp_path) as subject:

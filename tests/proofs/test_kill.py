@@ -27,33 +27,39 @@ PROCESSES = 4
 """Workers side by side."""
 
 
-async def die_and_finish(work: Work, *deaths: tuple[str, int]) -> list[list[Event]]:
+async def die_and_finish(work: Work, deaths: Sequence[tuple[str, int]]) -> list[list[Event]]:
     """Let workers die as told, one after the other, then one finish; the logs that the deaths left."""
     logs: list[list[Event]] = []
     for point, occurrence in deaths:
-        if await work.run(point, occurrence) == 0:
-            break
+        assert await work.run(point, occurrence) == KILLED, (point, occurrence)
         logs.append(check_death(work, logs[-1] if logs else ()))
     assert await work.run() == 0
     check_finished(work, logs)
     return logs
 
 
-@pytest.mark.parametrize(
-    "deaths",
-    [
+async def side_by_side(directory: Path, *lives: Sequence[tuple[str, int]]) -> None:
+    """`die_and_finish` for each list of deaths, in a conversation of its own."""
+    places = anyio.CapacityLimiter(PROCESSES)
+
+    async def live(deaths: Sequence[tuple[str, int]]) -> None:
+        async with places:
+            name = "+".join(f"{point}-{occurrence}" for point, occurrence in deaths)
+            await die_and_finish(await _work(directory / name), deaths)
+
+    async with anyio.create_task_group() as tasks:
+        for deaths in lives:
+            tasks.start_soon(live, deaths)
+
+
+async def test_what_was_acknowledged_survives_and_nothing_runs_twice(tmp_path: Path) -> None:
+    await side_by_side(
+        tmp_path,
         [("written", 1)],
         [("synced", 4)],
         [("taken", 5), ("written", 1)],
         [("acknowledged", 6), ("taken", 2)],
-    ],
-    ids=lambda deaths: "+".join(f"{point}-{occurrence}" for point, occurrence in deaths),
-)
-async def test_what_was_acknowledged_survives_and_nothing_runs_twice(
-    tmp_path: Path, deaths: Sequence[tuple[str, int]]
-) -> None:
-    logs = await die_and_finish(Work(tmp_path), *deaths)
-    assert len(logs) == len(deaths)
+    )
 
 
 async def test_a_library_user_resumes_what_a_process_left(tmp_path: Path) -> None:
@@ -76,7 +82,7 @@ async def test_a_library_user_resumes_what_a_process_left(tmp_path: Path) -> Non
 
 async def test_an_idempotent_tool_runs_again(tmp_path: Path) -> None:
     work = Work(tmp_path)
-    logs = await die_and_finish(work, ("acknowledged", 10), ("acknowledged", 2))
+    logs = await die_and_finish(work, [("acknowledged", 10), ("acknowledged", 2)])
     (again,), (still,) = (in_flight(log).values() for log in logs)
     assert again == still
     assert again.tool_name == "recount"
@@ -88,27 +94,16 @@ async def test_an_idempotent_tool_runs_again(tmp_path: Path) -> None:
 @pytest.mark.proof
 @pytest.mark.parametrize("point", POINTS)
 async def test_every_commit_of_a_run(tmp_path: Path, point: str) -> None:
-    """One death at each commit of a run."""
-    died: dict[int, bool] = {}
-
-    async def die_at(occurrence: int) -> None:
-        async with places:
-            died[occurrence] = bool(await die_and_finish(await _work(tmp_path / str(occurrence)), (point, occurrence)))
-
-    places = anyio.CapacityLimiter(PROCESSES)
-    async with anyio.create_task_group() as tasks:
-        for occurrence in range(1, COMMITS + 2):
-            tasks.start_soon(die_at, occurrence)
-    assert died == {occurrence: occurrence <= COMMITS for occurrence in died}
+    await side_by_side(tmp_path, *([(point, occurrence)] for occurrence in range(1, COMMITS + 1)))
+    work = await _work(tmp_path / "whole")
+    assert await work.run(point, COMMITS + 1) == 0
 
 
 @pytest.mark.proof
 @pytest.mark.parametrize("point", POINTS)
 async def test_deaths_while_recovering(tmp_path: Path, point: str) -> None:
     """Three deaths in a row, two of them in the first commits after a recovery."""
-    for first in (4, 10, 14, 23):
-        work = await _work(tmp_path / str(first))
-        assert len(await die_and_finish(work, ("acknowledged", first), (point, 1), (point, 2))) == 3
+    await side_by_side(tmp_path, *([("acknowledged", first), (point, 1), (point, 2)] for first in (4, 10, 14, 23)))
 
 
 @pytest.mark.proof

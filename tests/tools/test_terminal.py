@@ -67,6 +67,16 @@ def footer(observation: TerminalObservation) -> str:
     return block.text
 
 
+async def polled(run: Run, pattern: str) -> re.Match[str]:
+    """The first place where the output of the running command matches, once it does."""
+    with anyio.fail_after(5):
+        while True:
+            observation = await run(timeout=SHORT)
+            assert observation.status != "completed"
+            if match := re.search(pattern, shown(observation)):
+                return match
+
+
 async def cancelled_when(terminal: Terminal, context: FakeContext, command: str, pattern: str) -> re.Match[str]:
     """Run a command, and cancel the call when it has printed `pattern`; that place of its output."""
     with anyio.fail_after(5):
@@ -115,10 +125,51 @@ async def test_colours_and_titles_are_left_out(run: Run) -> None:
     assert shown(await run(r"printf '\033[1;31mred\033[0m \033]0;title\007plain\n'")) == "red plain"
 
 
-async def test_output_is_shown_while_it_comes(run: Run, context: FakeContext) -> None:
-    await run("echo now; sleep 300", timeout=SHORT)
-    await context.until("now\n")
-    assert shown(await run(timeout=SHORT)) == "now"
+async def test_output_is_shown_while_it_comes(terminal: Terminal, context: FakeContext) -> None:
+    await cancelled_when(terminal, context, "echo now; sleep 300", "now\n")
+
+
+async def test_output_is_shown_to_the_call_that_waits_for_it(
+    terminal: Terminal, context: FakeContext, run: Run, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "gate")
+    await run("cat gate; cat gate", timeout=SHORT)
+    later = FakeContext(tmp_path)
+    async with anyio.create_task_group() as group:
+        group.start_soon(terminal, TerminalAction(""), later)
+        await anyio.Path(tmp_path / "gate").write_text("late\n")
+        await later.until("late\n")
+        await anyio.Path(tmp_path / "gate").write_text("last\n")
+    assert later.shown == "late\nlast\n"
+    assert context.shown == ""
+
+
+async def test_a_command_that_ended_between_two_calls_is_still_seen(
+    run: Run, context: FakeContext, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "gate")
+    await run("cat gate; touch made; (exit 5)", timeout=SHORT)
+    await anyio.Path(tmp_path / "gate").write_text("through\n")
+    await until((tmp_path / "made").exists)
+    with pytest.raises(ToolError, match="has ended meanwhile: .* empty command"):
+        for _ in range(100):
+            await run("late", is_input=True, timeout=0)
+    last = await run()
+    assert (shown(last), last.exit_code, last.status) == ("through", 5, "completed")
+    with pytest.raises(ToolError, match="no command is running"):
+        await run()
+
+
+async def test_a_shell_that_ended_between_two_calls_is_still_seen(run: Run, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "gate")
+    pid = int(shown(await run("echo $$")))
+    await run("cat gate; exit 5", timeout=SHORT)
+    await anyio.Path(tmp_path / "gate").write_text("through\n")
+    await until(lambda: not lives(pid))
+    last = await run()
+    assert (shown(last), last.exit_code, last.status) == ("through", 5, "completed")
+    assert "the shell ended" in footer(last)
+    assert shown(await run("echo anew")) == "anew"
 
 
 @pytest.mark.parametrize("command", ["if then", "echo 'open", "for i in 1; do echo $i", ")"])
@@ -143,7 +194,7 @@ async def test_after_its_time_limit_a_command_is_left_running(run: Run, context:
     assert SHORT <= first.seconds < 2
     assert "empty command" in footer(first)
     assert "C-c" in footer(first)
-    await context.until("begun")
+    await polled(run, "begun")
     poll = await run(timeout=SHORT)
     assert (poll.exit_code, poll.status) == (STILL_RUNNING, "hard_timeout")
     assert shown(poll) == "begun"
@@ -198,7 +249,7 @@ async def test_text_is_typed_into_the_running_command(run: Run) -> None:
 async def test_c_c_stops_the_running_command_and_the_shell_goes_on(run: Run, context: FakeContext, key: str) -> None:
     await run("kept=1")
     await run("echo begun; sleep 300", timeout=SHORT)
-    await context.until("begun")
+    await polled(run, "begun")
     stopped = await run(key, is_input=True)
     assert (stopped.exit_code, stopped.status) == (130, "completed")
     assert shown(await run("echo $kept")) == "1"
@@ -214,7 +265,7 @@ async def test_c_d_ends_the_input(run: Run) -> None:
 )
 async def test_keys(run: Run, context: FakeContext, key: str, sent: bytes) -> None:
     await run(f"stty raw; echo ready; head -c {len(sent)} | od -An -tx1; stty -raw", timeout=SHORT)
-    await context.until("ready")
+    await polled(run, "ready")
     observation = await run(key, is_input=True)
     assert shown(observation).split() == ["ready", *(f"{byte:02x}" for byte in sent)]
 
@@ -236,7 +287,7 @@ async def test_reset_can_bring_the_next_command(run: Run) -> None:
 
 async def test_a_cancelled_reset_still_ends_the_old_shell(terminal: Terminal, context: FakeContext, run: Run) -> None:
     await run("bash -c 'trap \"\" TERM HUP; echo pid $$; while :; do sleep 0.01; done'", timeout=SHORT)
-    match = await context.until(r"pid (\d+)")
+    match = await polled(run, r"pid (\d+)")
     with anyio.move_on_after(SHORT) as scope:
         await terminal(TerminalAction("", reset=True), context)
     assert scope.cancelled_caught
@@ -425,7 +476,7 @@ async def test_two_terminals_run_side_by_side(tmp_path: Path) -> None:
 
 async def test_closing_ends_what_runs_and_can_be_done_twice(terminal: Terminal, context: FakeContext, run: Run) -> None:
     await run("sh -c 'echo pid $$; exec sleep 300'", timeout=SHORT)
-    match = await context.until(r"pid (\d+)")
+    match = await polled(run, r"pid (\d+)")
     await terminal.aclose()
     await terminal.aclose()
     assert not lives(int(match[1]))

@@ -32,7 +32,7 @@ class _Process(NamedTuple):
 
 
 def children(pid: int) -> frozenset[int]:
-    """The processes whose parent is `pid` (proc(5), /proc/pid/task/tid/children); none when the kernel does not tell."""
+    """The processes whose parent is `pid` (proc(5), /proc/pid/task/tid/children); none if the kernel does not tell."""
     try:
         with open(f"/proc/{pid}/task/{pid}/children", "rb") as file:
             return frozenset(map(int, file.read().split()))

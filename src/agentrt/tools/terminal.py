@@ -74,22 +74,34 @@ class Terminal:
 
     def __init__(self, params: Params) -> None:
         self._shell: Shell | None = None
+        self._context: ToolContext | None = None
+        """That of the call that runs; what is printed between calls is shown by the next poll."""
+        self._unseen = False
+        """Whether a command was left running whose end no call has shown."""
         limit = params.get("no_change_timeout")
         self._no_change = float(limit) if isinstance(limit, (int, float)) else NO_CHANGE_SECONDS
 
     async def __call__(self, action: TerminalAction, context: ToolContext) -> TerminalObservation:
         """Run, poll or feed a command. Raises `ToolError` for a call that does not fit what runs."""
+        self._context = context
+        try:
+            return await self._call(action, context)
+        finally:
+            self._context = None
+
+    async def _call(self, action: TerminalAction, context: ToolContext) -> TerminalObservation:
         begun = time.monotonic()
         if action.reset:
             await self.aclose()
-        shell = await self._started(context)
+        shell = await self._started(action, context)
         if action.reset and not action.command:
             return TerminalObservation(exit_code=0, working_dir=shell.directory, status="reset", seconds=0.0)
         try:
-            await self._give(shell, action, context)
+            await self._give(shell, action)
             status = await self._wait(shell, action.timeout)
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
+                self._unseen = False
                 signals = await shell.interrupt()
                 context.output(f"\n[ended with {', '.join(signals)}]")
                 if shell.running or not shell.alive:
@@ -99,13 +111,13 @@ class Terminal:
 
     async def aclose(self) -> None:
         """End the shell and all that it started."""
-        shell, self._shell = self._shell, None
+        shell, self._shell, self._unseen = self._shell, None, False
         if shell is not None:
             with anyio.CancelScope(shield=True):
                 await shell.close()
 
-    async def _started(self, context: ToolContext) -> Shell:
-        if self._shell is not None and not self._shell.alive:
+    async def _started(self, action: TerminalAction, context: ToolContext) -> Shell:
+        if self._shell is not None and not self._shell.alive and not (self._unseen and _polls(action)):
             await self.aclose()
         if self._shell is None:
             shell = Shell(Path(context.workspace.path))
@@ -113,20 +125,28 @@ class Terminal:
             self._shell = shell
         return self._shell
 
-    async def _give(self, shell: Shell, action: TerminalAction, context: ToolContext) -> None:
+    def _show(self, text: str) -> None:
+        if self._context is not None:
+            self._context.output(text)
+
+    async def _give(self, shell: Shell, action: TerminalAction) -> None:
         if shell.running:
             if action.is_input:
                 await shell.send(_typed(action.command))
-            elif action.command.strip():
+            elif not _polls(action):
                 raise ToolError(
                     "a command is still running in this terminal: wait with an empty command, send it input with"
                     " is_input (C-c stops it), or start a new shell with reset"
                 )
             return
-        if action.is_input or not action.command.strip():
+        if self._unseen and _polls(action):
+            return
+        if self._unseen and action.is_input:
+            raise ToolError("the command has ended meanwhile: see the rest of its output with an empty command")
+        if action.is_input or _polls(action):
             raise ToolError("no command is running in this terminal: send one")
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        await shell.begin(action.command, lambda data: context.output(decoder.decode(data)))
+        await shell.begin(action.command, lambda data: self._show(decoder.decode(data)))
 
     async def _wait(self, shell: Shell, timeout: float | None) -> Status:
         begun = shell.last_change = time.monotonic()
@@ -141,6 +161,7 @@ class Terminal:
     async def _observation(
         self, shell: Shell, status: Status, seconds: float, context: ToolContext
     ) -> TerminalObservation:
+        self._unseen = shell.running
         ended = await shell.wait(0) if not shell.running else None
         exit_code = STILL_RUNNING if shell.running else (ended.exit_code if ended else 1)
         shown = _ESCAPES.sub("", shell.text()).rstrip("\n")
@@ -156,6 +177,10 @@ class Terminal:
             status=status,
             seconds=round(seconds, 3),
         )
+
+
+def _polls(action: TerminalAction) -> bool:
+    return not action.is_input and not action.command.strip()
 
 
 def _footer(shell: Shell, exit_code: int, status: Status, seconds: float) -> str:

@@ -1,0 +1,55 @@
+"""Every Python snippet of the documentation runs."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+
+from agentrt.testing import ScriptedProvider, say
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+SNIPPETS = [
+    pytest.param(code, id=f"{page.stem}-{number}")
+    for page in PAGES
+    for number, code in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL), 1)
+]
+
+
+@pytest.mark.parametrize("code", SNIPPETS)
+async def test_a_snippet_runs(code: str, tmp_path: Path) -> None:
+    """As it stands, but for the model: a scripted provider answers in the real one's place."""
+    async with ScriptedProvider(lambda body: say("Hello.")) as provider:
+        scripted = f'LLM(model="openai/scripted", base_url="{provider.base_url}")'
+        program = re.sub(r'LLM\(model="anthropic/[^"]+"\)', scripted, code)
+        ran = await anyio.to_thread.run_sync(
+            lambda: subprocess.run(
+                [sys.executable, "-c", program],
+                capture_output=True,
+                text=True,
+                timeout=60,
+                cwd=tmp_path,
+                env=os.environ | {"AGENTRT_HOME": str(tmp_path / "home")},
+                check=False,
+            )
+        )
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stderr == ""
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_paths_that_pages_name_exist() -> None:
+    for page in PAGES:
+        for path in re.findall(r"`((?:tests|src|docs|examples|benchmarks)/[\w/.-]+)`", page.read_text()):
+            assert (ROOT / path).exists(), f"{page.name}: {path}"
