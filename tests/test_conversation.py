@@ -607,3 +607,16 @@ async def test_the_log_is_the_whole_state(tmp_path: Path) -> None:
     assert fold(events) == state
     assert any(isinstance(event, RunRequested) for event in events)
     assert not any(isinstance(event, ConversationErrorEvent) for event in events)
+
+
+async def test_a_plan_is_remembered_over_a_restart(tmp_path: Path) -> None:
+    agent, store = Agent(llm=LLM(model="scripted"), tools=(Tool("task_tracker"),)), tmp_path / "s"
+    plan = call("task_tracker", command="plan", task_list=[{"title": "Look", "status": "done"}, {"title": "Mend"}])
+    async with Conversation(agent, tmp_path, store=store, client=ScriptedLLM([plan, say("Planned.")])) as conversation:
+        await conversation.send_message("Plan.")
+        await conversation.run()
+    client = ScriptedLLM([call("task_tracker", command="view"), say("Seen.")])
+    async with Conversation(id=conversation.id, store=store, client=client) as again:
+        await again.send_message("What is left?")
+        await again.run()
+    assert plain(client.requests[1].messages[-1].content) == "1. [x] Look\n2. [ ] Mend"

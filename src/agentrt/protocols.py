@@ -52,6 +52,10 @@ class ToolContext(Protocol):
         """Where it works."""
         ...
 
+    def previous(self) -> msgspec.Raw | None:
+        """The details of this tool's last result that is still in view, also from before a restart."""
+        ...
+
     def output(self, text: str) -> None:
         """Show a piece of output while the tool runs; it is not stored."""
         ...

@@ -20,7 +20,7 @@ from agentrt.state import fold
 from agentrt.storage import read_conversation
 from agentrt.storage.blobs import read_blob
 
-from .worker import ACKNOWLEDGED, COUNTED, SEEN
+from .worker import ACKNOWLEDGED, COUNTED, SEEN, UNFINISHED, Death, work
 
 WORKER = Path(__file__).with_name("worker.py")
 NAME = "counting"
@@ -56,6 +56,12 @@ class Work:
                 self.command(point, occurrence), env=self.environment, check=False, stderr=None
             )
         return ended.returncode
+
+    async def finish_here(self) -> int:
+        """Do in this process what a worker does; its exit code."""
+        with anyio.fail_after(RUN_SECONDS):
+            state = await work(self.store, NAME, self.workspace, Death("none", 1))
+        return 0 if state.status is ExecutionStatus.FINISHED else UNFINISHED
 
     def events(self) -> list[Event]:
         """The log, as recovery would find it now; it is only read."""

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import anyio
+import msgspec
 
 from agentrt.specs import BlobReference, LocalWorkspace
 
@@ -19,6 +20,10 @@ class FakeContext:
         self.shown = ""
         self.kept: dict[str, bytes] = {}
         self._more = anyio.Event()
+
+    def previous(self) -> msgspec.Raw | None:
+        """There is no earlier result."""
+        return None
 
     def output(self, text: str) -> None:
         """Note a piece of output."""

@@ -112,18 +112,20 @@ class EventLogActor(AbstractAsyncContextManager["EventLogActor"]):
 def _complete(state: State, events: Sequence[Event]) -> tuple[list[Event], State, list[Command]]:
     """The batch, numbered, with the starts of what it makes due; the state after it, and what is due then."""
     batch: list[Event] = []
-    due: list[Command] = []
-    rest = list(events)
-    while rest:
-        for event in rest:
-            numbered = replace(event, seq=state.seq + 1)
-            state = apply(state, numbered)
-            batch.append(numbered)
-        commands = decide(state)
-        starts = [(command, _start(command)) for command in commands]
-        rest = [start for _, start in starts if start is not None]
-        due.extend(command for command, _ in starts if not isinstance(command, (RequestConfirmation, StopRun)))
-    return batch, state, due
+
+    def take(event: Event) -> None:
+        nonlocal state
+        numbered = replace(event, seq=state.seq + 1)
+        state = apply(state, numbered)
+        batch.append(numbered)
+
+    for event in events:
+        take(event)
+    commands = decide(state)
+    for command in commands:
+        if (start := _start(command)) is not None:
+            take(start)
+    return batch, state, [command for command in commands if not isinstance(command, (RequestConfirmation, StopRun))]
 
 
 def _start(command: Command) -> Event | None:

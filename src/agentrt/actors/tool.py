@@ -27,11 +27,18 @@ _COMMON_FIELDS = frozenset(Observation.__struct_fields__)
 class _Call:
     """The `ToolContext` of one call: shows its output, and keeps the last of it."""
 
-    def __init__(self, log: Log, workspace: LocalWorkspace) -> None:
+    def __init__(self, log: Log, workspace: LocalWorkspace, tool: str) -> None:
+        self._tool = tool
         self.observation_id = new_id()
         self.workspace = workspace
         self._log = log
         self._tail: deque[str] = deque(maxlen=TAIL)
+
+    def previous(self) -> msgspec.Raw | None:
+        for event in reversed(self._log.state.branch.view):
+            if isinstance(event, ObservationEvent) and event.tool_name == self._tool:
+                return event.details
+        return None
 
     def output(self, text: str) -> None:
         self._tail.append(text)
@@ -60,7 +67,7 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
         """Run one call; its outcome is an observation, or an error that the model can act on."""
         assert isinstance(message.command, ExecuteAction)
         command, action = message.command.id, message.command.action
-        call, begun = _Call(self._log, self._workspace), time.monotonic()
+        call, begun = _Call(self._log, self._workspace, self._name), time.monotonic()
         try:
             outcome = await self._run(action, call)
         except anyio.get_cancelled_exc_class():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 import anyio
@@ -13,7 +15,8 @@ from ..context.replies import ModelReply
 from ..errors import ModelError
 from ..events import Usage, new_id
 from ..protocols import ModelRequest, OnText
-from ..specs import LLM, TextContent
+from ..specs import LLM
+from ..specs.content import plain
 
 Turn: TypeAlias = ModelReply | ModelError
 Script: TypeAlias = Callable[[ModelRequest], Turn]
@@ -80,13 +83,12 @@ class ScriptedLLM:
 
 
 def _length(request: ModelRequest) -> int:
-    """The characters of all text that the model is given."""
-    length = 0
-    for message in request.messages:
-        for block in message.content:
-            if type(block) is TextContent:
-                length += len(block.text)
-    return length
+    """The characters of all text that the model is given; each message is read, at each call."""
+    blocks = chain.from_iterable(map(attrgetter("content"), request.messages))
+    try:
+        return sum(map(len, map(attrgetter("text"), blocks)))
+    except AttributeError:  # not all is text
+        return sum(len(plain(message.content)) for message in request.messages)
 
 
 def _in_order(turns: Sequence[Turn]) -> Script:

@@ -8,11 +8,10 @@ import os
 import tempfile
 from collections import deque
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import anyio.to_thread
 import msgspec
-from charset_normalizer import from_bytes
 from msgspec import Meta
 
 from ..errors import ToolError
@@ -21,6 +20,9 @@ from ..specs import Content, ImageContent, LocalWorkspace, OnCrash, TextContent,
 from .clipping import clip
 from .definition import Params, ToolType, file_key
 from .edits import diff, insert_after, replace_once, snippet, view_lines
+
+if TYPE_CHECKING:
+    from charset_normalizer.models import CharsetMatch
 
 MAX_SHOWN = 16_000
 """Characters of a file that the model sees of one call."""
@@ -176,6 +178,12 @@ def _read(path: Path) -> _File:
     if 0 < text.count("\n") == text.count("\r\n"):
         return _File(text.replace("\r\n", "\n"), encoding, "\r\n")
     return _File(text, encoding)
+
+
+def _guess(data: bytes) -> CharsetMatch | None:
+    from charset_normalizer import from_bytes  # loaded for the rare file that is not UTF-8
+
+    return from_bytes(data).best()
 
 
 def _replace_file(path: Path, file: _File) -> None:

@@ -50,6 +50,10 @@ class TaskTrackerObservation(Observation, frozen=True, kw_only=True):
     task_list: tuple[Task, ...] = ()
 
 
+class _Plan(msgspec.Struct):
+    task_list: tuple[Task, ...] = ()
+
+
 class _Say:
     def __init__(self, reply: str) -> None:
         self._reply = reply
@@ -68,9 +72,11 @@ class TaskTracker:
         self._tasks: tuple[Task, ...] = ()
 
     async def __call__(self, action: TaskTrackerAction, context: ToolContext) -> TaskTrackerObservation:
-        """The list, after it was replaced when that was asked."""
+        """The list, after it was replaced when that was asked. The log remembers it over a restart."""
         if action.command == "plan":
             self._tasks = tuple(action.task_list)
+        elif (details := context.previous()) is not None:
+            self._tasks = msgspec.json.decode(details, type=_Plan).task_list
         marks = {"todo": "[ ]", "in_progress": "[~]", "done": "[x]"}
         lines = [
             f"{n}. {marks[t.status]} {t.title}" + (f" ({t.notes})" if t.notes else "")
