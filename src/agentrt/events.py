@@ -24,13 +24,11 @@ Source: TypeAlias = Literal["user", "agent", "environment", "hook"]
 
 def new_id() -> str:
     """A UUID of version 7: 48 bits of Unix milliseconds, then random bits (RFC 9562, section 5.7). It is no secret."""
-    noise = _noise.getrandbits(74)
-    value = time.time_ns() // 1_000_000 << 80 | 0x7 << 76 | noise >> 62 << 64 | 0x2 << 62 | noise & _LOW
-    digits = f"{value:032x}"
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+    stamp, noise = f"{time.time_ns() // 1_000_000:012x}", _noise.getrandbits(74)
+    middle = f"{0x7000 | noise >> 62:04x}-{0x8000 | noise >> 48 & 0x3FFF:04x}"
+    return f"{stamp[:8]}-{stamp[8:]}-{middle}-{noise & 0xFFFF_FFFF_FFFF:012x}"
 
 
-_LOW = (1 << 62) - 1
 _noise = Random()  # its own: a program that seeds the global one must not make ids repeat
 os.register_at_fork(after_in_child=_noise.seed)
 

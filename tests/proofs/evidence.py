@@ -20,7 +20,7 @@ from agentrt.state import fold
 from agentrt.storage import read_conversation
 from agentrt.storage.blobs import read_blob
 
-from .worker import ACKNOWLEDGED, COUNTED, SEEN, UNFINISHED, Death, work
+from .worker import ACKNOWLEDGED, COUNTED, SEEN, UNFINISHED, Death, live
 
 WORKER = Path(__file__).with_name("worker.py")
 NAME = "counting"
@@ -60,7 +60,7 @@ class Work:
     async def finish_here(self) -> int:
         """Do in this process what a worker does; its exit code."""
         with anyio.fail_after(RUN_SECONDS):
-            state = await work(self.store, NAME, self.workspace, Death("none", 1))
+            state = await live(self.store, NAME, self.workspace, Death("none", 1))
         return 0 if state.status is ExecutionStatus.FINISHED else UNFINISHED
 
     def events(self) -> list[Event]:

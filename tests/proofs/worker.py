@@ -136,7 +136,7 @@ async def carry_on(conversation: Conversation, workspace: Path) -> State:
     return conversation.state
 
 
-async def work(store: Path, conversation_id: str, workspace: Path, death: Death) -> State:
+async def live(store: Path, conversation_id: str, workspace: Path, death: Death) -> State:
     """Open the conversation, or begin it when there is none, and run it."""
     runtime = Runtime(store, tools=counting_tools(workspace), client=scripted(workspace), probe=death)
     async with runtime:
@@ -159,7 +159,7 @@ def main() -> int:
     given = parser.parse_args()
     os.write(sys.stdout.fileno(), b"ready\n")
     death = Death(given.point, given.occurrence)
-    state = anyio.run(work, given.store, given.conversation_id, given.workspace, death)
+    state = anyio.run(live, given.store, given.conversation_id, given.workspace, death)
     if state.status is not ExecutionStatus.FINISHED:
         print(f"the run ended {state.status.value}: {state.error}", file=sys.stderr)
     return 0 if state.status is ExecutionStatus.FINISHED else UNFINISHED

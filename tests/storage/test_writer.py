@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from agentrt.errors import LogFailed
-from agentrt.storage.writer import LogFile, Writer
+from agentrt.storage.writer import FEW, LogFile, Writer, sync_file_system
 
 
 async def test_a_commit_is_on_disk_when_it_returns(tmp_path: Path) -> None:
@@ -46,6 +46,43 @@ async def test_batches_that_wait_are_committed_in_one_group(tmp_path: Path) -> N
     await writer.close()
     assert points == ["taken", "written", "synced", "acknowledged"] * 2
     assert all(file.path.read_bytes() == b"x\n" for file in files)
+
+
+async def test_many_files_are_synced_with_their_file_system(tmp_path: Path) -> None:
+    """More than a few in one group, one of which fails: the others are committed, new ones with their directories."""
+    taken, hold = threading.Event(), threading.Event()
+
+    def probe(point: str) -> None:
+        if point == "taken" and not taken.is_set():
+            taken.set()
+            hold.wait(10)
+
+    writer = Writer(probe)
+    (tmp_path / "full").symlink_to("/dev/full")
+    files = [LogFile(tmp_path / str(n) / "events.jsonl", new=True) for n in range(FEW * 3)]
+    failed: list[str] = []
+
+    async def commit(file: LogFile) -> None:
+        try:
+            await writer.commit(file, b"x\n")
+        except LogFailed as error:
+            failed.append(error.path.name)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(commit, LogFile(tmp_path / "first" / "events.jsonl", new=True))
+        await anyio.to_thread.run_sync(taken.wait)
+        for file in [*files, LogFile(tmp_path / "full")]:
+            tasks.start_soon(commit, file)
+        await anyio.wait_all_tasks_blocked()
+        hold.set()
+    await writer.close()
+    assert failed == ["full"]
+    assert all(file.path.read_bytes() == b"x\n" for file in files)
+
+
+def test_a_sync_that_fails_says_why() -> None:
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        sync_file_system(-1)
 
 
 async def test_a_file_that_cannot_be_written_fails_alone_and_for_good(tmp_path: Path) -> None:

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import assert_never
 
 import anyio
 import msgspec
 
-from ..decisions import AssessRisk, CallModel, Command, Condense, ExecuteAction, lost
-from ..errors import ActorCrashed, ActorError, LogError
+from ..decisions import (
+    AssessRisk,
+    CallModel,
+    Command,
+    Condense,
+    ExecuteAction,
+    RequestConfirmation,
+    StopRun,
+    lost,
+)
+from ..errors import ActorCrashed, ActorError, ActorStopped, AgentrtError, LogError
 from ..events import ConversationErrorEvent, Event, RiskAssessed
 from ..specs import SecurityRisk
 from .core import Actor, Envelope, Ref, Request, Supervisor
@@ -28,9 +39,25 @@ class Perform(Request[None], frozen=True):
 class Performer(msgspec.Struct, frozen=True):
     """How an actor for some commands is made."""
 
-    name: str
     factory: Callable[[], Actor]
     concurrency: int = 1
+
+
+def performer_name(command: Command) -> str:
+    """The name of the actor that performs a command: "agent", "security", "condenser", "tool:NAME"."""
+    match command:
+        case CallModel():
+            return "agent"
+        case AssessRisk():
+            return "security"
+        case Condense():
+            return "condenser"
+        case ExecuteAction(_, action):
+            return f"tool:{action.tool_name}"
+        case RequestConfirmation() | StopRun():
+            raise TypeError(f"nobody performs {command}")
+        case _:
+            assert_never(command)
 
 
 class Dispatcher:
@@ -40,7 +67,7 @@ class Dispatcher:
     tool did before is unknown, so the model is told. When a performer stays down, the command ends with an error event.
     """
 
-    def __init__(self, supervisor: Supervisor, performer: Callable[[Command], Performer]) -> None:
+    def __init__(self, supervisor: Supervisor, performer: Callable[[str], Performer]) -> None:
         self._supervisor, self._performer = supervisor, performer
         self._refs: dict[str, Ref] = {}
         self._running: dict[str, Envelope | None] = {}
@@ -76,26 +103,31 @@ class Dispatcher:
             await self._idle.wait()
 
     def _post(self, command: Command) -> None:
-        performer = self._performer(command)
-        if performer.name not in self._refs:
-            self._refs[performer.name] = self._supervisor.spawn(
-                performer.name, performer.factory, concurrency=performer.concurrency
-            )
-        envelope = self._refs[performer.name].post(Perform(command))
-        self._running[command.id] = envelope
-        envelope.reply.add_done_callback(lambda reply: self._done(command, performer.name, reply))
+        name = performer_name(command)
+        if name not in self._refs:
+            performer = self._performer(name)
+            self._refs[name] = self._supervisor.spawn(name, performer.factory, concurrency=performer.concurrency)
+        then = partial(self._done, command, name)
+        self._running[command.id] = self._refs[name].post(Perform(command), then)
 
-    def _done(self, command: Command, performer: str, reply: asyncio.Future[None]) -> None:
-        problem = reply.exception()
+    def _done(self, command: Command, performer: str, _: None, problem: AgentrtError | None) -> None:
         log = self._log
         assert log is not None
-        if isinstance(problem, ActorCrashed) and not isinstance(command, ExecuteAction) and performer in self._refs:
-            self._post(command)
+        if isinstance(problem, ActorCrashed) and not isinstance(command, ExecuteAction):
+            self._again(command, problem)
         elif command.id in log.state.in_flight or (problem is not None and not isinstance(problem, LogError)):
             self._running[command.id] = None
             self._unfinished.put_nowait((command, problem))
         else:
             self._ended(command)
+
+    def _again(self, command: Command, crash: ActorCrashed) -> None:
+        """Post a command again, for when its performer has restarted; the mailbox says whether it will."""
+        try:
+            self._post(command)
+        except ActorStopped:
+            self._running[command.id] = None
+            self._unfinished.put_nowait((command, crash))
 
     def _ended(self, command: Command) -> None:
         del self._running[command.id]

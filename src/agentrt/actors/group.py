@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 import anyio
 import msgspec
 
-from ..decisions import AssessRisk, CallModel, Command, Condense, ExecuteAction, recovery
+from ..decisions import recovery
 from ..errors import ActorCrashed
 from ..events import Event, ExecutionStatus
 from ..protocols import Journal, ModelClient, SecurityAnalyzer
@@ -93,24 +93,20 @@ class ConversationGroup:
     def _log_actor(self) -> EventLogActor:
         return EventLogActor(self._journal, self.feed, self._dispatcher.hand_out, self._dispatcher.cut)
 
-    def _performer(self, command: Command) -> Performer:
-        log, parts = self.log, self._parts
-        match command:
-            case CallModel():
-                return Performer("agent", lambda: AgentActor(log, parts.client, parts.tools))
-            case AssessRisk():
+    def _performer(self, name: str) -> Performer:
+        log, parts, workspace = self.log, self._parts, self._workspace
+        kind, _, tool = name.partition(":")
+        match kind:
+            case "agent":
+                return Performer(lambda: AgentActor(log, parts.client, parts.tools))
+            case "security":
                 analyzer = parts.analyzers[self.feed.state.spec.analyzer or ""]
-                return Performer("security", lambda: SecurityActor(log, analyzer(), self._workspace))
-            case Condense():
-                return Performer("condenser", lambda: CondenserActor(log))
-            case ExecuteAction(_, action):
-                name = action.tool_name
-                concurrency = self.feed.state.spec.limits.tool_concurrency
-                return Performer(
-                    f"tool:{name}", lambda: ToolActor(log, parts.tools, name, self._workspace), concurrency
-                )
+                return Performer(lambda: SecurityActor(log, analyzer(), workspace))
+            case "condenser":
+                return Performer(lambda: CondenserActor(log))
             case _:
-                raise TypeError(f"nobody performs {command}")
+                concurrency = self.feed.state.spec.limits.tool_concurrency
+                return Performer(lambda: ToolActor(log, parts.tools, tool, workspace), concurrency)
 
     def _stopped(self, name: str, crash: ActorCrashed) -> None:
         self._dispatcher.forget(name)

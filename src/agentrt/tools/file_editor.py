@@ -170,8 +170,7 @@ def _read(path: Path) -> _File:
     try:
         text, encoding = data.decode("utf-8"), "utf-8"
     except UnicodeDecodeError:
-        # Western European when it can be: a short text fits many encodings. Only one that gives the same bytes again.
-        best = from_bytes(data, cp_isolation=["cp1252"]).best() or from_bytes(data).best()
+        best = _guess(data)
         if best is None or str(best).encode(best.encoding, errors="replace") != data:
             raise ToolError(f"{path} is not text in any known encoding: use the terminal on it") from None
         text, encoding = str(best), best.encoding
@@ -181,9 +180,10 @@ def _read(path: Path) -> _File:
 
 
 def _guess(data: bytes) -> CharsetMatch | None:
+    """The likeliest encoding: Western European when that can be, since a short text fits many."""
     from charset_normalizer import from_bytes  # loaded for the rare file that is not UTF-8
 
-    return from_bytes(data).best()
+    return from_bytes(data, cp_isolation=["cp1252"]).best() or from_bytes(data).best()
 
 
 def _replace_file(path: Path, file: _File) -> None:

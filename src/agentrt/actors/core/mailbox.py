@@ -3,50 +3,75 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from typing import Any
 
 from ...errors import ActorStopped
-from .messages import Envelope, Request
+from .messages import Envelope, Request, Then
 
 
 class Mailbox:
-    """Holds up to `size` envelopes; a sender waits while it is full.
+    """Holds up to `size` envelopes; a sender waits while it is full. One task receives.
 
-    An asyncio queue and not an anyio stream: receiving from it costs a fifth, and an agent's step does it four times.
+    Plain futures and not an anyio stream: receiving costs a tenth of it, and an agent's step does it four times.
     """
 
     def __init__(self, name: str, size: int, *, cancellable: bool = True) -> None:
         self.name = name
-        self._cancellable = cancellable
+        self._size, self._cancellable = size, cancellable
         self._loop = asyncio.get_running_loop()
-        self._queue: asyncio.Queue[Envelope] = asyncio.Queue(size)
+        self._envelopes: deque[Envelope] = deque()
+        self._receiver: asyncio.Future[None] | None = None
+        self._senders: deque[asyncio.Future[None]] = deque()
         self._closed = False
 
-    def post(self, request: Request[Any]) -> Envelope:
+    def post(self, request: Request[Any], then: Then) -> Envelope:
         """Send at once. Raises `asyncio.QueueFull`, or `ActorStopped` once the mailbox is closed."""
-        envelope = self._envelope(request)
-        self._queue.put_nowait(envelope)
+        if self._closed:
+            raise ActorStopped(self.name)
+        if len(self._envelopes) >= self._size:
+            raise asyncio.QueueFull(self.name)
+        envelope = Envelope(self.name, request, then, cancellable=self._cancellable)
+        self._envelopes.append(envelope)
+        if self._receiver is not None and not self._receiver.done():
+            self._receiver.set_result(None)
         return envelope
 
-    async def send(self, request: Request[Any]) -> Envelope:
+    async def send(self, request: Request[Any], then: Then) -> Envelope:
         """Send, after waiting for a place. Raises `ActorStopped` once the mailbox is closed."""
-        envelope = self._envelope(request)
-        await self._queue.put(envelope)
-        if self._closed:
-            self.close()
-        return envelope
+        while len(self._envelopes) >= self._size and not self._closed:
+            place: asyncio.Future[None] = self._loop.create_future()
+            self._senders.append(place)
+            try:
+                await place
+            except asyncio.CancelledError:
+                if place.done() and not place.cancelled():
+                    self._admit()
+                raise
+        return self.post(request, then)
 
     async def receive(self) -> Envelope:
         """The next envelope."""
-        return await self._queue.get()
+        while not self._envelopes:
+            self._receiver = self._loop.create_future()
+            await self._receiver
+        envelope = self._envelopes.popleft()
+        if self._senders:
+            self._admit()
+        return envelope
 
     def close(self) -> None:
         """Take nothing more, and tell those who wait that nobody will answer."""
         self._closed = True
-        while not self._queue.empty():
-            self._queue.get_nowait().fail()
+        while self._envelopes:
+            self._envelopes.popleft().fail()
+        while self._senders:
+            self._admit()
 
-    def _envelope(self, request: Request[Any]) -> Envelope:
-        if self._closed:
-            raise ActorStopped(self.name)
-        return Envelope(self.name, request, self._loop.create_future(), cancellable=self._cancellable)
+    def _admit(self) -> None:
+        """Let the sender try again who has waited longest."""
+        while self._senders:
+            place = self._senders.popleft()
+            if not place.done():
+                place.set_result(None)
+                return

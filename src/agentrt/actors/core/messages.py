@@ -1,10 +1,10 @@
-"""What goes to an actor: a request that names its reply, in an envelope that carries the reply back."""
+"""What goes to an actor: a request that names its reply, in an envelope that carries the outcome back."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import anyio
 import msgspec
@@ -13,39 +13,43 @@ from ...errors import ActorCrashed, ActorStopped, AgentrtError
 
 R = TypeVar("R")
 
+Then: TypeAlias = Callable[[Any, AgentrtError | None], None]
+"""Called once with the reply, or with the error in its place."""
+
 
 class Request(msgspec.Struct, Generic[R], frozen=True):
     """Base of the frozen structs that an actor handles; `R` is the type of the reply."""
 
 
 class Envelope:
-    """A request on its way: `reply` is its outcome, `cancel` ends its handler unless that is not `cancellable`."""
+    """A request on its way: `then` is told its outcome, `cancel` ends its handler unless that is not `cancellable`."""
 
-    __slots__ = ("_cancellable", "_ended", "_scope", "actor", "reply", "request")
+    __slots__ = ("_cancellable", "_ended", "_open", "_scope", "_then", "actor", "request")
 
-    def __init__(self, actor: str, request: Request[Any], reply: asyncio.Future[Any], *, cancellable: bool) -> None:
-        self.actor, self.request, self.reply, self._cancellable = actor, request, reply, cancellable
+    def __init__(self, actor: str, request: Request[Any], then: Then, *, cancellable: bool) -> None:
+        self.actor, self.request, self._then, self._cancellable = actor, request, then, cancellable
+        self._open = True
         self._scope: anyio.CancelScope | None = None
         self._ended: asyncio.Event | None = None
 
     async def run(self, handle: Callable[[Any], Awaitable[Any]]) -> None:
         """Handle the request. Raises `ActorCrashed` when a bug ended it, after the asker was told."""
-        if self.reply.done():
+        if not self._open:
             return
         error: AgentrtError | None = None
         try:
             if self._cancellable:
                 with anyio.CancelScope() as self._scope:
-                    self._succeed(await handle(self.request))
+                    self._close(await handle(self.request), None)
             else:
-                self._succeed(await handle(self.request))
+                self._close(await handle(self.request), None)
         except AgentrtError as expected:
             error = expected
         except Exception as bug:
             error = ActorCrashed(self.actor, bug)
             raise error from bug
         finally:
-            self._fail(error)
+            self.fail(error)
             if self._ended is not None:
                 self._ended.set()
 
@@ -54,23 +58,19 @@ class Envelope:
         if self._scope is not None:
             self._scope.cancel()
         elif self._cancellable:
-            self._fail(None)
+            self.fail()
 
-    def fail(self) -> None:
-        """Tell the asker that nobody will answer."""
-        self._fail(None)
+    def fail(self, error: AgentrtError | None = None) -> None:
+        """Tell the asker that nobody will answer, or why; nothing once there was an outcome."""
+        if self._open:
+            self._close(None, error or ActorStopped(self.actor))
 
     async def ended(self) -> None:
-        """Return when the handler has cleaned up; for an asker that was cancelled, whose reply is gone."""
+        """Return when the handler has cleaned up; for an asker that was cancelled."""
         if self._scope is not None:
             self._ended = asyncio.Event()
             await self._ended.wait()
 
-    def _succeed(self, value: Any) -> None:
-        if not self.reply.done():
-            self.reply.set_result(value)
-
-    def _fail(self, error: AgentrtError | None) -> None:
-        if not self.reply.done():
-            self.reply.set_exception(error or ActorStopped(self.actor))
-            self.reply.exception()  # so that an asker who has gone leaves no warning
+    def _close(self, value: Any, error: AgentrtError | None) -> None:
+        self._open = False
+        self._then(value, error)

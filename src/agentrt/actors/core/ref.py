@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 
 import anyio
 
+from ...errors import AgentrtError
 from .mailbox import Mailbox
-from .messages import Envelope, Request
+from .messages import Envelope, Request, Then
 
 R = TypeVar("R")
 
@@ -30,19 +31,28 @@ class Ref:
         Raises the expected error that the handler raised, `ActorCrashed` when a bug ended it, `ActorStopped` when the
         actor is gone. Cancelling this cancels the handler and waits for its cleanup.
         """
+        reply: asyncio.Future[R] = asyncio.get_running_loop().create_future()
+
+        def then(value: R, error: AgentrtError | None) -> None:
+            if reply.cancelled():
+                return
+            if error is None:
+                reply.set_result(value)
+            else:
+                reply.set_exception(error)
+
         try:
-            envelope = self._mailbox.post(request)
+            envelope = self._mailbox.post(request, then)
         except asyncio.QueueFull:
-            envelope = await self._mailbox.send(request)
+            envelope = await self._mailbox.send(request, then)
         try:
-            reply: R = await envelope.reply
-        except anyio.get_cancelled_exc_class():
+            return await reply
+        except asyncio.CancelledError:
             envelope.cancel()
             with anyio.CancelScope(shield=True), anyio.move_on_after(CLEANUP_SECONDS):
                 await envelope.ended()
             raise
-        return reply
 
-    def post(self, request: Request[Any]) -> Envelope:
-        """Send without waiting; the envelope tells the outcome. Raises `asyncio.QueueFull` or `ActorStopped`."""
-        return self._mailbox.post(request)
+    def post(self, request: Request[Any], then: Then) -> Envelope:
+        """Send without waiting; `then` is told the outcome. Raises `asyncio.QueueFull` or `ActorStopped`."""
+        return self._mailbox.post(request, then)
