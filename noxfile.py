@@ -20,16 +20,16 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """mypy strict, and pyright."""
-    session.install("-e", ".[dev]")
+    session.install("-e", ".[test]", "mypy>=1.18,<3", "pyright[nodejs]>=1.1.400,<2", "nox", "types-psutil")
     session.run("mypy")
     session.run("pyright")
 
 
 @nox.session
 def imports(session: nox.Session) -> None:
-    """The layers."""
-    session.install("-e", ".[dev]")
-    session.run("lint-imports")
+    """The layers; read, not imported, so nothing else needs to be installed."""
+    session.install("import-linter>=2.5,<3")
+    session.run("lint-imports", env={"PYTHONPATH": "src"})
 
 
 @nox.session

@@ -23,9 +23,10 @@ AGENT = Agent(llm=LLM(model="scripted"), tools=(), system_prompt="Answer.")
 
 
 class Gate:
-    """A commit probe that holds the writer thread, at the first commit after `shut`, until `open`."""
+    """A commit probe that holds the writer thread, at `point` of the first commit after `shut`, until `open`."""
 
-    def __init__(self) -> None:
+    def __init__(self, point: str = "taken") -> None:
+        self._point = point
         self._open = threading.Event()
         self._open.set()
         self.reached = False
@@ -37,7 +38,7 @@ class Gate:
         self._open.set()
 
     def __call__(self, point: str) -> None:
-        if point == "taken" and not self._open.is_set():
+        if point == self._point and not self._open.is_set():
             self.reached = True
             self._open.wait(timeout=30)
 
@@ -46,9 +47,10 @@ def runtime(root: Path, gate: Gate | None = None) -> Runtime:
     return Runtime(root, client=ScriptedLLM(lambda request: say("Yes.")), probe=gate or Gate())
 
 
-async def test_a_closed_conversation_writes_nothing_more(tmp_path: Path) -> None:
+@pytest.mark.parametrize("point", ["taken", "written"])
+async def test_a_closed_conversation_writes_nothing_more(tmp_path: Path, point: str) -> None:
     """A commit under way is written before the lock is free: after that the file belongs to the next one."""
-    gate, leave = Gate(), anyio.Event()
+    gate, leave = Gate(point), anyio.Event()
 
     async def first() -> None:
         async with Conversation(AGENT, tmp_path, id=NAME, runtime=slow) as conversation:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
@@ -13,8 +14,9 @@ import pytest_asyncio
 
 from agentrt.events import ActionEvent, ExecutionStarted
 
+from . import committer
 from .evidence import RUN_SECONDS, Work, blobs, check_death, check_finished, number_of
-from .system_calls import STRACE, SystemCall, Write, parse, synced_after, syncs, why_not, writes
+from .system_calls import SLOW_SYNCS, STRACE, SystemCall, Write, parse, synced_after, syncs, why_not, writes
 from .worker import ACKNOWLEDGED, COUNTED
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
@@ -44,14 +46,14 @@ class Trace:
         return {seq: synced(write.call.ended) for write in self.appends for seq in self.records(write)}
 
 
-async def traced(work: Work) -> Trace:
+async def traced(work: Work, fault: str = SLOW_SYNCS) -> Trace:
     """Run a worker to its end under strace."""
     trace = work.store / "trace"
     log_size = work.log.stat().st_size if work.log.exists() else 0
     lines_before = len(work.acknowledged())
     with anyio.fail_after(RUN_SECONDS):
-        command = [*STRACE, "-o", str(trace), *work.command()]
-        await anyio.run_process(command, env=work.environment, stderr=None)
+        command = [*STRACE, "-e", fault, "-o", str(trace), *work.command()]
+        await anyio.run_process(command, env=work.environment, check=False, stderr=None)
     return Trace(work, parse(trace.read_text()), log_size, lines_before)
 
 
@@ -129,6 +131,40 @@ async def test_what_a_dead_process_wrote_and_did_not_sync(tmp_path: Path, occurr
     assert found_synced < run.appends[0].call.begun, "the first record written says that what precedes it is durable"
     if occurrence == 1:
         check_directories(run)
+
+
+async def test_many_files_in_a_group(tmp_path: Path) -> None:
+    """They may be synced by one call for their file system; nothing is acknowledged before it either."""
+    trace = tmp_path / "trace"
+    program = [sys.executable, committer.__file__, str(tmp_path)]
+    with anyio.fail_after(RUN_SECONDS):
+        await anyio.run_process([*STRACE, "-e", SLOW_SYNCS, "-o", str(trace), *program], stderr=None)
+    calls = parse(trace.read_text())
+    lines = (tmp_path / committer.ACKNOWLEDGED).read_text().splitlines()
+    acknowledgements = dict(zip(lines, writes(calls, tmp_path / committer.ACKNOWLEDGED), strict=True))
+    for number in range(committer.JOURNALS):
+        log = tmp_path / "conversations" / f"journal-{number}" / "events.jsonl"
+        appends, synced = list(writes(calls, log)), synced_after(calls, log)
+        assert len(appends) == committer.BATCHES
+        for seq, append in enumerate(appends, 1):
+            acknowledged = acknowledgements[f"journal-{number} {seq}"].call.begun
+            assert synced(append.call.ended) < acknowledged
+            for directory in (log.parent, log.parent.parent):
+                assert any(sync.ended < acknowledged for sync in syncs(calls, directory))
+    assert sum(call.name == "syncfs" for call in calls) > 0
+    assert sum(call.name != "write" for call in calls) < committer.JOURNALS * committer.BATCHES
+
+
+async def test_after_a_failed_sync_nothing_more_is_written_or_acknowledged(tmp_path: Path) -> None:
+    work = Work(tmp_path)
+    run = await traced(work, "inject=fdatasync:error=EIO:when=5")
+    failed = next(call for call in run.calls if call.name == "fdatasync" and call.result == -1)
+    assert (failed.path, len(run.appends)) == (work.log, 5)
+    assert len(syncs(run.calls, work.log)) == 4
+    assert [seq for seq, _ in run.acknowledgements] == list(range(1, run.records(run.appends[3]).stop))
+    found = check_death(work, ())
+    assert await work.run() == 0
+    check_finished(work, [found])
 
 
 class _Place(msgspec.Struct):

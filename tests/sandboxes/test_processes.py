@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import subprocess
 import time
@@ -16,8 +17,9 @@ from agentrt.sandboxes.processes import children, end, started_by
 
 from .living import lives, until
 
-MARK = "AGENTRT_CALL=0123456789abcdef-7"
-EARLIER = "AGENTRT_CALL=0123456789abcdef-6"
+TOKEN = secrets.token_hex(8)
+MARK = f"AGENTRT_CALL={TOKEN}-7"
+EARLIER = f"AGENTRT_CALL={TOKEN}-6"
 
 
 def boot_time() -> float:
@@ -88,6 +90,21 @@ async def test_leaves_what_began_before_and_what_that_starts(tmp_path: Path) -> 
             assert started_by(pid, MARK, since) == []
         assert server in {process.pid for process in started_by(pid, MARK, 0.0)}
         await end(pid, MARK, 0.0)
+
+
+async def test_finds_what_is_just_replacing_its_program(tmp_path: Path) -> None:
+    """For that moment the kernel shows no environment, and so no mark."""
+    script = 'while :; do echo; exec env sh -c \'i=$((i + 1)); export i; test $i -gt 500 || exec sh "$0"\' "$0"; done'
+    (tmp_path / "again").write_text(script)
+    environment = dict(os.environ) | dict([MARK.split("=")])
+    process = subprocess.Popen(["sh", "again"], cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL)
+    try:
+        while process.poll() is None:
+            found = {one.pid for one in started_by(1, MARK, boot_time())}
+            assert process.pid in found or process.poll() is not None
+    finally:
+        process.kill()
+        process.wait()
 
 
 async def test_leaves_what_it_is_told_to(tmp_path: Path) -> None:

@@ -13,17 +13,21 @@ from agentrt.specs import BlobReference, LocalWorkspace
 
 
 class FakeContext:
-    """What a tool has of its conversation, in memory: `shown` is its output so far, `kept` its blobs by their hash."""
+    """What a tool has of its conversation, in memory: `shown` is its output so far, `kept` its blobs by their hash.
 
-    def __init__(self, path: Path) -> None:
+    `last` is what the tool's latest result added, as the log has it.
+    """
+
+    def __init__(self, path: Path, last: msgspec.Raw | None = None) -> None:
+        self._last = last
         self.workspace = LocalWorkspace(str(path))
         self.shown = ""
         self.kept: dict[str, bytes] = {}
         self._more = anyio.Event()
 
     def previous(self) -> msgspec.Raw | None:
-        """There is no earlier result."""
-        return None
+        """What the tool's latest result added."""
+        return self._last
 
     def output(self, text: str) -> None:
         """Note a piece of output."""

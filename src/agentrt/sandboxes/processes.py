@@ -20,6 +20,9 @@ KILL_AFTER = 0.5
 _ESCALATION = ((signal.SIGTERM, KILL_AFTER), (signal.SIGKILL, 0.5), (signal.SIGKILL, 0.5))
 """KILL twice: the second is for what was started in between."""
 
+_LOOKS = 20
+"""How often a process is looked at, a millisecond apart, that shows neither environment nor arguments."""
+
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -73,13 +76,27 @@ def _processes() -> Iterator[tuple[int, _Process]]:
     """All processes that have not ended (proc(5), /proc/pid/stat and environ)."""
     for pid in psutil.pids():
         with contextlib.suppress(OSError):
-            with open(f"/proc/{pid}/stat", "rb") as file:
-                state, *fields = file.read().rpartition(b")")[2].split()
-            environment: list[bytes] = []
-            with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:
-                environment = file.read().split(b"\0")
-            if state not in b"ZX":
-                yield pid, _Process(int(fields[0]), int(fields[2]), int(fields[18]), environment)
+            state, *fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+            parent, session, began = int(fields[0]), int(fields[2]), int(fields[18])
+            if state not in b"ZX" and session != 0:  # of session 0 are the threads of the kernel
+                yield pid, _Process(parent, session, began, _environment(pid))
+
+
+def _environment(pid: int) -> list[bytes]:
+    """The environment of a process, none of another user's. While it replaces its program it shows nothing at all."""
+    with contextlib.suppress(OSError):
+        for _ in range(_LOOKS):
+            if environment := _read(f"/proc/{pid}/environ"):
+                return environment.split(b"\0")
+            if _read(f"/proc/{pid}/cmdline"):
+                return _read(f"/proc/{pid}/environ").split(b"\0")
+            time.sleep(0.001)
+    return []
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def _handles(pids: set[int]) -> Iterator[psutil.Process]:

@@ -1,0 +1,100 @@
+"""`think`, `finish` and `task_tracker`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from agentrt.context.replies import BadCall
+from agentrt.specs import LocalWorkspace, OnCrash, Tool
+from agentrt.specs.content import plain
+from agentrt.tools.definition import Tools, ToolType
+from agentrt.tools.simple import (
+    FinishAction,
+    Task,
+    TaskTracker,
+    TaskTrackerAction,
+    TaskTrackerObservation,
+    ThinkAction,
+    finish,
+    task_tracker,
+    think,
+)
+
+from .context import FakeContext
+
+PLAN = [Task("read"), Task("write", "in_progress", "half of it"), Task("test", "done")]
+SHOWN = "1. [ ] read\n2. [~] write (half of it)\n3. [x] test"
+
+
+def tools(kind: ToolType) -> Tools:
+    return Tools([Tool(kind.name)], {kind.name: kind}, LocalWorkspace("/work"))
+
+
+async def test_think_and_finish_only_say_so(tmp_path: Path) -> None:
+    context = FakeContext(tmp_path)
+    thought = await think.executor({})(ThinkAction("hm"), context)
+    done = await finish.executor({})(FinishAction("all of it"), context)
+    assert (plain(thought.content), thought.is_error) == ("Noted.", False)
+    assert (plain(done.content), done.is_error) == ("Finished.", False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_thinking_shares_nothing_and_finishing_waits_for_all() -> None:
+    assert tools(think).resources("think", msgspec.Raw(b'{"thought":"x"}')) == ()
+    assert tools(finish).resources("finish", msgspec.Raw(b'{"message":"x"}')) == ("*",)
+
+
+@pytest.mark.parametrize("kind", [think, finish, task_tracker])
+def test_they_are_harmless_and_run_again_after_a_crash(kind: ToolType) -> None:
+    assert kind.annotations.read_only
+    assert not kind.annotations.destructive
+    assert kind.on_crash is OnCrash.RETRY
+    assert not kind.holds_resource
+
+
+async def test_a_plan_is_shown_with_the_state_of_each_task(tmp_path: Path) -> None:
+    tracker, context = TaskTracker({}), FakeContext(tmp_path)
+    planned = await tracker(TaskTrackerAction("plan", PLAN), context)
+    assert plain(planned.content) == SHOWN
+    assert planned.task_list == tuple(PLAN)
+
+
+async def test_a_plan_replaces_the_one_before(tmp_path: Path) -> None:
+    tracker, context = TaskTracker({}), FakeContext(tmp_path)
+    await tracker(TaskTrackerAction("plan", PLAN), context)
+    planned = await tracker(TaskTrackerAction("plan", [Task("other")]), context)
+    assert planned.task_list == (Task("other"),)
+    emptied = await tracker(TaskTrackerAction("plan"), context)
+    assert plain(emptied.content) == "No tasks yet."
+
+
+async def test_a_view_shows_what_the_log_has_also_after_a_restart(tmp_path: Path) -> None:
+    planned = await TaskTracker({})(TaskTrackerAction("plan", PLAN), FakeContext(tmp_path))
+    details = msgspec.Raw(msgspec.json.encode({"task_list": planned.task_list}))
+    seen = await TaskTracker({})(TaskTrackerAction("view"), FakeContext(tmp_path, last=details))
+    assert (plain(seen.content), seen.task_list) == (SHOWN, tuple(PLAN))
+
+
+async def test_a_view_before_any_plan(tmp_path: Path) -> None:
+    seen = await TaskTracker({})(TaskTrackerAction("view"), FakeContext(tmp_path))
+    assert seen == TaskTrackerObservation(content=seen.content)
+    assert plain(seen.content) == "No tasks yet."
+
+
+async def test_every_conversation_has_a_plan_of_its_own(tmp_path: Path) -> None:
+    one, two = task_tracker.executor({}), task_tracker.executor({})
+    await one(TaskTrackerAction("plan", PLAN), FakeContext(tmp_path))
+    seen = await two(TaskTrackerAction("view"), FakeContext(tmp_path))
+    assert plain(seen.content) == "No tasks yet."
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [b'{"command":"add"}', b'{"command":"plan","task_list":[{"title":"x","status":"open"}]}', b'{"task_list":[]}'],
+)
+def test_a_plan_that_does_not_fit_is_refused(arguments: bytes) -> None:
+    with pytest.raises(BadCall, match="the arguments of task_tracker do not fit"):
+        tools(task_tracker).parse("task_tracker", msgspec.Raw(arguments))
