@@ -135,7 +135,7 @@ class Story:
 
     def _indented(self, text: str, style: str) -> Iterator[Text]:
         for line in self._fold(text.splitlines()):
-            yield Text(f"  │ {clean(line)}", style)
+            yield Text(f"  │ {clean(line).expandtabs(4)}", style)
 
     def _fold(self, lines: list[str], most: int = FOLDED) -> list[str]:
         if not self._folded or len(lines) <= most + 1:

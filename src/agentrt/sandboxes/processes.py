@@ -21,7 +21,7 @@ _ESCALATION = ((signal.SIGTERM, KILL_AFTER), (signal.SIGKILL, 0.5), (signal.SIGK
 """KILL twice: the second is for what was started in between."""
 
 _LOOKS = 20
-"""How often a process is looked at, a millisecond apart, that shows neither environment nor arguments."""
+"""How often a process is looked at, a millisecond apart, that shows neither environment nor arguments (proc(5))."""
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -85,11 +85,11 @@ def _processes() -> Iterator[tuple[int, _Process]]:
 def _environment(pid: int) -> list[bytes]:
     """The environment of a process, none of another user's. While it replaces its program it shows nothing at all."""
     with contextlib.suppress(OSError):
-        for _ in range(_LOOKS):
+        for look in range(_LOOKS):
             if environment := _read(f"/proc/{pid}/environ"):
                 return environment.split(b"\0")
-            if _read(f"/proc/{pid}/cmdline"):
-                return _read(f"/proc/{pid}/environ").split(b"\0")
+            if look > 1 and _read(f"/proc/{pid}/cmdline"):
+                break
             time.sleep(0.001)
     return []
 

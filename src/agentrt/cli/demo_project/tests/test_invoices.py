@@ -13,7 +13,7 @@ class InvoiceTest(unittest.TestCase):
         self.assertEqual(invoice.total(), 2899)
 
     def test_a_discount_is_rounded_to_the_nearest_cent(self) -> None:
-        self.assertEqual(Line("pen", quantity=1, price=199, discount=15).total(), 169)
+        self.assertEqual(Line("pen", quantity=1, price=197, discount=20).total(), 158)
 
     def test_half_a_cent_is_rounded_up(self) -> None:
         self.assertEqual(Line("pin", quantity=1, price=5, discount=50).total(), 3)
