@@ -12,15 +12,27 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
+import msgspec
 import psutil
 import pytest
 
-from agentrt import LLM, Agent, Conversation, Delta, Event, ExecutionStatus, Runtime, Tool
+from agentrt import LLM, Agent, Conversation, Delta, Event, ExecutionStatus, Runtime, Tool, ToolType
+from agentrt.actors.core import RestartPolicy
 from agentrt.context.replies import ModelReply
-from agentrt.events import ActionEvent, AgentErrorEvent, InterruptEvent, MessageEvent, ModelCalled, ObservationEvent
+from agentrt.events import (
+    ActionEvent,
+    AgentErrorEvent,
+    ExecutionStarted,
+    InterruptEvent,
+    MessageEvent,
+    ModelCalled,
+    ObservationEvent,
+)
+from agentrt.protocols import ToolExecutor
 from agentrt.specs.content import plain
 from agentrt.storage import read_conversation
 from agentrt.testing import ScriptedLLM, ScriptedProvider, Stall, call, calls, finish, say
+from agentrt.tools.definition import Params
 
 from .evidence import check_numbering, number_of, results
 from .waiting import eventually
@@ -183,6 +195,32 @@ async def test_a_command_and_all_that_it_started(tmp_path: Path) -> None:
         shown = [plain(e.content) for e in events if isinstance(e, ObservationEvent) and e.tool_name == "terminal"]
         assert len(shown) == 1
         assert "goes on" in shown[0]
+
+
+class Nothing(msgspec.Struct, frozen=True):
+    """No arguments."""
+
+
+async def test_a_call_that_waits_for_its_tool(tmp_path: Path) -> None:
+    """What was cut before it began is told as cut, not as failed."""
+    tried: list[Params] = []
+
+    def broken(params: Params) -> ToolExecutor:
+        tried.append(params)
+        raise RuntimeError("not yet")
+
+    tool = ToolType(name="broken", description="Cannot start.", action=Nothing, executor=broken)
+    model = ScriptedLLM([call("broken"), finish("Done.")])
+    agent = Agent(llm=LLM(model="scripted"), tools=(Tool("broken"),))
+    runtime = Runtime(tmp_path / "store", client=model, tools=[tool], restarts=RestartPolicy(backoff=60.0))
+    async with begun(runtime, agent, tmp_path) as subject:
+        async for event in subject.conversation.run():
+            if isinstance(event, ExecutionStarted):
+                break
+        await eventually(lambda: tried, "a first attempt to start the tool")
+        await subject.interrupt()
+        await subject.at_rest()
+        assert (await subject.conversation.run()).status is ExecutionStatus.FINISHED
 
 
 async def interrupted_at_random(directory: Path, seed: int) -> None:

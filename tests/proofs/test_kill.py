@@ -57,6 +57,7 @@ async def test_what_was_acknowledged_survives_and_nothing_runs_twice(tmp_path: P
         tmp_path,
         [("written", 1), ("taken", 4)],
         [("acknowledged", 6), ("synced", 1)],
+        [("taken", COMMITS)],
     )
 
 

@@ -264,6 +264,7 @@ async def check_opened(store: FileStore, log: Log, path: Path, place: int) -> No
 
 async def test_a_flipped_bit_is_never_accepted(log: Log, tmp_path: Path) -> None:
     chosen = random.Random(8).sample(list(flips(log)), 300)
+    chosen += [(end - 1, bit) for end in log.batch_ends for bit in (0, 5)]  # newlines: two records in a line
     async with FileStore(tmp_path) as store:
         for place, bit in chosen:
             damaged = bytearray(log.data)

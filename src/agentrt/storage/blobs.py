@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import tempfile
 from pathlib import Path
 
 from ..errors import LogFailed
@@ -16,14 +17,14 @@ def write_blob(directory: Path, data: bytes, name: str) -> BlobReference:
     digest = hashlib.sha256(data).hexdigest()
     path = directory / digest
     if not path.exists():
-        temporary = directory / f".{digest}.{os.getpid()}"
         try:
             directory.mkdir(exist_ok=True)
-            with temporary.open("wb") as file:
+            handle, temporary = tempfile.mkstemp(dir=directory, prefix=f".{digest}.")
+            with os.fdopen(handle, "wb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            temporary.rename(path)
+            os.rename(temporary, path)
             sync_directory(directory)
             sync_directory(directory.parent)
         except OSError as error:

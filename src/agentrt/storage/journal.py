@@ -56,9 +56,9 @@ class FileJournal:
         """Store bytes beside the log. Raises `LogFailed`."""
         return await anyio.to_thread.run_sync(write_blob, self._directory / BLOBS, data, name)
 
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+    async def close(self) -> None:
+        """Close the file, once what was given to it is written."""
+        await self._writer.close_file(self._file)
 
 
 def _lines(path: Path, start: int, end: int) -> list[bytes]:
@@ -89,17 +89,43 @@ def read_events(path: Path, replay: Callable[[Event], None]) -> tuple[array[int]
     return ends, b"".join(lines[good:])
 
 
-def set_torn_tail_aside(path: Path, length: int, tail: bytes) -> Path:
-    """Keep a torn tail in a file of its own, then cut the log to `length` bytes; for a thread. Raises `OSError`."""
-    number = 1
-    while (aside := path.with_name(f"{path.name}.torn-{number}")).exists():
-        number += 1
-    with aside.open("xb") as file:
-        file.write(tail)
-        file.flush()
-        os.fsync(file.fileno())
-    sync_directory(path.parent)
+def settle(path: Path, length: int, tail: bytes) -> None:
+    """Make a log that another process left durable up to `length`, with its torn tail set aside; for a thread.
+
+    What was read may so far be in the page cache only, and is about to be shown. Raises `OSError`.
+    """
+    if tail:
+        with _aside(path).open("xb") as file:
+            file.write(tail)
+            file.flush()
+            os.fsync(file.fileno())
+        sync_directory(path.parent)
     with path.open("r+b") as file:
         file.truncate(length)
         os.fsync(file.fileno())
+    sync_directory(path.parent)
+    sync_directory(path.parent.parent)
+
+
+def clear(path: Path) -> bool:
+    """Set aside a log whose creation was cut, so that its name is free; for a thread.
+
+    Says whether the name is free. Raises `LogCorrupt`, or `OSError`.
+    """
+    if not path.exists():
+        return True
+    ends, tail = read_events(path, lambda event: None)
+    if ends:
+        return False
+    if tail:
+        path.rename(_aside(path))
+    else:
+        path.unlink()
+    return True
+
+
+def _aside(path: Path) -> Path:
+    number = 1
+    while (aside := path.with_name(f"{path.name}.torn-{number}")).exists():
+        number += 1
     return aside

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio.to_thread
 
-from ..errors import ConfigurationError, ConversationExists, ConversationMissing, LogFailed
+from ..errors import ConfigurationError, ConversationExists, ConversationMissing, LogFailed, LogLocked
 from ..events import Event
-from .journal import EVENTS, FileJournal, read_events, set_torn_tail_aside
+from .journal import EVENTS, FileJournal, clear, read_events, settle
 from .locks import Locks
-from .writer import Probe, Writer
+from .writer import Probe, Writer, make_directories
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
@@ -30,16 +31,16 @@ class FileStore:
         self._open: dict[str, FileJournal] = {}
 
     async def __aenter__(self) -> FileStore:
-        await anyio.to_thread.run_sync(lambda: self._conversations.mkdir(parents=True, exist_ok=True))
+        await anyio.to_thread.run_sync(make_directories, self._conversations)
         self._locks = Locks(self.root / "lock")
         self._writer = Writer(self._probe)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         with anyio.CancelScope(shield=True):
+            for name in list(self._open):
+                await self.release(name)
             await self._writer.close()
-        for name in list(self._open):
-            await self.release(name)
         self._locks.close()
 
     @property
@@ -57,9 +58,14 @@ class FileStore:
     async def create(self, conversation_id: str) -> FileJournal:
         """A new journal; its file comes with the first batch. Raises `ConversationExists` or `LogLocked`."""
         directory = self.directory(conversation_id)
-        if (directory / EVENTS).exists():
-            raise ConversationExists(conversation_id)
-        self._locks.acquire(conversation_id)
+        try:
+            async with self._claim(conversation_id, directory / EVENTS):
+                if not await anyio.to_thread.run_sync(clear, directory / EVENTS):
+                    raise ConversationExists(conversation_id)
+        except LogLocked:
+            if conversation_id in self._open:
+                raise ConversationExists(conversation_id) from None
+            raise
         journal = self._open[conversation_id] = FileJournal(directory, self._writer, array("Q"), new=True)
         return journal
 
@@ -72,30 +78,36 @@ class FileStore:
         path = directory / EVENTS
         if not path.exists():
             raise ConversationMissing(conversation_id)
-        self._locks.acquire(conversation_id)
-        try:
-            events: list[Event] = []
+        events: list[Event] = []
+        async with self._claim(conversation_id, path):
             ends, tail = await anyio.to_thread.run_sync(read_events, path, events.append)
             if not ends:
                 raise ConversationMissing(conversation_id)
-            if tail:
-                await anyio.to_thread.run_sync(set_torn_tail_aside, path, ends[-1], tail)
-        except OSError as error:
-            self._locks.release(conversation_id)
-            raise LogFailed(path, error) from error
-        except BaseException:
-            self._locks.release(conversation_id)
-            raise
+            await anyio.to_thread.run_sync(settle, path, ends[-1], tail)
         for event in events:
             replay(event)
         journal = self._open[conversation_id] = FileJournal(directory, self._writer, ends, new=False)
         return journal
 
     async def release(self, conversation_id: str) -> None:
-        """Close a journal, so that others may write it."""
-        if journal := self._open.pop(conversation_id, None):
-            journal.close()
+        """Close a journal, so that others may write it; what was given to it is written first."""
+        with anyio.CancelScope(shield=True):
+            if journal := self._open.pop(conversation_id, None):
+                await journal.close()
         self._locks.release(conversation_id)
+
+    @asynccontextmanager
+    async def _claim(self, conversation_id: str, path: Path) -> AsyncIterator[None]:
+        """Lock a conversation, and let it go again when the body fails."""
+        self._locks.acquire(conversation_id)
+        try:
+            yield
+        except OSError as error:
+            self._locks.release(conversation_id)
+            raise LogFailed(path, error) from error
+        except BaseException:
+            self._locks.release(conversation_id)
+            raise
 
 
 def conversations(root: Path) -> Iterator[Path]:

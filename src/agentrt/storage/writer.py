@@ -6,6 +6,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TypeAlias
@@ -88,10 +89,20 @@ def sync_directory(path: Path) -> None:
         os.close(descriptor)
 
 
+def make_directories(path: Path) -> None:
+    """Make a directory and those above it that are missing, their names durable; for a thread. Raises `OSError`."""
+    missing = [place for place in (path, *path.parents) if not place.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    for place in missing:
+        sync_directory(place.parent)
+
+
 class _Batch:
+    """Bytes to append to a file, or None to close it."""
+
     __slots__ = ("committed", "data", "file")
 
-    def __init__(self, file: LogFile, data: bytes, committed: asyncio.Future[None]) -> None:
+    def __init__(self, file: LogFile, data: bytes | None, committed: asyncio.Future[None]) -> None:
         self.file, self.data, self.committed = file, data, committed
 
 
@@ -114,6 +125,12 @@ class Writer:
         committed: asyncio.Future[None] = self._loop.create_future()
         self._batches.put(_Batch(file, data, committed))
         await committed
+
+    async def close_file(self, file: LogFile) -> None:
+        """Close a file after what was given for it is committed, so that nothing is written to it later."""
+        closed: asyncio.Future[None] = self._loop.create_future()
+        self._batches.put(_Batch(file, None, closed))
+        await closed
 
     async def close(self) -> None:
         """Commit what was given, then end the thread."""
@@ -145,11 +162,14 @@ class Writer:
         self._probe("taken")
         dirty: dict[LogFile, None] = {}
         for batch in group:
-            if self._attempt(batch.file, lambda batch=batch: batch.file.write(batch.data)):  # type: ignore[misc]
+            if batch.data is not None and self._attempt(batch.file, partial(batch.file.write, batch.data)):
                 dirty[batch.file] = None
         self._probe("written")
         self._sync(list(dirty))
         self._probe("synced")
+        for batch in group:
+            if batch.data is None:
+                batch.file.close()
         self._loop.call_soon_threadsafe(_acknowledge, group)
         self._probe("acknowledged")
 
@@ -180,7 +200,7 @@ def _acknowledge(group: list[_Batch]) -> None:
     for batch in group:
         if batch.committed.done():
             continue
-        if batch.file.failed is not None:
+        if batch.data is not None and batch.file.failed is not None:
             batch.committed.set_exception(LogFailed(batch.file.path, batch.file.failed))
         else:
             batch.committed.set_result(None)
