@@ -213,6 +213,38 @@ async def test_ctrl_c_interrupts_and_says_how_to_resume(tmp_path: Path) -> None:
     assert "Finished after all." in ran.stdout
 
 
+async def test_after_kill_9_resume_goes_on_and_repeats_nothing(tmp_path: Path) -> None:
+    """The model is told that the outcome of what was cut is unknown; the counter is outside of the process."""
+    home, counter = tmp_path / "home", tmp_path / "counter"
+    turns = [
+        call("terminal", command="echo one >> counter"),
+        call("terminal", command="echo two >> counter; sleep 60"),
+        finish("Counted."),
+    ]
+    async with ScriptedProvider(turns) as provider:
+        options = ("--workspace", str(tmp_path), "--model", "openai/scripted", "--base-url", provider.base_url)
+        child = subprocess.Popen(
+            [sys.executable, "-m", "agentrt", "run", "Count.", *options],
+            env=environment(home),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )
+        with anyio.fail_after(SECONDS):
+            while not (counter.exists() and counter.read_text() == "one\ntwo\n"):
+                await anyio.lowlevel.checkpoint()
+        child.kill()
+        await anyio.to_thread.run_sync(child.wait)
+        (directory,) = (home / "conversations").iterdir()
+        before = [event.id for event in read_conversation(directory)]
+        ran = await anyio.to_thread.run_sync(agentrt, home, "resume")
+        told = provider.requests[-1]["messages"]
+    assert ran.returncode == 0, ran.stderr
+    assert counter.read_text() == "one\ntwo\n"
+    assert [event.id for event in read_conversation(directory)][: len(before)] == before
+    assert any("whether it took effect is unknown" in str(message.get("content")) for message in told)
+    assert any("The terminal was restarted" in str(message.get("content")) for message in told)
+
+
 class Screen:
     """What a program wrote to its terminal."""
 

@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 
 from ..events import Cursor, Delta, Event
 from ..protocols import Journal
@@ -105,7 +106,7 @@ class Feed:
     async def _between(self, after: int, upto: int) -> AsyncIterator[Event]:
         recent = self._recent
         if recent and recent[0].seq <= after + 1:
-            for event in [event for event in recent if event.seq > after]:
+            for event in list(islice(recent, after + 1 - recent[0].seq, None)):
                 yield event
             return
         async for event in self._journal.read(after, upto):
