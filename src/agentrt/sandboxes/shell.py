@@ -31,7 +31,9 @@ KEPT = 16 * 1024 * 1024
 PATIENCE = 2.0
 """Seconds that a command has to take its input, and bash to end."""
 
-_SECRET = re.compile(r"(API_?KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL)", re.IGNORECASE)
+_SECRET = re.compile(
+    r"(?:^|_)(?:\w*KEY|TOKEN|PAT|SECRETS?|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)(?:_|$)", re.IGNORECASE
+)
 _START = """\
 __agentrt_begin() { local s=$?; export AGENTRT_CALL="$1"; printf '\\036%s>\\037' "$__agentrt_token"; return $s; }
 PROMPT_COMMAND='printf "\\036%s:%s:%s\\037" "$__agentrt_token" "$?" "$PWD"'
