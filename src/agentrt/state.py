@@ -239,7 +239,7 @@ def _resulted(state: State, event: ActionResult) -> State:
         return state
     here = _uncut(replace(here, view=here.view.append(event), pending=pending))
     status = state.status
-    if isinstance(event, ObservationEvent) and event.tool_name == FINISH and not event.is_error and not here.queued:
+    if isinstance(event, ObservationEvent) and event.tool_name == FINISH and not event.is_error and not _unread(here):
         status = ExecutionStatus.FINISHED
     elif status is ExecutionStatus.WAITING_FOR_CONFIRMATION:
         status = ExecutionStatus.RUNNING
@@ -263,7 +263,7 @@ def _message(state: State, event: MessageEvent) -> State:
     here = state.branch
     if event.source == "agent":
         here = replace(here, view=here.view.append(event))
-        ends = state.status is ExecutionStatus.RUNNING and not event.partial and not here.queued
+        ends = state.status is ExecutionStatus.RUNNING and not event.partial and not _unread(here)
         return replace(state, branch=here, status=ExecutionStatus.FINISHED if ends else state.status)
     ledger = state.ledger
     if event.source == "user":
@@ -285,10 +285,15 @@ def _run_requested(state: State) -> State:
     return replace(state, status=ExecutionStatus.RUNNING, error=None, branch=replace(state.branch, steps=0))
 
 
+def _unread(here: Branch) -> bool:
+    """Whether a message waits for the next model call; what else is queued can wait for it."""
+    return any(isinstance(queued, MessageEvent) for queued in here.queued)
+
+
 def answered(state: State) -> bool:
     """Whether the agent has nothing to answer: a run would have nothing to do."""
     here = state.branch
-    if here.pending or here.condense or any(isinstance(queued, MessageEvent) for queued in here.queued):
+    if here.pending or here.condense or _unread(here):
         return False
     if state.status is ExecutionStatus.FINISHED or len(here.view) <= 1:
         return True

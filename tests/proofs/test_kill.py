@@ -58,6 +58,7 @@ async def test_what_was_acknowledged_survives_and_nothing_runs_twice(tmp_path: P
         [("written", 1), ("taken", 4)],
         [("acknowledged", 6), ("synced", 1)],
         [("taken", COMMITS)],
+        here=True,
     )
 
 

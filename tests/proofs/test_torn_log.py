@@ -143,7 +143,7 @@ async def test_a_cut_log_takes_more_with_its_tail_set_aside(log: Log, tmp_path: 
     first = log.batch_ends[0]
     edges = {end + near for end in log.batch_ends for near in (-1, 0, 1) if first <= end + near <= len(log.data)}
     async with FileStore(tmp_path) as store:
-        for length in sorted(edges | set(range(first, len(log.data), 97))):
+        for length in sorted(edges | set(range(first, len(log.data), 211))):
             await check_cut(store, log, length)
 
 

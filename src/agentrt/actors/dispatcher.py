@@ -142,7 +142,8 @@ class Dispatcher:
     async def _end(self, command: Command, problem: BaseException | None) -> None:
         """Append the outcome that the performer did not: whatever happened, what was begun does not stay open."""
         assert self._log is not None
-        why = "Interrupted: it did not finish." if problem is None else f"It failed: {problem}"
+        cut = problem is None or self._log.state.branch.cut
+        why = "Interrupted: it did not finish." if cut else f"It failed: {problem}"
         events: tuple[Event, ...] = lost(self._log.state, command.id, why)
         if not self._log.state.branch.cut:
             match command:

@@ -16,19 +16,19 @@ def write_blob(directory: Path, data: bytes, name: str) -> BlobReference:
     """Store `data`; for a thread, since it blocks. The same bytes are stored once. Raises `LogFailed`."""
     digest = hashlib.sha256(data).hexdigest()
     path = directory / digest
-    if not path.exists():
-        try:
-            directory.mkdir(exist_ok=True)
+    try:
+        directory.mkdir(exist_ok=True)
+        if not path.exists():
             handle, temporary = tempfile.mkstemp(dir=directory, prefix=f".{digest}.")
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
             os.rename(temporary, path)
-            sync_directory(directory)
-            sync_directory(directory.parent)
-        except OSError as error:
-            raise LogFailed(path, error) from error
+        sync_directory(directory)  # also when another writer stored it: it may have died before
+        sync_directory(directory.parent)
+    except OSError as error:
+        raise LogFailed(path, error) from error
     return BlobReference(sha256=digest, size=len(data), name=name)
 
 

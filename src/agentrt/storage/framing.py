@@ -78,13 +78,23 @@ def scan(lines: Sequence[bytes], path: Path) -> Scan:
             good, length = good + batch_lines, length + batch_bytes
             batch_lines = batch_bytes = 0
     for line in lines[good:]:
-        later = place(line)
+        later = place(line) or _joined(line)
         if later is not None and later.durable > good:
             damaged = next(_damaged(lines, good))
             raise LogCorrupt(
                 path, damaged, f"record {damaged} is damaged, though record {later.seq} says that it was durable"
             )
     return Scan(good=good, length=length, torn=sum(map(len, lines)) - length)
+
+
+def _joined(line: bytes) -> Place | None:
+    """The record at the end of a line that is damaged where the newline before it was."""
+    start = line.rfind(b'{"i":')
+    while start > 0:
+        if (found := place(line[start:])) is not None:
+            return found
+        start = line.rfind(b'{"i":', 0, start)
+    return None
 
 
 def _damaged(lines: Sequence[bytes], good: int) -> Iterator[int]:
