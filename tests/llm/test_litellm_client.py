@@ -173,6 +173,27 @@ async def test_a_model_that_cannot_work_is_refused_before_a_call() -> None:
     await LiteLLMClient({"OPENAI_API_KEY": "k"}).prepare(LLM(model="openai/gpt-4o"))
 
 
+async def test_closing_one_client_leaves_the_others_working() -> None:
+    """litellm's connections belong to the process: a later client, and one in the middle of a call, must not notice."""
+    held = anyio.Event()
+    turns: list[Any] = [say("One."), Stall("Two.", 0.5), say("Three.")]
+    async with ScriptedProvider(lambda body: turns.pop(0)) as provider:
+        first, second, third = LiteLLMClient({}), LiteLLMClient({}), LiteLLMClient({})
+        assert (await first.complete(request(provider.llm()), ignore)).text == "One."
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_close_when, held, first)
+            reply = await second.complete(request(provider.llm()), lambda channel, piece: held.set())
+        assert reply.text == "Two."
+        await second.aclose()
+        assert (await third.complete(request(provider.llm()), ignore)).text == "Three."
+        await third.aclose()
+
+
+async def _close_when(held: anyio.Event, client: LiteLLMClient) -> None:
+    await held.wait()
+    await client.aclose()
+
+
 async def test_an_unknown_price_is_unknown_and_not_nothing(client: LiteLLMClient) -> None:
     async with ScriptedProvider([say("Hi.")]) as provider:
         llm = provider.llm(input_cost_per_token=None, output_cost_per_token=None)

@@ -29,7 +29,6 @@ from ..events import (
     Delta,
     Event,
     ExecutionStarted,
-    InterruptEvent,
     ModelCallStarted,
 )
 from ..protocols import Journal
@@ -83,7 +82,9 @@ class EventLogActor(AbstractAsyncContextManager["EventLogActor"]):
                 received = self._feed.state.ledger.message_ids
                 return await self._commit([event for event in events if event.id not in received])
             case Interrupt(reason):
-                return await self._commit(interruption(self._feed.state, reason))
+                cursor = await self._commit(interruption(self._feed.state, reason))
+                self._cut()
+                return cursor
             case _:
                 assert_never(message)
 
@@ -93,8 +94,6 @@ class EventLogActor(AbstractAsyncContextManager["EventLogActor"]):
             batch, state, due = _complete(self._feed.state, events)
             await self._write(batch)
             self._feed.publish(batch, state)
-            if any(isinstance(event, InterruptEvent) for event in events):
-                self._cut()
             fresh = [command for command in due if command.id not in self._handed]
             self._handed = frozenset(command.id for command in due)
             self._hand_out(fresh)

@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import anyio
 import anyio.to_thread
@@ -29,6 +29,9 @@ from .wire import wire_message, wire_tool
 
 class LiteLLMClient:
     """A `ModelClient` over `litellm.acompletion`. Keys come from `environment`, and go nowhere but into the call."""
+
+    _in_use: ClassVar[int] = 0
+    """Clients of this process that have loaded litellm: its connections are the process's, the last one closes them."""
 
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
         self._environment = environment
@@ -64,14 +67,19 @@ class LiteLLMClient:
         return await retrying(self._call, request, show)
 
     async def aclose(self) -> None:
-        """Close litellm's connections."""
-        if self._litellm is not None:
-            await self._litellm.close_litellm_async_clients()
+        """Close litellm's connections, when no other client of this process uses them."""
+        litellm, self._litellm = self._litellm, None
+        if litellm is not None:
+            LiteLLMClient._in_use -= 1
+            if LiteLLMClient._in_use == 0:
+                await litellm.close_litellm_async_clients()
+                litellm.in_memory_llm_clients_cache.flush_cache()  # else the next client gets closed ones
 
     async def _load(self) -> ModuleType:
         async with self._lock:
             if self._litellm is None:
                 self._litellm = await anyio.to_thread.run_sync(_import_litellm)
+                LiteLLMClient._in_use += 1
         return self._litellm
 
     def _key(self, llm: LLM, litellm: ModuleType, provider: str) -> str | None:
