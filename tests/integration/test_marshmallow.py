@@ -123,7 +123,7 @@ async def test_a_real_run_mends_the_real_package(source: Path, tmp_path: Path) -
                 events = [event async for event in conversation.events()]
         assert len(provider.requests) == state.ledger.commands
     await client.aclose()
-    assert state.status is ExecutionStatus.FINISHED
+    assert state.status is ExecutionStatus.FINISHED, state.error
     results = [plain(event.content) for event in events if isinstance(event, ObservationEvent)]
     assert any(re.match(r"344\n", result) for result in results), "the agent saw the bug"
     assert any(re.match(r"345\n", result) for result in results), "and saw it mended"

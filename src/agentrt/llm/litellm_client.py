@@ -6,12 +6,14 @@ hidden from the log. (Checked against litellm 1.106.)
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 from collections.abc import Mapping
 from importlib import import_module
 from types import ModuleType
 from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
 
 import anyio
 import anyio.to_thread
@@ -30,8 +32,9 @@ from .wire import wire_message, wire_tool
 class LiteLLMClient:
     """A `ModelClient` over `litellm.acompletion`. Keys come from `environment`, and go nowhere but into the call."""
 
-    _in_use: ClassVar[int] = 0
-    """Clients of this process that have loaded litellm: its connections are the process's, the last one closes them."""
+    _in_use: ClassVar[WeakKeyDictionary[asyncio.AbstractEventLoop, int]] = WeakKeyDictionary()
+    """Clients of a loop that have loaded litellm. Its connections are shared: the first drops those of loops that are
+    gone, the last closes them."""
 
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
         self._environment = environment
@@ -69,18 +72,23 @@ class LiteLLMClient:
     async def aclose(self) -> None:
         """Close litellm's connections, when no other client of this process uses them."""
         litellm, self._litellm = self._litellm, None
-        if litellm is not None:
-            LiteLLMClient._in_use -= 1
-            if LiteLLMClient._in_use == 0:
-                await litellm.close_litellm_async_clients()
-                litellm.in_memory_llm_clients_cache.flush_cache()  # else the next client gets closed ones
+        if litellm is not None and self._count(-1) == 0:
+            await litellm.close_litellm_async_clients()
+            litellm.in_memory_llm_clients_cache.flush_cache()  # else the next client gets closed ones
 
     async def _load(self) -> ModuleType:
         async with self._lock:
             if self._litellm is None:
                 self._litellm = await anyio.to_thread.run_sync(_import_litellm)
-                LiteLLMClient._in_use += 1
+                if self._count(+1) == 1:
+                    self._litellm.in_memory_llm_clients_cache.flush_cache()
         return self._litellm
+
+    def _count(self, change: int) -> int:
+        """How many clients of this loop have loaded litellm, after a change."""
+        loop = asyncio.get_running_loop()
+        self._in_use[loop] = self._in_use.get(loop, 0) + change
+        return self._in_use[loop]
 
     def _key(self, llm: LLM, litellm: ModuleType, provider: str) -> str | None:
         if llm.api_key_env is not None:
