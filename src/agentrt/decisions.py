@@ -174,7 +174,7 @@ def check(state: State, events: Sequence[Event]) -> None:
 
 def unfinished(state: State, reason: str) -> tuple[Event, ...]:
     """What closes the actions that an interrupt keeps from starting."""
-    return tuple(_error(p.action, f"Not run: {reason}") for p in state.branch.pending if p.command is None)
+    return tuple(action_error(p.action, f"Not run: {reason}") for p in state.branch.pending if p.command is None)
 
 
 def interruption(state: State, reason: str) -> tuple[Event, ...]:
@@ -187,7 +187,7 @@ def lost(state: State, command: str, why: str) -> tuple[Event, ...]:
     """The outcome of a command whose performer failed, by what kind of command it was."""
     if command == state.branch.call:
         return (ModelCalled(command=command, model=state.spec.llm.model, error=why),)
-    return tuple(_error(p.action, why) for p in state.branch.pending if p.command == command)
+    return tuple(action_error(p.action, why) for p in state.branch.pending if p.command == command)
 
 
 def recovery(state: State) -> tuple[Event, ...]:
@@ -204,10 +204,10 @@ def recovery(state: State) -> tuple[Event, ...]:
             case OnCrash.RETRY:
                 events.append(ExecutionLost(action_id=p.action.id, caused_by=p.action.id))
             case OnCrash.FAIL:
-                events.append(_error(p.action, "The process died while this ran. It failed."))
+                events.append(action_error(p.action, "The process died while this ran. It failed."))
             case OnCrash.ASK:
                 text = "The process died while this ran: whether it took effect is unknown. Check before you repeat it."
-                events.append(_error(p.action, text))
+                events.append(action_error(p.action, text))
     holders = {name for name, definition in definitions.items() if definition.holds_resource}
     events.extend(_resource_lost(name) for name in sorted(_held(state) & holders))
     if state.status is ExecutionStatus.RUNNING:
@@ -232,7 +232,8 @@ def _resource_lost(tool: str) -> ResourceLost:
     )
 
 
-def _error(action: ActionEvent, text: str) -> AgentErrorEvent:
+def action_error(action: ActionEvent, text: str) -> AgentErrorEvent:
+    """What the model is told of an action that gave no observation."""
     return AgentErrorEvent(
         action_id=action.id,
         tool_name=action.tool_name,

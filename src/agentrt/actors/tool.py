@@ -9,9 +9,9 @@ from contextlib import AbstractAsyncContextManager
 import anyio
 import msgspec
 
-from ..decisions import ExecuteAction
+from ..decisions import ExecuteAction, action_error
 from ..errors import ToolError
-from ..events import ActionEvent, AgentErrorEvent, Delta, Event, ObservationEvent, new_id
+from ..events import ActionEvent, Delta, Event, ObservationEvent, new_id
 from ..protocols import Observation
 from ..specs import BlobReference, LocalWorkspace, content
 from ..tools.definition import Tools
@@ -73,7 +73,7 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
         except anyio.get_cancelled_exc_class():
             seconds = time.monotonic() - begun
             with anyio.CancelScope(shield=True):
-                cut = _error(action, f"Interrupted after {seconds:.1f} s.{call.so_far()}")
+                cut = action_error(action, f"Interrupted after {seconds:.1f} s.{call.so_far()}")
                 await self._log.append(cut, command=command)
             raise
         await self._log.append(outcome, command=command)
@@ -85,7 +85,7 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
         except ToolError as expected:
             observation = Observation(content=content.text(str(expected)), is_error=True)
         except Exception as failure:  # a tool's failure is the model's to handle
-            return _error(action, f"{self._name} failed: {type(failure).__name__}: {failure}")
+            return action_error(action, f"{self._name} failed: {type(failure).__name__}: {failure}")
         return ObservationEvent(
             id=call.observation_id,
             action_id=action.id,
@@ -101,13 +101,3 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
 def _details(observation: Observation) -> msgspec.Raw:
     fields = {name: getattr(observation, name) for name in observation.__struct_fields__ if name not in _COMMON_FIELDS}
     return msgspec.Raw(msgspec.json.encode(fields or None))
-
-
-def _error(action: ActionEvent, error: str) -> AgentErrorEvent:
-    return AgentErrorEvent(
-        action_id=action.id,
-        tool_name=action.tool_name,
-        tool_call_id=action.tool_call_id,
-        error=error,
-        caused_by=action.id,
-    )
