@@ -20,8 +20,11 @@ KILL_AFTER = 0.5
 _ESCALATION = ((signal.SIGTERM, KILL_AFTER), (signal.SIGKILL, 0.5), (signal.SIGKILL, 0.5))
 """KILL twice: the second is for what was started in between."""
 
-_LOOKS = 20
+_LOOKS = 100
 """How often a process is looked at, a millisecond apart, that shows neither environment nor arguments (proc(5))."""
+
+_SETTLED = 3
+"""Looks at arguments without an environment until there is none: the kernel sets the arguments first."""
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -84,11 +87,13 @@ def _processes() -> Iterator[tuple[int, _Process]]:
 
 def _environment(pid: int) -> list[bytes]:
     """The environment of a process, none of another user's. While it replaces its program it shows nothing at all."""
+    settled = 0
     with contextlib.suppress(OSError):
-        for look in range(_LOOKS):
+        for _ in range(_LOOKS):
+            settled += bool(_read(f"/proc/{pid}/cmdline"))  # before the environment, which may come in between
             if environment := _read(f"/proc/{pid}/environ"):
                 return environment.split(b"\0")
-            if look > 1 and _read(f"/proc/{pid}/cmdline"):
+            if settled == _SETTLED:
                 break
             time.sleep(0.001)
     return []
