@@ -24,9 +24,9 @@ Source: TypeAlias = Literal["user", "agent", "environment", "hook"]
 
 def new_id() -> str:
     """A UUID of version 7: 48 bits of Unix milliseconds, then random bits (RFC 9562, section 5.7). It is no secret."""
-    stamp, noise = f"{time.time_ns() // 1_000_000:012x}", _noise.getrandbits(74)
-    middle = f"{0x7000 | noise >> 62:04x}-{0x8000 | noise >> 48 & 0x3FFF:04x}"
-    return f"{stamp[:8]}-{stamp[8:]}-{middle}-{noise & 0xFFFF_FFFF_FFFF:012x}"
+    stamp, noise = time.time_ns() // 1_000_000, _noise.getrandbits(76) & 0x0FFF_3FFF_FFFF_FFFF_FFFF
+    digits = f"{stamp << 80 | 0x7000_8000_0000_0000_0000 | noise:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 _noise = Random()  # its own: a program that seeds the global one must not make ids repeat
@@ -179,7 +179,11 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
-            *(a + b for a, b in zip(msgspec.structs.astuple(self), msgspec.structs.astuple(other), strict=True))
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.cache_read_tokens + other.cache_read_tokens,
+            self.cache_write_tokens + other.cache_write_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
         )
 
 

@@ -9,6 +9,7 @@ import msgspec
 
 from .context.messages import Message
 from .context.replies import ModelReply
+from .errors import LogFailed
 from .events import ActionEvent, Event
 from .specs import LLM, BlobReference, Content, LocalWorkspace, SecurityRisk, ToolDefinition
 
@@ -92,11 +93,17 @@ class SecurityAnalyzer(Protocol):
         ...
 
 
+Committed = Callable[[LogFailed | None], None]
+
+
 class Journal(Protocol):
     """The log of one conversation on its storage, held by its only writer."""
 
-    async def append(self, events: Sequence[Event]) -> None:
-        """Write a batch; it is durable when this returns. Raises `LogFailed`."""
+    def append(self, events: Sequence[Event], then: Committed) -> None:
+        """Begin to write a batch. `then` is told on the event loop that it is durable, or why not, in the order given.
+
+        After a failure no batch is durable any more.
+        """
         ...
 
     def read(self, after: int, upto: int) -> AsyncIterator[Event]:

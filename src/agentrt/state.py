@@ -143,11 +143,11 @@ def branch(events: Iterable[Event]) -> list[Event]:
 
 def apply(state: State, event: Event) -> State:
     """The state after one more event."""
-    after = replace(_apply(state, event), seq=event.seq)
+    after = _apply(state, event)
     here = after.branch
     if here is state.branch or here.pending or here.call is not None:
-        return after
-    return replace(after, checkpoints=after.checkpoints.append(Checkpoint(event.seq, here)))
+        return replace(after, seq=event.seq)
+    return replace(after, seq=event.seq, checkpoints=after.checkpoints.append(Checkpoint(event.seq, here)))
 
 
 def _apply(state: State, event: Event) -> State:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 
 from agentrt.chain import Chain
-from agentrt.context.messages import Transcript, call_id, to_messages
+from agentrt.context.messages import Message, Transcript, call_id, to_messages
 from agentrt.events import Event, ResourceLost, UserRejectObservation
 from agentrt.specs.content import plain
 from agentrt.state import State, apply
@@ -66,10 +66,10 @@ def test_a_transcript_that_grows_is_the_whole_made_at_once(events: list[Event]) 
 def test_a_longer_conversation_begins_with_the_shorter_one() -> None:
     """What caches prompts needs: a stable prefix."""
     transcript, view = Transcript(), Chain[Event]()
-    before: tuple[object, ...] = ()
+    before: list[Message] = []
     for n in range(20):
         act = samples.action("look", f"r{n}")
         view = view.append(act).append(samples.observation(act))
         messages = transcript.of(view)
         assert messages[: len(before)] == before
-        before = messages
+        before = list(messages)

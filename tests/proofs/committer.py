@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from agentrt.events import MessageEvent
 from agentrt.specs.content import text
 from agentrt.storage import FileStore
+from tests.storage.commits import append
 
 JOURNALS = 24
 BATCHES = 4
@@ -24,7 +25,7 @@ async def append_to_all(root: Path) -> None:
     async def append_to(name: str) -> None:
         journal = await store.create(name)
         for seq in range(1, BATCHES + 1):
-            await journal.append([replace(message, seq=seq)])
+            await append(journal, [replace(message, seq=seq)])
             acknowledged.write(f"{name} {seq}\n".encode())
 
     message = MessageEvent(source="user", content=text("Go on."))

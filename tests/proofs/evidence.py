@@ -84,7 +84,7 @@ class Work:
 
 
 def _lines(path: Path) -> list[str]:
-    return path.read_text().splitlines() if path.exists() else []
+    return list(filter(None, path.read_text().splitlines())) if path.exists() else []
 
 
 def number_of(action: ActionEvent) -> int | None:

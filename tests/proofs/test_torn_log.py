@@ -20,6 +20,7 @@ from agentrt.events import MessageEvent
 from agentrt.specs.content import text
 from agentrt.storage import FileStore, read_conversation
 from agentrt.testing import ScriptedLLM, call, calls, finish
+from tests.storage.commits import append
 
 from .evidence import check_numbering, results
 from .worker import steps_taken
@@ -120,7 +121,7 @@ async def check_cut(store: FileStore, log: Log, length: int, *, takes_more: bool
     assert path.read_bytes() == log.data[:kept]
     assert set_aside(path) == ([log.data[kept:length]] if length > kept else [])
     if takes_more:
-        await journal.append([msgspec.structs.replace(MESSAGE, seq=len(expected) + 1)])
+        await append(journal, [msgspec.structs.replace(MESSAGE, seq=len(expected) + 1)])
     await store.release(NAME)
     if takes_more:
         again: list[Event] = []

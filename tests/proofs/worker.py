@@ -95,7 +95,8 @@ def scripted(workspace: Path) -> ScriptedLLM:
 
     def script(request: ModelRequest) -> ModelReply:
         told = [plain(message.content) for message in request.messages if message.role == "tool"]
-        append_line(workspace / SEEN, msgspec.json.encode(told).decode())
+        line = msgspec.json.encode(told).decode()
+        append_line(workspace / SEEN, f"\n{line}")  # a kill may have cut the line before
         return steps[steps_taken(request)]
 
     return ScriptedLLM(script, delay=0.002, keep=False)

@@ -15,15 +15,17 @@ from agentrt.storage import FileStore, conversations, read_conversation
 from agentrt.storage.blobs import read_blob
 from tests import samples
 
+from .commits import append
+
 
 async def write(store: FileStore, name: str, count: int) -> list[Event]:
     """A conversation with `count` messages in batches of one."""
     journal = await store.create(name)
     first = samples.numbered(samples.beginning())
-    await journal.append(first)
+    await append(journal, first)
     rest = samples.numbered([samples.message(str(n)) for n in range(count)], 3)
     for event in rest:
-        await journal.append([event])
+        await append(journal, [event])
     await store.release(name)
     return [*first, *rest]
 
@@ -43,7 +45,7 @@ async def test_a_long_log_is_read_a_page_at_a_time(tmp_path: Path) -> None:
     async with FileStore(tmp_path) as store:
         journal = await store.create("c")
         events = samples.numbered([*samples.beginning(), *(samples.message(str(n)) for n in range(1000))])
-        await journal.append(events)
+        await append(journal, events)
         assert [e.seq async for e in journal.read(100, 900)] == list(range(101, 901))
 
 
@@ -58,7 +60,7 @@ async def test_a_torn_tail_is_set_aside_and_the_log_goes_on(tmp_path: Path) -> N
         assert replayed == written
         assert path.read_bytes() == whole
         assert path.with_name("events.jsonl.torn-1").read_bytes() == b'{"i":1,"n":2,"du'
-        await journal.append(samples.numbered([samples.message("on")], 5))
+        await append(journal, samples.numbered([samples.message("on")], 5))
     assert len(read_conversation(tmp_path / "conversations" / "c")) == 5
 
 
@@ -137,7 +139,7 @@ async def test_conversations_are_listed_newest_first(tmp_path: Path) -> None:
 async def test_a_blob_is_kept_once_by_its_hash(tmp_path: Path) -> None:
     async with FileStore(tmp_path) as store:
         journal = await store.create("c")
-        await journal.append(samples.numbered(samples.beginning()))
+        await append(journal, samples.numbered(samples.beginning()))
         kept = await journal.keep(b"all of it", "full output")
         assert kept == await journal.keep(b"all of it", "full output")
         directory = store.directory("c") / "blobs"

@@ -12,13 +12,15 @@ import pytest
 from agentrt.errors import LogFailed
 from agentrt.storage.writer import FEW, LogFile, Writer, sync_file_system
 
+from .commits import commit
+
 
 async def test_a_commit_is_on_disk_when_it_returns(tmp_path: Path) -> None:
     writer = Writer()
     file = LogFile(tmp_path / "c" / "events.jsonl", new=True)
-    await writer.commit(file, b"one\n")
+    await commit(writer, file, b"one\n")
     assert (tmp_path / "c" / "events.jsonl").read_bytes() == b"one\n"
-    await writer.commit(file, b"two\n")
+    await commit(writer, file, b"two\n")
     assert (tmp_path / "c" / "events.jsonl").read_bytes() == b"one\ntwo\n"
     await writer.close()
 
@@ -37,10 +39,10 @@ async def test_batches_that_wait_are_committed_in_one_group(tmp_path: Path) -> N
     writer = Writer(probe)
     files = [LogFile(tmp_path / str(n) / "events.jsonl", new=True) for n in range(101)]
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(writer.commit, files[0], b"x\n")
+        tasks.start_soon(commit, writer, files[0], b"x\n")
         await anyio.to_thread.run_sync(taken.wait)
         for file in files[1:]:
-            tasks.start_soon(writer.commit, file, b"x\n")
+            tasks.start_soon(commit, writer, file, b"x\n")
         await anyio.wait_all_tasks_blocked()
         hold.set()
     await writer.close()
@@ -62,17 +64,17 @@ async def test_many_files_are_synced_with_their_file_system(tmp_path: Path) -> N
     files = [LogFile(tmp_path / str(n) / "events.jsonl", new=True) for n in range(FEW * 3)]
     failed: list[str] = []
 
-    async def commit(file: LogFile) -> None:
+    async def attempt(file: LogFile) -> None:
         try:
-            await writer.commit(file, b"x\n")
+            await commit(writer, file, b"x\n")
         except LogFailed as error:
             failed.append(error.path.name)
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(commit, LogFile(tmp_path / "first" / "events.jsonl", new=True))
+        tasks.start_soon(attempt, LogFile(tmp_path / "first" / "events.jsonl", new=True))
         await anyio.to_thread.run_sync(taken.wait)
         for file in [*files, LogFile(tmp_path / "full")]:
-            tasks.start_soon(commit, file)
+            tasks.start_soon(attempt, file)
         await anyio.wait_all_tasks_blocked()
         hold.set()
     await writer.close()
@@ -95,17 +97,17 @@ async def test_a_file_that_cannot_be_written_fails_alone_and_for_good(tmp_path: 
 
     async def fail() -> None:
         with pytest.raises(LogFailed) as error:
-            await writer.commit(bad, b"x\n")
+            await commit(writer, bad, b"x\n")
         failures.append(error.value)
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(fail)
-        tasks.start_soon(writer.commit, good, b"x\n")
+        tasks.start_soon(commit, writer, good, b"x\n")
     blocked.unlink()
     await fail()
     assert len(failures) == 2
     assert not (blocked / "events.jsonl").exists(), "nothing more is written to a file that has failed"
-    await writer.commit(good, b"y\n")
+    await commit(writer, good, b"y\n")
     assert good.path.read_bytes() == b"x\ny\n"
     await writer.close()
 
@@ -116,7 +118,7 @@ async def test_a_full_disk_acknowledges_nothing(tmp_path: Path) -> None:
     path.symlink_to("/dev/full")
     writer = Writer()
     with pytest.raises(LogFailed, match="No space left on device"):
-        await writer.commit(LogFile(path), b"x\n")
+        await commit(writer, LogFile(path), b"x\n")
     await writer.close()
 
 
@@ -126,7 +128,7 @@ async def test_an_existing_file_is_never_created_over(tmp_path: Path) -> None:
     path.write_bytes(b"precious\n")
     writer = Writer()
     with pytest.raises(LogFailed):
-        await writer.commit(LogFile(path, new=True), b"x\n")
+        await commit(writer, LogFile(path, new=True), b"x\n")
     assert path.read_bytes() == b"precious\n"
     await writer.close()
 
@@ -136,7 +138,7 @@ async def test_closing_commits_what_was_given(tmp_path: Path) -> None:
     file = LogFile(tmp_path / "c" / "events.jsonl", new=True)
     async with anyio.create_task_group() as tasks:
         for _ in range(50):
-            tasks.start_soon(writer.commit, file, b"x\n")
+            tasks.start_soon(commit, writer, file, b"x\n")
         await anyio.wait_all_tasks_blocked()
         await writer.close()
     assert file.path.read_bytes() == b"x\n" * 50
@@ -147,6 +149,6 @@ async def test_closing_commits_what_was_given(tmp_path: Path) -> None:
 async def test_the_files_are_private(tmp_path: Path) -> None:
     writer = Writer()
     file = LogFile(tmp_path / "c" / "events.jsonl", new=True)
-    await writer.commit(file, b"x\n")
+    await commit(writer, file, b"x\n")
     await writer.close()
     assert os.stat(file.path).st_mode & 0o077 == 0

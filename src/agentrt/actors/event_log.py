@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import TypeAlias, assert_never
 
+import anyio
 from msgspec.structs import replace
 
 from ..decisions import (
@@ -21,7 +23,7 @@ from ..decisions import (
     interruption,
     refusal,
 )
-from ..errors import LogFailed, NoLongerDue
+from ..errors import ActorCrashed, ActorStopped, AgentrtError, LogFailed, NoLongerDue
 from ..events import (
     ConfirmationRequested,
     ConversationErrorEvent,
@@ -34,7 +36,7 @@ from ..events import (
 from ..protocols import Journal
 from ..specs import BlobReference
 from ..state import State, apply
-from .core import Ref, Request
+from .core import Request
 from .feed import Feed
 
 
@@ -55,9 +57,43 @@ LogRequest: TypeAlias = Append | Interrupt
 
 HandOut: TypeAlias = Callable[[Sequence[Command]], None]
 
+CLEANUP_SECONDS = 5.0
+"""How long a cancelled ask waits for its batch, which is committed all the same."""
 
-class EventLogActor(AbstractAsyncContextManager["EventLogActor"]):
+
+class _Commit:
+    """A batch on its way to the disk, and what follows once it is there."""
+
+    __slots__ = ("batch", "cut", "due", "reply", "state")
+
+    def __init__(self, batch: Sequence[Event], state: State, due: Sequence[Command], *, cut: bool) -> None:
+        self.batch, self.state, self.due, self.cut = batch, state, due, cut
+        self.reply: asyncio.Future[Cursor] = asyncio.get_running_loop().create_future()
+
+    def end(self, failure: AgentrtError | None) -> None:
+        """Tell the asker."""
+        if self.reply.done():
+            return
+        if failure is None:
+            self.reply.set_result(Cursor(self.state.epoch, self.state.seq))
+        else:
+            self.reply.set_exception(failure)
+
+    async def ended(self) -> None:
+        """Return once it is committed or has failed; for an asker that was cancelled."""
+        if self.reply.cancelled():
+            self.reply = asyncio.get_running_loop().create_future()
+            with anyio.CancelScope(shield=True), anyio.move_on_after(CLEANUP_SECONDS):
+                await asyncio.wait([self.reply])
+        if self.reply.done():
+            self.reply.exception()  # looked at: nobody else will
+
+
+class EventLogActor:
     """The arbiter of one conversation.
+
+    It decides a request at once, on the state after all that it gave to the journal, and needs no task: the journal's
+    acknowledgement publishes the batch. What waits is the askers, each for its own batch.
 
     A batch is completed before it is written: what it makes due is begun in the same commit (`ModelCallStarted`,
     `ExecutionStarted`), so a step costs two commits, and a command is handed out only after its start is durable.
@@ -65,47 +101,83 @@ class EventLogActor(AbstractAsyncContextManager["EventLogActor"]):
 
     def __init__(self, journal: Journal, feed: Feed, hand_out: HandOut, cut: Callable[[], None]) -> None:
         self._journal, self._feed, self._hand_out, self._cut = journal, feed, hand_out, cut
+        self._state = feed.state
         self._handed: frozenset[str] = frozenset()
+        self._ended: AgentrtError | None = None
 
-    async def __aexit__(self, *_: object) -> None:
-        return None
+    async def ask(self, request: LogRequest) -> Cursor:
+        """Commit a batch; everyone sees it when this returns. Cancelling this waits for the commit.
 
-    async def handle(self, message: LogRequest) -> Cursor:
-        """Commit a batch; everyone sees it when this returns.
-
-        Raises `NoLongerDue` or `EventRefused` with nothing written, `LogFailed` when the log takes no more.
+        Raises `NoLongerDue` or `EventRefused` with nothing written, `LogFailed` when the log takes no more,
+        `ActorCrashed` after a bug, and `ActorStopped` once it is closed.
         """
-        match message:
-            case Append(events, command):
-                if (late := refusal(self._feed.state, events, command)) is not None:
-                    raise NoLongerDue(late)
-                received = self._feed.state.ledger.message_ids
-                return await self._commit([event for event in events if event.id not in received])
-            case Interrupt(reason):
-                cursor = await self._commit(interruption(self._feed.state, reason))
-                self._cut()
-                return cursor
-            case _:
-                assert_never(message)
-
-    async def _commit(self, events: Sequence[Event]) -> Cursor:
-        if events:
-            check(self._feed.state, events)
-            batch, state, due = _complete(self._feed.state, events)
-            await self._write(batch)
-            self._feed.publish(batch, state)
-            fresh = [command for command in due if command.id not in self._handed]
-            self._handed = frozenset(command.id for command in due)
-            self._hand_out(fresh)
-        return self._feed.cursor()
-
-    async def _write(self, batch: Sequence[Event]) -> None:
+        commit = self._begin(request)
         try:
-            await self._journal.append(batch)
-        except LogFailed as failure:
+            return await commit.reply
+        except asyncio.CancelledError:
+            await commit.ended()
+            raise
+
+    def close(self) -> None:
+        """Take nothing more."""
+        self._ended = self._ended or ActorStopped("log")
+
+    def _begin(self, request: LogRequest) -> _Commit:
+        if self._ended is not None:
+            raise self._ended
+        try:
+            commit = self._decide(self._wanted(request), cut=isinstance(request, Interrupt))
+            if commit.batch or self._state is not self._feed.state:
+                self._journal.append(commit.batch, partial(self._committed, commit))
+            else:
+                self._committed(commit, None)
+        except AgentrtError:
+            raise
+        except Exception as bug:
+            raise self._end(ActorCrashed("log", bug)) from bug
+        return commit
+
+    def _decide(self, events: Sequence[Event], *, cut: bool) -> _Commit:
+        if not events:
+            return _Commit((), self._state, (), cut=cut)
+        check(self._state, events)
+        batch, self._state, due = _complete(self._state, events)
+        fresh = [command for command in due if command.id not in self._handed]
+        self._handed = frozenset(command.id for command in due)
+        return _Commit(batch, self._state, fresh, cut=cut)
+
+    def _wanted(self, request: LogRequest) -> Sequence[Event]:
+        """The events of a request that are not in the log yet. Raises `NoLongerDue`."""
+        match request:
+            case Append(events, command):
+                if (late := refusal(self._state, events, command)) is not None:
+                    raise NoLongerDue(late)
+                received = self._state.ledger.message_ids
+                return [event for event in events if event.id not in received]
+            case Interrupt(reason):
+                return interruption(self._state, reason)
+            case _:
+                assert_never(request)
+
+    def _committed(self, commit: _Commit, error: LogFailed | None) -> None:
+        failure: AgentrtError | None = error and self._end(error)
+        if failure is None:
+            try:
+                self._feed.publish(commit.batch, commit.state)
+                self._hand_out(commit.due)
+                if commit.cut:
+                    self._cut()
+            except Exception as bug:
+                failure = self._end(ActorCrashed("log", bug))
+        commit.end(failure)
+
+    def _end(self, failure: AgentrtError) -> AgentrtError:
+        """Take nothing more, and tell everyone why."""
+        if not isinstance(self._ended, (LogFailed, ActorCrashed)):
+            self._ended = failure
             self._feed.fail(failure)
             self._cut()
-            raise
+        return failure
 
 
 def _complete(state: State, events: Sequence[Event]) -> tuple[list[Event], State, list[Command]]:
@@ -147,8 +219,8 @@ def _start(command: Command) -> Event | None:
 class Log:
     """A performer's end of the log: the published state, and the way to append."""
 
-    def __init__(self, ref: Ref, feed: Feed, journal: Journal) -> None:
-        self._ref, self._feed, self._journal = ref, feed, journal
+    def __init__(self, actor: EventLogActor, feed: Feed, journal: Journal) -> None:
+        self._actor, self._feed, self._journal = actor, feed, journal
 
     @property
     def state(self) -> State:
@@ -156,12 +228,12 @@ class Log:
         return self._feed.state
 
     async def append(self, *events: Event, command: str | None = None) -> Cursor:
-        """Append a batch; durable and visible when this returns. Raises as `EventLogActor.handle` does."""
-        return await self._ref.ask(Append(events, command))
+        """Append a batch; durable and visible when this returns. Raises as `EventLogActor.ask` does."""
+        return await self._actor.ask(Append(events, command))
 
     async def interrupt(self, reason: str = "") -> Cursor:
         """Log an interrupt, with a result for each action that has not begun."""
-        return await self._ref.ask(Interrupt(reason))
+        return await self._actor.ask(Interrupt(reason))
 
     def show(self, delta: Delta) -> None:
         """Publish a delta."""

@@ -55,14 +55,13 @@ class ConversationGroup:
 
     async def __aenter__(self) -> ConversationGroup:
         async with AsyncExitStack() as stack:
-            log_supervisor = await stack.enter_async_context(Supervisor(RestartPolicy(restarts=0), self._log_crashed))
             supervisor = await stack.enter_async_context(Supervisor(self._parts.restarts, self._stopped))
             self._dispatcher = Dispatcher(supervisor, self._performer)
             tasks = await stack.enter_async_context(anyio.create_task_group())
             stack.callback(tasks.cancel_scope.cancel)
             tasks.start_soon(self._dispatcher.run)
-            ref = log_supervisor.spawn("log", self._log_actor, cancellable=False)
-            self.log = Log(ref, self.feed, self._journal)
+            self._actor = EventLogActor(self._journal, self.feed, self._dispatcher.hand_out, self._dispatcher.cut)
+            self.log = Log(self._actor, self.feed, self._journal)
             self._dispatcher.attach(self.log)
             self._stack = stack.pop_all()
         return self
@@ -78,6 +77,7 @@ class ConversationGroup:
         finally:
             self.feed.close()
             await self._stack.aclose()
+            self._actor.close()
 
     async def interrupt(self, reason: str, wait: float) -> None:
         """Log the intent, cut what runs, and wait for its end, `wait` seconds at most. Raises `LogFailed`."""
@@ -89,9 +89,6 @@ class ConversationGroup:
         """Append the first batch: that of a new conversation, or what closes what a dead process left open."""
         if events := self._first or recovery(self.feed.state):
             await self.log.append(*events)
-
-    def _log_actor(self) -> EventLogActor:
-        return EventLogActor(self._journal, self.feed, self._dispatcher.hand_out, self._dispatcher.cut)
 
     def _performer(self, name: str) -> Performer:
         log, parts, workspace = self.log, self._parts, self._workspace
@@ -110,6 +107,3 @@ class ConversationGroup:
 
     def _stopped(self, name: str, crash: ActorCrashed) -> None:
         self._dispatcher.forget(name)
-
-    def _log_crashed(self, name: str, crash: ActorCrashed) -> None:
-        self.feed.fail(crash)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import msgspec
@@ -94,13 +94,14 @@ class Transcript:
 
     def __init__(self) -> None:
         self._view: Chain[Event] = Chain()
-        self._messages: list[Message] = []
+        self._messages: Chain[Message] = Chain()
 
-    def of(self, view: Chain[Event]) -> tuple[Message, ...]:
+    def of(self, view: Chain[Event]) -> Sequence[Message]:
         """The messages of `view`; batches must be whole, as they are whenever a model is called."""
         if view.continues(self._view):
-            self._messages.extend(to_messages(view.since(len(self._view))))
+            for message in to_messages(view.since(len(self._view))):
+                self._messages = self._messages.append(message)
         else:
-            self._messages = to_messages(view)
+            self._messages = Chain(to_messages(view))
         self._view = view
-        return tuple(self._messages)
+        return self._messages

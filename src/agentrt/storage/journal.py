@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import anyio.to_thread
 
 from ..codec import decode
-from ..errors import LogCorrupt
+from ..errors import LogCorrupt, LogFailed
 from ..events import ConversationCreated, Event
+from ..protocols import Committed
 from ..specs import BlobReference
 from .blobs import write_blob
 from .framing import frame, scan
@@ -31,19 +33,25 @@ class FileJournal:
         self._file = LogFile(directory / EVENTS, new=new)
         self._ends = ends
         """Where the record of each seq ends in the file."""
+        self._durable = len(ends)
 
-    async def append(self, events: Sequence[Event]) -> None:
-        """Write a batch; durable when this returns. Raises `LogFailed`."""
-        lines = frame(events, durable=len(self._ends))
-        await self._writer.commit(self._file, b"".join(lines))
+    def append(self, events: Sequence[Event], then: Committed) -> None:
+        """Begin to write a batch; `then` is told once it is durable, or why not."""
+        lines = frame(events, durable=self._durable)
         end = self._ends[-1] if self._ends else 0
         for line in lines:
             end += len(line)
             self._ends.append(end)
+        self._writer.commit(self._file, b"".join(lines), partial(self._committed, len(self._ends), then))
+
+    def _committed(self, seq: int, then: Committed, error: LogFailed | None) -> None:
+        if error is None:
+            self._durable = seq
+        then(error)
 
     async def read(self, after: int, upto: int) -> AsyncIterator[Event]:
         """The events after seq `after`, up to `upto`, a page at a time."""
-        upto = min(upto, len(self._ends))
+        upto = min(upto, self._durable)
         while after < upto:
             page = min(after + PAGE, upto)
             start = self._ends[after - 1] if after else 0

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
-from operator import attrgetter
 from typing import Any, TypeAlias
 
 import anyio
@@ -84,11 +82,14 @@ class ScriptedLLM:
 
 def _length(request: ModelRequest) -> int:
     """The characters of all text that the model is given; each message is read, at each call."""
-    blocks = chain.from_iterable(map(attrgetter("content"), request.messages))
+    read = 0
     try:
-        return sum(map(len, map(attrgetter("text"), blocks)))
+        for message in request.messages:
+            for block in message.content:
+                read += len(block.text)  # type: ignore[union-attr]
     except AttributeError:  # not all is text
         return sum(len(plain(message.content)) for message in request.messages)
+    return read
 
 
 def _in_order(turns: Sequence[Turn]) -> Script:

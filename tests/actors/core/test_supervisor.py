@@ -200,17 +200,6 @@ async def test_cancelling_an_ask_that_waits_keeps_its_handler_from_starting() ->
         assert lives.count("blocking") == 1
 
 
-async def test_a_handler_that_is_not_cancellable_runs_to_its_end() -> None:
-    lives: list[str] = []
-    async with supervisor(FakeClock()) as group:
-        ref = group.spawn("echo", lambda: Echo(lives), cancellable=False)
-        outcomes: list[object] = []
-        envelope = ref.post(Double(3), lambda value, error: outcomes.append(value))
-        envelope.cancel()
-        assert await ref.ask(Double(4)) == 8
-        assert outcomes == [6]
-
-
 async def test_a_full_mailbox_makes_the_asker_wait() -> None:
     async with supervisor(FakeClock()) as group:
         ref = group.spawn("echo", lambda: Echo([]), mailbox=2)

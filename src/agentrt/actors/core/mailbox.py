@@ -16,9 +16,9 @@ class Mailbox:
     Plain futures and not an anyio stream: receiving costs a tenth of it, and an agent's step does it four times.
     """
 
-    def __init__(self, name: str, size: int, *, cancellable: bool = True) -> None:
+    def __init__(self, name: str, size: int) -> None:
         self.name = name
-        self._size, self._cancellable = size, cancellable
+        self._size = size
         self._loop = asyncio.get_running_loop()
         self._envelopes: deque[Envelope] = deque()
         self._receiver: asyncio.Future[None] | None = None
@@ -31,7 +31,7 @@ class Mailbox:
             raise ActorStopped(self.name)
         if len(self._envelopes) >= self._size:
             raise asyncio.QueueFull(self.name)
-        envelope = Envelope(self.name, request, then, cancellable=self._cancellable)
+        envelope = Envelope(self.name, request, then)
         self._envelopes.append(envelope)
         if self._receiver is not None and not self._receiver.done():
             self._receiver.set_result(None)

@@ -22,12 +22,12 @@ class Request(msgspec.Struct, Generic[R], frozen=True):
 
 
 class Envelope:
-    """A request on its way: `then` is told its outcome, `cancel` ends its handler unless that is not `cancellable`."""
+    """A request on its way: `then` is told its outcome, `cancel` ends its handler."""
 
-    __slots__ = ("_cancellable", "_ended", "_open", "_scope", "_then", "actor", "request")
+    __slots__ = ("_ended", "_open", "_scope", "_then", "actor", "request")
 
-    def __init__(self, actor: str, request: Request[Any], then: Then, *, cancellable: bool) -> None:
-        self.actor, self.request, self._then, self._cancellable = actor, request, then, cancellable
+    def __init__(self, actor: str, request: Request[Any], then: Then) -> None:
+        self.actor, self.request, self._then = actor, request, then
         self._open = True
         self._scope: anyio.CancelScope | None = None
         self._ended: asyncio.Event | None = None
@@ -38,10 +38,7 @@ class Envelope:
             return
         error: AgentrtError | None = None
         try:
-            if self._cancellable:
-                with anyio.CancelScope() as self._scope:
-                    self._close(await handle(self.request), None)
-            else:
+            with anyio.CancelScope() as self._scope:
                 self._close(await handle(self.request), None)
         except AgentrtError as expected:
             error = expected
@@ -57,7 +54,7 @@ class Envelope:
         """Cancel the handler, or keep it from starting."""
         if self._scope is not None:
             self._scope.cancel()
-        elif self._cancellable:
+        else:
             self.fail()
 
     def fail(self, error: AgentrtError | None = None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
@@ -68,12 +69,15 @@ class Supervisor:
     ) -> None:
         self._policy, self._on_stopped, self._clock, self._sleep = policy, on_stopped, clock, sleep
         self._tasks: TaskGroup = anyio.create_task_group()
+        self._starting: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Supervisor:
         await self._tasks.__aenter__()
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        if self._starting:
+            await asyncio.wait(self._starting)
         self._tasks.cancel_scope.cancel()
         await self._tasks.__aexit__(None, None, None)
 
@@ -84,12 +88,17 @@ class Supervisor:
         *,
         mailbox: int = MAILBOX,
         concurrency: int = 1,
-        cancellable: bool = True,
     ) -> Ref:
-        """Start an actor; it handles up to `concurrency` requests side by side, to their end unless `cancellable`."""
-        box = Mailbox(name, max(mailbox, concurrency), cancellable=cancellable)
-        self._tasks.start_soon(self._supervise, name, factory, box, concurrency, name=name)
+        """Start an actor; it handles up to `concurrency` requests side by side. Also from a callback of the loop."""
+        box = Mailbox(name, max(mailbox, concurrency))
+        start = asyncio.get_running_loop().create_task(self._start(name, factory, box, concurrency))
+        self._starting.add(start)
+        start.add_done_callback(self._starting.discard)
         return Ref(box)
+
+    async def _start(self, name: str, factory: Callable[[], Actor], mailbox: Mailbox, concurrency: int) -> None:
+        """A task of its own, since a task group starts others from a task only."""
+        self._tasks.start_soon(self._supervise, name, factory, mailbox, concurrency, name=name)
 
     async def _supervise(self, name: str, factory: Callable[[], Actor], mailbox: Mailbox, concurrency: int) -> None:
         window = RestartWindow(self._policy)
