@@ -26,6 +26,9 @@ _LOOKS = 100
 _SETTLED = 3
 """Looks at arguments without an environment until there is none: the kernel sets the arguments first."""
 
+_LISTS = 20
+"""How often the processes are listed at most, each time for those that came meanwhile."""
+
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -76,13 +79,23 @@ def started_by(shell: int, mark: str, since: float, earlier: frozenset[int] = fr
 
 
 def _processes() -> Iterator[tuple[int, _Process]]:
-    """All processes that have not ended (proc(5), /proc/pid/stat and environ)."""
-    for pid in psutil.pids():
-        with contextlib.suppress(OSError):
-            state, *fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
-            parent, session, began = int(fields[0]), int(fields[2]), int(fields[18])
-            if state not in b"ZX" and session != 0:  # of session 0 are the threads of the kernel
-                yield pid, _Process(parent, session, began, _environment(pid))
+    """All processes that have not ended (proc(5), /proc/pid/stat and environ).
+
+    One that forks and ends while the others are read would be missed together with its child: the list is made again
+    until nothing in it is new.
+    """
+    seen: set[int] = set()
+    for _ in range(_LISTS):
+        new = set(psutil.pids()) - seen
+        if not new:
+            return
+        seen |= new
+        for pid in sorted(new):
+            with contextlib.suppress(OSError):
+                state, *fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+                parent, session, began = int(fields[0]), int(fields[2]), int(fields[18])
+                if state not in b"ZX" and session != 0:  # of session 0 are the threads of the kernel
+                    yield pid, _Process(parent, session, began, _environment(pid))
 
 
 def _environment(pid: int) -> list[bytes]:

@@ -32,20 +32,21 @@ class Envelope:
         self._scope: anyio.CancelScope | None = None
         self._ended: asyncio.Event | None = None
 
-    async def run(self, handle: Callable[[Any], Awaitable[Any]]) -> None:
-        """Handle the request. Raises `ActorCrashed` when a bug ended it, after the asker was told."""
+    async def run(self, handle: Callable[[Any], Awaitable[Any]], scope: anyio.CancelScope) -> None:
+        """Handle the request, inside `scope`. Raises `ActorCrashed` when a bug ended it, after the asker was told."""
         if not self._open:
             return
+        self._scope = scope
         error: AgentrtError | None = None
         try:
-            with anyio.CancelScope() as self._scope:
-                self._close(await handle(self.request), None)
+            self._close(await handle(self.request), None)
         except AgentrtError as expected:
             error = expected
         except Exception as bug:
             error = ActorCrashed(self.actor, bug)
             raise error from bug
         finally:
+            self._scope = None
             self.fail(error)
             if self._ended is not None:
                 self._ended.set()

