@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import get_args
 
 import msgspec
@@ -62,6 +62,7 @@ from agentrt.specs import (
     ToolDefinition,
 )
 from agentrt.specs.content import text
+from agentrt.state import Seen, summarized
 
 WORKSPACE = LocalWorkspace("/work")
 
@@ -137,6 +138,13 @@ def failure(of: ActionEvent, words: str = "no") -> AgentErrorEvent:
 def numbered(events: Sequence[Event], first: int = 1) -> list[Event]:
     """The events with their places in a log."""
     return [replace(event, seq=seq) for seq, event in enumerate(events, first)]
+
+
+def look_up(view: Iterable[Seen], events: Iterable[Event]) -> list[Event]:
+    """The events of the places in a view."""
+    by_seq = {event.seq: event for event in events}
+    found = [by_seq[seen.seq] for seen in view]
+    return [summarized(event) if isinstance(event, Condensation) else event for event in found]
 
 
 def every_event() -> list[Event]:

@@ -12,7 +12,6 @@ from agentrt.events import (
     AgentErrorEvent,
     BudgetGranted,
     Condensation,
-    CondensationSummaryEvent,
     ConfirmationGiven,
     ConfirmationRequested,
     ConversationStateUpdateEvent,
@@ -80,9 +79,9 @@ def test_a_message_waits_until_the_next_model_call_begins() -> None:
     late = samples.message("also this")
     act = samples.action()
     state = running(CALL, late, CALLED, act)
-    assert [e.content for e in state.branch.queued] == [late.content]  # type: ignore[attr-defined]
+    assert [seen.id for seen in state.branch.queued] == [late.id]
     state = running(CALL, late, CALLED, act, samples.observation(act), replace(CALL, command="call-2"))
-    kinds = [type(e).__name__ for e in state.branch.view]
+    kinds = [seen.type for seen in state.branch.view]
     assert kinds == ["SystemPromptEvent", "MessageEvent", "ActionEvent", "ObservationEvent", "MessageEvent"]
 
 
@@ -163,8 +162,7 @@ def test_a_condensation_puts_its_summary_in_the_place_of_what_it_forgets() -> No
         CALL, CALLED, act, seen, Condensation(id="k", forgotten_event_ids=("a", seen.id), summary="It looked.")
     )
     last = state.branch.view[-1]
-    assert isinstance(last, CondensationSummaryEvent)
-    assert (last.id, last.summary, len(state.branch.view)) == ("k-summary", "It looked.", 3)
+    assert (last.id, last.type, len(state.branch.view)) == ("k-summary", "CondensationSummaryEvent", 3)
 
 
 def test_configuration_changes_by_event() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any, get_args
 
 import msgspec
 
-from .events import SCHEMA_VERSION, Event, KnownEvent, UnknownEvent
+from .events import SCHEMA_VERSION, Event, KnownEvent, MessageEvent, ObservationEvent, Source, UnknownEvent
 
 Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -26,11 +28,29 @@ class Envelope(msgspec.Struct, frozen=True):
     source: str = "environment"
 
 
+class _Outline(msgspec.Struct, frozen=True, gc=False):
+    """What the fold needs of a message or an observation."""
+
+    type: str
+    id: str
+    timestamp: datetime
+    seq: int = 0
+    source: Source = "environment"
+    action_id: str = ""
+    tool_name: str = ""
+    tool_call_id: str = ""
+    is_error: bool = False
+    partial: bool = False
+
+
 _encoder = msgspec.json.Encoder()
 _envelopes = msgspec.json.Decoder(Envelope)
+_outlines = msgspec.json.Decoder(_Outline)
 _events: msgspec.json.Decoder[Any] = msgspec.json.Decoder(KnownEvent)
 _objects = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_FRAME_FIELDS = ("i", "n", "durable", "crc")
+_CONTENT = re.compile(rb'[^}]{0,80}"type":"(?:MessageEvent|ObservationEvent)"')
+_VERSION = re.compile(rb'[^}]{0,80}"v":(\d+),"type":"')
+_FRAME_FIELDS = ("i", "n", "durable", "v", "crc")
 
 
 def encode(event: Event) -> bytes:
@@ -43,8 +63,9 @@ def decode_envelope(record: bytes) -> Envelope:
     return _envelopes.decode(record)
 
 
-def decode(record: bytes, version: int = SCHEMA_VERSION) -> Event:
-    """The event of a record written under schema `version`. Raises as `decode_envelope` does."""
+def decode(record: bytes, version: int | None = None) -> Event:
+    """The event of a record written under schema `version`, or the one it names. Raises as `decode_envelope` does."""
+    version = version_of(record) if version is None else version
     if version < SCHEMA_VERSION:
         record = _upcast(record, version)
     try:
@@ -55,6 +76,41 @@ def decode(record: bytes, version: int = SCHEMA_VERSION) -> Event:
             raise
         return _unknown(record, envelope)
     return event
+
+
+def version_of(record: bytes) -> int:
+    """The schema version under which a record was written; 1 where it names none."""
+    found = _VERSION.match(record)
+    return int(found[1]) if found else 1
+
+
+def skim(record: bytes) -> Event:
+    """The event as the fold needs it: the content of messages and observations stays where it is.
+
+    Raises as `decode_envelope` does.
+    """
+    if _CONTENT.match(record) is None or version_of(record) < SCHEMA_VERSION:
+        return decode(record)
+    seen = _outlines.decode(record)
+    if seen.type == "MessageEvent":
+        return MessageEvent(
+            seq=seen.seq,
+            id=seen.id,
+            timestamp=seen.timestamp,
+            source=seen.source,
+            content=(),
+            partial=seen.partial,
+        )
+    return ObservationEvent(
+        seq=seen.seq,
+        id=seen.id,
+        timestamp=seen.timestamp,
+        action_id=seen.action_id,
+        tool_name=seen.tool_name,
+        tool_call_id=seen.tool_call_id,
+        content=(),
+        is_error=seen.is_error,
+    )
 
 
 def _unknown(record: bytes, envelope: Envelope) -> UnknownEvent:

@@ -218,11 +218,11 @@ def recovery(state: State) -> tuple[Event, ...]:
 def _held(state: State) -> set[str]:
     """The tools that were used and not said to be lost since."""
     used: set[str] = set()
-    for event in (*state.branch.view, *state.branch.queued):
-        if isinstance(event, ActionEvent):
-            used.add(event.tool_name)
-        elif isinstance(event, ResourceLost):
-            used.discard(event.tool_name)
+    for seen in (*state.branch.view, *state.branch.queued):
+        if seen.type == "ActionEvent":
+            used.add(seen.tool_name)
+        elif seen.type == "ResourceLost":
+            used.discard(seen.tool_name)
     return used
 
 

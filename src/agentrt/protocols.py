@@ -53,7 +53,7 @@ class ToolContext(Protocol):
         """Where it works."""
         ...
 
-    def previous(self) -> msgspec.Raw | None:
+    async def previous(self) -> msgspec.Raw | None:
         """The details of this tool's last result that is still in view, also from before a restart."""
         ...
 
@@ -107,7 +107,11 @@ class Journal(Protocol):
         ...
 
     def read(self, after: int, upto: int) -> AsyncIterator[Event]:
-        """The events after seq `after`, up to `upto`."""
+        """The events after seq `after`, up to `upto`. Raises `LogCorrupt`."""
+        ...
+
+    async def load(self, seqs: Sequence[int]) -> list[Event]:
+        """The events with these seqs, which rise. Raises `LogCorrupt`."""
         ...
 
     async def keep(self, data: bytes, name: str) -> BlobReference:

@@ -49,6 +49,19 @@ from .specs import Agent, SecurityRisk
 from .specs.tool import FINISH
 
 
+class Seen(msgspec.Struct, frozen=True, gc=False):
+    """A place in the view: an event that the model sees. Its content stays in the log, under its seq."""
+
+    seq: int
+    id: str
+    type: str
+    tool_name: str = ""
+    action_id: str = ""
+    """Of a result, the action that it answers."""
+    answer: bool = False
+    """Whether it is a message with which the agent ends its turn."""
+
+
 class Pending(msgspec.Struct, frozen=True, gc=False):
     """An action without a result; `command` is the execution in flight."""
 
@@ -62,9 +75,9 @@ class Pending(msgspec.Struct, frozen=True, gc=False):
 class Branch(msgspec.Struct, frozen=True, gc=False):
     """What a rewind takes back."""
 
-    view: Chain[Event] = Chain()
+    view: Chain[Seen] = Chain()
     """What the model sees, in its order."""
-    queued: tuple[Event, ...] = ()
+    queued: tuple[Seen, ...] = ()
     """What came since the last model call began; it joins the view when the next one does."""
     pending: tuple[Pending, ...] = ()
     call: str | None = None
@@ -162,7 +175,7 @@ def _apply(state: State, event: Event) -> State:
         case ModelCalled():
             return _model_called(state, event)
         case ActionEvent():
-            here = replace(here, view=here.view.append(event), pending=(*here.pending, Pending(event)))
+            here = replace(here, view=here.view.append(as_seen(event)), pending=(*here.pending, Pending(event)))
             return replace(state, branch=here)
         case ObservationEvent() | UserRejectObservation() | AgentErrorEvent():
             return _resulted(state, event)
@@ -193,7 +206,7 @@ def _apply(state: State, event: Event) -> State:
             here = replace(here, view=_condensed(here.view, event), condense=False)
             return replace(state, branch=here, ledger=_began(state.ledger))
         case ResourceLost():
-            return replace(state, branch=replace(here, queued=(*here.queued, event)))
+            return replace(state, branch=replace(here, queued=(*here.queued, as_seen(event))))
         case StuckDetected():
             return replace(state, status=ExecutionStatus.STUCK)
         case ConversationErrorEvent():
@@ -205,7 +218,7 @@ def _apply(state: State, event: Event) -> State:
         case ConversationCreated():
             return replace(state, created=event, agent=event.agent)
         case SystemPromptEvent():
-            return replace(state, prompt=event, branch=replace(here, view=here.view.append(event)))
+            return replace(state, prompt=event, branch=replace(here, view=here.view.append(as_seen(event))))
         case ConversationStateUpdateEvent():
             return replace(state, agent=_reconfigured(state.spec, event))
         case _:
@@ -237,7 +250,7 @@ def _resulted(state: State, event: ActionResult) -> State:
     pending = tuple(p for p in here.pending if p.action.id != event.action_id)
     if len(pending) == len(here.pending):
         return state
-    here = _uncut(replace(here, view=here.view.append(event), pending=pending))
+    here = _uncut(replace(here, view=here.view.append(as_seen(event)), pending=pending))
     status = state.status
     if isinstance(event, ObservationEvent) and event.tool_name == FINISH and not event.is_error and not _unread(here):
         status = ExecutionStatus.FINISHED
@@ -262,7 +275,7 @@ def _revised(state: State, event: ActionRevised) -> State:
 def _message(state: State, event: MessageEvent) -> State:
     here = state.branch
     if event.source == "agent":
-        here = replace(here, view=here.view.append(event))
+        here = replace(here, view=here.view.append(as_seen(event)))
         ends = state.status is ExecutionStatus.RUNNING and not event.partial and not _unread(here)
         return replace(state, branch=here, status=ExecutionStatus.FINISHED if ends else state.status)
     ledger = state.ledger
@@ -271,7 +284,7 @@ def _message(state: State, event: MessageEvent) -> State:
     ended = state.status in (ExecutionStatus.FINISHED, ExecutionStatus.ERROR, ExecutionStatus.STUCK)
     return replace(
         state,
-        branch=replace(here, queued=(*here.queued, event)),
+        branch=replace(here, queued=(*here.queued, as_seen(event))),
         ledger=ledger,
         status=ExecutionStatus.IDLE if ended else state.status,
     )
@@ -287,7 +300,7 @@ def _run_requested(state: State) -> State:
 
 def _unread(here: Branch) -> bool:
     """Whether a message waits for the next model call; what else is queued can wait for it."""
-    return any(isinstance(queued, MessageEvent) for queued in here.queued)
+    return any(queued.type == "MessageEvent" for queued in here.queued)
 
 
 def answered(state: State) -> bool:
@@ -297,8 +310,7 @@ def answered(state: State) -> bool:
         return False
     if state.status is ExecutionStatus.FINISHED or len(here.view) <= 1:
         return True
-    last = here.view[-1]
-    return isinstance(last, MessageEvent) and last.source == "agent" and not last.partial
+    return here.view[-1].answer
 
 
 def _stopped(state: State, here: Branch) -> State:
@@ -306,9 +318,9 @@ def _stopped(state: State, here: Branch) -> State:
     return replace(state, branch=here, status=ExecutionStatus.PAUSED if state.status in stoppable else state.status)
 
 
-def _condensed(view: Chain[Event], event: Condensation) -> Chain[Event]:
+def _condensed(view: Chain[Seen], event: Condensation) -> Chain[Seen]:
     forgotten = frozenset(event.forgotten_event_ids)
-    kept: list[Event] = []
+    kept: list[Seen] = []
     place: int | None = None
     for seen in view:
         if seen.id not in forgotten:
@@ -316,11 +328,31 @@ def _condensed(view: Chain[Event], event: Condensation) -> Chain[Event]:
         elif place is None:
             place = len(kept)
     if place is not None and event.summary:
-        summary = CondensationSummaryEvent(
-            id=f"{event.id}-summary", seq=event.seq, timestamp=event.timestamp, summary=event.summary
-        )
-        kept.insert(place, summary)
+        kept.insert(place, as_seen(summarized(event)))
     return Chain(kept)
+
+
+def summarized(event: Condensation) -> CondensationSummaryEvent:
+    """What stands in the view for what a condensation forgot."""
+    return CondensationSummaryEvent(
+        id=f"{event.id}-summary", seq=event.seq, timestamp=event.timestamp, summary=event.summary
+    )
+
+
+def as_seen(event: Event) -> Seen:
+    """The place that an event takes in a view."""
+    match event:
+        case ActionEvent():
+            return Seen(event.seq, event.id, "ActionEvent", event.tool_name)
+        case ObservationEvent() | UserRejectObservation() | AgentErrorEvent():
+            return Seen(event.seq, event.id, type(event).__name__, event.tool_name, event.action_id)
+        case MessageEvent():
+            answer = event.source == "agent" and not event.partial
+            return Seen(event.seq, event.id, "MessageEvent", answer=answer)
+        case ResourceLost():
+            return Seen(event.seq, event.id, "ResourceLost", event.tool_name)
+        case _:
+            return Seen(event.seq, event.id, type(event).__name__)
 
 
 def _rewound(state: State, event: HeadMoved) -> State:

@@ -37,6 +37,9 @@ class SlowJournal:
     def read(self, after: int, upto: int) -> AsyncIterator[Event]:
         raise NotImplementedError
 
+    async def load(self, seqs: Sequence[int]) -> list[Event]:
+        raise NotImplementedError
+
     async def keep(self, data: bytes, name: str) -> BlobReference:
         raise NotImplementedError
 

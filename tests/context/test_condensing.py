@@ -7,17 +7,17 @@ from hypothesis import given
 from agentrt.context.condensing import KEEP_FIRST, cuts, forget_older_half
 from agentrt.context.messages import to_messages
 from agentrt.events import Event
-from agentrt.state import fold
+from agentrt.state import Seen, as_seen, fold
 from tests import samples
 from tests.histories import histories
 
 
-def view_of(pairs: int) -> list[Event]:
+def view_of(pairs: int) -> list[Seen]:
     events: list[Event] = [samples.beginning()[1], samples.message()]
     for n in range(pairs):
         act = samples.action("look", f"r{n}")
         events += [act, samples.observation(act)]
-    return events
+    return [as_seen(event) for event in events]
 
 
 def test_a_call_is_never_parted_from_its_result() -> None:
@@ -47,7 +47,7 @@ def test_what_is_left_is_a_valid_history(events: list[Event]) -> None:
     after = fold([numbered], start=state).branch.view
     assert len(after) <= len(state.branch.view)
     kept = {event.id for event in after}
-    for message in to_messages(after):
+    for message in to_messages(samples.look_up(after, [*events, numbered])):
         assert message.role != "tool" or message.tool_call_id is not None
-    results = [e for e in after if hasattr(e, "action_id")]
+    results = [seen for seen in after if seen.action_id]
     assert all(result.action_id in kept for result in results), "no result without its call"

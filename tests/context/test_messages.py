@@ -8,7 +8,7 @@ from agentrt.chain import Chain
 from agentrt.context.messages import Message, Transcript, call_id, to_messages
 from agentrt.events import Event, ResourceLost, UserRejectObservation
 from agentrt.specs.content import plain
-from agentrt.state import State, apply
+from agentrt.state import Seen, State, apply, as_seen
 from tests import samples
 from tests.histories import histories
 
@@ -56,8 +56,9 @@ def test_a_transcript_that_grows_is_the_whole_made_at_once(events: list[Event]) 
         state = apply(state, event)
         if state.branch.call is None or type(event).__name__ != "ModelCallStarted":
             continue
-        messages = transcript.of(state.branch.view)
-        assert list(messages) == to_messages(state.branch.view)
+        view = state.branch.view
+        messages = transcript.of(view, samples.look_up(transcript.missing(view), events))
+        assert list(messages) == to_messages(samples.look_up(view, events))
         asked = [call.id for message in messages for call in message.tool_calls]
         answered = [message.tool_call_id for message in messages if message.role == "tool"]
         assert sorted(asked) == sorted(str(a) for a in answered)
@@ -65,11 +66,13 @@ def test_a_transcript_that_grows_is_the_whole_made_at_once(events: list[Event]) 
 
 def test_a_longer_conversation_begins_with_the_shorter_one() -> None:
     """What caches prompts needs: a stable prefix."""
-    transcript, view = Transcript(), Chain[Event]()
+    transcript, view = Transcript(), Chain[Seen]()
     before: list[Message] = []
     for n in range(20):
         act = samples.action("look", f"r{n}")
-        view = view.append(act).append(samples.observation(act))
-        messages = transcript.of(view)
+        fresh = (act, samples.observation(act))
+        for event in fresh:
+            view = view.append(as_seen(event))
+        messages = transcript.of(view, fresh)
         assert messages[: len(before)] == before
         before = list(messages)

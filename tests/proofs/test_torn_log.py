@@ -20,7 +20,7 @@ from agentrt.events import MessageEvent
 from agentrt.specs.content import text
 from agentrt.storage import FileStore, read_conversation
 from agentrt.testing import ScriptedLLM, call, calls, finish
-from tests.storage.commits import append
+from tests.storage.commits import append, reopen
 
 from .evidence import check_numbering, results
 from .worker import steps_taken
@@ -115,8 +115,7 @@ async def check_cut(store: FileStore, log: Log, length: int, *, takes_more: bool
     """A log that ends after `length` bytes opens as its whole batches; when asked, it takes more and opens again."""
     path = put(store.root, log.data[:length])
     expected, kept = log.prefix(log.whole(length))
-    events: list[Event] = []
-    journal = await store.open(NAME, events.append)
+    journal, events = await reopen(store, NAME)
     assert events == expected
     assert path.read_bytes() == log.data[:kept]
     assert set_aside(path) == ([log.data[kept:length]] if length > kept else [])
@@ -124,8 +123,7 @@ async def check_cut(store: FileStore, log: Log, length: int, *, takes_more: bool
         await append(journal, [msgspec.structs.replace(MESSAGE, seq=len(expected) + 1)])
     await store.release(NAME)
     if takes_more:
-        again: list[Event] = []
-        await store.open(NAME, again.append)
+        _, again = await reopen(store, NAME)
         await store.release(NAME)
         check_numbering(again)
         assert (again[:-1], again[-1].id) == (expected, MESSAGE.id)
@@ -218,9 +216,8 @@ async def test_each_tail_is_kept(log: Log, tmp_path: Path) -> None:
 )
 async def test_a_tail_that_is_no_record_is_set_aside(log: Log, tmp_path: Path, tail: bytes) -> None:
     path = put(tmp_path, log.data + tail)
-    events: list[Event] = []
     async with FileStore(tmp_path) as store:
-        await store.open(NAME, events.append)
+        _, events = await reopen(store, NAME)
     assert events == log.events
     assert path.read_bytes() == log.data
     assert set_aside(path) == [tail]
@@ -247,18 +244,17 @@ def check_read(directory: Path, log: Log, place: int) -> None:
 async def check_opened(store: FileStore, log: Log, path: Path, place: int) -> None:
     """As `check_read` for an open that may write: it changes nothing of a log that it refuses."""
     damaged = path.read_bytes()
-    events: list[Event] = []
     if log.whole(place) < len(log.batch_ends) - 1:
         for _ in range(2):
             with pytest.raises(LogCorrupt):
-                await store.open(NAME, events.append)
+                await store.open(NAME, lambda event: None)
         assert path.read_bytes() == damaged
         assert [found.name for found in path.parent.iterdir()] == ["events.jsonl"]
     else:
         expected, kept = log.prefix(len(log.batch_ends) - 1)
-        await store.open(NAME, events.append)
+        _, found = await reopen(store, NAME)
         await store.release(NAME)
-        assert events == expected
+        assert found == expected
         assert path.read_bytes() == log.data[:kept]
         assert set_aside(path) == [damaged[kept:]]
 

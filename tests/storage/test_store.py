@@ -15,7 +15,7 @@ from agentrt.storage import FileStore, conversations, read_conversation
 from agentrt.storage.blobs import read_blob
 from tests import samples
 
-from .commits import append
+from .commits import append, reopen
 
 
 async def write(store: FileStore, name: str, count: int) -> list[Event]:
@@ -33,9 +33,8 @@ async def write(store: FileStore, name: str, count: int) -> list[Event]:
 async def test_what_was_written_is_read_back(tmp_path: Path) -> None:
     async with FileStore(tmp_path) as store:
         written = await write(store, "c", 5)
-        replayed: list[Event] = []
-        journal = await store.open("c", replayed.append)
-        assert replayed == written
+        journal, read = await reopen(store, "c")
+        assert read == written
         assert [e async for e in journal.read(3, 6)] == written[3:6]
         assert [e async for e in journal.read(0, 99)] == written
     assert read_conversation(tmp_path / "conversations" / "c") == written
@@ -55,9 +54,8 @@ async def test_a_torn_tail_is_set_aside_and_the_log_goes_on(tmp_path: Path) -> N
         path = store.directory("c") / "events.jsonl"
         whole = path.read_bytes()
         path.write_bytes(whole + b'{"i":1,"n":2,"du')
-        replayed: list[Event] = []
-        journal = await store.open("c", replayed.append)
-        assert replayed == written
+        journal, read = await reopen(store, "c")
+        assert read == written
         assert path.read_bytes() == whole
         assert path.with_name("events.jsonl.torn-1").read_bytes() == b'{"i":1,"n":2,"du'
         await append(journal, samples.numbered([samples.message("on")], 5))

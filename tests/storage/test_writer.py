@@ -10,13 +10,14 @@ import anyio
 import pytest
 
 from agentrt.errors import LogFailed
-from agentrt.storage.writer import FEW, LogFile, Writer, sync_file_system
+from agentrt.storage.disk import sync_file_system
+from agentrt.storage.writer import FEW, LogFile, Writer
 
 from .commits import commit
 
 
 async def test_a_commit_is_on_disk_when_it_returns(tmp_path: Path) -> None:
-    writer = Writer()
+    writer = Writer(tmp_path)
     file = LogFile(tmp_path / "c" / "events.jsonl", new=True)
     await commit(writer, file, b"one\n")
     assert (tmp_path / "c" / "events.jsonl").read_bytes() == b"one\n"
@@ -36,7 +37,7 @@ async def test_batches_that_wait_are_committed_in_one_group(tmp_path: Path) -> N
             taken.set()
             hold.wait(10)
 
-    writer = Writer(probe)
+    writer = Writer(tmp_path, probe)
     files = [LogFile(tmp_path / str(n) / "events.jsonl", new=True) for n in range(101)]
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(commit, writer, files[0], b"x\n")
@@ -59,7 +60,7 @@ async def test_many_files_are_synced_with_their_file_system(tmp_path: Path) -> N
             taken.set()
             hold.wait(10)
 
-    writer = Writer(probe)
+    writer = Writer(tmp_path, probe)
     (tmp_path / "full").symlink_to("/dev/full")
     files = [LogFile(tmp_path / str(n) / "events.jsonl", new=True) for n in range(FEW * 3)]
     failed: list[str] = []
@@ -88,7 +89,7 @@ def test_a_sync_that_fails_says_why() -> None:
 
 
 async def test_a_file_that_cannot_be_written_fails_alone_and_for_good(tmp_path: Path) -> None:
-    writer = Writer()
+    writer = Writer(tmp_path)
     good = LogFile(tmp_path / "good" / "events.jsonl", new=True)
     blocked = tmp_path / "blocked"
     blocked.write_text("a file where a directory should be")
@@ -116,7 +117,7 @@ async def test_a_full_disk_acknowledges_nothing(tmp_path: Path) -> None:
     """`/dev/full` answers each write with ENOSPC, as a full disk does."""
     path = tmp_path / "events.jsonl"
     path.symlink_to("/dev/full")
-    writer = Writer()
+    writer = Writer(tmp_path)
     with pytest.raises(LogFailed, match="No space left on device"):
         await commit(writer, LogFile(path), b"x\n")
     await writer.close()
@@ -126,7 +127,7 @@ async def test_an_existing_file_is_never_created_over(tmp_path: Path) -> None:
     path = tmp_path / "c" / "events.jsonl"
     path.parent.mkdir()
     path.write_bytes(b"precious\n")
-    writer = Writer()
+    writer = Writer(tmp_path)
     with pytest.raises(LogFailed):
         await commit(writer, LogFile(path, new=True), b"x\n")
     assert path.read_bytes() == b"precious\n"
@@ -134,7 +135,7 @@ async def test_an_existing_file_is_never_created_over(tmp_path: Path) -> None:
 
 
 async def test_closing_commits_what_was_given(tmp_path: Path) -> None:
-    writer = Writer()
+    writer = Writer(tmp_path)
     file = LogFile(tmp_path / "c" / "events.jsonl", new=True)
     async with anyio.create_task_group() as tasks:
         for _ in range(50):
@@ -147,7 +148,7 @@ async def test_closing_commits_what_was_given(tmp_path: Path) -> None:
 
 
 async def test_the_files_are_private(tmp_path: Path) -> None:
-    writer = Writer()
+    writer = Writer(tmp_path)
     file = LogFile(tmp_path / "c" / "events.jsonl", new=True)
     await commit(writer, file, b"x\n")
     await writer.close()

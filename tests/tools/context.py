@@ -25,7 +25,7 @@ class FakeContext:
         self.kept: dict[str, bytes] = {}
         self._more = anyio.Event()
 
-    def previous(self) -> msgspec.Raw | None:
+    async def previous(self) -> msgspec.Raw | None:
         """What the tool's latest result added."""
         return self._last
 

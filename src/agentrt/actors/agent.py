@@ -65,7 +65,7 @@ class AgentActor(AbstractAsyncContextManager["AgentActor"]):
         command = message.command.id
         draft, begun = _Draft(self._log), time.monotonic()
         try:
-            reply = await self._client.complete(self._request(), draft)
+            reply = await self._client.complete(await self._request(), draft)
         except ModelError as error:
             await self._log.append(*self._failed(command, error, begun), command=command)
         except anyio.get_cancelled_exc_class():
@@ -86,10 +86,12 @@ class AgentActor(AbstractAsyncContextManager["AgentActor"]):
             with anyio.CancelScope(shield=True):
                 await self._log.append(*draft.cut(command), called, command=command)
 
-    def _request(self) -> ModelRequest:
+    async def _request(self) -> ModelRequest:
         state = self._log.state
         assert state.prompt is not None
-        return ModelRequest(state.spec.llm, self._transcript.of(state.branch.view), state.prompt.tools)
+        view = state.branch.view
+        missing = await self._log.load(self._transcript.missing(view))
+        return ModelRequest(state.spec.llm, self._transcript.of(view, missing), state.prompt.tools)
 
     def _called(
         self, command: str, begun: float, reply: ModelReply | None = None, error: str | None = None

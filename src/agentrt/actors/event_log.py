@@ -35,7 +35,7 @@ from ..events import (
 )
 from ..protocols import Journal
 from ..specs import BlobReference
-from ..state import State, apply
+from ..state import Seen, State, apply
 from .core import Request
 from .feed import Feed
 
@@ -234,6 +234,10 @@ class Log:
     async def interrupt(self, reason: str = "") -> Cursor:
         """Log an interrupt, with a result for each action that has not begun."""
         return await self._actor.ask(Interrupt(reason))
+
+    async def load(self, view: Sequence[Seen]) -> list[Event]:
+        """The events of places in a view. Raises `LogCorrupt`."""
+        return await self._feed.load(view)
 
     def show(self, delta: Delta) -> None:
         """Publish a delta."""

@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 
-from ..events import Cursor, Delta, Event
+from ..events import Condensation, Cursor, Delta, Event
 from ..protocols import Journal
-from ..state import State
+from ..state import Seen, State, summarized
 
-RECENT = 256
-"""Events kept in memory for subscribers that are nearly up to date; the file has the rest."""
+RECENT = 64
+"""Events kept in memory for performers and for subscribers that are nearly up to date; the file has the rest."""
 
 DELTAS = 1024
 """Deltas kept for a subscriber that does not read them; older ones are dropped."""
@@ -112,6 +112,13 @@ class Feed:
         async for event in self._journal.read(after, upto):
             yield event
 
+    async def load(self, view: Sequence[Seen]) -> list[Event]:
+        """The events of places in a view, of which those that are not recent are read from the file."""
+        recent, first = self._recent, self._recent[0].seq if self._recent else self.state.seq + 1
+        older = sorted(seen.seq for seen in view if seen.seq < first)
+        read = dict(zip(older, await self._journal.load(older), strict=True)) if older else {}
+        return [_shown(read.get(seen.seq) or recent[seen.seq - first]) for seen in view]
+
     def cursor(self) -> Cursor:
         """After the last visible event."""
         return Cursor(self.state.epoch, self.state.seq)
@@ -131,3 +138,7 @@ class Feed:
                 news.set_result(None)
             else:
                 self._waiting.append((holds, news))
+
+
+def _shown(event: Event) -> Event:
+    return summarized(event) if isinstance(event, Condensation) else event

@@ -34,9 +34,11 @@ class _Call:
         self._log = log
         self._tail: deque[str] = deque(maxlen=TAIL)
 
-    def previous(self) -> msgspec.Raw | None:
-        for event in reversed(self._log.state.branch.view):
-            if isinstance(event, ObservationEvent) and event.tool_name == self._tool:
+    async def previous(self) -> msgspec.Raw | None:
+        for seen in reversed(self._log.state.branch.view):
+            if seen.type == "ObservationEvent" and seen.tool_name == self._tool:
+                (event,) = await self._log.load([seen])
+                assert isinstance(event, ObservationEvent)
                 return event.details
         return None
 

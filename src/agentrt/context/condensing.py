@@ -4,40 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..events import (
-    ActionEvent,
-    AgentErrorEvent,
-    Condensation,
-    Event,
-    MessageEvent,
-    ObservationEvent,
-    UserRejectObservation,
-)
+from ..events import Condensation
+from ..state import Seen
 
 KEEP_FIRST = 2
 """Events at the start that are never forgotten: the system prompt and the first message."""
 
 
-def cuts(view: Sequence[Event]) -> list[int]:
+def cuts(view: Sequence[Seen]) -> list[int]:
     """The positions between which events may be forgotten: no call is parted from its batch or its result."""
     open_calls: set[str] = set()
     legal: list[int] = []
-    for position, event in enumerate(view):
-        if not open_calls and not isinstance(event, (ObservationEvent, AgentErrorEvent, UserRejectObservation)):
+    for position, seen in enumerate(view):
+        if not open_calls and not seen.action_id:
             legal.append(position)
-        match event:
-            case ActionEvent():
-                open_calls.add(event.id)
-            case ObservationEvent() | AgentErrorEvent() | UserRejectObservation():
-                open_calls.discard(event.action_id)
-            case _:
-                pass
+        if seen.type == "ActionEvent":
+            open_calls.add(seen.id)
+        open_calls.discard(seen.action_id)
     if not open_calls:
         legal.append(len(view))
     return legal
 
 
-def forget_older_half(view: Sequence[Event]) -> Condensation | None:
+def forget_older_half(view: Sequence[Seen]) -> Condensation | None:
     """A condensation that drops the older half and says so; None when there is nothing left to drop.
 
     It calls no model: what was dropped stays in the log, and the summary names how much it was.
@@ -48,10 +37,10 @@ def forget_older_half(view: Sequence[Event]) -> Condensation | None:
     if not ends or ends[-1] >= len(view):
         return None
     forgotten = view[KEEP_FIRST : ends[-1]]
-    messages = sum(isinstance(event, MessageEvent) for event in forgotten)
-    actions = sum(isinstance(event, ActionEvent) for event in forgotten)
+    messages = sum(seen.type == "MessageEvent" for seen in forgotten)
+    actions = sum(seen.type == "ActionEvent" for seen in forgotten)
     summary = (
         f"[Here {actions} earlier actions and {messages} messages were dropped, unsummarized, to fit the context."
         " Look again at what you need to know.]"
     )
-    return Condensation(forgotten_event_ids=tuple(event.id for event in forgotten), summary=summary)
+    return Condensation(forgotten_event_ids=tuple(seen.id for seen in forgotten), summary=summary)

@@ -21,6 +21,7 @@ from ..events import (
 )
 from ..specs import Content
 from ..specs.content import text
+from ..state import Seen
 
 
 class ToolCall(msgspec.Struct, frozen=True, gc=False):
@@ -93,15 +94,19 @@ class Transcript:
     """The messages of a view that grows, so that a step costs what is new and not the whole history."""
 
     def __init__(self) -> None:
-        self._view: Chain[Event] = Chain()
+        self._view: Chain[Seen] = Chain()
         self._messages: Chain[Message] = Chain()
 
-    def of(self, view: Chain[Event]) -> Sequence[Message]:
-        """The messages of `view`; batches must be whole, as they are whenever a model is called."""
-        if view.continues(self._view):
-            for message in to_messages(view.since(len(self._view))):
-                self._messages = self._messages.append(message)
-        else:
-            self._messages = Chain(to_messages(view))
+    def missing(self, view: Chain[Seen]) -> Sequence[Seen]:
+        """What `of` needs the events of; batches must be whole, as they are whenever a model is called."""
+        if not view.continues(self._view):
+            self._view, self._messages = Chain(), Chain()
+            return list(view)
+        return view.since(len(self._view))
+
+    def of(self, view: Chain[Seen], missing: Iterable[Event]) -> Sequence[Message]:
+        """The messages of `view`, given the events that were missing."""
+        for message in to_messages(missing):
+            self._messages = self._messages.append(message)
         self._view = view
         return self._messages

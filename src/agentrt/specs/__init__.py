@@ -3,7 +3,7 @@
 from .agent import DEFAULT_TOOLS, Agent, LocalWorkspace
 from .content import BlobReference, Content, FileContent, ImageContent, TextContent
 from .llm import LLM
-from .policies import AlwaysConfirm, ConfirmationPolicy, ConfirmRisky, Limits, NeverConfirm, SecurityRisk
+from .policies import AlwaysConfirm, ConfirmationPolicy, ConfirmRisky, Durability, Limits, NeverConfirm, SecurityRisk
 from .tool import OnCrash, Tool, ToolAnnotations, ToolDefinition
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "ConfirmRisky",
     "ConfirmationPolicy",
     "Content",
+    "Durability",
     "FileContent",
     "ImageContent",
     "Limits",

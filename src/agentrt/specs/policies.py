@@ -20,6 +20,17 @@ class SecurityRisk(StrEnum):
 _ORDER = (SecurityRisk.LOW, SecurityRisk.MEDIUM, SecurityRisk.HIGH)
 
 
+class Durability(StrEnum):
+    """When an event counts as committed, and is shown."""
+
+    COMMIT = "commit"
+    """When it is on disk: neither a killed process nor a lost machine takes it away."""
+    INTERVAL = "interval"
+    """When it is written: a lost machine may take what came in the last moments, a killed process nothing."""
+    NONE = "none"
+    """When it is written: a lost machine may take all that came since the conversation was opened."""
+
+
 class NeverConfirm(msgspec.Struct, frozen=True, tag=True):
     """Nothing is asked."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..errors import LogFailed
 from ..specs import BlobReference
-from .writer import sync_directory
+from .disk import sync_directory
 
 
 def write_blob(directory: Path, data: bytes, name: str) -> BlobReference:

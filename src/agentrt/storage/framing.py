@@ -3,13 +3,15 @@
     {"i":1,"n":2,"durable":5,"type":"MessageEvent","seq":6,"id":...,...,"crc":"1c291ca3"}
 
 `i` of `n` is the record's place in its batch, which stands or falls whole. `durable` is the highest seq known to be
-synced when the record was written. `crc` is the CRC-32 (ISO 3309, as in zlib) of the bytes of the line before
-`,"crc"`.
+synced when the record was written. From schema version 2 on, `v` is that version, before `type`. `crc` is the CRC-32
+(ISO 3309, as in zlib) of the bytes of the line before `,"crc"`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from zlib import crc32
 
@@ -17,12 +19,12 @@ import msgspec
 
 from ..codec import encode
 from ..errors import LogCorrupt
-from ..events import Event
+from ..events import SCHEMA_VERSION, Event
 
 _TAIL = len(b',"crc":"00000000"}\n')
 
 
-class Place(msgspec.Struct, frozen=True):
+class Place(msgspec.Struct, frozen=True, gc=False):
     """A record's place: its event's seq, and what framing adds."""
 
     seq: int
@@ -31,15 +33,10 @@ class Place(msgspec.Struct, frozen=True):
     durable: int
 
 
-class Scan(msgspec.Struct, frozen=True):
-    """A log file as recovery sees it: `good` whole batches of lines in the first `length` bytes, then a torn tail."""
-
-    good: int
-    length: int
-    torn: int
-
-
+_SCHEMA = b'"v":%d,' % SCHEMA_VERSION if SCHEMA_VERSION > 1 else b""
 _places = msgspec.json.Decoder(Place)
+_HEAD = re.compile(rb'\{"i":(\d+),"n":(\d+),"durable":(\d+),(?:"v":\d+,)?"type":"\w+","seq":(\d+),')
+"""How a record begins that this version wrote: its place without a look at the rest."""
 
 
 def frame(events: Sequence[Event], durable: int) -> list[bytes]:
@@ -47,44 +44,56 @@ def frame(events: Sequence[Event], durable: int) -> list[bytes]:
     n = len(events)
     lines = []
     for i, event in enumerate(events, 1):
-        body = b'{"i":%d,"n":%d,"durable":%d,%s' % (i, n, durable, encode(event)[1:-1])
+        body = b'{"i":%d,"n":%d,"durable":%d,%s%s' % (i, n, durable, _SCHEMA, encode(event)[1:-1])
         lines.append(b'%s,"crc":"%08x"}\n' % (body, crc32(body)))
     return lines
 
 
+def whole(line: bytes) -> bool:
+    """Whether a line has its checksum, and it is right."""
+    if len(line) <= _TAIL or line[-1:] != b"\n" or line[-_TAIL : -_TAIL + 8] != b',"crc":"' or line[-3:] != b'"}\n':
+        return False
+    return line[-11:-3] == b"%08x" % crc32(memoryview(line)[:-_TAIL])
+
+
 def place(line: bytes) -> Place | None:
     """The place of a line; None when it is damaged, or no record."""
-    if len(line) <= _TAIL or line[-1:] != b"\n" or line[-_TAIL : -_TAIL + 8] != b',"crc":"' or line[-3:] != b'"}\n':
+    if not whole(line):
         return None
-    body = line[:-_TAIL]
-    if line[-11:-3] != b"%08x" % crc32(body):
-        return None
+    if head := _HEAD.match(line):
+        return Place(int(head[4]), int(head[1]), int(head[2]), int(head[3]))
     try:
-        return _places.decode(body + b"}")
+        return _places.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
 
 
-def scan(lines: Sequence[bytes], path: Path) -> Scan:
-    """How much of a log is good. Raises `LogCorrupt` when a later record proves that a damaged place was durable."""
-    good = length = 0
-    batch_lines = batch_bytes = 0
-    for number, line in enumerate(lines):
+def scan(lines: Iterable[bytes], path: Path, after: int = 0) -> Iterator[list[bytes]]:
+    """The whole batches of a log, whose records follow on seq `after`; what it does not give is a torn tail.
+
+    Raises `LogCorrupt` when a later record proves that a damaged place was durable.
+    """
+    number, batch = 0, list[bytes]()
+    rest = iter(lines)
+    for number, line in enumerate(rest, 1):
         here = place(line)
-        if here is None or here.seq != number + 1 or here.i != batch_lines + 1 or here.i > here.n:
-            break
-        batch_lines, batch_bytes = batch_lines + 1, batch_bytes + len(line)
+        if here is None or here.seq != after + number or here.i != len(batch) + 1 or here.i > here.n:
+            good = after + number - 1 - len(batch)
+            _check_torn(chain((*batch, line), rest), path, number, good)
+            return
+        batch.append(line)
         if here.i == here.n:
-            good, length = good + batch_lines, length + batch_bytes
-            batch_lines = batch_bytes = 0
-    for line in lines[good:]:
+            yield batch
+            batch = []
+
+
+def _check_torn(lines: Iterable[bytes], path: Path, damaged: int, good: int) -> None:
+    for line in lines:
         later = place(line) or _joined(line)
         if later is not None and later.durable > good:
-            damaged = next(_damaged(lines, good))
             raise LogCorrupt(
                 path, damaged, f"record {damaged} is damaged, though record {later.seq} says that it was durable"
             )
-    return Scan(good=good, length=length, torn=sum(map(len, lines)) - length)
 
 
 def _joined(line: bytes) -> Place | None:
@@ -95,11 +104,3 @@ def _joined(line: bytes) -> Place | None:
             return found
         start = line.rfind(b'{"i":', 0, start)
     return None
-
-
-def _damaged(lines: Sequence[bytes], good: int) -> Iterator[int]:
-    for number in range(good, len(lines)):
-        here = place(lines[number])
-        if here is None or here.seq != number + 1:
-            yield number + 1
-    yield good + 1

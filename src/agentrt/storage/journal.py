@@ -3,112 +3,95 @@
 from __future__ import annotations
 
 import os
-from array import array
-from collections.abc import AsyncIterator, Callable, Sequence
+import shutil
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from pathlib import Path
 
 import anyio.to_thread
 
-from ..codec import decode
-from ..errors import LogCorrupt, LogFailed
-from ..events import ConversationCreated, Event
+from ..errors import LogFailed
+from ..events import Event
 from ..protocols import Committed
 from ..specs import BlobReference
 from .blobs import write_blob
+from .disk import sync_directory
 from .framing import frame, scan
-from .writer import LogFile, Writer, sync_directory
+from .reading import EVENTS, PAGE, Part, load, origin
+from .writer import LogFile, Writer
 
-EVENTS = "events.jsonl"
 BLOBS = "blobs"
-PAGE = 256
-"""Events read from the file at once."""
 
 
 class FileJournal:
-    """Appends framed batches through the writer, and reads events back by seq."""
+    """Appends framed batches through the writer, and reads events back by seq.
 
-    def __init__(self, directory: Path, writer: Writer, ends: array[int], *, new: bool) -> None:
-        self._directory, self._writer = directory, writer
-        self._file = LogFile(directory / EVENTS, new=new)
-        self._ends = ends
-        """Where the record of each seq ends in the file."""
-        self._durable = len(ends)
+    The records of a fork follow on those of the `parts` that it shares with its parents.
+    """
+
+    def __init__(self, directory: Path, writer: Writer, parts: Sequence[Part], *, new: bool) -> None:
+        self.directory, self._writer = directory, writer
+        self._parts, self._own = tuple(parts[:-1]), parts[-1]
+        self._seen = self._own.after + len(self._own.ends)
+        """The last seq that was acknowledged."""
+        self._file = LogFile(directory / EVENTS, new=new, seq=self._seen)
+        self._failed = False
 
     def append(self, events: Sequence[Event], then: Committed) -> None:
         """Begin to write a batch; `then` is told once it is durable, or why not."""
-        lines = frame(events, durable=self._durable)
-        end = self._ends[-1] if self._ends else 0
+        lines, ends = frame(events, durable=self._file.synced), self._own.ends
+        end = ends[-1] if ends else 0
         for line in lines:
             end += len(line)
-            self._ends.append(end)
-        self._writer.commit(self._file, b"".join(lines), partial(self._committed, len(self._ends), then))
+            ends.append(end)
+        seq = self._own.after + len(ends)
+        self._writer.commit(self._file, b"".join(lines), seq, partial(self._committed, seq, then))
 
     def _committed(self, seq: int, then: Committed, error: LogFailed | None) -> None:
         if error is None:
-            self._durable = seq
+            self._seen = seq
+        self._failed = error is not None
         then(error)
 
     async def read(self, after: int, upto: int) -> AsyncIterator[Event]:
-        """The events after seq `after`, up to `upto`, a page at a time."""
-        upto = min(upto, self._durable)
+        """The events after seq `after`, up to `upto`, a page at a time. Raises `LogCorrupt`."""
+        upto = min(upto, self._seen)
         while after < upto:
             page = min(after + PAGE, upto)
-            start = self._ends[after - 1] if after else 0
-            lines = await anyio.to_thread.run_sync(_lines, self._file.path, start, self._ends[page - 1])
-            for line in lines:
-                yield decode(line)
+            for event in await self.load(range(after + 1, page + 1)):
+                yield event
             after = page
+
+    async def load(self, seqs: Sequence[int]) -> list[Event]:
+        """The events with these seqs, which rise. Raises `LogCorrupt`."""
+        return await anyio.to_thread.run_sync(load, (*self._parts, self._own), seqs)
 
     async def keep(self, data: bytes, name: str) -> BlobReference:
         """Store bytes beside the log. Raises `LogFailed`."""
-        return await anyio.to_thread.run_sync(write_blob, self._directory / BLOBS, data, name)
+        return await anyio.to_thread.run_sync(write_blob, self.directory / BLOBS, data, name)
 
     async def close(self) -> None:
-        """Close the file, once what was given to it is written."""
-        await self._writer.close_file(self._file)
-
-
-def _lines(path: Path, start: int, end: int) -> list[bytes]:
-    with path.open("rb") as file:
-        file.seek(start)
-        return file.read(end - start).splitlines(keepends=True)
-
-
-def read_events(path: Path, replay: Callable[[Event], None]) -> tuple[array[int], bytes]:
-    """Give all good events of a log file to `replay`; for a thread, since it blocks.
-
-    Returns where each record ends, and the torn tail. Raises `LogCorrupt`; the file is only read.
-    """
-    lines = path.read_bytes().splitlines(keepends=True)
-    good = scan(lines, path).good
-    ends: array[int] = array("Q")
-    end, version = 0, None
-    for number, line in enumerate(lines[:good], 1):
+        """Sync and close the file, once what was given to it is written. Raises a `LogFailed` that nobody was told."""
         try:
-            event = decode(line) if version is None else decode(line, version)
-        except (ValueError, UnicodeDecodeError) as error:
-            raise LogCorrupt(path, number, f"not an event of this schema ({error})") from error
-        if isinstance(event, ConversationCreated):
-            version = event.schema_version
-        replay(event)
-        end += len(line)
-        ends.append(end)
-    return ends, b"".join(lines[good:])
+            await self._writer.close_file(self._file)
+        except LogFailed:
+            if not self._failed:
+                raise
 
 
-def settle(path: Path, length: int, tail: bytes) -> None:
+def settle(path: Path, length: int) -> None:
     """Make a log that another process left durable up to `length`, with its torn tail set aside; for a thread.
 
     What was read may so far be in the page cache only, and is about to be shown. Raises `OSError`.
     """
-    if tail:
-        with _aside(path).open("xb") as file:
-            file.write(tail)
-            file.flush()
-            os.fsync(file.fileno())
-        sync_directory(path.parent)
     with path.open("r+b") as file:
+        if file.seek(0, os.SEEK_END) > length:
+            file.seek(length)
+            with _aside(path).open("xb") as tail:
+                shutil.copyfileobj(file, tail)
+                tail.flush()
+                os.fsync(tail.fileno())
+            sync_directory(path.parent)
         file.truncate(length)
         os.fsync(file.fileno())
     sync_directory(path.parent)
@@ -122,10 +105,12 @@ def clear(path: Path) -> bool:
     """
     if not path.exists():
         return True
-    ends, tail = read_events(path, lambda event: None)
-    if ends:
-        return False
-    if tail:
+    with path.open("rb") as file:
+        shared = origin(file.readline())
+        file.seek(0)
+        if any(True for _ in scan(file, path, shared[1] if shared else 0)):
+            return False
+    if path.stat().st_size:
         path.rename(_aside(path))
     else:
         path.unlink()

@@ -6,15 +6,19 @@ import re
 from array import array
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import anyio.to_thread
 
 from ..errors import ConfigurationError, ConversationExists, ConversationMissing, LogFailed, LogLocked
 from ..events import Event
-from .journal import EVENTS, FileJournal, clear, read_events, settle
+from ..specs import Durability
+from .disk import make_directories
+from .journal import FileJournal, clear, settle
 from .locks import Locks
-from .writer import Probe, Writer, make_directories
+from .reading import EVENTS, Part, read_log
+from .writer import Probe, Writer
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
@@ -25,15 +29,16 @@ class FileStore:
     An async context manager: the writer thread lives between enter and exit.
     """
 
-    def __init__(self, root: Path, probe: Probe = lambda point: None) -> None:
-        self.root = root
-        self._probe = probe
+    def __init__(
+        self, root: Path, probe: Probe = lambda point: None, durability: Durability = Durability.COMMIT
+    ) -> None:
+        self.root, self.durability, self._probe = root, durability, probe
         self._open: dict[str, FileJournal] = {}
 
     async def __aenter__(self) -> FileStore:
         await anyio.to_thread.run_sync(make_directories, self._conversations)
         self._locks = Locks(self.root / "lock")
-        self._writer = Writer(self._probe)
+        self._writer = Writer(self._conversations, self._probe, self.durability)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -66,11 +71,13 @@ class FileStore:
             if conversation_id in self._open:
                 raise ConversationExists(conversation_id) from None
             raise
-        journal = self._open[conversation_id] = FileJournal(directory, self._writer, array("Q"), new=True)
+        journal = self._open[conversation_id] = FileJournal(
+            directory, self._writer, [Part(directory / EVENTS, 0, array("Q"))], new=True
+        )
         return journal
 
     async def open(self, conversation_id: str, replay: Callable[[Event], None]) -> FileJournal:
-        """The journal, all of its events given to `replay`; a torn tail is set aside first.
+        """The journal, the outlines of its events given to `replay`, in a thread; a torn tail is set aside.
 
         Raises `ConversationMissing`, `LogLocked` or `LogCorrupt`.
         """
@@ -78,23 +85,22 @@ class FileStore:
         path = directory / EVENTS
         if not path.exists():
             raise ConversationMissing(conversation_id)
-        events: list[Event] = []
         async with self._claim(conversation_id, path):
-            ends, tail = await anyio.to_thread.run_sync(read_events, path, events.append)
-            if not ends:
+            parts = await anyio.to_thread.run_sync(partial(read_log, directory, replay, outlines=True))
+            if not parts[-1].ends:
                 raise ConversationMissing(conversation_id)
-            await anyio.to_thread.run_sync(settle, path, ends[-1], tail)
-        for event in events:
-            replay(event)
-        journal = self._open[conversation_id] = FileJournal(directory, self._writer, ends, new=False)
+            await anyio.to_thread.run_sync(settle, path, parts[-1].ends[-1])
+        journal = self._open[conversation_id] = FileJournal(directory, self._writer, parts, new=False)
         return journal
 
     async def release(self, conversation_id: str) -> None:
         """Close a journal, so that others may write it; what was given to it is written first."""
-        with anyio.CancelScope(shield=True):
-            if journal := self._open.pop(conversation_id, None):
-                await journal.close()
-        self._locks.release(conversation_id)
+        try:
+            with anyio.CancelScope(shield=True):
+                if journal := self._open.pop(conversation_id, None):
+                    await journal.close()
+        finally:
+            self._locks.release(conversation_id)
 
     @asynccontextmanager
     async def _claim(self, conversation_id: str, path: Path) -> AsyncIterator[None]:
@@ -116,14 +122,14 @@ def conversations(root: Path) -> Iterator[Path]:
     return (path.parent for path in found)
 
 
-def read_conversation(directory: Path) -> list[Event]:
-    """All events of a conversation, read without its lock and changing nothing; for a thread.
+def read_conversation(directory: Path, upto: int | None = None) -> list[Event]:
+    """All events of a conversation, or those up to a seq, read without its lock and changing nothing; for a thread.
 
     Raises `ConversationMissing` or `LogCorrupt`.
     """
-    path = directory / EVENTS
-    if not path.exists():
-        raise ConversationMissing(directory.name)
     events: list[Event] = []
-    read_events(path, events.append)
+    try:
+        read_log(directory, events.append, upto=upto)
+    except FileNotFoundError as error:
+        raise ConversationMissing(directory.name) from error
     return events

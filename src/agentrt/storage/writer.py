@@ -5,13 +5,18 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Callable
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from itertools import islice
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import TypeAlias
 
 from ..errors import LogFailed
 from ..protocols import Committed
+from ..specs import Durability
+from .disk import Disk
 
 Probe: TypeAlias = Callable[[str], None]
 """Called at each point of a commit: "taken", "written", "synced", "acknowledged"; fault tests end the process there."""
@@ -22,99 +27,76 @@ GROUP = 1024
 FEW = 8
 """Up to this many files of a group are synced one by one; more with one sync of their file system."""
 
+OPEN_FILES = 512
+"""Log files that are open at once; opening one again costs 10 microseconds."""
+
+INTERVAL = 0.2
+"""Seconds between two syncs under `Durability.INTERVAL`."""
+
 
 class LogFile:
     """An append-only file of one conversation; only the writer thread calls its methods."""
 
-    def __init__(self, path: Path, *, new: bool = False) -> None:
-        self.path = path
+    __slots__ = ("_create", "_descriptor", "_disk", "_new", "device", "failed", "path", "synced", "written")
+
+    def __init__(self, path: Path, *, new: bool = False, seq: int = 0, disk: Disk = Disk()) -> None:
+        self.path, self.device = path, -1
         self.failed: OSError | None = None
-        self._new = new
+        self.written = self.synced = seq
+        """The last seq that was written, and the last one known to be durable."""
+        self._create, self._new, self._disk = new, new, disk
         self._descriptor: int | None = None
 
-    def write(self, data: bytes) -> bool:
+    def write(self, data: bytes, seq: int) -> bool:
         """Append all of `data`; a new file's directory is made first. Whether that worked, and all before it did."""
         if self.failed is None:
             try:
-                descriptor = self._descriptor if self._descriptor is not None else self._open()
-                rest = len(data) - os.write(descriptor, data)
+                descriptor = self.descriptor
+                rest = len(data) - self._disk.write(descriptor, data)
                 while rest:
-                    rest -= os.write(descriptor, data[-rest:])
+                    rest -= self._disk.write(descriptor, data[-rest:])
+                self.written = seq
             except OSError as error:
                 self.failed = error
         return self.failed is None
 
-    def _open(self) -> int:
-        if self._new:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | (os.O_CREAT | os.O_EXCL if self._new else 0)
-        self._descriptor = os.open(self.path, flags, 0o600)
-        return self._descriptor
-
     def sync(self) -> None:
         """Make what was written durable, and the names of a new file and its directory."""
         try:
-            os.fdatasync(self.descriptor)
+            self._disk.sync(self.descriptor)
             if self._new:
-                sync_directory(self.path.parent)
-                sync_directory(self.path.parent.parent)
-                self._new = False
+                self._disk.sync_directory(self.path.parent)
+                self._disk.sync_directory(self.path.parent.parent)
+            self.was_synced()
         except OSError as error:
             self.failed = error
 
-    def synced(self) -> None:
-        """Note that the whole file system was synced."""
-        self._new = False
+    def was_synced(self) -> None:
+        """Note that what was written is durable."""
+        self.synced, self._new = self.written, False
 
     @property
     def descriptor(self) -> int:
-        """The open file's; only once something was written."""
-        assert self._descriptor is not None
+        """The open file's. Raises `OSError` when it cannot be opened."""
+        if self._descriptor is None:
+            self._descriptor = self._disk.open(self.path, new=self._create)
+            self._create, self.device = False, self._disk.device(self._descriptor)
         return self._descriptor
 
     def close(self) -> None:
         """Close the file; what was not synced is not promised."""
         if self._descriptor is not None:
-            os.close(self._descriptor)
+            self._disk.close(self._descriptor)
             self._descriptor = None
 
 
-def sync_file_system(descriptor: int) -> None:
-    """Make durable all that was written to the file system of an open file: syncfs(2). Raises `OSError`.
-
-    Since Linux 5.8 it reports the write errors of any file there since the last call.
-    """
-    import ctypes  # loaded by the first large group
-
-    if ctypes.CDLL(None, use_errno=True).syncfs(descriptor) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-
-
-def sync_directory(path: Path) -> None:
-    """Make the names in a directory durable. Raises `OSError`."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def make_directories(path: Path) -> None:
-    """Make a directory and those above it that are missing, their names durable; for a thread. Raises `OSError`."""
-    missing = [place for place in (path, *path.parents) if not place.exists()]
-    path.mkdir(parents=True, exist_ok=True)
-    for place in missing:
-        sync_directory(place.parent)
-
-
 class _Batch:
-    """Bytes to append to a file, or None to close it."""
+    """Bytes to append to a file; None to sync and close it."""
 
-    __slots__ = ("data", "file", "then")
+    __slots__ = ("data", "file", "seq", "then")
 
-    def __init__(self, file: LogFile, data: bytes | None, then: Committed) -> None:
-        self.file, self.data, self.then = file, data, then
+    def __init__(self, file: LogFile, data: bytes | None, seq: int, then: Committed) -> None:
+        self.file, self.data, self.seq, self.then = file, data, seq, then
 
 
 class Writer:
@@ -123,62 +105,120 @@ class Writer:
     A file whose write or sync failed once has failed for good: the kernel may have dropped what a second sync would
     call durable, so nothing more is acknowledged in it. Other files are not touched by that.
 
-    It tells the event loop through an eventfd, which costs half of what `call_soon_threadsafe` does.
+    Under `Durability.COMMIT` a batch is acknowledged when it is synced; under the others when it is written. It tells
+    the event loop through an eventfd, which costs half of what `call_soon_threadsafe` does.
     """
 
-    def __init__(self, probe: Probe = lambda point: None) -> None:
-        self._probe = probe
-        self._batches: SimpleQueue[_Batch | None] = SimpleQueue()
+    def __init__(
+        self,
+        root: Path,
+        probe: Probe = lambda point: None,
+        durability: Durability = Durability.COMMIT,
+        disk: Disk = Disk(),
+        open_files: int = OPEN_FILES,
+    ) -> None:
+        self._probe, self._durability, self._disk, self._limit = probe, durability, disk, open_files
+        self._root = disk.open_directory(root)  # kept open: it sees every error since, which syncfs tells once
+        self._device = disk.device(self._root)
+        self._given: SimpleQueue[_Batch | None] = SimpleQueue()
         self._committed: SimpleQueue[list[_Batch]] = SimpleQueue()
+        self._open: OrderedDict[LogFile, None] = OrderedDict()
+        self._dirty: dict[LogFile, None] = {}
+        """Written and not synced; between groups only when durability is not that of commits."""
         self._loop = asyncio.get_running_loop()
         self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._loop.add_reader(self._bell, self._answer)
         self._thread = threading.Thread(target=self._run, name="agentrt-writer", daemon=True)
         self._thread.start()
 
-    def commit(self, file: LogFile, data: bytes, then: Committed) -> None:
-        """Append `data` to `file`; `then` is told on the event loop once it is durable, or why not."""
-        self._batches.put(_Batch(file, data, then))
+    def commit(self, file: LogFile, data: bytes, seq: int, then: Committed) -> None:
+        """Append `data`, up to event `seq`; `then` is told on the event loop once that is committed, or why not."""
+        self._given.put(_Batch(file, data, seq, then))
 
     async def close_file(self, file: LogFile) -> None:
-        """Close a file after what was given for it is committed, so that nothing is written to it later."""
-        closed: asyncio.Future[None] = self._loop.create_future()
-        self._batches.put(_Batch(file, None, lambda error: None if closed.done() else closed.set_result(None)))
-        await closed
+        """Sync and close a file after what was given for it is written. Raises `LogFailed` when it ever failed."""
+        closed: asyncio.Future[LogFailed | None] = self._loop.create_future()
+        then: Committed = lambda error: None if closed.done() else closed.set_result(error)  # noqa: E731
+        self._given.put(_Batch(file, None, 0, then))
+        if (error := await closed) is not None:
+            raise error
 
     async def close(self) -> None:
         """Commit what was given, then end the thread."""
-        self._batches.put(None)
+        self._given.put(None)
         await asyncio.to_thread(self._thread.join)
         if self._loop.remove_reader(self._bell):
             self._acknowledge()
             os.close(self._bell)
+            self._disk.close(self._root)
 
     def _run(self) -> None:
-        get, empty, last = self._batches.get, self._batches.empty, False
+        empty, last, due = self._given.empty, False, time.monotonic() + INTERVAL
         while not last:
             group: list[_Batch] = []
             while not last and len(group) < GROUP and not (group and empty()):
-                if (batch := get()) is not None:
+                try:
+                    batch = self._given.get(timeout=self._patience(due))
+                except Empty:
+                    break
+                if batch is not None:
                     group.append(batch)
                 last = batch is None
             if group:
                 self._commit(group)
+            if last or time.monotonic() >= due:
+                self._sync(self._dirty if last or self._durability is Durability.INTERVAL else ())
+                due = time.monotonic() + INTERVAL
+
+    def _patience(self, due: float) -> float | None:
+        """How long to wait for a batch: until the next sync, when there is something to sync."""
+        if not self._dirty or self._durability is Durability.NONE:
+            return None
+        return max(due - time.monotonic(), 0.001)
 
     def _commit(self, group: list[_Batch]) -> None:
         self._probe("taken")
-        dirty = {batch.file: None for batch in group if batch.data is not None and batch.file.write(batch.data)}
-        self._probe("written")
-        if len(dirty) <= FEW or not _synced_together(list(dirty)):
-            for file in dirty:
-                file.sync()
-        self._probe("synced")
+        closing = [batch.file for batch in group if batch.data is None]
         for batch in group:
-            if batch.data is None:
-                batch.file.close()
+            if batch.data is not None and batch.file.write(batch.data, batch.seq):
+                self._dirty[batch.file] = None
+        self._probe("written")
+        everything = self._durability is Durability.COMMIT or len(self._dirty) > self._limit
+        self._sync(self._dirty if everything else self._dirty.keys() & closing)
+        self._probe("synced")
+        for file in closing:
+            file.close()
+            self._open.pop(file, None)
+        self._keep_few_open(batch.file for batch in group if batch.data is not None)
         self._committed.put(group)
         os.eventfd_write(self._bell, 1)
         self._probe("acknowledged")
+
+    def _sync(self, files: Iterable[LogFile]) -> None:
+        """Sync few files one by one, many with their file system; when that fails, one by one to learn whose it was."""
+        files = list(files)
+        together = [file for file in files if file.device == self._device] if len(files) > FEW else []
+        try:
+            if together:
+                self._disk.sync_file_system(self._root)
+        except OSError:
+            together = []
+        for file in together:
+            file.was_synced()
+        for file in files:
+            if file.synced != file.written:
+                file.sync()
+            del self._dirty[file]
+
+    def _keep_few_open(self, used: Iterable[LogFile]) -> None:
+        """Close those that were written longest ago; what is not synced yet stays open."""
+        for file in used:
+            self._open[file] = None
+            self._open.move_to_end(file)
+        for file in list(islice(self._open, max(len(self._open) - self._limit, 0))):
+            if file not in self._dirty:
+                file.close()
+                del self._open[file]
 
     def _answer(self) -> None:
         os.eventfd_read(self._bell)
@@ -189,16 +229,3 @@ class Writer:
             for batch in self._committed.get():
                 failed = batch.file.failed
                 batch.then(None if failed is None else LogFailed(batch.file.path, failed))
-
-
-def _synced_together(files: list[LogFile]) -> bool:
-    """Sync many files with one call. When that fails, their own syncs tell whose it was."""
-    if len({os.fstat(file.descriptor).st_dev for file in files}) > 1:
-        return False
-    try:
-        sync_file_system(files[0].descriptor)
-    except OSError:
-        return False
-    for file in files:
-        file.synced()
-    return True

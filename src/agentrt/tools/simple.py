@@ -75,7 +75,7 @@ class TaskTracker:
         """The list, after it was replaced when that was asked. The log remembers it over a restart."""
         if action.command == "plan":
             self._tasks = tuple(action.task_list)
-        elif (details := context.previous()) is not None:
+        elif (details := await context.previous()) is not None:
             self._tasks = msgspec.json.decode(details, type=_Plan).task_list
         marks = {"todo": "[ ]", "in_progress": "[~]", "done": "[x]"}
         lines = [

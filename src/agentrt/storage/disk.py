@@ -1,0 +1,74 @@
+"""`Disk`: the system calls of the writer, in one place, so that a test can give it one that fails or forgets."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+class Disk:
+    """The real one. Every method raises `OSError`."""
+
+    def open(self, path: Path, *, new: bool) -> int:
+        """A descriptor that appends; a new file is made, and its directory."""
+        if new:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | (os.O_CREAT | os.O_EXCL if new else 0)
+        return os.open(path, flags, 0o600)
+
+    def open_directory(self, path: Path) -> int:
+        """A descriptor of a directory."""
+        return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+    def device(self, descriptor: int) -> int:
+        """The file system that an open file is on."""
+        return os.fstat(descriptor).st_dev
+
+    def write(self, descriptor: int, data: bytes) -> int:
+        """Append some of `data`; how many bytes."""
+        return os.write(descriptor, data)
+
+    def sync(self, descriptor: int) -> None:
+        """Make a file's content durable."""
+        os.fdatasync(descriptor)
+
+    def sync_directory(self, path: Path) -> None:
+        """Make the names in a directory durable."""
+        sync_directory(path)
+
+    def sync_file_system(self, descriptor: int) -> None:
+        """Make durable all that was written to the file system of an open file."""
+        sync_file_system(descriptor)
+
+    def close(self, descriptor: int) -> None:
+        """Close a file."""
+        os.close(descriptor)
+
+
+def sync_file_system(descriptor: int) -> None:
+    """Make durable all that was written to the file system of an open file: syncfs(2). Raises `OSError`.
+
+    Since Linux 5.8 it reports the write errors of any file there since the last call.
+    """
+    import ctypes  # loaded by the first large group
+
+    if ctypes.CDLL(None, use_errno=True).syncfs(descriptor) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+def sync_directory(path: Path) -> None:
+    """Make the names in a directory durable. Raises `OSError`."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def make_directories(path: Path) -> None:
+    """Make a directory and those above it that are missing, their names durable; for a thread. Raises `OSError`."""
+    missing = [place for place in (path, *path.parents) if not place.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    for place in missing:
+        sync_directory(place.parent)

@@ -1,0 +1,122 @@
+"""How the records of a conversation are read: from the beginning, or by their seqs."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from ..codec import decode, skim
+from ..errors import LogCorrupt
+from ..events import Event
+from .framing import scan, whole
+
+EVENTS = "events.jsonl"
+
+PAGE = 256
+"""Events read from the file at once."""
+
+BUFFER = 1 << 20
+"""Bytes of a log in memory while it is read from its beginning."""
+
+
+class Part(msgspec.Struct, frozen=True, gc=False):
+    """A file with records: where each ends, the first of them having seq `after` + 1."""
+
+    path: Path
+    after: int
+    ends: array[int]
+
+    def place(self, seq: int) -> tuple[int, int]:
+        """Where the record of `seq` begins and ends."""
+        index = seq - self.after - 1
+        return (self.ends[index - 1] if index else 0), self.ends[index]
+
+
+def load(parts: Sequence[Part], seqs: Sequence[int]) -> list[Event]:
+    """Events by their seqs; for a thread. Each run of neighbours in a file is one read."""
+    events: list[Event] = []
+    for part in parts:
+        here = [seq for seq in seqs if part.after < seq <= part.after + len(part.ends)]
+        if not here:
+            continue
+        with part.path.open("rb") as file:
+            for run in _runs(here):
+                begin, end = part.place(run[0])[0], part.place(run[-1])[1]
+                file.seek(begin)
+                data = memoryview(file.read(end - begin))
+                for seq in run:
+                    start, stop = part.place(seq)
+                    line = bytes(data[start - begin : stop - begin])
+                    if not whole(line):
+                        number = seq - part.after
+                        raise LogCorrupt(part.path, number, f"record {number} is damaged, though it was good before")
+                    events.append(decode(line))
+        seqs = [seq for seq in seqs if seq > here[-1]]
+    return events
+
+
+def _runs(seqs: Sequence[int]) -> Iterator[list[int]]:
+    """The runs of neighbours, of a page at most."""
+    run: list[int] = []
+    for seq in seqs:
+        if run and (seq != run[-1] + 1 or len(run) == PAGE):
+            yield run
+            run = []
+        run.append(seq)
+    yield run
+
+
+def read_log(
+    directory: Path, replay: Callable[[Event], None], *, outlines: bool = False, upto: int | None = None
+) -> list[Part]:
+    """Give the good events of a conversation, up to seq `upto`, to `replay`; for a thread, since it blocks.
+
+    As `outlines` they are what `codec.skim` leaves of them. A fork's own file comes after those of its parents; the
+    files that have the records are returned in that order. What the last of them has beyond its last end is a torn
+    tail. Raises `LogCorrupt`, or `FileNotFoundError`; the files are only read.
+    """
+    path, read, parts = directory / EVENTS, skim if outlines else decode, list[Part]()
+    with path.open("rb", buffering=BUFFER) as file:
+        shared = origin(file.readline())
+        if shared is not None:
+            parts = read_log(directory.parent / shared[0], replay, outlines=outlines, upto=shared[1])
+        own = Part(path, shared[1] if shared else 0, array("Q"))
+        file.seek(0)
+        end = 0
+        for batch in scan(file, path, own.after):
+            for line in batch:
+                seq = own.after + len(own.ends) + 1
+                if upto is not None and seq > upto:
+                    return [*parts, own]
+                try:
+                    event = read(line)
+                except (ValueError, UnicodeDecodeError) as error:
+                    raise LogCorrupt(path, seq - own.after, f"not an event of this schema ({error})") from error
+                replay(event)
+                end += len(line)
+                own.ends.append(end)
+    return [*parts, own]
+
+
+class _Origin(msgspec.Struct, frozen=True):
+    type: str
+    seq: int
+    parent: str | None = None
+
+
+_origins = msgspec.json.Decoder(_Origin)
+
+
+def origin(line: bytes) -> tuple[str, int] | None:
+    """The parent of a fork, and the last seq that they share, by the fork's first record."""
+    if whole(line):
+        try:
+            first = _origins.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return None
+        if first.parent is not None and first.seq > 1:
+            return first.parent, first.seq - 1
+    return None
