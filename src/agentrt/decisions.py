@@ -11,6 +11,8 @@ from .errors import EventRefused
 from .events import (
     ActionEvent,
     AgentErrorEvent,
+    ConversationCreated,
+    DurabilityChanged,
     Event,
     ExecutionLost,
     ExecutionStatus,
@@ -23,7 +25,7 @@ from .events import (
     ResourceLost,
     UserRejectObservation,
 )
-from .specs import Limits, OnCrash
+from .specs import Durability, Limits, OnCrash, ToolDefinition
 from .specs.policies import asks
 from .specs.tool import FINISH, THINK
 from .state import Pending, State
@@ -193,7 +195,9 @@ def lost(state: State, command: str, why: str) -> tuple[Event, ...]:
 def recovery(state: State) -> tuple[Event, ...]:
     """What a process that died left open, closed: the first batch after a crash. Empty when it left nothing."""
     events: list[Event] = []
-    definitions = {d.name: d for d in state.prompt.tools} if state.prompt else {}
+    if state.durability is not Durability.COMMIT:
+        events.append(DurabilityChanged(durability=Durability.COMMIT, epoch=state.epoch + 1))
+    definitions = _definitions(state)
     if state.branch.call is not None:
         events.extend(lost(state, state.branch.call, "crashed"))
     for p in state.branch.pending:
@@ -208,11 +212,27 @@ def recovery(state: State) -> tuple[Event, ...]:
             case OnCrash.ASK:
                 text = "The process died while this ran: whether it took effect is unknown. Check before you repeat it."
                 events.append(action_error(p.action, text))
-    holders = {name for name, definition in definitions.items() if definition.holds_resource}
-    events.extend(_resource_lost(name) for name in sorted(_held(state) & holders))
+    events.extend(asleep(state))
     if state.status is ExecutionStatus.RUNNING:
         events.append(PauseEvent(source="environment", reason="the process died"))
     return tuple(events)
+
+
+def asleep(state: State) -> tuple[Event, ...]:
+    """What the model is told when a conversation leaves memory, or has lost it: what its tools held is gone."""
+    holders = {name for name, definition in _definitions(state).items() if definition.holds_resource}
+    return tuple(_resource_lost(name) for name in sorted(_held(state) & holders))
+
+
+def forked(state: State, created: ConversationCreated) -> tuple[Event, ...]:
+    """The first batch of a fork of a conversation in `state`: what is open there is not done here."""
+    why = "Not run here: the conversation was forked before it ended."
+    call = lost(state, state.branch.call, "forked") if state.branch.call is not None else ()
+    return (created, *call, *(action_error(p.action, why) for p in state.branch.pending))
+
+
+def _definitions(state: State) -> dict[str, ToolDefinition]:
+    return {d.name: d for d in state.prompt.tools} if state.prompt else {}
 
 
 def _held(state: State) -> set[str]:

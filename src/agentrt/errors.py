@@ -12,6 +12,7 @@
     │   ├── LogLocked
     │   ├── LogCorrupt
     │   ├── LogFailed
+    │   ├── CursorExpired
     │   ├── EventRefused
     │   └── NoLongerDue
     ├── ModelError                a model call that failed
@@ -97,6 +98,16 @@ class ConversationExists(LogError):
     def __init__(self, name: str) -> None:
         self.name = name
         super().__init__(f"conversation {name!r} exists already: open it without an agent, or choose another id")
+
+
+class CursorExpired(LogError):
+    """Raised for a cursor of an earlier epoch: events that it had passed may be gone."""
+
+    def __init__(self, epoch: int, now: int) -> None:
+        self.epoch, self.now = epoch, now
+        super().__init__(
+            f"the cursor is of epoch {epoch} and the log in epoch {now}: events that were seen may be gone, start over"
+        )
 
 
 class LogLocked(LogError):

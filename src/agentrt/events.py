@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from .specs import Agent, Content, LocalWorkspace, SecurityRisk, ToolDefinition
+from .specs import Agent, Content, Durability, LocalWorkspace, SecurityRisk, ToolDefinition
 
 SCHEMA_VERSION = 1
 
@@ -72,7 +72,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
 
 
 class ConversationCreated(Event, frozen=True, kw_only=True):
-    """The first event: all that resuming needs."""
+    """The first event: all that resuming needs. That of a fork follows on what it shares with its parent."""
 
     conversation_id: str
     agent: Agent
@@ -326,6 +326,13 @@ class ConversationStateUpdateEvent(Event, frozen=True, kw_only=True):
     value: msgspec.Raw
 
 
+class DurabilityChanged(Event, frozen=True, kw_only=True):
+    """How events are committed from here on. A new epoch: some of the one before may be gone that someone saw."""
+
+    durability: Durability
+    epoch: int
+
+
 class ConversationErrorEvent(Event, frozen=True, kw_only=True):
     """The run ended in an error; `code` is stable, `detail` says what to do."""
 
@@ -370,6 +377,7 @@ KnownEvent: TypeAlias = (
     | ChildFinished
     | ResourceLost
     | ConversationStateUpdateEvent
+    | DurabilityChanged
     | ConversationErrorEvent
 )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -78,6 +78,15 @@ class ToolExecutor(Protocol):
         ...
 
 
+@runtime_checkable
+class Watchful(Protocol):
+    """An executor that may have something at work between two calls."""
+
+    def at_work(self) -> bool:
+        """Whether it has: its conversation is kept in memory meanwhile."""
+        ...
+
+
 class Rating(msgspec.Struct, frozen=True):
     """How dangerous an action is, and why."""
 
@@ -112,6 +121,10 @@ class Journal(Protocol):
 
     async def load(self, seqs: Sequence[int]) -> list[Event]:
         """The events with these seqs, which rise. Raises `LogCorrupt`."""
+        ...
+
+    async def sync(self) -> None:
+        """Make durable all that was acknowledged. Raises `LogFailed`."""
         ...
 
     async def keep(self, data: bytes, name: str) -> BlobReference:

@@ -26,6 +26,7 @@ from .events import (
     ConversationCreated,
     ConversationErrorEvent,
     ConversationStateUpdateEvent,
+    DurabilityChanged,
     Event,
     ExecutionLost,
     ExecutionStarted,
@@ -45,7 +46,7 @@ from .events import (
     Usage,
     UserRejectObservation,
 )
-from .specs import Agent, SecurityRisk
+from .specs import Agent, Durability, SecurityRisk
 from .specs.tool import FINISH
 
 
@@ -114,6 +115,7 @@ class State(msgspec.Struct, frozen=True, gc=False):
 
     seq: int = 0
     epoch: int = 0
+    durability: Durability = Durability.COMMIT
     created: ConversationCreated | None = None
     agent: Agent | None = None
     prompt: SystemPromptEvent | None = None
@@ -216,13 +218,22 @@ def _apply(state: State, event: Event) -> State:
         case BudgetGranted():
             return replace(state, ledger=replace(state.ledger, granted=state.ledger.granted + event.amount))
         case ConversationCreated():
-            return replace(state, created=event, agent=event.agent)
+            return _created(state, event)
+        case DurabilityChanged():
+            return replace(state, durability=event.durability, epoch=event.epoch)
         case SystemPromptEvent():
             return replace(state, prompt=event, branch=replace(here, view=here.view.append(as_seen(event))))
         case ConversationStateUpdateEvent():
             return replace(state, agent=_reconfigured(state.spec, event))
         case _:
             return state
+
+
+def _created(state: State, event: ConversationCreated) -> State:
+    """The beginning; that of a fork keeps what was said, and has spent nothing yet."""
+    ledger = Ledger(commands=state.ledger.commands, message_ids=state.ledger.message_ids)
+    state = replace(state, created=event, agent=event.agent, ledger=ledger, error=None)
+    return replace(state, status=ExecutionStatus.IDLE, epoch=0, durability=Durability.COMMIT)
 
 
 def _began(ledger: Ledger) -> Ledger:

@@ -31,13 +31,16 @@ class SlowJournal:
     def append(self, events: Sequence[Event], then: Committed) -> None:
         self.written.append(([event.seq for event in events], then))
 
-    def sync(self, error: LogFailed | None = None) -> None:
+    def reply(self, error: LogFailed | None = None) -> None:
         self.written.popleft()[1](error)
 
     def read(self, after: int, upto: int) -> AsyncIterator[Event]:
         raise NotImplementedError
 
     async def load(self, seqs: Sequence[int]) -> list[Event]:
+        raise NotImplementedError
+
+    async def sync(self) -> None:
         raise NotImplementedError
 
     async def keep(self, data: bytes, name: str) -> BlobReference:
@@ -70,7 +73,7 @@ async def running() -> Bench:
     asked = bench.ask(samples.message("go")), bench.ask(RunRequested())
     await wait_all_tasks_blocked()
     while bench.journal.written:
-        bench.journal.sync()
+        bench.journal.reply()
     await asyncio.gather(*asked)
     return bench
 
@@ -81,10 +84,10 @@ async def test_nothing_is_seen_or_handed_out_before_it_is_durable() -> None:
     await wait_all_tasks_blocked()
     assert [seqs for seqs, _ in bench.journal.written] == [[bench.begun + 1], [bench.begun + 2, bench.begun + 3]]
     assert (bench.feed.state.seq, bench.handed) == (bench.begun, [])
-    bench.journal.sync()
+    bench.journal.reply()
     await message
     assert (bench.feed.state.seq, bench.handed) == (bench.begun + 1, [])
-    bench.journal.sync()
+    bench.journal.reply()
     await run
     assert [type(command) for command in bench.handed] == [CallModel]
 
@@ -97,7 +100,7 @@ async def test_what_is_on_its_way_counts_already() -> None:
     await wait_all_tasks_blocked()
     with pytest.raises(NoLongerDue):
         await bench.actor.ask(Append((called(call), samples.answer("two")), call.id))
-    bench.journal.sync()
+    bench.journal.reply()
     await first
 
 
@@ -106,7 +109,7 @@ async def test_an_interrupt_cuts_once_it_is_durable() -> None:
     interrupt = asyncio.ensure_future(bench.actor.ask(Interrupt("enough")))
     await wait_all_tasks_blocked()
     assert bench.cuts == 0
-    bench.journal.sync()
+    bench.journal.reply()
     await interrupt
     assert bench.cuts == 1
 
@@ -117,8 +120,8 @@ async def test_a_repeated_message_is_acknowledged_when_the_first_is_durable() ->
     first, again = bench.ask(message), bench.ask(message)
     await wait_all_tasks_blocked()
     assert not again.done()
-    bench.journal.sync()
-    bench.journal.sync()
+    bench.journal.reply()
+    bench.journal.reply()
     assert await first == await again
     assert await bench.ask(message) == await first, "nothing is written for it later"
     assert not bench.journal.written
@@ -131,7 +134,7 @@ async def test_a_cancelled_ask_waits_for_its_commit() -> None:
             tasks.start_soon(bench.actor.ask, Append((samples.message("go"),)))
             await wait_all_tasks_blocked()
             scope.cancel()
-            asyncio.get_running_loop().call_later(0, bench.journal.sync)
+            asyncio.get_running_loop().call_later(0, bench.journal.reply)
     assert bench.feed.state.seq == bench.begun + 1
 
 
@@ -141,7 +144,7 @@ async def test_after_a_failure_nothing_more_is_acknowledged() -> None:
     await wait_all_tasks_blocked()
     failure = LogFailed(Path("events.jsonl"), OSError(5, "Input/output error"))
     for ask in (first, second):
-        bench.journal.sync(failure)
+        bench.journal.reply(failure)
         with pytest.raises(LogFailed):
             await ask
     with pytest.raises(LogFailed):
@@ -160,7 +163,7 @@ async def test_a_bug_ends_the_log_and_tells_everyone() -> None:
     bench.actor = EventLogActor(bench.journal, bench.feed, fail, lambda: None)
     asked = bench.ask(samples.message("go"))
     await wait_all_tasks_blocked()
-    bench.journal.sync()
+    bench.journal.reply()
     with pytest.raises(ActorCrashed, match="a bug"):
         await asked
     with pytest.raises(ActorCrashed):

@@ -30,6 +30,9 @@ CLOSING_SECONDS = 5.0
 """How long the outcome of a cut command may take to be appended."""
 
 
+TOOL = "tool:"
+"""How the name of a tool's performer begins."""
+
 class Perform(Request[None], frozen=True):
     """Do this, and append its outcome."""
 
@@ -53,7 +56,7 @@ def performer_name(command: Command) -> str:
         case Condense():
             return "condenser"
         case ExecuteAction(_, action):
-            return f"tool:{action.tool_name}"
+            return f"{TOOL}{action.tool_name}"
         case RequestConfirmation() | StopRun():
             raise TypeError(f"nobody performs {command}")
         case _:
@@ -95,6 +98,10 @@ class Dispatcher:
     def forget(self, name: str) -> None:
         """A performer was stopped for good; the next command gets a new one."""
         self._refs.pop(name, None)
+
+    async def ask_tools(self, request: Request[bool]) -> list[bool]:
+        """The replies of the tools that were used since the conversation was opened. Raises `ActorError`."""
+        return [await ref.ask(request) for name, ref in list(self._refs.items()) if name.startswith(TOOL)]
 
     async def wait_idle(self) -> None:
         """Return when nothing runs."""

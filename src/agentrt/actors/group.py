@@ -8,11 +8,11 @@ from contextlib import AsyncExitStack
 import anyio
 import msgspec
 
-from ..decisions import recovery
+from ..decisions import asleep, recovery
 from ..errors import ActorCrashed
-from ..events import Event, ExecutionStatus
+from ..events import DurabilityChanged, Event, ExecutionStatus
 from ..protocols import Journal, ModelClient, SecurityAnalyzer
-from ..specs import LocalWorkspace
+from ..specs import Durability, LocalWorkspace
 from ..state import State
 from ..tools.definition import Tools
 from .agent import AgentActor
@@ -22,7 +22,7 @@ from .dispatcher import Dispatcher, Performer
 from .event_log import EventLogActor, Log
 from .feed import Feed
 from .security import SecurityActor
-from .tool import ToolActor
+from .tool import AtWork, ToolActor
 
 STOP_SECONDS = 5.0
 """How long leaving a group waits for what it cut to end."""
@@ -35,6 +35,7 @@ class Parts(msgspec.Struct, frozen=True):
     tools: Tools
     analyzers: dict[str, Callable[[], SecurityAnalyzer]]
     restarts: RestartPolicy = RestartPolicy()
+    durability: Durability = Durability.COMMIT
 
 
 class ConversationGroup:
@@ -74,6 +75,9 @@ class ConversationGroup:
                     await self.log.interrupt("the conversation was closed")
                 self._dispatcher.cut()
                 await self._dispatcher.wait_idle()
+                if self.feed.state.durability is not Durability.COMMIT and not self.feed.failed:
+                    epoch = self.feed.state.epoch
+                    await self.log.append(DurabilityChanged(durability=Durability.COMMIT, epoch=epoch))
         finally:
             self.feed.close()
             await self._stack.aclose()
@@ -87,7 +91,25 @@ class ConversationGroup:
 
     async def begin(self) -> None:
         """Append the first batch: that of a new conversation, or what closes what a dead process left open."""
-        if events := self._first or recovery(self.feed.state):
+        events, durability = self._first or recovery(self.feed.state), self._parts.durability
+        if durability is not Durability.COMMIT:
+            epoch = self.feed.state.epoch + (self.feed.state.durability is not Durability.COMMIT)
+            events = (*events, DurabilityChanged(durability=durability, epoch=epoch))
+        if events:
+            await self.log.append(*events)
+        if durability is not Durability.COMMIT:
+            await self._journal.sync()
+
+    async def may_rest(self) -> bool:
+        """Whether nothing would be lost but what can be said: nothing runs, and no tool has something at work."""
+        state = self.feed.state
+        if state.status is ExecutionStatus.RUNNING or state.in_flight:
+            return False
+        return not any(await self._dispatcher.ask_tools(AtWork()))
+
+    async def say_asleep(self) -> None:
+        """Tell the model what sleep takes away."""
+        if events := asleep(self.feed.state):
             await self.log.append(*events)
 
     def _performer(self, name: str) -> Performer:

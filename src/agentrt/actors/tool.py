@@ -12,9 +12,10 @@ import msgspec
 from ..decisions import ExecuteAction, action_error
 from ..errors import ToolError
 from ..events import ActionEvent, Delta, Event, ObservationEvent, new_id
-from ..protocols import Observation
+from ..protocols import Observation, Watchful
 from ..specs import BlobReference, LocalWorkspace, content
 from ..tools.definition import Tools
+from .core import Request
 from .dispatcher import Perform
 from .event_log import Log
 
@@ -22,6 +23,10 @@ TAIL = 64
 """Pieces of output kept for the model in case a call is cut."""
 
 _COMMON_FIELDS = frozenset(Observation.__struct_fields__)
+
+
+class AtWork(Request[bool], frozen=True):
+    """Whether the tool has something at work between two calls."""
 
 
 class _Call:
@@ -65,7 +70,14 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
         with anyio.CancelScope(shield=True), anyio.move_on_after(5):
             await self._executor.aclose()
 
-    async def handle(self, message: Perform) -> None:
+    async def handle(self, message: Perform | AtWork) -> bool | None:
+        """Perform a command, or say whether something is at work."""
+        if isinstance(message, AtWork):
+            return isinstance(self._executor, Watchful) and self._executor.at_work()
+        await self._perform(message)
+        return None
+
+    async def _perform(self, message: Perform) -> None:
         """Run one call; its outcome is an observation, or an error that the model can act on."""
         assert isinstance(message.command, ExecuteAction)
         command, action = message.command.id, message.command.action

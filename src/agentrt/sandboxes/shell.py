@@ -141,6 +141,11 @@ class Shell:
         """Whether bash still runs."""
         return self._process is not None and self._process.returncode is None and self._master >= 0
 
+    @property
+    def at_work(self) -> bool:
+        """Whether a command runs, or a job in the background."""
+        return self._process is not None and self.alive and (self.running or bool(children(self._process.pid)))
+
     async def begin(self, command: str, on_output: Callable[[bytes], None]) -> None:
         """Start a command; none may be running."""
         self._calls += 1

@@ -34,7 +34,7 @@ class FileJournal:
         self._parts, self._own = tuple(parts[:-1]), parts[-1]
         self._seen = self._own.after + len(self._own.ends)
         """The last seq that was acknowledged."""
-        self._file = LogFile(directory / EVENTS, new=new, seq=self._seen)
+        self._file = LogFile(directory / EVENTS, new=new, seq=self._seen, disk=writer.disk)
         self._failed = False
 
     def append(self, events: Sequence[Event], then: Committed) -> None:
@@ -66,6 +66,10 @@ class FileJournal:
         """The events with these seqs, which rise. Raises `LogCorrupt`."""
         return await anyio.to_thread.run_sync(load, (*self._parts, self._own), seqs)
 
+    async def sync(self) -> None:
+        """Make durable all that was acknowledged. Raises `LogFailed`."""
+        await self._writer.sync_file(self._file)
+
     async def keep(self, data: bytes, name: str) -> BlobReference:
         """Store bytes beside the log. Raises `LogFailed`."""
         return await anyio.to_thread.run_sync(write_blob, self.directory / BLOBS, data, name)
@@ -73,7 +77,7 @@ class FileJournal:
     async def close(self) -> None:
         """Sync and close the file, once what was given to it is written. Raises a `LogFailed` that nobody was told."""
         try:
-            await self._writer.close_file(self._file)
+            await self._writer.sync_file(self._file, close=True)
         except LogFailed:
             if not self._failed:
                 raise

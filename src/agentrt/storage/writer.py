@@ -8,9 +8,9 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from itertools import islice
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from resource import RLIMIT_NOFILE, getrlimit
 from typing import TypeAlias
 
 from ..errors import LogFailed
@@ -28,7 +28,7 @@ FEW = 8
 """Up to this many files of a group are synced one by one; more with one sync of their file system."""
 
 OPEN_FILES = 512
-"""Log files that are open at once; opening one again costs 10 microseconds."""
+"""Log files that are open at once, and at most half of what the process may open; opening one again costs 10 us."""
 
 INTERVAL = 0.2
 """Seconds between two syncs under `Durability.INTERVAL`."""
@@ -86,17 +86,20 @@ class LogFile:
     def close(self) -> None:
         """Close the file; what was not synced is not promised."""
         if self._descriptor is not None:
-            self._disk.close(self._descriptor)
-            self._descriptor = None
+            descriptor, self._descriptor = self._descriptor, None  # gone in any case: Linux frees it first
+            try:
+                self._disk.close(descriptor)
+            except OSError as error:
+                self.failed = self.failed or error
 
 
 class _Batch:
-    """Bytes to append to a file; None to sync and close it."""
+    """Bytes to append to a file; None to sync it, and then perhaps close it."""
 
-    __slots__ = ("data", "file", "seq", "then")
+    __slots__ = ("close", "data", "file", "seq", "then")
 
-    def __init__(self, file: LogFile, data: bytes | None, seq: int, then: Committed) -> None:
-        self.file, self.data, self.seq, self.then = file, data, seq, then
+    def __init__(self, file: LogFile, data: bytes | None, seq: int, then: Committed, *, close: bool = False) -> None:
+        self.file, self.data, self.seq, self.then, self.close = file, data, seq, then, close
 
 
 class Writer:
@@ -117,7 +120,8 @@ class Writer:
         disk: Disk = Disk(),
         open_files: int = OPEN_FILES,
     ) -> None:
-        self._probe, self._durability, self._disk, self._limit = probe, durability, disk, open_files
+        self._probe, self._durability, self.disk = probe, durability, disk
+        self._limit = min(open_files, max(getrlimit(RLIMIT_NOFILE)[0] // 2, 1))
         self._root = disk.open_directory(root)  # kept open: it sees every error since, which syncfs tells once
         self._device = disk.device(self._root)
         self._given: SimpleQueue[_Batch | None] = SimpleQueue()
@@ -135,12 +139,16 @@ class Writer:
         """Append `data`, up to event `seq`; `then` is told on the event loop once that is committed, or why not."""
         self._given.put(_Batch(file, data, seq, then))
 
-    async def close_file(self, file: LogFile) -> None:
-        """Sync and close a file after what was given for it is written. Raises `LogFailed` when it ever failed."""
-        closed: asyncio.Future[LogFailed | None] = self._loop.create_future()
-        then: Committed = lambda error: None if closed.done() else closed.set_result(error)  # noqa: E731
-        self._given.put(_Batch(file, None, 0, then))
-        if (error := await closed) is not None:
+    async def sync_file(self, file: LogFile, *, close: bool = False) -> None:
+        """Sync what was given for a file, and then perhaps close it. Raises `LogFailed` when it ever failed."""
+        ended: asyncio.Future[LogFailed | None] = self._loop.create_future()
+
+        def then(error: LogFailed | None) -> None:
+            if not ended.done():
+                ended.set_result(error)
+
+        self._given.put(_Batch(file, None, 0, then, close=close))
+        if (error := await ended) is not None:
             raise error
 
     async def close(self) -> None:
@@ -150,7 +158,7 @@ class Writer:
         if self._loop.remove_reader(self._bell):
             self._acknowledge()
             os.close(self._bell)
-            self._disk.close(self._root)
+            self.disk.close(self._root)
 
     def _run(self) -> None:
         empty, last, due = self._given.empty, False, time.monotonic() + INTERVAL
@@ -178,18 +186,18 @@ class Writer:
 
     def _commit(self, group: list[_Batch]) -> None:
         self._probe("taken")
-        closing = [batch.file for batch in group if batch.data is None]
+        wanted = [batch.file for batch in group if batch.data is None]
         for batch in group:
-            if batch.data is not None and batch.file.write(batch.data, batch.seq):
-                self._dirty[batch.file] = None
+            if batch.data is not None:
+                self._keep_few_open(batch.file)
+                if batch.file.write(batch.data, batch.seq):
+                    self._dirty[batch.file] = None
         self._probe("written")
-        everything = self._durability is Durability.COMMIT or len(self._dirty) > self._limit
-        self._sync(self._dirty if everything else self._dirty.keys() & closing)
+        self._sync(self._dirty if self._durability is Durability.COMMIT else self._dirty.keys() & wanted)
         self._probe("synced")
-        for file in closing:
+        for file in [batch.file for batch in group if batch.close]:
             file.close()
             self._open.pop(file, None)
-        self._keep_few_open(batch.file for batch in group if batch.data is not None)
         self._committed.put(group)
         os.eventfd_write(self._bell, 1)
         self._probe("acknowledged")
@@ -200,7 +208,7 @@ class Writer:
         together = [file for file in files if file.device == self._device] if len(files) > FEW else []
         try:
             if together:
-                self._disk.sync_file_system(self._root)
+                self.disk.sync_file_system(self._root)
         except OSError:
             together = []
         for file in together:
@@ -210,15 +218,16 @@ class Writer:
                 file.sync()
             del self._dirty[file]
 
-    def _keep_few_open(self, used: Iterable[LogFile]) -> None:
-        """Close those that were written longest ago; what is not synced yet stays open."""
-        for file in used:
-            self._open[file] = None
-            self._open.move_to_end(file)
-        for file in list(islice(self._open, max(len(self._open) - self._limit, 0))):
-            if file not in self._dirty:
-                file.close()
-                del self._open[file]
+    def _keep_few_open(self, used: LogFile) -> None:
+        """Close those that were written longest ago before one more is opened; what is not synced yet is synced."""
+        self._open[used] = None
+        self._open.move_to_end(used)
+        while len(self._open) > self._limit:
+            oldest = next(iter(self._open))
+            if oldest in self._dirty:
+                self._sync(self._dirty)
+            oldest.close()
+            del self._open[oldest]
 
     def _answer(self) -> None:
         os.eventfd_read(self._bell)

@@ -89,6 +89,10 @@ class Terminal:
         finally:
             self._context = None
 
+    def at_work(self) -> bool:
+        """Whether a command was left running, or a job in the background."""
+        return self._shell is not None and self._shell.at_work
+
     async def _call(self, action: TerminalAction, context: ToolContext) -> TerminalObservation:
         begun = time.monotonic()
         if action.reset:

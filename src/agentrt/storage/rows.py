@@ -1,0 +1,119 @@
+"""`Row`: a conversation on a line of a list, made from its log or its state."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import msgspec
+
+from ..errors import LogError
+from ..events import Event, MessageEvent
+from ..specs.content import plain
+from ..state import State, apply
+from .reading import read_log
+
+DAMAGED = "damaged"
+"""The status of a conversation whose log cannot be read."""
+
+TITLE = 200
+"""Characters of a title at most."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """A place in the list, for the page after it."""
+
+    updated: datetime
+    id: str
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation as it stood when its log, of so many `bytes`, was last `updated`.
+
+    `status` is that of the fold, or `DAMAGED`; `cost` in USD, without the `unpriced` calls; `events` is the last seq;
+    `title` the first line that a user wrote, `parent` the id of the conversation that this one comes from.
+    """
+
+    id: str
+    updated: datetime
+    bytes: int
+    created: datetime | None = None
+    status: str = DAMAGED
+    title: str = ""
+    model: str = ""
+    calls: int = 0
+    cost: float = 0.0
+    unpriced: int = 0
+    events: int = 0
+    parent: str | None = None
+
+    @property
+    def mark(self) -> Mark:
+        """Its place in the list."""
+        return Mark(self.updated, self.id)
+
+
+def row_of(name: str, updated: datetime, size: int, state: State, title: str) -> Row:
+    """The row of a conversation in a state."""
+    ledger, created = state.ledger, state.created
+    return Row(
+        id=name,
+        updated=updated,
+        bytes=size,
+        created=None if created is None else created.timestamp,
+        status=state.status.value,
+        title=title,
+        model="" if state.agent is None else state.agent.llm.model,
+        calls=ledger.commands,
+        cost=ledger.cost,
+        unpriced=ledger.unpriced,
+        events=state.seq,
+        parent=None if created is None else created.parent,
+    )
+
+
+def read_row(directory: Path, updated: datetime, size: int) -> Row:
+    """The row of a log that was so when it was last looked at; for a thread, since it blocks."""
+    state = State()
+
+    def replay(event: Event) -> None:
+        nonlocal state
+        state = apply(state, event)
+
+    try:
+        read_log(directory, replay, outlines=True)
+    except (LogError, OSError):
+        return Row(id=directory.name, updated=updated, bytes=size)
+    return row_of(directory.name, updated, size, state, read_title(directory))
+
+
+class _Said(Exception):
+    """Ends the reading of a log at the first message."""
+
+
+def read_title(directory: Path) -> str:
+    """The first line that a user wrote; no more is read than that takes."""
+    title = ""
+
+    def replay(event: Event) -> None:
+        nonlocal title
+        if isinstance(event, MessageEvent) and event.source == "user":
+            title = next(iter(plain(event.content).strip().splitlines()), "")[:TITLE]
+            raise _Said
+
+    with suppress(_Said, LogError, OSError):
+        read_log(directory, replay)
+    return title
+
+
+def to_micros(time: datetime) -> int:
+    """Microseconds since 1970."""
+    return (time - _EPOCH) // timedelta(microseconds=1)
+
+
+def from_micros(micros: int) -> datetime:
+    """The time, in UTC, of microseconds since 1970."""
+    return _EPOCH + timedelta(microseconds=micros)
