@@ -8,8 +8,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from .actors.feed import Feed
 from .actors.group import ConversationGroup
-from .errors import ConfigurationError
+from .errors import ConfigurationError, CursorExpired
 from .events import (
     ConfirmationGiven,
     Cursor,
@@ -23,6 +24,7 @@ from .events import (
     UserRejectObservation,
     new_id,
 )
+from .host import Host
 from .protocols import ModelClient
 from .runtime import Runtime
 from .specs import Agent, Content
@@ -67,22 +69,28 @@ class Conversation:
         self._id = id
         self._own_runtime = Runtime(store, client=client) if runtime is None else None
         self._runtime: Runtime = runtime or self._own_runtime  # type: ignore[assignment]
-        self._group: ConversationGroup | None = None
+        self._entered: Host | None = None
 
     async def __aenter__(self) -> Conversation:
         async with AsyncExitStack() as stack:
             if self._own_runtime is not None:
                 await stack.enter_async_context(self._own_runtime)
-            if self._agent is None:
-                assert self._id is not None
-                group = await self._runtime.open(self._id, self._tools)
-            else:
-                self._id, group = await self._runtime.create(self._agent, self._workspace, self._id, self._tools)
-            stack.push_async_callback(self._runtime.release, self._id)
-            self._group = await stack.enter_async_context(group)
-            await group.begin()
+            self._entered = self._runtime.host(self._open, self._release)
+            stack.push_async_callback(self._runtime.unhost, self._entered)
+            await self._entered.wake(self._open if self._agent is None else self._create)
             self._stack = stack.pop_all()
         return self
+
+    async def _create(self) -> ConversationGroup:
+        assert self._agent is not None
+        self._id, group = await self._runtime.create(self._agent, self._workspace, self._id, self._tools)
+        return group
+
+    async def _open(self) -> ConversationGroup:
+        return await self._runtime.open(self.id, self._tools)
+
+    async def _release(self) -> None:
+        await self._runtime.release(self.id)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -98,13 +106,13 @@ class Conversation:
 
     @property
     def state(self) -> State:
-        """The state after the last event; immutable."""
-        return self._live.feed.state
+        """The state after the last event; immutable. While it sleeps, without what was said and its configuration."""
+        return self._host.state
 
     @property
     def cursor(self) -> Cursor:
         """The place after the last event."""
-        return self._live.feed.cursor()
+        return Cursor(self.state.epoch, self.state.seq)
 
     @property
     def pending_confirmation(self) -> tuple[Pending, ...]:
@@ -117,7 +125,7 @@ class Conversation:
         """Say something to the agent; it sees it before its next model call. The same `id` twice counts once."""
         content = text(message) if isinstance(message, str) else tuple(message)
         event = MessageEvent(id=id or new_id(), source="user", content=content)
-        return await self._live.log.append(event)
+        return await self._append(event)
 
     def run(self, after: Cursor | int | None = None) -> Run:
         """Let the agent work: iterate over the events, or await it for the state at its end.
@@ -126,21 +134,22 @@ class Conversation:
         nothing is due. Leaving the iteration, or being slow, does not affect the run. Raises `UnknownModel` or
         `MissingKey` before anything is logged, `LogFailed` when the log fails.
         """
-        return Run(self._live, self._runtime.client, after)
+        return Run(self._host, self._runtime.client, after)
 
     async def pause(self) -> Cursor:
         """Begin nothing new; what runs may end. Effective when this returns."""
-        return await self._live.log.append(PauseEvent())
+        return await self._append(PauseEvent())
 
     async def interrupt(self, reason: str = "") -> Cursor:
         """Cut what runs. The intent is durable when this returns; what was cut has its result in the log soon after."""
-        await self._live.interrupt(reason, INTERRUPT_SECONDS)
-        return self.cursor
+        async with self._host.use() as group:
+            await group.interrupt(reason, INTERRUPT_SECONDS)
+            return self.cursor
 
     async def confirm(self, *action_ids: str) -> Cursor:
         """Approve actions that wait; all of them when none is named."""
         ids = action_ids or tuple(p.action.id for p in self.pending_confirmation)
-        return await self._live.log.append(ConfirmationGiven(action_ids=ids)) if ids else self.cursor
+        return await self._append(ConfirmationGiven(action_ids=ids)) if ids else self.cursor
 
     async def reject(self, reason: str = "Rejected by the user.", *action_ids: str) -> Cursor:
         """Refuse actions that wait, all of them when none is named; the agent sees the reason."""
@@ -155,63 +164,114 @@ class Conversation:
             )
             for action in refused
         ]
-        return await self._live.log.append(*events)
+        return await self._append(*events)
 
     async def rewind(self, to: int) -> Cursor:
         """Go back to how it was after event `to`; nothing is erased. Raises `EventRefused` while it runs."""
-        return await self._live.log.append(HeadMoved(to=to))
+        return await self._append(HeadMoved(to=to))
+
+    async def rest(self, idle: float = 0.0) -> bool:
+        """Let it leave memory now, unless something runs or it was used in the last `idle` seconds; whether it did.
+
+        The runtime does so by itself. It comes back with the next message.
+        """
+        return await self._host.rest(idle)
+
+    async def fork(self, at: Cursor | int | None = None, *, id: str | None = None) -> Conversation:
+        """A new conversation, not yet entered, that shares the events up to `at` (all, when not given) and goes on by
+        itself, in the same workspace and runtime. What is open there is cancelled in it.
+
+        Raises `EventRefused`, `ConversationExists` or `CursorExpired`.
+        """
+        async with self._host.use() as group:
+            upto = group.feed.state.seq if at is None else self._seq(at)
+            await group.log.sync()
+            name = await self._runtime.fork(self.id, upto, id)
+        return Conversation(id=name, tools=self._tools, runtime=self._runtime)
 
     def events(self, after: Cursor | int = 0) -> AsyncIterator[Event]:
-        """The events after a cursor, up to the newest one now."""
-        upto = self.state.seq
-        return self._live.feed.events(_seq(after), lambda state: state.seq >= upto)
+        """The events after a cursor, up to the newest one now; they are read while it sleeps, too.
+
+        Raises `CursorExpired` for one of an earlier epoch.
+        """
+        group, upto, seq = self._host.group, self.state.seq, self._seq(after)
+        if group is None:
+            return self._runtime.store.read(self.id, seq)
+        return group.feed.events(seq, lambda state: state.seq >= upto)
 
     async def stream(self, after: Cursor | int = 0) -> AsyncIterator[Event | Delta]:
-        """The events after a cursor, then those to come as they come, with deltas in between."""
-        feed = self._live.feed
-        with feed.deltas() as deltas:
-            async for item in feed.stream(_seq(after), deltas):
-                yield item
+        """The events after a cursor, then those to come as they come, with deltas in between; it ends with the
+        conversation. Raises `CursorExpired` for a cursor of an earlier epoch.
+        """
+        host, seq = self._host, self._seq(after)
+        while True:
+            if (group := host.group) is not None:
+                with group.feed.deltas() as deltas:
+                    async for item in group.feed.stream(seq, deltas):
+                        seq = seq if isinstance(item, Delta) else item.seq
+                        yield item
+                await host.left(group)
+            elif seq < host.state.seq:
+                async for event in self._runtime.store.read(self.id, seq):
+                    seq = event.seq
+                    yield event
+            elif host.closed:
+                return
+            else:
+                await host.woken()
+
+    async def _append(self, *events: Event) -> Cursor:
+        async with self._host.use() as group:
+            return await group.log.append(*events)
+
+    def _seq(self, after: Cursor | int) -> int:
+        return _seq(after, self.state.epoch)
 
     @property
-    def _live(self) -> ConversationGroup:
-        if self._group is None:
+    def _host(self) -> Host:
+        if self._entered is None:
             raise ConfigurationError("a conversation must be entered first: use 'async with'")
-        return self._group
+        return self._entered
 
 
 class Run:
     """A run under way or about to begin; see `Conversation.run`."""
 
-    def __init__(self, group: ConversationGroup, client: ModelClient, after: Cursor | int | None) -> None:
-        self._group, self._client, self._after = group, client, after
+    def __init__(self, host: Host, client: ModelClient, after: Cursor | int | None) -> None:
+        self._host, self._client, self._after = host, client, after
 
     async def __aiter__(self) -> AsyncIterator[Event]:
-        after = await self._begin()
-        async for event in self._group.feed.events(after, at_rest):
+        feed, after = await self._begin()
+        async for event in feed.events(after, at_rest):
             yield event
 
     async def stream(self) -> AsyncIterator[Event | Delta]:
         """The run's events, with deltas in between."""
-        feed = self._group.feed
-        with feed.deltas() as deltas:
-            after = await self._begin()
-            async for item in feed.stream(after, deltas, at_rest):
-                yield item
+        async with self._host.use() as group:
+            with group.feed.deltas() as deltas:
+                feed, after = await self._begin()
+                async for item in feed.stream(after, deltas, at_rest):
+                    yield item
 
     def __await__(self) -> Generator[Any, None, State]:
         return self._to_the_end().__await__()
 
     async def _to_the_end(self) -> State:
-        await self._begin()
-        return await self._group.feed.wait_for(at_rest)
+        feed, _ = await self._begin()
+        return await feed.wait_for(at_rest)
 
-    async def _begin(self) -> int:
-        await self._client.prepare(self._group.feed.state.spec.llm)
-        after = self._group.feed.state.seq if self._after is None else _seq(self._after)
-        await self._group.log.append(RunRequested())
+    async def _begin(self) -> tuple[Feed, int]:
+        async with self._host.use() as group:
+            state = group.feed.state
+            await self._client.prepare(state.spec.llm)
+            after = group.feed.state.seq if self._after is None else _seq(self._after, state.epoch)
+            await group.log.append(RunRequested())
+            return group.feed, after
+
+
+def _seq(after: Cursor | int, epoch: int) -> int:
+    if isinstance(after, int):
         return after
-
-
-def _seq(after: Cursor | int) -> int:
-    return after.seq if isinstance(after, Cursor) else after
+    if after.seq and after.epoch != epoch:
+        raise CursorExpired(after.epoch, epoch)
+    return after.seq

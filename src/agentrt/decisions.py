@@ -228,7 +228,7 @@ def forked(state: State, created: ConversationCreated) -> tuple[Event, ...]:
     """The first batch of a fork of a conversation in `state`: what is open there is not done here."""
     why = "Not run here: the conversation was forked before it ended."
     call = lost(state, state.branch.call, "forked") if state.branch.call is not None else ()
-    return (created, *call, *(action_error(p.action, why) for p in state.branch.pending))
+    return (created, *call, *(action_error(p.action, why) for p in state.branch.pending), *asleep(state))
 
 
 def _definitions(state: State) -> dict[str, ToolDefinition]:

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
 
+import anyio
 import anyio.to_thread
 import msgspec
 
 from .actors.core import RestartPolicy
+from .actors.event_log import Append, EventLogActor
+from .actors.feed import Feed
 from .actors.group import ConversationGroup, Parts
 from .actors.security import RuleAnalyzer
 from .context.prompt import system_prompt
-from .errors import ConfigurationError, WorkspaceMissing
-from .events import ConversationCreated, SystemPromptEvent, new_id
+from .decisions import forked
+from .errors import ConfigurationError, EventRefused, WorkspaceMissing
+from .events import ConversationCreated, Event, SystemPromptEvent, new_id
+from .host import Host, Opened
 from .llm.litellm_client import LiteLLMClient
 from .protocols import ModelClient, SecurityAnalyzer
-from .specs import Agent, LocalWorkspace, Tool
+from .specs import Agent, Durability, LocalWorkspace, Tool
 from .specs.tool import FINISH, THINK
 from .state import State, apply
 from .storage import FileStore
@@ -27,6 +32,10 @@ from .storage.writer import Probe
 from .tools import BUILT_IN, Tools, ToolType
 
 ANALYZERS: Mapping[str, Callable[[], SecurityAnalyzer]] = {"rules": RuleAnalyzer}
+
+
+REST_SECONDS = 30.0
+"""How often it is looked for idle conversations, at least."""
 
 
 def default_store() -> Path:
@@ -38,7 +47,8 @@ class Runtime:
     """An async context manager under which conversations run; one is enough for a process.
 
     `tools` are implementations that agents may name besides the built-in ones; `client` calls the models (litellm
-    unless given); `analyzers` rate actions, by the name that an agent gives.
+    unless given); `analyzers` rate actions, by the name that an agent gives. `durability` says when an event counts as
+    committed. A conversation that was not used for `idle_after` seconds leaves memory until it is (None: never).
     """
 
     def __init__(
@@ -49,9 +59,13 @@ class Runtime:
         client: ModelClient | None = None,
         analyzers: Mapping[str, Callable[[], SecurityAnalyzer]] = ANALYZERS,
         restarts: RestartPolicy = RestartPolicy(),
+        durability: Durability = Durability.COMMIT,
+        idle_after: float | None = 600.0,
         probe: Probe = lambda point: None,
     ) -> None:
-        self.store = FileStore(Path(store) if store is not None else default_store(), probe)
+        self.store = FileStore(Path(store) if store is not None else default_store(), probe, Durability(durability))
+        self._idle_after = idle_after
+        self._hosts: set[Host] = set()
         self._own_client = LiteLLMClient() if client is None else None
         self.client: ModelClient = client or self._own_client  # type: ignore[assignment]
         self._types = {kind.name: kind for kind in (*BUILT_IN, *tools)}
@@ -62,6 +76,10 @@ class Runtime:
             if self._own_client is not None:
                 stack.push_async_callback(self._own_client.aclose)
             await stack.enter_async_context(self.store)
+            self._tasks = await anyio.create_task_group().__aenter__()
+            stack.push_async_callback(self._end_tasks)
+            if self._idle_after is not None:
+                self._tasks.start_soon(self._rest, self._idle_after)
             self._stack = stack.pop_all()
         return self
 
@@ -92,9 +110,9 @@ class Runtime:
         """
         state = State()
 
-        def replay(event: msgspec.Struct) -> None:
+        def replay(event: Event) -> None:
             nonlocal state
-            state = apply(state, event)  # type: ignore[arg-type]
+            state = apply(state, event)
 
         journal = await self.store.open(conversation_id, replay)
         try:
@@ -105,6 +123,55 @@ class Runtime:
         except BaseException:
             await self.store.release(conversation_id)
             raise
+
+    async def _end_tasks(self) -> None:
+        """Leave the task group without what the body raised, which goes on as it is, in no exception group."""
+        self._tasks.cancel_scope.cancel()
+        await self._tasks.__aexit__(None, None, None)
+
+    def host(self, open: Opened, release: Callable[[], Awaitable[None]]) -> Host:
+        """A place for a conversation; it is to be given back to `unhost`."""
+        host = Host(self._tasks, open, release)
+        self._hosts.add(host)
+        return host
+
+    async def unhost(self, host: Host) -> None:
+        """Close a place. Raises what failed in it."""
+        self._hosts.discard(host)
+        await host.close()
+
+    async def _rest(self, idle: float) -> None:
+        """Let idle conversations sleep; for a task of its own."""
+        while True:
+            await anyio.sleep(min(idle / 4, REST_SECONDS))
+            for host in list(self._hosts):
+                await host.rest(idle)
+
+    async def fork(self, conversation_id: str, at: int, fork_id: str | None = None) -> str:
+        """Begin a conversation that shares the first `at` events of another, which must be durable; its id.
+
+        What was open there is closed here. Raises `EventRefused` when there are not so many, `ConversationMissing`,
+        `ConversationExists`, `LogLocked` or `LogCorrupt`.
+        """
+        name, state = fork_id or new_id(), State()
+
+        def replay(event: Event) -> None:
+            nonlocal state
+            state = apply(state, event)
+
+        journal = await self.store.fork(conversation_id, name, at, replay)
+        try:
+            if state.created is None or state.seq != at:
+                raise EventRefused(f"no event {at} to fork from: there are {state.seq}")
+            workspace = state.created.workspace
+            created = ConversationCreated(
+                conversation_id=name, agent=state.spec, workspace=workspace, parent=conversation_id
+            )
+            log = EventLogActor(journal, Feed(journal, state), lambda commands: None, lambda: None)
+            await log.ask(Append(forked(state, created)))
+        finally:
+            await self.store.release(name)
+        return name
 
     async def release(self, conversation_id: str) -> None:
         """Let a conversation go, after its group was left."""
@@ -117,7 +184,9 @@ class Runtime:
             )
         types = self._types | {kind.name: kind for kind in tools}
         names = {spec.name: spec for spec in (*agent.tools, Tool(THINK), Tool(FINISH))}
-        return Parts(self.client, Tools(names.values(), types, workspace), self._analyzers, self._restarts)
+        return Parts(
+            self.client, Tools(names.values(), types, workspace), self._analyzers, self._restarts, self.store.durability
+        )
 
     def _first(
         self, name: str, agent: Agent, workspace: LocalWorkspace, tools: Tools

@@ -243,6 +243,10 @@ class Log:
         """Publish a delta."""
         self._feed.show(delta)
 
+    async def sync(self) -> None:
+        """Make durable all that was acknowledged. Raises `LogFailed`."""
+        await self._journal.sync()
+
     async def keep(self, data: bytes, name: str) -> BlobReference:
         """Store bytes beside the log; durable when this returns. Raises `LogFailed`."""
         return await self._journal.keep(data, name)

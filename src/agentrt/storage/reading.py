@@ -82,7 +82,12 @@ def read_log(
     with path.open("rb", buffering=BUFFER) as file:
         shared = origin(file.readline())
         if shared is not None:
-            parts = read_log(directory.parent / shared[0], replay, outlines=outlines, upto=shared[1])
+            parts = read_log(
+                directory.parent / shared[0],
+                replay,
+                outlines=outlines,
+                upto=shared[1] if upto is None else min(shared[1], upto),
+            )
         own = Part(path, shared[1] if shared else 0, array("Q"))
         file.seek(0)
         end = 0

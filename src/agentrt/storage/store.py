@@ -16,8 +16,9 @@ from ..events import Event
 from ..specs import Durability
 from .disk import make_directories
 from .journal import FileJournal, clear, settle
+from .lineage import adopt, delete, is_deleted
 from .locks import Locks
-from .reading import EVENTS, Part, read_log
+from .reading import EVENTS, PAGE, Part, load, read_log
 from .writer import Probe, Writer
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
@@ -76,6 +77,40 @@ class FileStore:
         )
         return journal
 
+    async def fork(self, parent: str, conversation_id: str, at: int, replay: Callable[[Event], None]) -> FileJournal:
+        """A new journal that shares the first `at` records of `parent`, whose outlines are given to `replay`.
+
+        Its own file comes with the first batch. Raises as `create` does, `ConversationMissing` or `LogCorrupt`.
+        """
+        origin, directory = self.directory(parent), self.directory(conversation_id)
+        if not await anyio.to_thread.run_sync(_is_there, origin):
+            raise ConversationMissing(parent)
+        journal = await self.create(conversation_id)
+        try:
+            read = partial(read_log, origin, replay, outlines=True, upto=at)
+            parts = [*await anyio.to_thread.run_sync(read), Part(directory / EVENTS, at, array("Q"))]
+            await anyio.to_thread.run_sync(adopt, origin, conversation_id)
+        except OSError as error:
+            await self.release(conversation_id)
+            raise LogFailed(origin / EVENTS, error) from error
+        except BaseException:
+            await self.release(conversation_id)
+            raise
+        journal = self._open[conversation_id] = FileJournal(directory, self._writer, parts, new=True)
+        return journal
+
+    async def delete(self, conversation_id: str) -> None:
+        """Delete a conversation that is not open; its records stay while forks share them.
+
+        Raises `ConversationMissing`, `LogLocked` or `LogFailed`.
+        """
+        directory = self.directory(conversation_id)
+        if not await anyio.to_thread.run_sync(_is_there, directory):
+            raise ConversationMissing(conversation_id)
+        async with self._claim(conversation_id, directory / EVENTS):
+            await anyio.to_thread.run_sync(delete, directory)
+        self._locks.release(conversation_id)
+
     async def open(self, conversation_id: str, replay: Callable[[Event], None]) -> FileJournal:
         """The journal, the outlines of its events given to `replay`, in a thread; a torn tail is set aside.
 
@@ -83,7 +118,7 @@ class FileStore:
         """
         directory = self.directory(conversation_id)
         path = directory / EVENTS
-        if not path.exists():
+        if not await anyio.to_thread.run_sync(_is_there, directory):
             raise ConversationMissing(conversation_id)
         async with self._claim(conversation_id, path):
             parts = await anyio.to_thread.run_sync(partial(read_log, directory, replay, outlines=True))
@@ -92,6 +127,21 @@ class FileStore:
             await anyio.to_thread.run_sync(settle, path, parts[-1].ends[-1])
         journal = self._open[conversation_id] = FileJournal(directory, self._writer, parts, new=False)
         return journal
+
+    async def read(self, conversation_id: str, after: int = 0) -> AsyncIterator[Event]:
+        """The events after seq `after` of a conversation that need not be open, a page at a time.
+
+        Raises `ConversationMissing` or `LogCorrupt`.
+        """
+        try:
+            parts = await anyio.to_thread.run_sync(_parts, self.directory(conversation_id))
+        except FileNotFoundError as error:
+            raise ConversationMissing(conversation_id) from error
+        last = parts[-1].after + len(parts[-1].ends)
+        for first in range(after + 1, last + 1, PAGE):
+            page = range(first, min(first + PAGE, last + 1))
+            for event in await anyio.to_thread.run_sync(load, parts, page):
+                yield event
 
     async def release(self, conversation_id: str) -> None:
         """Close a journal, so that others may write it; what was given to it is written first."""
@@ -116,10 +166,18 @@ class FileStore:
             raise
 
 
+def _parts(directory: Path) -> list[Part]:
+    return read_log(directory, lambda event: None, outlines=True)
+
+
 def conversations(root: Path) -> Iterator[Path]:
     """The directories of the conversations in a store, newest first; for a thread."""
     found = sorted(root.glob(f"conversations/*/{EVENTS}"), key=lambda path: path.stat().st_mtime, reverse=True)
-    return (path.parent for path in found)
+    return (path.parent for path in found if not is_deleted(path.parent))
+
+
+def _is_there(directory: Path) -> bool:
+    return (directory / EVENTS).exists() and not is_deleted(directory)
 
 
 def read_conversation(directory: Path, upto: int | None = None) -> list[Event]:

@@ -1,0 +1,54 @@
+"""Which conversations share records with which, and what is left of a deleted one while its forks need it.
+
+A fork is named by an empty file in its parent's `forks/`, made before the fork itself. A deleted conversation with
+forks keeps its records under a `deleted` mark, and goes with the last of them. All functions are for a thread and raise
+`OSError`.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from .disk import sync_directory
+from .reading import EVENTS, origin
+
+FORKS = "forks"
+DELETED = "deleted"
+
+
+def adopt(parent: Path, child: str) -> None:
+    """Note, durably, that `child` shares records with the conversation in directory `parent`."""
+    forks = parent / FORKS
+    if not forks.exists():
+        forks.mkdir()
+        sync_directory(parent)
+    (forks / child).touch()
+    sync_directory(forks)
+
+
+def forks(directory: Path) -> list[str]:
+    """The conversations that share records with this one."""
+    return sorted(mark.name for mark in (directory / FORKS).glob("*") if (directory.parent / mark.name).exists())
+
+
+def is_deleted(directory: Path) -> bool:
+    """Whether only its forks keep the conversation on disk."""
+    return (directory / DELETED).exists()
+
+
+def delete(directory: Path) -> None:
+    """Delete a conversation, or mark it as deleted while it has forks; then what only it kept of its parents."""
+    (directory / DELETED).touch()
+    sync_directory(directory)
+    if forks(directory):
+        return
+    with (directory / EVENTS).open("rb") as file:
+        shared = origin(file.readline())
+    shutil.rmtree(directory)
+    sync_directory(directory.parent)
+    if shared is not None:
+        parent = directory.parent / shared[0]
+        (parent / FORKS / directory.name).unlink(missing_ok=True)
+        if is_deleted(parent):
+            delete(parent)
