@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator, Generator, Iterable, Sequence
-from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -50,6 +50,8 @@ class Conversation:
     says what to do; leaving it interrupts what runs and keeps everything in the log.
     """
 
+    __slots__ = ("_agent", "_entered", "_id", "_own_runtime", "_runtime", "_tools", "_workspace")
+
     def __init__(
         self,
         agent: Agent | None = None,
@@ -72,14 +74,26 @@ class Conversation:
         self._entered: Host | None = None
 
     async def __aenter__(self) -> Conversation:
-        async with AsyncExitStack() as stack:
-            if self._own_runtime is not None:
-                await stack.enter_async_context(self._own_runtime)
+        if self._own_runtime is not None:
+            await self._own_runtime.__aenter__()
+        try:
             self._entered = self._runtime.host(self._open, self._release)
-            stack.push_async_callback(self._runtime.unhost, self._entered)
             await self._entered.wake(self._open if self._agent is None else self._create)
-            self._stack = stack.pop_all()
+            self._agent = None
+        except BaseException:
+            await self.__aexit__(*sys.exc_info())
+            raise
         return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if self._entered is not None:
+                await self._runtime.unhost(self._entered)
+        finally:
+            if self._own_runtime is not None:
+                await self._own_runtime.__aexit__(kind, error, trace)
 
     async def _create(self) -> ConversationGroup:
         assert self._agent is not None
@@ -91,11 +105,6 @@ class Conversation:
 
     async def _release(self) -> None:
         await self._runtime.release(self.id)
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        return await self._stack.__aexit__(kind, error, trace)
 
     @property
     def id(self) -> str:
