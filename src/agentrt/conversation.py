@@ -103,8 +103,8 @@ class Conversation:
     async def _open(self) -> ConversationGroup:
         return await self._runtime.open(self.id, self._tools)
 
-    async def _release(self) -> None:
-        await self._runtime.release(self.id)
+    async def _release(self, state: State) -> None:
+        await self._runtime.release(self.id, state)
 
     @property
     def id(self) -> str:

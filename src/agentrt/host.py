@@ -15,6 +15,7 @@ from .errors import ActorError, ConfigurationError, LogFailed
 from .state import State
 
 Opened = Callable[[], Awaitable[ConversationGroup]]
+Released = Callable[[State], Awaitable[None]]
 
 
 class Host:
@@ -40,7 +41,7 @@ class Host:
         "_woken",
     )
 
-    def __init__(self, tasks: TaskGroup, open: Opened, release: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, tasks: TaskGroup, open: Opened, release: Released) -> None:
         self._tasks, self._open, self._release = tasks, open, release
         self._group: ConversationGroup | None = None
         self._stub: State | None = None
@@ -150,7 +151,7 @@ class Host:
         self._rest, self._left = rest, left
         try:
             async with AsyncExitStack() as stack:
-                stack.push_async_callback(self._release)
+                stack.push_async_callback(lambda: self._release(group.feed.state))
                 await stack.enter_async_context(group)
                 await group.begin()
                 begun, self._group = True, group

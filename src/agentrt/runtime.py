@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
@@ -21,7 +21,7 @@ from .context.prompt import system_prompt
 from .decisions import forked
 from .errors import ConfigurationError, EventRefused, WorkspaceMissing
 from .events import ConversationCreated, Event, SystemPromptEvent, new_id
-from .host import Host, Opened
+from .host import Host, Opened, Released
 from .llm.litellm_client import LiteLLMClient
 from .protocols import ModelClient, SecurityAnalyzer
 from .specs import Agent, Durability, LocalWorkspace, Tool
@@ -129,7 +129,7 @@ class Runtime:
         self._tasks.cancel_scope.cancel()
         await self._tasks.__aexit__(None, None, None)
 
-    def host(self, open: Opened, release: Callable[[], Awaitable[None]]) -> Host:
+    def host(self, open: Opened, release: Released) -> Host:
         """A place for a conversation; it is to be given back to `unhost`."""
         host = Host(self._tasks, open, release)
         self._hosts.add(host)
@@ -173,9 +173,9 @@ class Runtime:
             await self.store.release(name)
         return name
 
-    async def release(self, conversation_id: str) -> None:
-        """Let a conversation go, after its group was left."""
-        await self.store.release(conversation_id)
+    async def release(self, conversation_id: str, state: State | None = None) -> None:
+        """Let a conversation go, after its group was left in `state`. Raises a `LogFailed` that nobody was told."""
+        await self.store.release(conversation_id, state)
 
     def _parts(self, agent: Agent, workspace: LocalWorkspace, tools: Sequence[ToolType]) -> Parts:
         if agent.analyzer is not None and agent.analyzer not in self._analyzers:

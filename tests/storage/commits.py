@@ -32,6 +32,8 @@ def _outcome() -> tuple[asyncio.Future[None], Committed]:
     ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def then(error: LogFailed | None) -> None:
+        if ended.done():
+            return  # nobody waits any more
         if error is None:
             ended.set_result(None)
         else:

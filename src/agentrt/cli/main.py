@@ -11,32 +11,27 @@ from typing import Any
 import anyio
 import click
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from .. import __version__
 from ..conversation import Conversation
-from ..errors import AgentrtError, ConversationMissing, MissingKey
-from ..events import MessageEvent
+from ..errors import AgentrtError, MissingKey
 from ..llm.litellm_client import LiteLLMClient
-from ..runtime import default_store
 from ..specs import LLM, Agent, ConfirmRisky, Limits
-from ..specs.content import plain
 from ..state import fold
-from ..storage import conversations, read_conversation
+from ..storage import read_conversation
 from .demo import demo as run_demo
+from .finding import find
+from .lineage import delete, fork
+from .listing import list_, search
+from .log import log
+from .options import store_option
 from .session import approve, ask_person, refuse, work
-from .story import Story, clean, money, summary
+from .story import Story, summary
 from .views import JsonView, view_for
 
 DEFAULT_MODEL = "openai/gpt-5.5"
 
-_store = click.option(
-    "--store",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=None,
-    help="Where conversations are kept. Default: $AGENTRT_HOME, else ~/.agentrt.",
-)
 _json = click.option("--json", "as_json", is_flag=True, help="Print one event a line, as JSON.")
 _yes = click.option("--yes", is_flag=True, help="Run risky actions without asking.")
 
@@ -87,7 +82,7 @@ def commands() -> None:
 )
 @_yes
 @_json
-@_store
+@store_option
 def run(
     task: str,
     workspace: Path,
@@ -123,10 +118,10 @@ def run(
 @click.option("--message", "-m", default=None, help="Something to say first.")
 @_yes
 @_json
-@_store
+@store_option
 def resume(conversation: str | None, message: str | None, yes: bool, as_json: bool, store: Path | None) -> None:
     """Go on with a CONVERSATION where it stands; without an id, with the newest one."""
-    directory = _find(conversation, store)
+    directory = find(conversation, store)
 
     async def go_on(console: Console) -> int:
         async with Conversation(id=directory.name, store=store) as live:
@@ -141,11 +136,12 @@ def resume(conversation: str | None, message: str | None, yes: bool, as_json: bo
 @commands.command()
 @click.argument("conversation", required=False)
 @click.option("--all", "whole", is_flag=True, help="Do not fold long results.")
+@click.option("--at", type=click.IntRange(1), default=None, help="As it was after this event. Default: now.")
 @_json
-@_store
-def show(conversation: str | None, whole: bool, as_json: bool, store: Path | None) -> None:
+@store_option
+def show(conversation: str | None, whole: bool, at: int | None, as_json: bool, store: Path | None) -> None:
     """Print a CONVERSATION (an id, a directory, or the newest one). It is only read, also while it runs."""
-    events = read_conversation(_find(conversation, store))
+    events = read_conversation(find(conversation, store), at)
     if as_json:
         for event in events:
             JsonView().show(event)
@@ -157,37 +153,25 @@ def show(conversation: str | None, whole: bool, as_json: bool, store: Path | Non
     console.print(summary(fold(events)))
 
 
-@commands.command(name="list")
-@click.option("--limit", "-n", type=click.IntRange(1), default=20, show_default=True, help="Conversations at most.")
-@_store
-def list_(limit: int, store: Path | None) -> None:
-    """List conversations, the newest first."""
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for column, width in (("id", 36), ("status", 8), ("calls", 5), ("cost", 7)):
-        table.add_column(column, no_wrap=True, min_width=width)
-    table.add_column("task", no_wrap=True, overflow="ellipsis", ratio=1)
-    for number, directory in enumerate(conversations(store or default_store())):
-        if number == limit:
-            break
-        table.add_row(directory.name, *_row(directory))
-    if not table.rows:
-        click.echo("no conversations yet: 'agentrt demo' makes one")
-        return
-    Console().print(table)
-
-
 @commands.command()
 @click.option(
     "--pace", type=click.FloatRange(0, 1), default=0.02, show_default=True, help="Seconds between streamed pieces."
 )
 @_json
-@_store
+@store_option
 def demo(pace: float, as_json: bool, store: Path | None) -> None:
     """Watch an agent mend a small project, without a key and without a network.
 
     The model's words are scripted; the HTTP, the shell, the files, the test runs and the log are real.
     """
     _drive(lambda console: run_demo(view_for(console, as_json=as_json), console, pace=pace, store=store), as_json)
+
+
+commands.add_command(delete)
+commands.add_command(fork)
+commands.add_command(list_)
+commands.add_command(log)
+commands.add_command(search)
 
 
 def _drive(begin: Callable[[Console], Awaitable[int]], as_json: bool) -> None:
@@ -199,27 +183,3 @@ def _answer(console: Console, yes: bool) -> Any:
     if yes:
         return approve
     return ask_person(console) if sys.stdin.isatty() and console.is_terminal else refuse
-
-
-def _find(name: str | None, store: Path | None) -> Path:
-    """The directory of a conversation by id, by a unique part of one, or by path; the newest without a name."""
-    if name is not None and Path(name, "events.jsonl").exists():
-        return Path(name)
-    found = [path for path in conversations(store or default_store()) if name is None or name in path.name]
-    exact = [path for path in found if path.name == name]
-    if name is None and found:
-        return found[0]
-    if len(exact or found) != 1:
-        raise ConversationMissing(name or "(none yet)")
-    return (exact or found)[0]
-
-
-def _row(directory: Path) -> tuple[str, str, str, str]:
-    try:
-        events = read_conversation(directory)
-    except AgentrtError:
-        return "damaged", "", "", ""
-    state = fold(events)
-    task = next((plain(e.content) for e in events if isinstance(e, MessageEvent) and e.source == "user"), "")
-    first = clean(task).strip().splitlines()
-    return state.status.value, str(state.ledger.commands), money(state.ledger), first[0] if first else ""

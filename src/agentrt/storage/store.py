@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from array import array
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -13,12 +14,16 @@ import anyio.to_thread
 
 from ..errors import ConfigurationError, ConversationExists, ConversationMissing, LogFailed, LogLocked
 from ..events import Event
+from ..snapshot import snapshot
 from ..specs import Durability
+from ..state import State
+from .catalogue import Catalogue
 from .disk import make_directories
 from .journal import FileJournal, clear, settle
 from .lineage import adopt, delete, is_deleted
 from .locks import Locks
 from .reading import EVENTS, PAGE, Part, load, read_log
+from .snapshots import write_snapshot
 from .writer import Probe, Writer
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
@@ -35,6 +40,8 @@ class FileStore:
     ) -> None:
         self.root, self.durability, self._probe = root, durability, probe
         self._open: dict[str, FileJournal] = {}
+        self.catalogue = Catalogue(root)
+        """A cache of what is in the store; blocking, for a thread."""
 
     async def __aenter__(self) -> FileStore:
         await anyio.to_thread.run_sync(make_directories, self._conversations)
@@ -47,6 +54,7 @@ class FileStore:
             for name in list(self._open):
                 await self.release(name)
             await self._writer.close()
+            await anyio.to_thread.run_sync(self.catalogue.close)
         self._locks.close()
 
     @property
@@ -75,6 +83,7 @@ class FileStore:
         journal = self._open[conversation_id] = FileJournal(
             directory, self._writer, [Part(directory / EVENTS, 0, array("Q"))], new=True
         )
+        await anyio.to_thread.run_sync(self.catalogue.begin, conversation_id)
         return journal
 
     async def fork(self, parent: str, conversation_id: str, at: int, replay: Callable[[Event], None]) -> FileJournal:
@@ -109,6 +118,7 @@ class FileStore:
             raise ConversationMissing(conversation_id)
         async with self._claim(conversation_id, directory / EVENTS):
             await anyio.to_thread.run_sync(delete, directory)
+            await anyio.to_thread.run_sync(self.catalogue.forget, conversation_id)
         self._locks.release(conversation_id)
 
     async def open(self, conversation_id: str, replay: Callable[[Event], None]) -> FileJournal:
@@ -125,6 +135,7 @@ class FileStore:
             if not parts[-1].ends:
                 raise ConversationMissing(conversation_id)
             await anyio.to_thread.run_sync(settle, path, parts[-1].ends[-1])
+            await anyio.to_thread.run_sync(self.catalogue.begin, conversation_id)
         journal = self._open[conversation_id] = FileJournal(directory, self._writer, parts, new=False)
         return journal
 
@@ -143,14 +154,25 @@ class FileStore:
             for event in await anyio.to_thread.run_sync(load, parts, page):
                 yield event
 
-    async def release(self, conversation_id: str) -> None:
-        """Close a journal, so that others may write it; what was given to it is written first."""
-        try:
-            with anyio.CancelScope(shield=True):
+    async def release(self, conversation_id: str, state: State | None = None) -> None:
+        """Close a journal, so that others may write it; what was given to it is written first, and made durable.
+
+        The last `state` is kept as a snapshot and in the catalogue. Raises a `LogFailed` that nobody was told.
+        """
+        with anyio.CancelScope(shield=True):
+            try:
                 if journal := self._open.pop(conversation_id, None):
                     await journal.close()
-        finally:
-            self._locks.release(conversation_id)
+                    await anyio.to_thread.run_sync(self._note, conversation_id, state)
+            finally:
+                self._locks.release(conversation_id)
+
+    def _note(self, conversation_id: str, state: State | None) -> None:
+        """Bring the caches up to date; for a thread."""
+        if state is not None:
+            with contextlib.suppress(OSError):
+                write_snapshot(self.directory(conversation_id), snapshot(state))
+        self.catalogue.note(conversation_id, state)
 
     @asynccontextmanager
     async def _claim(self, conversation_id: str, path: Path) -> AsyncIterator[None]:

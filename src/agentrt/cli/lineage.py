@@ -1,0 +1,48 @@
+"""`agentrt fork` and `agentrt delete`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import anyio
+import click
+
+from ..runtime import Runtime
+from .finding import find
+from .options import store_option
+
+
+@click.command()
+@click.argument("conversation", required=False)
+@click.option("--at", type=click.IntRange(1), default=None, help="The last event to share. Default: the newest.")
+@store_option
+def fork(conversation: str | None, at: int | None, store: Path | None) -> None:
+    """Begin a new conversation that shares a CONVERSATION's events up to --at. Prints its id; resume it to go on."""
+    directory = find(conversation, store)
+
+    async def begin() -> str:
+        async with Runtime(store or directory.parent.parent) as runtime:
+            last = at
+            if last is None:
+                async for event in runtime.store.read(directory.name):
+                    last = event.seq
+            return await runtime.fork(directory.name, last or 0)
+
+    click.echo(anyio.run(begin))
+
+
+@click.command()
+@click.argument("conversation")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@store_option
+def delete(conversation: str, yes: bool, store: Path | None) -> None:
+    """Delete a CONVERSATION. What forks share with it stays on disk until the last of them is deleted."""
+    directory = find(conversation, store)
+    if not yes:
+        click.confirm(f"delete conversation {directory.name}?", abort=True)
+
+    async def end() -> None:
+        async with Runtime(store or directory.parent.parent) as runtime:
+            await runtime.store.delete(directory.name)
+
+    anyio.run(end)

@@ -1,0 +1,108 @@
+"""`agentrt list` and `agentrt search`: which conversations there are, and in which of them something was said."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import click
+import msgspec
+from rich.console import Console
+from rich.status import Status
+from rich.table import Table
+from rich.text import Text
+
+from ..events import ExecutionStatus
+from ..runtime import default_store
+from ..state import Ledger
+from ..storage.catalogue import Catalogue
+from ..storage.index import Hit
+from ..storage.rows import DAMAGED, Row
+from .options import store_option
+from .story import clean, money
+
+_SPACE = re.compile(r"\s+")
+
+MANY = 1000
+"""Logs from which on their indexing is shown."""
+
+
+@click.command(name="list")
+@click.option("--limit", "-n", type=click.IntRange(1), default=20, show_default=True, help="Conversations at most.")
+@click.option(
+    "--status", type=click.Choice([*(s.value for s in ExecutionStatus), DAMAGED]), default=None, help="Only these."
+)
+@store_option
+def list_(limit: int, status: str | None, store: Path | None) -> None:
+    """List conversations, the newest first."""
+    rows = Catalogue(store or default_store()).page(limit, status=status)
+    if not rows:
+        none = f"no conversation is {status}" if status else "no conversations yet: 'agentrt demo' makes one"
+        click.echo(none)
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for column, width in (("id", 36), ("status", 8), ("calls", 5), ("cost", 7)):
+        table.add_column(column, no_wrap=True, min_width=width)
+    table.add_column("task", ratio=1)  # the one that gives way on a narrow terminal
+    for row in rows:
+        table.add_row(*(Text(cell, no_wrap=True, overflow="ellipsis") for cell in _cells(row)))
+    Console().print(table)
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    if row.status == DAMAGED:
+        return row.id, row.status, "", "", ""
+    return row.id, row.status, str(row.calls), money(Ledger(cost=row.cost, unpriced=row.unpriced)), clean(row.title)
+
+
+@click.command()
+@click.argument("words", nargs=-1, required=True)
+@click.option("--limit", "-n", type=click.IntRange(1), default=20, show_default=True, help="Events at most.")
+@click.option("--newest", is_flag=True, help="The newest conversations first, not the best matches.")
+@click.option("--json", "as_json", is_flag=True, help="Print one event a line, as JSON.")
+@store_option
+def search(words: tuple[str, ...], limit: int, newest: bool, as_json: bool, store: Path | None) -> None:
+    """Find the events in which all WORDS occur: messages, actions and their results.
+
+    A phrase in quotes stays one ('"exit code"', inside the shell's own quotes), a star ends a beginning ('migrat*').
+    The exit code is 1 when nothing is found. The first search reads every log, later ones what is new.
+    """
+    catalogue = Catalogue(store or default_store())
+    with Console(stderr=True).status(Text("searching", "dim")) as status:
+        found = catalogue.search(" ".join(words), limit, newest=newest, progress=_Progress(status))
+    if not found:
+        click.echo("nothing found", err=True)
+        sys.exit(1)
+    console = Console()
+    for hit in found:
+        if as_json:
+            click.echo(msgspec.json.encode(hit))
+        else:
+            console.print(_told(hit), soft_wrap=True)
+
+
+class _Progress:
+    """Says how far the index is, when that takes a while."""
+
+    def __init__(self, status: Status) -> None:
+        self._status = status
+
+    def __call__(self, done: int, of: int) -> None:
+        if of >= MANY:
+            self._status.update(Text(f"reading the logs: {done:,} of {of:,}", "dim"))
+
+
+def _told(hit: Hit) -> Text:
+    """The place, and on a line of its own what stands there."""
+    told = Text.assemble((hit.conversation, "cyan"), f"  {hit.seq}  ", (hit.kind, "blue"), "\n  ")
+    end = 0
+    for start, stop in hit.matches:
+        told.append(_line(hit.text[end:start]))
+        told.append(_line(hit.text[start:stop]), "bold yellow")
+        end = stop
+    return told.append(_line(hit.text[end:]))
+
+
+def _line(text: str) -> str:
+    return clean(_SPACE.sub(" ", text))

@@ -1,0 +1,200 @@
+"""`agentrt log`: checks, mends, exports and replays a log."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+import anyio
+import click
+
+from ..errors import ConversationMissing, LogCorrupt
+from ..events import Event
+from ..replaying import Difference, replay
+from ..runtime import default_store
+from ..snapshot import differences, snapshot
+from ..state import fold
+from ..storage import conversations, read_conversation
+from ..storage.checking import Verdict, repair, verify
+from ..storage.snapshots import SNAPSHOT, read_snapshot
+from .exports import FORMATS
+from .finding import find
+from .options import store_option
+from .story import clean
+
+
+@click.group()
+def log() -> None:
+    """Check, mend, export or replay a conversation's log.
+
+    Each takes a CONVERSATION (an id, a unique part of one, or a directory); without one, the newest.
+    """
+
+
+@log.command(name="verify")
+@click.argument("conversation", required=False)
+@click.option("--all", "every", is_flag=True, help="Check every conversation of the store.")
+@store_option
+def verify_(conversation: str | None, every: bool, store: Path | None) -> None:
+    """Check every record and blob, and change nothing.
+
+    One line a conversation; the exit code is 0 when nothing is wrong, 1 when something is.
+    """
+    if every and conversation is not None:
+        raise click.UsageError("give a conversation or --all, not both")
+    directories = conversations(store or default_store()) if every else [find(conversation, store)]
+    wrong = checked = 0
+    for directory in directories:
+        checked += 1
+        try:
+            verdict = verify(directory)
+        except OSError as error:
+            wrong += 1
+            click.echo(f"{clean(directory.name)}  unreadable: {error}")
+            continue
+        wrong += not verdict.sound
+        click.echo(f"{clean(directory.name)}  {_told(verdict)}")
+    if every and not checked:
+        click.echo("no conversations yet")
+    sys.exit(1 if wrong else 0)
+
+
+def _told(verdict: Verdict) -> str:
+    """A verdict on a line."""
+    whole = f"{_count(verdict.events, 'event')}, {_count(verdict.length, 'byte')}"
+    if verdict.damage is not None:
+        return f"corrupt: {verdict.damage}; before it {whole} in whole batches"
+    if verdict.torn:
+        place = f"{verdict.path}:{verdict.events + 1}"
+        told = f"torn: {place}: {_count(verdict.torn, 'byte')} from byte {verdict.length} on are no whole batch"
+        told += f"; before them {whole}; 'agentrt log repair' sets them aside"
+    elif verdict.missing:
+        told = f"incomplete: {whole}"
+    else:
+        told = f"ok: {whole}" + (f", {_count(verdict.blobs, 'blob')}" if verdict.blobs else "")
+    shared = f", after {verdict.after} of its parent" if verdict.after else ""
+    return "; ".join([told + shared, *map(str, verdict.missing)])
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+@log.command(name="repair")
+@click.argument("conversation", required=False)
+@click.option("--force", is_flag=True, help="Also cut a damaged log before its first damaged batch; a copy is kept.")
+@store_option
+def repair_(conversation: str | None, force: bool, store: Path | None) -> None:
+    """Set a torn tail aside, as opening the conversation would.
+
+    A record that is damaged although a later one proves that it was durable is only touched with --force. Blobs that
+    are missing cannot be made again. Exit code 0 when the log can be opened.
+    """
+    directory = find(conversation, store)
+    try:
+        done = repair(directory, force=force)
+    except LogCorrupt as corrupt:
+        hint = "" if force else "\nto cut it there, with a copy of the file kept beside it: agentrt log repair --force"
+        click.echo(f"agentrt: {clean(str(corrupt))}{hint}", err=True)
+        sys.exit(1)
+    remain = f"{_count(done.events, 'event')} remain" if done.events != 1 else "1 event remains"
+    if done.kept is None:
+        click.echo(f"{clean(directory.name)}  nothing to repair: {_count(done.events, 'event')}")
+    elif done.whole:
+        click.echo(f"{clean(directory.name)}  cut by {_count(done.cut, 'byte')}: {remain}")
+        click.echo(f"the whole file as it was is kept in {done.kept}")
+        click.echo("one event was added, which begins a new epoch: clients that saw what is gone start over")
+    else:
+        click.echo(f"{clean(directory.name)}  a torn tail was set aside: {remain}")
+        click.echo(f"its {_count(done.cut, 'byte')} are kept in {done.kept}")
+
+
+@log.command()
+@click.argument("conversation", required=False)
+@click.option(
+    "--format",
+    "-f",
+    "form",
+    type=click.Choice(list(FORMATS)),
+    default="markdown",
+    show_default=True,
+    help="All events as a JSON array; the messages that the model would be sent; or a transcript.",
+)
+@click.option(
+    "--output",
+    "-o",
+    type=click.File("w", encoding="utf-8", lazy=True, atomic=True),
+    default="-",
+    help="A file to write, once all is there. Default: the terminal.",
+)
+@store_option
+def export(conversation: str | None, form: str, output: IO[str], store: Path | None) -> None:
+    """Write a conversation in another form."""
+    events = _events(find(conversation, store))
+    output.write(FORMATS[form](events))
+
+
+@log.command(name="replay")
+@click.argument("conversation", required=False)
+@click.option(
+    "--model",
+    type=click.Choice(["scripted"]),
+    default=None,
+    help="Run it again, with the recorded replies of the model and results of the tools.",
+)
+@store_option
+def replay_(conversation: str | None, model: str | None, store: Path | None) -> None:
+    """Recompute a conversation's state, and compare it with the stored snapshot.
+
+    With --model scripted the whole conversation runs again in a scratch directory: the model's replies and the tools'
+    results are the recorded ones, everything else is real, and nothing is executed. The exit code is 1 when something
+    differs, such as the system prompt, a tool's definition, a decision or a message to the model.
+    """
+    directory = find(conversation, store)
+    events = _events(directory)
+    sys.exit(_compare(directory, events) if model is None else _rerun(directory, events))
+
+
+def _events(directory: Path) -> list[Event]:
+    events = read_conversation(directory)
+    if not events:  # only a torn beginning
+        raise ConversationMissing(directory.name)
+    return events
+
+
+def _compare(directory: Path, events: list[Event]) -> int:
+    name, stored = clean(directory.name), read_snapshot(directory)
+    if stored is None:
+        state = fold(events)
+        click.echo(f"{name}  {_count(state.seq, 'event')}, {state.status.value}; no {SNAPSHOT} to compare with")
+        return 0
+    found = differences(stored, snapshot(fold(event for event in events if event.seq <= stored.seq)))
+    if found:
+        click.echo(f"{name}  the snapshot of event {stored.seq} is not what the events give: {clean(found[0])}")
+        if more := len(found) - 1:
+            click.echo(f"and {_count(more, 'more difference')}")
+        return 1
+    behind = f" ({len(events) - stored.seq} came later)" if len(events) > stored.seq else ""
+    click.echo(f"{name}  the state after {_count(stored.seq, 'event')} is that of the snapshot{behind}")
+    return 0
+
+
+def _rerun(directory: Path, events: list[Event]) -> int:
+    name, done = clean(directory.name), anyio.run(partial(replay, events))
+    for tool in done.from_log:
+        click.echo(f"agentrt: tool {tool!r} has no implementation here; its definition is the recorded one", err=True)
+    if done.difference is None:
+        click.echo(f"{name}  {_count(done.events, 'event')} with {_count(done.calls, 'model call')} came as recorded")
+        return 0
+    click.echo(f"{name}  {clean(_pointed_at(done.difference))}")
+    return 1
+
+
+def _pointed_at(difference: Difference) -> str:
+    return (
+        f"event {difference.seq} differs, {difference.where}\n"
+        f"  recorded  {difference.recorded}\n"
+        f"  replayed  {difference.replayed}"
+    )

@@ -1,0 +1,105 @@
+"""`Stage`: whose turn it is in a replay, so that everything comes in its recorded order."""
+
+from __future__ import annotations
+
+from typing import Never
+
+import anyio
+
+from .comparing import Difference
+from .recording import Call, Execution, Recording
+
+
+class Stage:
+    """How far a replay has come: performers wait here for their turn, and take their parts in the recorded order."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self.matched = 0
+        """The seq up to which the replay is as recorded."""
+        self.difference: Difference | None = None
+        self._gates: dict[int, anyio.Event] = {}
+        self._at_work: set[int] = set()
+        """The performers that wait, by the seq with which they were begun."""
+        self._news = anyio.Event()
+        self._open = False
+        self._scope = anyio.CancelScope()
+        self.begin()
+
+    def begin(self) -> anyio.CancelScope:
+        """A new process plays from here on. The scope is cancelled once a performer has found a difference."""
+        self._calls = sum(call.begun <= self.matched for call in self._recording.calls)
+        self._runs = {
+            tool: sum(run.begun <= self.matched for run in runs) for tool, runs in self._recording.executions.items()
+        }
+        self._open, self._scope, self._before = False, anyio.CancelScope(), self.matched
+        return self._scope
+
+    def end(self) -> None:
+        """Nobody waits any more."""
+        self._open = True
+        for gate in self._gates.values():
+            gate.set()
+        self._gates.clear()
+
+    def advance(self, seq: int) -> None:
+        """Event `seq` has come as recorded."""
+        self.matched = seq
+        for reached in [number for number in self._gates if number <= seq]:
+            self._gates.pop(reached).set()
+
+    def differ(self, difference: Difference) -> None:
+        """Stop the replay; what a performer finds after its process has ended does not count."""
+        if not self._open:
+            self.difference = self.difference or difference
+            self._scope.cancel()
+
+    def at_work(self, begun: int) -> None:
+        """The performer that event `begun` began is there."""
+        self._at_work.add(begun)
+        self._news.set()
+
+    async def all_at_work(self) -> None:
+        """Return once all is there that the recording has under way: what has not begun cannot be cut."""
+        parts: list[Call | Execution] = [*self._recording.calls]
+        parts.extend(run for runs in self._recording.executions.values() for run in runs)
+        begun = [part for part in parts if self._before < part.begun <= self.matched]
+        wanted = {part.begun for part in begun if part.ended is None or part.ended > self.matched}
+        while not wanted <= self._at_work:
+            self._news = anyio.Event()
+            await self._news.wait()
+
+    async def reached(self, seq: int) -> None:
+        """Return once event `seq` has come."""
+        if not self._open and self.matched < seq:
+            await self._gates.setdefault(seq, anyio.Event()).wait()
+
+    async def turn(self, seq: int | None) -> None:
+        """Return once the event before `seq` has come; never when the recording has no such event."""
+        if seq is None:
+            await anyio.sleep_forever()
+        else:
+            await self.reached(seq - 1)
+
+    async def cut(self, seq: int | None) -> Never:
+        """Wait to be cancelled, and then for one's turn to say so."""
+        try:
+            await anyio.sleep_forever()
+        finally:
+            if seq is not None:
+                with anyio.CancelScope(shield=True):
+                    await self.turn(seq)
+        raise AssertionError("nothing ends this but a cancellation")
+
+    def next_call(self) -> Call | None:
+        """The recorded model call that comes next."""
+        self._calls += 1
+        calls = self._recording.calls
+        return calls[self._calls - 1] if self._calls <= len(calls) else None
+
+    def next_execution(self, tool: str) -> Execution | None:
+        """The recorded run of a tool that comes next."""
+        number = self._runs.get(tool, 0)
+        self._runs[tool] = number + 1
+        runs = self._recording.executions.get(tool, [])
+        return runs[number] if number < len(runs) else None

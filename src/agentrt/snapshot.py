@@ -1,0 +1,70 @@
+"""`Snapshot`: a state in a few lines, to hold a log against what was once made of it. Pure."""
+
+from __future__ import annotations
+
+import msgspec
+
+from .events import ExecutionStatus, Usage
+from .state import State
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """What a fold of the first `seq` events must give again; a cache, since the log has it all."""
+
+    seq: int
+    epoch: int = 0
+    status: ExecutionStatus = ExecutionStatus.IDLE
+    model_calls: int = 0
+    """Model calls and condensations begun."""
+    cost: float = 0.0
+    """In USD, of the calls whose price is known."""
+    usage: Usage = Usage()
+    pending: tuple[str, ...] = ()
+    """The ids of the actions without a result."""
+    view: tuple[int, ...] = ()
+    """The seqs of what the model sees, in its order."""
+    error: str | None = None
+    """The code of the error that ended the run."""
+
+
+def snapshot(state: State) -> Snapshot:
+    """What there is to know of a state at a glance."""
+    return Snapshot(
+        seq=state.seq,
+        epoch=state.epoch,
+        status=state.status,
+        model_calls=state.ledger.commands,
+        cost=state.ledger.cost,
+        usage=state.ledger.usage,
+        pending=tuple(waiting.action.id for waiting in state.branch.pending),
+        view=tuple(seen.seq for seen in state.branch.view),
+        error=None if state.error is None else state.error.code,
+    )
+
+
+def differences(stored: Snapshot, recomputed: Snapshot) -> list[str]:
+    """A line for each field in which two snapshots differ."""
+    found = []
+    for name in Snapshot.__struct_fields__:
+        before, after = getattr(stored, name), getattr(recomputed, name)
+        if before == after:
+            continue
+        if isinstance(before, tuple):
+            found.append(f"{name}: {_first_difference(before, after)}")
+        else:
+            found.append(f"{name}: stored {_shown(before)}, recomputed {_shown(after)}")
+    return found
+
+
+def _first_difference(before: tuple[object, ...], after: tuple[object, ...]) -> str:
+    place = next(
+        (n for n, (one, other) in enumerate(zip(before, after, strict=False)) if one != other),
+        min(len(before), len(after)),
+    )
+    one, other = (_shown(items[place]) if place < len(items) else "nothing" for items in (before, after))
+    counts = f"{len(before)} stored, {len(after)} recomputed"
+    return f"{counts}; the first that differs is number {place + 1}: {one}, {other}"
+
+
+def _shown(value: object) -> str:
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,306 @@
+"""`Catalogue`: a store's conversations, a row each. A cache beside the logs: deleting its file costs only time."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ..state import State
+from .database import Database, transaction
+from .index import Hit, Index, Log, Progress, to_match
+from .lineage import DELETED
+from .reading import EVENTS
+from .rows import Mark, Row, from_micros, read_row, read_title, row_of, to_micros
+
+CATALOGUE = "catalogue.sqlite"
+
+VERSION = 1
+"""Of the layout below; a file of another one is replaced."""
+
+FEW = 5000
+"""With up to this many conversations every log's size is looked at; with more, those that may be written now."""
+
+_CHUNK = 256
+"""Logs that are read before what they say is written down."""
+
+_SETTLED = 2.0
+"""Seconds after which a directory's time tells every later change from this one (file systems tick in up to 2 s)."""
+
+_SCHEMA = """
+CREATE TABLE conversations (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    updated INTEGER NOT NULL,           -- the log's time of modification, microseconds
+    bytes INTEGER NOT NULL,             -- its size at that time; 0 while there is none
+    dirty INTEGER NOT NULL DEFAULT 0,   -- someone may be writing it
+    known INTEGER NOT NULL DEFAULT 0,   -- the rest was read from the log when it was so
+    created INTEGER, status TEXT, title TEXT, model TEXT, calls INTEGER, cost REAL, unpriced INTEGER, events INTEGER,
+    parent TEXT
+);
+CREATE INDEX newest ON conversations (updated, id);
+CREATE INDEX written ON conversations (number) WHERE dirty;
+CREATE TABLE seen (modified INTEGER NOT NULL);  -- the directory's time when its names were read last, nanoseconds
+"""
+
+_COLUMNS = "id, updated, bytes, created, status, title, model, calls, cost, unpriced, events, parent"
+
+
+class Catalogue:
+    """The rows of a store's conversations, and a full-text index; blocking, for a thread; shared by processes.
+
+    Whoever writes a conversation says so (`begin`, `note`), which keeps the list cheap. What nobody said is found all
+    the same: new and missing directories always, changed logs where they are shown, searched, or few.
+    """
+
+    def __init__(self, root: Path, few: int = FEW) -> None:
+        self._conversations, self._few = root / "conversations", few
+        self._database = Database(root / CATALOGUE, _SCHEMA, VERSION)
+
+    def begin(self, conversation_id: str) -> None:
+        """This process writes the conversation from now on."""
+        self._database.tell(partial(_begin, conversation_id))
+
+    def note(self, conversation_id: str, state: State | None = None) -> None:
+        """This process writes the conversation no more; while it still has the lock.
+
+        With its last state the row needs no reading; without, the log is read when the row is shown.
+        """
+        self._database.tell(partial(self._note, conversation_id, state))
+
+    def forget(self, conversation_id: str) -> None:
+        """The conversation was deleted."""
+        self._database.tell(partial(_forget_one, conversation_id))
+
+    def close(self) -> None:
+        """Close what `begin`, `note` and `forget` keep open."""
+        self._database.close()
+
+    def page(self, limit: int = 20, after: Mark | None = None, status: str | None = None) -> list[Row]:
+        """The conversations after a place, those written last first; of one status when it is given."""
+        if not self._conversations.exists():
+            return []  # and no file is left where there is no store
+        return self._database.ask(lambda connection: self._page(connection, limit, after, status))
+
+    def search(
+        self, words: str, limit: int = 20, *, newest: bool = False, progress: Progress = lambda done, of: None
+    ) -> list[Hit]:
+        """Events in which all `words` occur, the best first, or those of the `newest` conversations.
+
+        `progress` is told how many logs were read, of those that changed since the last search.
+        Raises `ConfigurationError` without a word, or without FTS5.
+        """
+        match = to_match(words)
+        if not self._conversations.exists():
+            return []
+
+        def work(connection: sqlite3.Connection) -> list[Hit]:
+            index = Index(connection)
+            index.prepare()
+            self._refresh(connection, thorough=True)
+            changed = index.changed()
+            logs = (Log(number, self._log(name), size, updated) for number, name, size, updated in changed)
+            index.update(logs, len(changed), progress)
+            return index.search(match, limit, newest=newest)
+
+        return self._database.ask(work)
+
+    def rebuild(self, progress: Progress = lambda done, of: None) -> int:
+        """Read every log again; how many there are."""
+        return self._database.ask(lambda connection: self._rebuild(connection, progress))
+
+    def _log(self, conversation_id: str) -> str:
+        return f"{self._conversations}/{conversation_id}/{EVENTS}"  # a Path would cost more than its stat
+
+    def _note(self, conversation_id: str, state: State | None, connection: sqlite3.Connection) -> None:
+        found = _stat(self._log(conversation_id))
+        if found is None:
+            _forget_one(conversation_id, connection)
+            return
+        row = None if state is None else self._row(conversation_id, *found, state, connection)
+        with transaction(connection):
+            _begin(conversation_id, connection)
+            if row is not None:
+                _write(connection, [row])
+            connection.execute(
+                "UPDATE conversations SET known = known AND (updated, bytes) = (?, ?), updated = ?, bytes = ?,"
+                " dirty = 0 WHERE id = ?",
+                (*found, *found, conversation_id),
+            )
+
+    def _row(self, name: str, updated: int, size: int, state: State, connection: sqlite3.Connection) -> Row:
+        """The row of a state, with the title that is known, or else from the beginning of the log."""
+        told = connection.execute("SELECT title FROM conversations WHERE id = ?", (name,)).fetchone()
+        title = (told and told[0]) or read_title(self._conversations / name)
+        return row_of(name, from_micros(updated), size, state, title)
+
+    def _page(self, connection: sqlite3.Connection, limit: int, after: Mark | None, status: str | None) -> list[Row]:
+        self._refresh(connection)
+        rows: list[Row] = []
+        place = (1 << 62, "") if after is None else (to_micros(after.updated), after.id)
+        while len(rows) < limit:
+            chunk = connection.execute(
+                f"SELECT known, {_COLUMNS} FROM conversations WHERE bytes > 0 AND (updated, id) < (?, ?)"
+                " AND (? IS NULL OR NOT known OR status = ?) ORDER BY updated DESC, id DESC LIMIT ?",
+                (*place, status, status, limit if status is None else max(limit, _CHUNK)),
+            ).fetchall()
+            if not chunk:
+                break
+            place = chunk[-1][2], chunk[-1][1]
+            current = self._current(connection, chunk)
+            rows += [row for row in current if status is None or row.status == status]
+        rows.sort(key=lambda row: (row.updated, row.id), reverse=True)
+        return rows[:limit]
+
+    def _current(self, connection: sqlite3.Connection, chunk: Iterable[Sequence[Any]]) -> list[Row]:
+        """The rows as their logs are now, read again where one changed; without those that are gone."""
+        rows: list[Row] = []
+        read: list[Row] = []
+        for known, *columns in chunk:
+            row = _from_columns(columns)
+            found = _stat(self._log(row.id))
+            if found is None:
+                continue
+            if not known or found != (to_micros(row.updated), row.bytes):
+                row = read_row(self._conversations / row.id, from_micros(found[0]), found[1])
+                read.append(row)
+            rows.append(row)
+        if read:
+            with transaction(connection):
+                _write(connection, read)
+        return rows
+
+    def _refresh(self, connection: sqlite3.Connection, *, thorough: bool = False) -> None:
+        """Find what came and went, and the sizes and times of logs that may have changed; nothing is read."""
+        self._refresh_names(connection)
+        (last,) = connection.execute("SELECT max(number) FROM conversations").fetchone()
+        which = "" if thorough or (last or 0) <= self._few else "WHERE dirty"
+        rows = connection.execute(f"SELECT number, id, updated, bytes FROM conversations {which}").fetchall()
+        changed = []
+        for number, name, *seen in rows:
+            found = _stat(self._log(name)) or (0, 0)
+            if found != tuple(seen):
+                changed.append((*found, number))
+        if changed:
+            with transaction(connection):
+                connection.executemany(
+                    "UPDATE conversations SET updated = ?, bytes = ?, known = 0 WHERE number = ?", changed
+                )
+
+    def _refresh_names(self, connection: sqlite3.Connection) -> None:
+        try:
+            modified = os.stat(self._conversations).st_mtime_ns
+        except FileNotFoundError:
+            modified = 0
+        seen = connection.execute("SELECT modified FROM seen").fetchone()
+        if seen == (modified,):
+            return
+        names = set(_names(self._conversations))
+        rows = connection.execute("SELECT id, dirty AND bytes = 0 FROM conversations").fetchall()
+        gone = [name for name, awaited in rows if name not in names and not awaited]
+        new = sorted(names.difference(name for name, _ in rows))  # in the order of creation: ids begin with a time
+        with transaction(connection):
+            _forget(gone, connection)
+            connection.executemany(
+                "INSERT OR IGNORE INTO conversations (id, updated, bytes, dirty) VALUES (?, ?, ?, ?)",
+                self._found(new),
+            )
+            connection.execute("DELETE FROM seen")
+            if time.time_ns() - modified > _SETTLED * 1e9:
+                connection.execute("INSERT INTO seen VALUES (?)", (modified,))
+
+    def _found(self, names: Iterable[str]) -> Iterator[tuple[str, int, int, bool]]:
+        for name in names:
+            found = _stat(self._log(name))
+            yield name, *(found or (0, 0)), found is None  # a directory without a log is looked at again
+
+    def _rebuild(self, connection: sqlite3.Connection, progress: Progress) -> int:
+        with transaction(connection):
+            connection.execute("DELETE FROM seen")
+            connection.execute("UPDATE conversations SET known = 0")
+        self._refresh(connection, thorough=True)
+        query = f"SELECT known, {_COLUMNS} FROM conversations WHERE bytes > 0 ORDER BY number"
+        rows = connection.execute(query).fetchall()
+        for begin in range(0, len(rows), _CHUNK):
+            self._current(connection, rows[begin : begin + _CHUNK])
+            progress(min(begin + _CHUNK, len(rows)), len(rows))
+        return len(rows)
+
+
+def _begin(conversation_id: str, connection: sqlite3.Connection) -> None:
+    connection.execute(
+        "INSERT INTO conversations (id, updated, bytes, dirty) VALUES (?, 0, 0, 1)"
+        " ON CONFLICT (id) DO UPDATE SET dirty = 1",
+        (conversation_id,),
+    )
+
+
+def _forget_one(name: str, connection: sqlite3.Connection) -> None:
+    with transaction(connection):
+        _forget([name], connection)
+
+
+def _forget(names: Iterable[str], connection: sqlite3.Connection) -> None:
+    for name in names:
+        found = connection.execute("DELETE FROM conversations WHERE id = ? RETURNING number", (name,)).fetchone()
+        if found is not None:
+            Index(connection).drop(found[0])
+
+
+def _write(connection: sqlite3.Connection, rows: Iterable[Row]) -> None:
+    values = []
+    for row in rows:
+        created = None if row.created is None else to_micros(row.created)
+        read = (row.status, row.title, row.model, row.calls, row.cost, row.unpriced, row.events, row.parent)
+        values.append((to_micros(row.updated), row.bytes, created, *read, row.id))
+    connection.executemany(
+        "UPDATE conversations SET known = 1, updated = ?, bytes = ?, created = ?, status = ?, title = ?, model = ?,"
+        " calls = ?, cost = ?, unpriced = ?, events = ?, parent = ? WHERE id = ?",
+        values,
+    )
+
+
+def _from_columns(columns: Sequence[Any]) -> Row:
+    """The row of `_COLUMNS`; what was never read is left at its default."""
+    name, updated, size, created, *read = columns
+    if read[0] is None:
+        return Row(id=name, updated=from_micros(updated), bytes=size)
+    status, title, model, calls, cost, unpriced, events, parent = read
+    return Row(
+        id=name,
+        updated=from_micros(updated),
+        bytes=size,
+        created=None if created is None else from_micros(created),
+        status=status,
+        title=title,
+        model=model,
+        calls=calls,
+        cost=cost,
+        unpriced=unpriced,
+        events=events,
+        parent=parent,
+    )
+
+
+def _stat(log: str) -> tuple[int, int] | None:
+    """When a log was modified (microseconds) and its size. None without one, while it is empty, and once deleted."""
+    try:
+        found = os.stat(log)
+    except OSError:
+        return None
+    if not found.st_size or os.access(f"{log[: -len(EVENTS)]}{DELETED}", os.F_OK):
+        return None
+    return found.st_mtime_ns // 1000, found.st_size
+
+
+def _names(directory: Path) -> Iterator[str]:
+    try:
+        with os.scandir(directory) as entries:
+            # a name that cannot be printed is none of ours, and SQLite takes no undecodable one
+            yield from (entry.name for entry in entries if entry.is_dir() and entry.name.isprintable())
+    except FileNotFoundError:
+        return

@@ -1,0 +1,308 @@
+"""Logs looked over and mended, when a person asks for it: what is whole, what is torn, what is damaged."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+
+from ..codec import decode
+from ..errors import ConfigurationError, ConversationMissing, LogCorrupt, LogFailed
+from ..events import ConversationCreated, DurabilityChanged, Event, MessageEvent, ObservationEvent
+from ..specs import BlobReference
+from ..state import State, apply
+from .disk import sync_directory
+from .framing import frame, place, scan
+from .journal import BLOBS, settle
+from .lineage import forks
+from .locks import Locks
+from .reading import BUFFER, EVENTS, origin, read_log
+from .snapshots import SNAPSHOT
+
+LOOKS = 3
+"""How often a log that grows while it is read is read again before its tail is called torn."""
+
+
+class Damage(msgspec.Struct, frozen=True):
+    """What is wrong, and in which line of which file."""
+
+    path: Path
+    line: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.reason}"
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What a look at a conversation's files found; `events` whole records in the first `length` bytes."""
+
+    path: Path
+    after: int = 0
+    """The last seq that a fork shares with its parent, which has those records."""
+    events: int = 0
+    length: int = 0
+    size: int = 0
+    blobs: int = 0
+    """Blobs that events name, and that are whole."""
+    damage: Damage | None = None
+    """The first record that is damaged although it was durable, or that is no event of this schema."""
+    missing: tuple[Damage, ...] = ()
+    """Blobs, and a fork's parent, that are not what the records say."""
+
+    @property
+    def torn(self) -> int:
+        """Bytes of a tail that belongs to no whole batch; what a crash leaves, or a write that is under way."""
+        return 0 if self.damage is not None else self.size - self.length
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.torn and self.damage is None and not self.missing
+
+
+class Repair(msgspec.Struct, frozen=True, kw_only=True):
+    """What a repair did: `cut` bytes were taken off the log, whose `events` remain; `kept` has what was taken.
+
+    After a forced one the log has an event more, which begins a new epoch.
+    """
+
+    events: int
+    cut: int = 0
+    kept: Path | None = None
+    whole: bool = False
+    """Whether `kept` is a copy of the whole file, and not of the tail alone."""
+
+
+def verify(directory: Path) -> Verdict:
+    """Look over every record and blob of a conversation, in one pass, and change nothing; for a thread.
+
+    Raises `ConversationMissing`, or `OSError` when a file cannot be read.
+    """
+    path = directory / EVENTS
+    if not path.exists():
+        raise ConversationMissing(directory.name)
+    for _ in range(LOOKS):
+        verdict = _look(directory, path)
+        if not verdict.torn or path.stat().st_size == verdict.size:
+            break
+    return verdict
+
+
+def _look(directory: Path, path: Path) -> Verdict:
+    with path.open("rb", buffering=BUFFER) as file:
+        shared = origin(file.readline())
+        file.seek(0)
+        after = shared[1] if shared else 0
+        blobs = _Blobs(directory, path)
+        lines = 0
+        length = 0
+        damage: Damage | None = None
+        batches = scan(file, path, after)
+        try:
+            while (batch := _next(batches, path, after)) is not None:
+                for number, line in enumerate(batch, lines + 1):
+                    blobs.check(number, _event(path, number, line, first=number == 1 and shared is None))
+                lines += len(batch)
+                length += sum(map(len, batch))
+        except LogCorrupt as corrupt:
+            damage = Damage(path, corrupt.line, corrupt.reason)
+        missing = list(blobs.missing)
+        if shared is not None and (lack := _lack(directory, *shared)):
+            missing.append(Damage(path, 1, lack))
+        size = os.fstat(file.fileno()).st_size if damage is not None else file.tell()
+    return Verdict(
+        path=path,
+        after=after,
+        events=lines,
+        length=length,
+        size=size,
+        blobs=blobs.whole,
+        damage=damage,
+        missing=tuple(missing),
+    )
+
+
+def _next(batches: Iterator[list[bytes]], path: Path, after: int) -> list[bytes] | None:
+    """The next whole batch, if there is one. Raises `LogCorrupt`, which says how the record is damaged."""
+    try:
+        return next(batches, None)
+    except LogCorrupt as corrupt:
+        fault = _fault(path, corrupt.line, after)
+        raise LogCorrupt(path, corrupt.line, f"{corrupt.reason}: {fault}") from corrupt
+
+
+def _event(path: Path, number: int, line: bytes, *, first: bool) -> Event:
+    """The event of a good record. Raises `LogCorrupt` when it is none."""
+    try:
+        event = decode(line)
+    except (ValueError, UnicodeDecodeError) as error:
+        raise LogCorrupt(path, number, f"not an event of this schema ({error})") from error
+    if first and not isinstance(event, ConversationCreated):
+        raise LogCorrupt(path, number, f"a log begins with ConversationCreated, not with {type(event).__name__}")
+    return event
+
+
+def _lack(directory: Path, parent: str, upto: int) -> str:
+    """What is wrong with the records that a fork shares with its parent."""
+    try:
+        have = _records(directory.parent / parent / EVENTS, upto)
+    except FileNotFoundError:
+        return f"the first {upto} events are those of conversation {parent}, which is not there"
+    except LogCorrupt as corrupt:
+        return f"the first {upto} events are those of conversation {parent}, which is damaged in line {corrupt.line}"
+    if have < upto:
+        return f"the first {upto} events are those of conversation {parent}, of which {have} are whole"
+    return ""
+
+
+def _records(path: Path, upto: int) -> int:
+    """The seq of the last whole batch of a log, or of one that reaches `upto`."""
+    with path.open("rb", buffering=BUFFER) as file:
+        shared = origin(file.readline())
+        file.seek(0)
+        seq = shared[1] if shared else 0
+        if shared is not None and _lack(path.parent, shared[0], min(seq, upto)):
+            return 0
+        for batch in scan(file, path, seq):
+            if (seq := seq + len(batch)) >= upto:
+                break
+    return seq
+
+
+def _fault(path: Path, number: int, after: int) -> str:
+    """What a look at one line tells about its damage."""
+    with path.open("rb", buffering=BUFFER) as file:
+        line = next(islice(file, number - 1, None), b"")
+    here = place(line)
+    if here is not None:
+        return f"record {after + number} was to be here, and this is record {here.seq}, {here.i} of {here.n}"
+    return "its checksum does not match" if b',"crc":"' in line[-20:] else "it does not end as a record does"
+
+
+class _Blobs:
+    """The blobs of one conversation, each looked at once."""
+
+    def __init__(self, directory: Path, log: Path) -> None:
+        self._directory, self._log = directory / BLOBS, log
+        self._seen: set[str] = set()
+        self.whole = 0
+        self.missing: list[Damage] = []
+
+    def check(self, line: int, event: Event) -> None:
+        """Look at the blobs that an event names."""
+        for named in _named(event):
+            if named.sha256 in self._seen:
+                continue
+            self._seen.add(named.sha256)
+            if wrong := self._wrong(named):
+                self.missing.append(Damage(self._log, line, wrong))
+            else:
+                self.whole += 1
+
+    def _wrong(self, named: BlobReference) -> str:
+        try:
+            with (self._directory / named.sha256).open("rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                if hashlib.file_digest(file, "sha256").hexdigest() != named.sha256:
+                    return f"blob {named.sha256} is damaged"
+        except FileNotFoundError:
+            return f"blob {named.sha256} is missing"
+        return "" if size == named.size else f"blob {named.sha256} has {size} bytes, not {named.size}"
+
+
+def _named(event: Event) -> Iterator[BlobReference]:
+    if isinstance(event, (MessageEvent, ObservationEvent)):
+        yield from (block for block in event.content if isinstance(block, BlobReference))
+
+
+def repair(directory: Path, *, force: bool = False) -> Repair:
+    """Set a torn tail aside; with `force`, cut a damaged log before its first damaged batch, its copy kept beside it.
+
+    For a thread. It holds the writer's lock of the store, a directory with `conversations/` in it. Raises
+    `ConversationMissing`; `LogLocked` when someone writes the conversation; `LogCorrupt` when it is damaged and not
+    forced, nothing would remain, or a fork shares what would go; `ConfigurationError` outside of a store; `LogFailed`
+    when a file cannot be written.
+    """
+    path = directory.absolute() / EVENTS
+    if not path.exists():
+        raise ConversationMissing(directory.name)
+    root = path.parent.parent.parent
+    if path.parent.parent.name != "conversations":
+        raise ConfigurationError(f"{directory} is not in a store's 'conversations', so nothing says who else writes it")
+    try:
+        locks = Locks(root / "lock")
+        try:
+            locks.acquire(path.parent.name)
+            return _mend(path, verify(path.parent), force=force)
+        finally:
+            locks.close()
+    except OSError as error:
+        raise LogFailed(path, error) from error
+
+
+def _mend(path: Path, found: Verdict, *, force: bool) -> Repair:
+    if found.damage is not None:
+        if not force or not found.events:
+            none = "" if found.events else ", and no whole batch is before it"
+            raise LogCorrupt(path, found.damage.line, found.damage.reason + none)
+        if sharing := _sharing(path.parent, found.after + found.events):
+            raise LogCorrupt(path, found.damage.line, f"{found.damage.reason}, in what fork {sharing} shares")
+        kept = _copy(path)
+        with path.open("r+b") as file:
+            file.truncate(found.length)
+            file.seek(found.length)
+            file.write(_new_epoch(path.parent))
+            file.flush()
+            os.fsync(file.fileno())
+        (path.parent / SNAPSHOT).unlink(missing_ok=True)  # of events that are gone
+        sync_directory(path.parent)
+        return Repair(events=found.after + found.events, cut=found.size - found.length, kept=kept, whole=True)
+    if not found.torn:
+        return Repair(events=found.after + found.events)
+    before = set(path.parent.glob(f"{EVENTS}.torn-*"))
+    settle(path, found.length)
+    (kept,) = set(path.parent.glob(f"{EVENTS}.torn-*")) - before
+    return Repair(events=found.after + found.events, cut=found.torn, kept=kept)
+
+
+def _sharing(directory: Path, after: int) -> str | None:
+    """A fork that shares an event after seq `after`: what came in its place would become its history."""
+    for name in forks(directory):
+        if (log := directory.parent / name / EVENTS).exists():
+            with log.open("rb") as file:
+                shared = origin(file.readline())
+            if shared is None or shared[1] > after:
+                return name
+    return None
+
+
+def _new_epoch(directory: Path) -> bytes:
+    """The record which says that events are gone that someone may have seen, so that their cursors begin anew."""
+    state = State()
+
+    def replay(event: Event) -> None:
+        nonlocal state
+        state = apply(state, event)
+
+    read_log(directory, replay, outlines=True)
+    event = DurabilityChanged(seq=state.seq + 1, durability=state.durability, epoch=state.epoch + 1)
+    return b"".join(frame([event], durable=state.seq))
+
+
+def _copy(path: Path) -> Path:
+    """A durable copy of a whole log, beside it."""
+    number = 1
+    while (copy := path.with_name(f"{path.name}.corrupt-{number}")).exists():
+        number += 1
+    with path.open("rb") as source, copy.open("xb") as target:
+        shutil.copyfileobj(source, target)
+        target.flush()
+        os.fsync(target.fileno())
+    sync_directory(path.parent)
+    return copy

@@ -1,0 +1,285 @@
+"""`Index`: full text of what was said, called and observed. It follows the logs, and only when someone searches.
+
+The words are in an FTS5 table, whose row id is the conversation's number and the event's seq (32 bits). Of each log it
+keeps how far it is indexed, and how the last record there ends: its checksum tells a log that went on from one that was
+cut and written anew, which is indexed again from its beginning.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+
+from ..codec import decode
+from ..errors import ConfigurationError, LogCorrupt
+from ..events import ActionEvent, AgentErrorEvent, Event, MessageEvent, ObservationEvent, UserRejectObservation
+from ..specs.content import plain
+from .database import transaction
+from .framing import scan
+from .reading import BUFFER, origin
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Called with how many are done, and of how many."""
+
+PIECE = 4 << 20
+"""Characters that are indexed in one transaction, about; others wait for it to write."""
+
+LOGS = 512
+"""Logs that are indexed in one transaction at most."""
+
+SNIPPET = 24
+"""Words of a snippet, about."""
+
+_TAIL = 64
+_OPEN, _CLOSE = "\x02", "\x03"
+_MARKS = {0: None, 2: None, 3: None}  # a NUL ends SQLite's text, the others mark a match
+_WORDS = re.compile(r'"([^"]*)"?|([^\s"]+)')
+
+_SCHEMA = (
+    "CREATE VIRTUAL TABLE IF NOT EXISTS words USING {module} (text, kind UNINDEXED)",
+    "CREATE TABLE IF NOT EXISTS indexed (number INTEGER PRIMARY KEY, size INTEGER NOT NULL, updated INTEGER NOT NULL,"
+    " seq INTEGER NOT NULL, bytes INTEGER NOT NULL, tail BLOB NOT NULL)",
+)
+
+
+class Hit(msgspec.Struct, frozen=True):
+    """An event that was found. `matches` are where the words stand in `text`, a part of it: from, to.
+
+    `kind` is who spoke (user, agent, environment, hook), or action, observation, error, rejection.
+    """
+
+    conversation: str
+    seq: int
+    kind: str
+    text: str
+    matches: tuple[tuple[int, int], ...]
+
+
+class Log(msgspec.Struct, frozen=True):
+    """A log to index; its size in bytes and its time of modification (microseconds) when it was looked at."""
+
+    number: int
+    path: str
+    size: int
+    updated: int
+
+
+class _Piece(msgspec.Struct, frozen=True):
+    """Some of a log: it goes on from where the index has `base` (end, tail), or begins anew."""
+
+    log: Log
+    base: tuple[int, bytes] | None
+    entries: list[tuple[int, str, str]]
+    seq: int
+    end: int
+    tail: bytes
+    last: bool
+
+
+class Index:
+    """The tables of the index, beside those of the catalogue."""
+
+    def __init__(self, connection: sqlite3.Connection, module: str = "fts5") -> None:
+        self._connection, self._module = connection, module
+
+    def prepare(self) -> None:
+        """Make the tables. Raises `ConfigurationError` when this SQLite has no full-text search."""
+        if self._made():
+            return
+        try:
+            with transaction(self._connection):
+                for statement in _SCHEMA:
+                    self._connection.execute(statement.format(module=self._module))
+        except sqlite3.OperationalError as error:
+            if "no such module" not in str(error):
+                raise
+            raise ConfigurationError(
+                f"this Python's SQLite ({sqlite3.sqlite_version}) was built without {self._module}, which search"
+                " needs: use another Python, or grep the logs"
+            ) from error
+
+    def drop(self, number: int) -> None:
+        """Forget a conversation, if it was indexed."""
+        if self._made():
+            self._connection.execute(
+                "DELETE FROM words WHERE rowid BETWEEN ? AND ?", (number << 32, (number + 1 << 32) - 1)
+            )
+            self._connection.execute("DELETE FROM indexed WHERE number = ?", (number,))
+
+    def _made(self) -> bool:
+        return bool(self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'indexed'").fetchone())
+
+    def changed(self) -> list[tuple[int, str, int, int]]:
+        """Number, id, size and time of the catalogue's logs that are not indexed as they are."""
+        return self._connection.execute(
+            "SELECT c.number, c.id, c.bytes, c.updated FROM conversations c LEFT JOIN indexed i USING (number)"
+            " WHERE c.bytes > 0 AND (i.size IS NOT c.bytes OR i.updated IS NOT c.updated) ORDER BY c.number"
+        ).fetchall()
+
+    def update(self, logs: Iterable[Log], of: int, progress: Progress) -> None:
+        """Index what is new in the logs, and forget those that are gone; they are read outside of the transactions."""
+        self._prune()
+        pieces: list[_Piece] = []
+        amount = done = 0
+        for log in logs:
+            for piece in self._pieces(log):
+                pieces.append(piece)
+                amount += sum(len(text) for _, _, text in piece.entries)
+                done += piece.last
+                if amount >= PIECE or len(pieces) >= LOGS:
+                    self._write(pieces)
+                    progress(done, of)
+                    pieces, amount = [], 0
+        if pieces:
+            self._write(pieces)
+            progress(of, of)
+
+    def _prune(self) -> None:
+        gone = self._connection.execute(
+            "SELECT number FROM indexed WHERE number NOT IN (SELECT number FROM conversations WHERE bytes > 0)"
+        ).fetchall()
+        if gone:
+            with transaction(self._connection):
+                for (number,) in gone:
+                    self.drop(number)
+
+    def search(self, match: str, limit: int, *, newest: bool) -> list[Hit]:
+        """The events that an FTS5 query finds, the best first (BM25), or the newest conversations first."""
+        order = "words.rowid DESC" if newest else "rank"
+        found = self._connection.execute(
+            "SELECT c.id, words.rowid & 0xFFFFFFFF, kind, snippet(words, 0, ?, ?, '…', ?)"
+            " FROM words CROSS JOIN conversations c ON c.number = words.rowid >> 32"
+            f" WHERE words MATCH ? AND c.bytes > 0 ORDER BY {order} LIMIT ?",
+            (_OPEN, _CLOSE, SNIPPET, match, limit),
+        )
+        return [Hit(name, seq, kind, *_unmarked(snippet)) for name, seq, kind, snippet in found]
+
+    def _pieces(self, log: Log) -> Iterator[_Piece]:
+        known = self._connection.execute(
+            "SELECT seq, bytes, tail FROM indexed WHERE number = ?", (log.number,)
+        ).fetchone()
+        try:
+            with open(log.path, "rb", buffering=BUFFER) as file:
+                seq, end, tail = known or (0, 0, b"")
+                file.seek(end - len(tail))
+                base = (end, tail) if end and file.read(len(tail)) == tail else None
+                if base is None:
+                    file.seek(0)
+                    shared = origin(file.readline())
+                    seq, end, tail = shared[1] if shared else 0, 0, b""
+                    file.seek(0)
+                entries, amount = list[tuple[int, str, str]](), 0
+                for batch in _good(scan(file, Path(log.path), seq)):
+                    for line in batch:
+                        seq, end = seq + 1, end + len(line)
+                        if (entry := _entry(line)) is not None:
+                            entries.append((log.number << 32 | seq, *entry))
+                            amount += len(entry[1])
+                    tail = batch[-1][-_TAIL:]
+                    if amount >= PIECE:
+                        yield _Piece(log, base, entries, seq, end, tail, last=False)
+                        base, entries, amount = (end, tail), [], 0
+                yield _Piece(log, base, entries, seq, end, tail, last=True)
+        except OSError:
+            return  # gone since, or not ours to read: the catalogue says so
+
+    def _write(self, pieces: Iterable[_Piece]) -> None:
+        with transaction(self._connection):
+            for piece in pieces:
+                number = piece.log.number
+                query = "SELECT bytes, tail FROM indexed WHERE number = ?"
+                if piece.base is None:
+                    self.drop(number)
+                elif self._connection.execute(query, (number,)).fetchone() != piece.base:
+                    continue  # another process indexed it meanwhile
+                self._connection.executemany("INSERT INTO words (rowid, kind, text) VALUES (?, ?, ?)", piece.entries)
+                looked_at = (piece.log.size, piece.log.updated) if piece.last else (0, 0)
+                self._connection.execute(
+                    "REPLACE INTO indexed (number, size, updated, seq, bytes, tail) VALUES (?, ?, ?, ?, ?, ?)",
+                    (number, *looked_at, piece.seq, piece.end, piece.tail),
+                )
+
+
+def to_match(words: str) -> str:
+    """The FTS5 query for what a person typed: all words, "in quotes" a phrase, with a star the beginning of a word.
+
+    Nothing else means anything: there is no syntax to get wrong. Raises `ConfigurationError` without a word.
+    """
+    parts = []
+    for found in _WORDS.finditer(words.translate(_MARKS)):
+        said = found[1] if found[2] is None else found[2]
+        if any(map(str.isalnum, said)):
+            parts.append(f'"{said}"*' if found[2] and said.endswith("*") else f'"{said}"')
+    if not parts:
+        raise ConfigurationError(f"nothing to search for in {words!r}: give a word, or several")
+    return " ".join(parts)
+
+
+def _good(batches: Iterator[list[bytes]]) -> Iterator[list[bytes]]:
+    """What comes before a damage: the log is no less worth searching for it."""
+    try:
+        yield from batches
+    except LogCorrupt:
+        return
+
+
+def _entry(line: bytes) -> tuple[str, str] | None:
+    try:
+        entry = text_of(decode(line))
+    except (ValueError, UnicodeDecodeError):
+        return None  # no event of this schema
+    return None if entry is None else (entry[0], entry[1].translate(_MARKS))
+
+
+def text_of(event: Event) -> tuple[str, str] | None:
+    """What an event is found by: its kind, and its text. None when it has no words."""
+    match event:
+        case MessageEvent():
+            return event.source, plain(event.content)
+        case ActionEvent():
+            return "action", "\n".join(filter(None, (event.thought, event.tool_name, *_arguments(event))))
+        case ObservationEvent():
+            return "observation", plain(event.content)
+        case AgentErrorEvent():
+            return "error", event.error
+        case UserRejectObservation():
+            return "rejection", event.rejection_reason
+        case _:
+            return None
+
+
+def _arguments(action: ActionEvent) -> Iterator[str]:
+    if action.malformed is not None:
+        yield action.malformed
+    try:
+        yield from _leaves(msgspec.json.decode(action.arguments))
+    except msgspec.DecodeError:
+        return
+
+
+def _leaves(value: object) -> Iterator[str]:
+    match value:
+        case dict():
+            for inner in value.values():
+                yield from _leaves(inner)
+        case list():
+            for inner in value:
+                yield from _leaves(inner)
+        case str() | int() | float():
+            yield str(value)
+
+
+def _unmarked(snippet: str) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """The text without the marks, and where they were."""
+    text, matches = "", []
+    for part in snippet.split(_OPEN):
+        match, closed, rest = part.partition(_CLOSE)
+        if closed:
+            matches.append((len(text), len(text) + len(match)))
+        text += match + rest
+    return text, tuple(matches)

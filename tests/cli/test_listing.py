@@ -1,0 +1,89 @@
+"""`agentrt list` and `agentrt search`, as real processes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from agentrt.events import ModelCalled, ModelCallStarted, Usage
+from tests import samples
+from tests.storage.logs import conversation
+
+from .test_main import agentrt
+
+
+def test_a_list_can_be_cut_by_number_and_status(tmp_path: Path) -> None:
+    for number in range(3):
+        conversation(tmp_path, f"c{number}", f"task {number}\nand more")
+    conversation(tmp_path, "running", "go", samples.every_event()[3])
+    listed = agentrt(tmp_path, "list")
+    assert listed.stderr == ""
+    assert listed.stdout.splitlines()[0].split() == ["id", "status", "calls", "cost", "task"]
+    assert len(listed.stdout.splitlines()) == 5
+    assert [line.split()[0] for line in agentrt(tmp_path, "list", "--status", "running").stdout.splitlines()] == [
+        "id",
+        "running",
+    ]
+    (_, row) = agentrt(tmp_path, "list", "--status", "idle", "-n", "1").stdout.splitlines()
+    assert row.split() == ["c2", "idle", "0", "$0.0000", "task", "2"]
+    assert agentrt(tmp_path, "list", "--status", "stuck").stdout == "no conversation is stuck\n"
+    assert "Invalid value for '--status'" in agentrt(tmp_path, "list", "--status", "gone").stderr
+
+
+def test_on_a_narrow_terminal_the_task_gives_way(tmp_path: Path) -> None:
+    call = (ModelCallStarted(command="x"), ModelCalled(command="x", model="m", usage=Usage(1, 1)))
+    conversation(tmp_path, "0" * 36, "a long task " * 9, *call)
+    (header, row) = agentrt(tmp_path, "list", COLUMNS="80").stdout.splitlines()
+    assert header.split() == ["id", "status", "calls", "cost", "task"]
+    assert row.startswith(f"{'0' * 36}  idle      1      price unknown  a long")
+    assert len(row) <= 80
+
+
+def test_words_are_found_with_their_place(tmp_path: Path) -> None:
+    act = samples.action()
+    conversation(tmp_path, "c", "Where are\nthe pelicans?", act, samples.observation(act, "pelicans: none"))
+    found = agentrt(tmp_path, "search", "pelicans")
+    assert (found.returncode, found.stderr) == (0, "")
+    assert sorted(found.stdout.splitlines()) == [
+        "  Where are the pelicans?",
+        "  pelicans: none",
+        "c  3  user",
+        "c  5  observation",
+    ]
+    assert agentrt(tmp_path, "search", '"pelicans none"').stdout == "c  5  observation\n  pelicans: none\n"
+    (line,) = agentrt(tmp_path, "search", "--json", "-n", "1", "pelicans", "where").stdout.splitlines()
+    assert json.loads(line) == {
+        "conversation": "c",
+        "seq": 3,
+        "kind": "user",
+        "text": "Where are\nthe pelicans?",
+        "matches": [[0, 5], [14, 22]],
+    }
+
+
+def test_a_match_is_bright_and_nothing_else_steers_the_terminal(tmp_path: Path) -> None:
+    conversation(tmp_path, "c", "a \x1b]0;owned\x07 pelican [red]here[/red]")
+    found = agentrt(tmp_path, "search", "pelican", FORCE_COLOR="1", TERM="xterm-256color")
+    assert "\x1b[1;33mpelican\x1b[0m [red]here[/red]" in found.stdout
+    assert "\x1b]0" not in found.stdout
+    assert "\x07" not in found.stdout
+
+
+def test_nothing_found_is_exit_code_1_and_no_words_are_2(tmp_path: Path) -> None:
+    nothing = agentrt(tmp_path, "search", "AND ( NEAR")
+    assert (nothing.returncode, nothing.stdout, nothing.stderr) == (1, "", "nothing found\n")
+    assert list(tmp_path.iterdir()) == [], "looking leaves nothing behind where there is no store"
+    wrong = agentrt(tmp_path, "search", "(*)")
+    assert wrong.returncode == 2
+    assert wrong.stderr == "agentrt: nothing to search for in '(*)': give a word, or several\n"
+
+
+def test_a_damaged_catalogue_is_none_of_the_users_business(tmp_path: Path) -> None:
+    conversation(tmp_path, "c", "a pelican")
+    (tmp_path / "catalogue.sqlite").write_bytes(b"no database at all" * 1000)
+    listed = agentrt(tmp_path, "list")
+    assert (listed.returncode, listed.stderr) == (0, "")
+    assert "a pelican" in listed.stdout
+    (tmp_path / "catalogue.sqlite").write_bytes(b"no database at all" * 1000)
+    found = agentrt(tmp_path, "search", "pelican")
+    assert (found.returncode, found.stderr) == (0, "")
