@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, TypeVar, overload
 
@@ -27,6 +27,22 @@ class Chain(Sequence[T]):
         chain: Chain[T] = cls.__new__(cls)
         chain._items, chain._length = items, length
         return chain
+
+    @staticmethod
+    def split(chains: Iterable[Chain[T]]) -> tuple[list[list[T]], list[tuple[int, int]]]:
+        """What chains share: the lists, and for each chain which of them it is a prefix of and how long."""
+        lists: dict[int, tuple[int, list[T]]] = {}
+        places = []
+        for chain in chains:
+            number, _ = lists.setdefault(id(chain._items), (len(lists), chain._items))
+            places.append((number, chain._length))
+        longest = [max(length for of, length in places if of == number) for number in range(len(lists))]
+        return [items[: longest[number]] for number, items in lists.values()], places
+
+    @staticmethod
+    def join(lists: Sequence[list[T]], places: Iterable[tuple[int, int]]) -> list[Chain[T]]:
+        """The chains that `split` took apart; the lists are theirs from now on."""
+        return [Chain._of(lists[number], length) for number, length in places]
 
     def append(self, item: T) -> Chain[T]:
         """This chain and one more item."""

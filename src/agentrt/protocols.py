@@ -12,6 +12,7 @@ from .context.replies import ModelReply
 from .errors import LogFailed
 from .events import ActionEvent, Event
 from .specs import LLM, BlobReference, Content, LocalWorkspace, SecurityRisk, ToolDefinition
+from .state import State
 
 
 class ModelRequest(msgspec.Struct, frozen=True):
@@ -139,12 +140,17 @@ class Storage(Protocol):
         """A new, empty journal. Raises `ConversationExists` or `LogLocked`."""
         ...
 
-    async def open(self, conversation_id: str, replay: Callable[[Event], None]) -> Journal:
-        """The journal, its events given to `replay`. Raises `ConversationMissing`, `LogLocked` or `LogCorrupt`."""
+    async def open(
+        self, conversation_id: str, replay: Callable[[Event], None], recall: Callable[[State], None] | None = None
+    ) -> Journal:
+        """The journal, its events given to `replay`, or to `recall` a state in place of the first of them.
+
+        Raises `ConversationMissing`, `LogLocked` or `LogCorrupt`.
+        """
         ...
 
-    async def release(self, conversation_id: str) -> None:
-        """Close a journal, so that others may write it."""
+    async def release(self, conversation_id: str, state: State | None = None) -> None:
+        """Close a journal, so that others may write it; its last state is of use to the next opening."""
         ...
 
 

@@ -114,7 +114,11 @@ class Runtime:
             nonlocal state
             state = apply(state, event)
 
-        journal = await self.store.open(conversation_id, replay)
+        def recall(stored: State) -> None:
+            nonlocal state
+            state = stored
+
+        journal = await self.store.open(conversation_id, replay, recall)
         try:
             assert state.created is not None
             place = state.created.workspace

@@ -50,7 +50,7 @@ from .specs import Agent, Durability, SecurityRisk
 from .specs.tool import FINISH
 
 
-class Seen(msgspec.Struct, frozen=True, gc=False):
+class Seen(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A place in the view: an event that the model sees. Its content stays in the log, under its seq."""
 
     seq: int

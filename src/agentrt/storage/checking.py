@@ -21,6 +21,7 @@ from .framing import frame, place, scan
 from .journal import BLOBS, settle
 from .lineage import forks
 from .locks import Locks
+from .memos import MEMO
 from .reading import BUFFER, EVENTS, origin, read_log
 from .snapshots import SNAPSHOT
 
@@ -260,7 +261,8 @@ def _mend(path: Path, found: Verdict, *, force: bool) -> Repair:
             file.write(_new_epoch(path.parent))
             file.flush()
             os.fsync(file.fileno())
-        (path.parent / SNAPSHOT).unlink(missing_ok=True)  # of events that are gone
+        for cache in (SNAPSHOT, MEMO):
+            (path.parent / cache).unlink(missing_ok=True)  # of events that are gone
         sync_directory(path.parent)
         return Repair(events=found.after + found.events, cut=found.size - found.length, kept=kept, whole=True)
     if not found.torn:

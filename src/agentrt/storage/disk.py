@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ctypes
 
 
 class Disk:
@@ -52,9 +57,16 @@ def sync_file_system(descriptor: int) -> None:
     """
     import ctypes  # loaded by the first large group
 
-    if ctypes.CDLL(None, use_errno=True).syncfs(descriptor) != 0:
+    if _libc().syncfs(descriptor) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
+
+
+@cache
+def _libc() -> ctypes.CDLL:
+    import ctypes
+
+    return ctypes.CDLL(None, use_errno=True)
 
 
 def sync_directory(path: Path) -> None:

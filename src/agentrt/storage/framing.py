@@ -68,8 +68,8 @@ def place(line: bytes) -> Place | None:
         return None
 
 
-def scan(lines: Iterable[bytes], path: Path, after: int = 0) -> Iterator[list[bytes]]:
-    """The whole batches of a log, whose records follow on seq `after`; what it does not give is a torn tail.
+def scan(lines: Iterable[bytes], path: Path, after: int = 0, before: int = 0) -> Iterator[list[bytes]]:
+    """The whole batches of a log, whose records follow on seq `after`, with so many lines before; the rest is torn.
 
     Raises `LogCorrupt` when a later record proves that a damaged place was durable.
     """
@@ -79,7 +79,7 @@ def scan(lines: Iterable[bytes], path: Path, after: int = 0) -> Iterator[list[by
         here = place(line)
         if here is None or here.seq != after + number or here.i != len(batch) + 1 or here.i > here.n:
             good = after + number - 1 - len(batch)
-            _check_torn(chain((*batch, line), rest), path, number, good)
+            _check_torn(chain((*batch, line), rest), path, before + number, good)
             return
         batch.append(line)
         if here.i == here.n:

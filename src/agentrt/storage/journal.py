@@ -7,6 +7,7 @@ import shutil
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 import anyio.to_thread
 
@@ -37,6 +38,11 @@ class FileJournal:
         self._file = LogFile(directory / EVENTS, new=new, seq=self._seen, disk=writer.disk)
         self._failed = False
 
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The files that have its records."""
+        return (*self._parts, self._own)
+
     def append(self, events: Sequence[Event], then: Committed) -> None:
         """Begin to write a batch; `then` is told once it is durable, or why not."""
         lines, ends = frame(events, durable=self._file.synced), self._own.ends
@@ -64,7 +70,7 @@ class FileJournal:
 
     async def load(self, seqs: Sequence[int]) -> list[Event]:
         """The events with these seqs, which rise. Raises `LogCorrupt`."""
-        return await anyio.to_thread.run_sync(load, (*self._parts, self._own), seqs)
+        return await anyio.to_thread.run_sync(load, self.parts, seqs)
 
     async def sync(self) -> None:
         """Make durable all that was acknowledged. Raises `LogFailed`."""
@@ -91,15 +97,24 @@ def settle(path: Path, length: int) -> None:
     with path.open("r+b") as file:
         if file.seek(0, os.SEEK_END) > length:
             file.seek(length)
-            with _aside(path).open("xb") as tail:
-                shutil.copyfileobj(file, tail)
-                tail.flush()
-                os.fsync(tail.fileno())
+            _copy(file, _aside(path))
             sync_directory(path.parent)
         file.truncate(length)
         os.fsync(file.fileno())
     sync_directory(path.parent)
     sync_directory(path.parent.parent)
+
+
+def _copy(rest: BinaryIO, aside: Path) -> None:
+    """Copy the rest of a log to a new file, as private as the log; on a full disk nothing is left of it."""
+    with open(aside, "xb", opener=partial(os.open, mode=0o600)) as tail:
+        try:
+            shutil.copyfileobj(rest, tail)
+            tail.flush()
+            os.fsync(tail.fileno())
+        except OSError:
+            aside.unlink()
+            raise
 
 
 def clear(path: Path) -> bool:

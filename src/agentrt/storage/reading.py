@@ -78,32 +78,33 @@ def read_log(
     files that have the records are returned in that order. What the last of them has beyond its last end is a torn
     tail. Raises `LogCorrupt`, or `FileNotFoundError`; the files are only read.
     """
-    path, read, parts = directory / EVENTS, skim if outlines else decode, list[Part]()
-    with path.open("rb", buffering=BUFFER) as file:
+    path, parts = directory / EVENTS, list[Part]()
+    with path.open("rb") as file:
         shared = origin(file.readline())
-        if shared is not None:
-            parts = read_log(
-                directory.parent / shared[0],
-                replay,
-                outlines=outlines,
-                upto=shared[1] if upto is None else min(shared[1], upto),
-            )
-        own = Part(path, shared[1] if shared else 0, array("Q"))
-        file.seek(0)
-        end = 0
-        for batch in scan(file, path, own.after):
+    if shared is not None:
+        last = shared[1] if upto is None else min(shared[1], upto)
+        parts = read_log(directory.parent / shared[0], replay, outlines=outlines, upto=last)
+    own = Part(path, shared[1] if shared else 0, array("Q"))
+    read_on(own, replay, outlines=outlines, upto=upto)
+    return [*parts, own]
+
+
+def read_on(part: Part, replay: Callable[[Event], None], *, outlines: bool = False, upto: int | None = None) -> None:
+    """Read what a file has beyond a part of it, and make that the whole of it; otherwise as `read_log`."""
+    read, ends = skim if outlines else decode, part.ends
+    with part.path.open("rb", buffering=BUFFER) as file:
+        end = file.seek(ends[-1] if ends else 0)
+        for batch in scan(file, part.path, part.after + len(ends), len(ends)):
             for line in batch:
-                seq = own.after + len(own.ends) + 1
-                if upto is not None and seq > upto:
-                    return [*parts, own]
+                if upto is not None and part.after + len(ends) >= upto:
+                    return
                 try:
                     event = read(line)
                 except (ValueError, UnicodeDecodeError) as error:
-                    raise LogCorrupt(path, seq - own.after, f"not an event of this schema ({error})") from error
+                    raise LogCorrupt(part.path, len(ends) + 1, f"not an event of this schema ({error})") from error
                 replay(event)
                 end += len(line)
-                own.ends.append(end)
-    return [*parts, own]
+                ends.append(end)
 
 
 class _Origin(msgspec.Struct, frozen=True):

@@ -6,6 +6,7 @@ import contextlib
 import re
 from array import array
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -22,7 +23,8 @@ from .disk import make_directories
 from .journal import FileJournal, clear, settle
 from .lineage import adopt, delete, is_deleted
 from .locks import Locks
-from .reading import EVENTS, PAGE, Part, load, read_log
+from .memos import read_memo, write_memo
+from .reading import EVENTS, PAGE, Part, load, read_log, read_on
 from .snapshots import write_snapshot
 from .writer import Probe, Writer
 
@@ -46,6 +48,7 @@ class FileStore:
     async def __aenter__(self) -> FileStore:
         await anyio.to_thread.run_sync(make_directories, self._conversations)
         self._locks = Locks(self.root / "lock")
+        self._notes = ThreadPoolExecutor(1, "agentrt-catalogue")
         self._writer = Writer(self._conversations, self._probe, self.durability)
         return self
 
@@ -54,6 +57,7 @@ class FileStore:
             for name in list(self._open):
                 await self.release(name)
             await self._writer.close()
+            await anyio.to_thread.run_sync(self._notes.shutdown)
             await anyio.to_thread.run_sync(self.catalogue.close)
         self._locks.close()
 
@@ -83,7 +87,7 @@ class FileStore:
         journal = self._open[conversation_id] = FileJournal(
             directory, self._writer, [Part(directory / EVENTS, 0, array("Q"))], new=True
         )
-        await anyio.to_thread.run_sync(self.catalogue.begin, conversation_id)
+        self._tell(self.catalogue.begin, conversation_id)
         return journal
 
     async def fork(self, parent: str, conversation_id: str, at: int, replay: Callable[[Event], None]) -> FileJournal:
@@ -118,24 +122,27 @@ class FileStore:
             raise ConversationMissing(conversation_id)
         async with self._claim(conversation_id, directory / EVENTS):
             await anyio.to_thread.run_sync(delete, directory)
-            await anyio.to_thread.run_sync(self.catalogue.forget, conversation_id)
+            self._tell(self.catalogue.forget, conversation_id)
         self._locks.release(conversation_id)
 
-    async def open(self, conversation_id: str, replay: Callable[[Event], None]) -> FileJournal:
+    async def open(
+        self,
+        conversation_id: str,
+        replay: Callable[[Event], None],
+        recall: Callable[[State], None] | None = None,
+    ) -> FileJournal:
         """The journal, the outlines of its events given to `replay`, in a thread; a torn tail is set aside.
 
-        Raises `ConversationMissing`, `LogLocked` or `LogCorrupt`.
+        With `recall`, a stored state may come in place of the first of them. Raises `ConversationMissing`, `LogLocked`
+        or `LogCorrupt`.
         """
         directory = self.directory(conversation_id)
         path = directory / EVENTS
         if not await anyio.to_thread.run_sync(_is_there, directory):
             raise ConversationMissing(conversation_id)
         async with self._claim(conversation_id, path):
-            parts = await anyio.to_thread.run_sync(partial(read_log, directory, replay, outlines=True))
-            if not parts[-1].ends:
-                raise ConversationMissing(conversation_id)
-            await anyio.to_thread.run_sync(settle, path, parts[-1].ends[-1])
-            await anyio.to_thread.run_sync(self.catalogue.begin, conversation_id)
+            parts = await anyio.to_thread.run_sync(_read, directory, replay, recall)
+        self._tell(self.catalogue.begin, conversation_id)
         journal = self._open[conversation_id] = FileJournal(directory, self._writer, parts, new=False)
         return journal
 
@@ -163,16 +170,21 @@ class FileStore:
             try:
                 if journal := self._open.pop(conversation_id, None):
                     await journal.close()
-                    await anyio.to_thread.run_sync(self._note, conversation_id, state)
+                    await anyio.to_thread.run_sync(self._keep, journal, state)
+                    self._tell(self.catalogue.note, conversation_id, state)
             finally:
                 self._locks.release(conversation_id)
 
-    def _note(self, conversation_id: str, state: State | None) -> None:
-        """Bring the caches up to date; for a thread."""
+    def _keep(self, journal: FileJournal, state: State | None) -> None:
+        """Store what makes the next opening quick; for a thread."""
         if state is not None:
-            with contextlib.suppress(OSError):
-                write_snapshot(self.directory(conversation_id), snapshot(state))
-        self.catalogue.note(conversation_id, state)
+            with contextlib.suppress(OSError, ValueError):
+                write_snapshot(journal.directory, snapshot(state))
+                write_memo(journal.directory, state, journal.parts)
+
+    def _tell(self, note: Callable[..., None], *values: object) -> None:
+        """Tell the catalogue, in order, and wait for nothing: it is a cache."""
+        self._notes.submit(note, *values)
 
     @asynccontextmanager
     async def _claim(self, conversation_id: str, path: Path) -> AsyncIterator[None]:
@@ -196,6 +208,26 @@ def conversations(root: Path) -> Iterator[Path]:
     """The directories of the conversations in a store, newest first; for a thread."""
     found = sorted(root.glob(f"conversations/*/{EVENTS}"), key=lambda path: path.stat().st_mtime, reverse=True)
     return (path.parent for path in found if not is_deleted(path.parent))
+
+
+def _read(directory: Path, replay: Callable[[Event], None], recall: Callable[[State], None] | None) -> list[Part]:
+    """Read a log that is about to be written, and make durable what may not be; for a thread.
+
+    Raises `ConversationMissing`, `LogCorrupt` or `OSError`.
+    """
+    path = directory / EVENTS
+    if recall is not None and (found := read_memo(directory)) is not None:
+        state, parts = found
+        recall(state)
+        if path.stat().st_size == parts[-1].ends[-1]:
+            return parts
+        read_on(parts[-1], replay, outlines=True)
+    else:
+        parts = read_log(directory, replay, outlines=True)
+    if not parts[-1].ends:
+        raise ConversationMissing(directory.name)
+    settle(path, parts[-1].ends[-1])
+    return parts
 
 
 def _is_there(directory: Path) -> bool:

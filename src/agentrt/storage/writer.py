@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import threading
 import time
@@ -161,22 +162,24 @@ class Writer:
             self.disk.close(self._root)
 
     def _run(self) -> None:
-        empty, last, due = self._given.empty, False, time.monotonic() + INTERVAL
+        last, due = False, time.monotonic() + INTERVAL
         while not last:
-            group: list[_Batch] = []
-            while not last and len(group) < GROUP and not (group and empty()):
-                try:
-                    batch = self._given.get(timeout=self._patience(due))
-                except Empty:
-                    break
-                if batch is not None:
-                    group.append(batch)
-                last = batch is None
-            if group:
-                self._commit(group)
+            group = self._take(self._patience(due))
+            last = None in group
+            if batches := [batch for batch in group if batch is not None]:
+                self._commit(batches)
             if last or time.monotonic() >= due:
                 self._sync(self._dirty if last or self._durability is Durability.INTERVAL else ())
                 due = time.monotonic() + INTERVAL
+
+    def _take(self, patience: float | None) -> list[_Batch | None]:
+        """All batches that wait, or the next one; none when there is none in `patience` seconds."""
+        group: list[_Batch | None] = []
+        with contextlib.suppress(Empty):
+            group.append(self._given.get(timeout=patience))
+            while group[-1] is not None and len(group) < GROUP:
+                group.append(self._given.get_nowait())
+        return group
 
     def _patience(self, due: float) -> float | None:
         """How long to wait for a batch: until the next sync, when there is something to sync."""
@@ -205,18 +208,22 @@ class Writer:
     def _sync(self, files: Iterable[LogFile]) -> None:
         """Sync few files one by one, many with their file system; when that fails, one by one to learn whose it was."""
         files = list(files)
-        together = [file for file in files if file.device == self._device] if len(files) > FEW else []
-        try:
-            if together:
-                self.disk.sync_file_system(self._root)
-        except OSError:
-            together = []
-        for file in together:
-            file.was_synced()
-        for file in files:
-            if file.synced != file.written:
+        if len(files) <= FEW or not self._synced_together(files):
+            for file in files:
                 file.sync()
+        for file in files:
             del self._dirty[file]
+
+    def _synced_together(self, files: list[LogFile]) -> bool:
+        if any(file.device != self._device for file in files):
+            return False
+        try:
+            self.disk.sync_file_system(self._root)
+        except OSError:
+            return False
+        for file in files:
+            file.was_synced()
+        return True
 
     def _keep_few_open(self, used: LogFile) -> None:
         """Close those that were written longest ago before one more is opened; what is not synced yet is synced."""

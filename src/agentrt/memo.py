@@ -1,0 +1,132 @@
+"""`Memo`: a state as it can be stored beside its log, without the events that it names. Pure.
+
+Folding ten thousand events takes a tenth of a second; reading a memo of them a tenth of that. It is a cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+import msgspec
+
+from .chain import Chain
+from .events import ActionEvent, ConversationCreated, ConversationErrorEvent, Event, ExecutionStatus, SystemPromptEvent
+from .specs import Agent, Durability, SecurityRisk
+from .state import Branch, Checkpoint, Ledger, Pending, Seen, State
+
+E = TypeVar("E", bound=Event)
+
+
+class _Open(msgspec.Struct, frozen=True, array_like=True):
+    """A pending action, by the seq of its event."""
+
+    action: int
+    risk: SecurityRisk | None
+    approved: bool
+    command: str | None
+    attempt: int
+
+
+class _Branch(msgspec.Struct, frozen=True, array_like=True):
+    """A branch without its view."""
+
+    queued: tuple[Seen, ...]
+    condense: bool
+    cut: bool
+    steps: int
+
+
+class Memo(msgspec.Struct, frozen=True, kw_only=True):
+    """All of a state but events: those are named by their seqs, in `events`."""
+
+    seq: int
+    epoch: int
+    durability: Durability
+    status: ExecutionStatus
+    created: int
+    prompt: int | None
+    error: int | None
+    agent: Agent | None
+    """When it is no more the one that the conversation was created with."""
+    ledger: Ledger
+    call: str | None
+    pending: tuple[_Open, ...]
+    views: list[list[Seen]]
+    """What the views of the branches share."""
+    places: list[tuple[int, int]]
+    """Of each branch, which of the views it has, and how much of it."""
+    branches: list[_Branch]
+    """The present one, then those of the checkpoints."""
+    checkpoints: list[int]
+
+    @property
+    def events(self) -> list[int]:
+        """The seqs of the events that `recalled` needs; they rise."""
+        named = (self.created, self.prompt, self.error, *(waiting.action for waiting in self.pending))
+        return sorted({seq for seq in named if seq is not None})
+
+
+def memo(state: State) -> Memo | None:
+    """What to store of a state; None before its first event."""
+    if state.created is None:
+        return None
+    branches = [state.branch, *(checkpoint.branch for checkpoint in state.checkpoints)]
+    views, places = Chain.split(branch.view for branch in branches)
+    return Memo(
+        seq=state.seq,
+        epoch=state.epoch,
+        durability=state.durability,
+        status=state.status,
+        created=state.created.seq,
+        prompt=state.prompt.seq if state.prompt else None,
+        error=state.error.seq if state.error else None,
+        agent=state.agent if state.agent != state.created.agent else None,
+        ledger=state.ledger,
+        call=state.branch.call,
+        pending=tuple(_Open(p.action.seq, p.risk, p.approved, p.command, p.attempt) for p in state.branch.pending),
+        views=views,
+        places=places,
+        branches=[_Branch(branch.queued, branch.condense, branch.cut, branch.steps) for branch in branches],
+        checkpoints=[checkpoint.seq for checkpoint in state.checkpoints],
+    )
+
+
+def recalled(stored: Memo, events: Iterable[Event]) -> State:
+    """The state of a memo, given its `events`. Raises `ValueError` when they are not what it names."""
+    by_seq = {event.seq: event for event in events}
+
+    def named(seq: int, kind: type[E]) -> E:
+        event = by_seq.get(seq)
+        if not isinstance(event, kind):
+            raise ValueError(f"event {seq} is no {kind.__name__}")
+        return event
+
+    views = Chain.join(stored.views, stored.places)
+    if not len(views) == len(stored.branches) == len(stored.checkpoints) + 1:
+        raise ValueError("the memo has not all of its branches")
+    present, *past = [
+        Branch(view=view, queued=part.queued, condense=part.condense, cut=part.cut, steps=part.steps)
+        for view, part in zip(views, stored.branches, strict=True)
+    ]
+    created = named(stored.created, ConversationCreated)
+    pending = tuple(
+        Pending(named(p.action, ActionEvent), p.risk, p.approved, p.command, p.attempt) for p in stored.pending
+    )
+    if past and not pending and stored.call is None:
+        present = past[-1]  # nothing is open: the last checkpoint is of the present branch itself
+    else:
+        present = msgspec.structs.replace(present, call=stored.call, pending=pending)
+    return State(
+        seq=stored.seq,
+        epoch=stored.epoch,
+        durability=stored.durability,
+        created=created,
+        agent=stored.agent or created.agent,
+        prompt=named(stored.prompt, SystemPromptEvent) if stored.prompt is not None else None,
+        status=stored.status,
+        error=named(stored.error, ConversationErrorEvent) if stored.error is not None else None,
+        branch=present,
+        ledger=stored.ledger,
+        checkpoints=Chain([Checkpoint(seq, branch) for seq, branch in zip(stored.checkpoints, past, strict=True)]),
+    )

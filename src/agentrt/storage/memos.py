@@ -1,0 +1,104 @@
+"""Memos beside a log: `memo.bin`, the last state and where each record ends. A cache that may be missing or behind.
+
+A line with the CRC-32 of the rest, in hexadecimal; then MessagePack.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from array import array
+from collections.abc import Sequence
+from pathlib import Path
+from zlib import crc32
+
+import msgspec
+
+from ..errors import LogCorrupt
+from ..events import SCHEMA_VERSION
+from ..memo import Memo, memo, recalled
+from ..state import State
+from .framing import whole
+from .reading import EVENTS, Part, load
+
+MEMO = "memo.bin"
+
+VERSION = 1
+"""Of the layout below; a memo of another one is not read."""
+
+
+class _Part(msgspec.Struct, frozen=True, array_like=True):
+    directory: str
+    after: int
+    ends: bytes
+
+
+class _Stored(msgspec.Struct, frozen=True, kw_only=True):
+    version: int
+    schema: int
+    memo: Memo
+    parts: list[_Part]
+    last: bytes
+    """The end of the last record, with its checksum."""
+
+
+_decoder = msgspec.msgpack.Decoder(_Stored)
+
+
+def write_memo(directory: Path, state: State, parts: Sequence[Part]) -> None:
+    """Replace the memo in a conversation's directory, whose log must be durable; for a thread. Raises `OSError`.
+
+    It is not synced: what a crash takes of it is made again.
+    """
+    made = memo(state)
+    if made is None or parts[-1].after + len(parts[-1].ends) != state.seq:
+        return
+    stored = _Stored(
+        version=VERSION,
+        schema=SCHEMA_VERSION,
+        memo=made,
+        parts=[_Part(part.path.parent.name, part.after, part.ends.tobytes()) for part in parts],
+        last=_last(parts[-1]),
+    )
+    data = msgspec.msgpack.encode(stored)
+    handle, temporary = tempfile.mkstemp(dir=directory, prefix=f".{MEMO}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(b"%08x\n" % crc32(data) + data)
+        os.rename(temporary, directory / MEMO)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def read_memo(directory: Path) -> tuple[State, list[Part]] | None:
+    """The state and the parts of a log as the memo has them, when it still fits; for a thread.
+
+    What the memo covers was durable when it was written. Its records are not looked at here but for the last: each is
+    checked when it is read.
+    """
+    with contextlib.suppress(OSError, ValueError, msgspec.DecodeError, UnicodeDecodeError, LogCorrupt):
+        data = (directory / MEMO).read_bytes()
+        if data[:9] != b"%08x\n" % crc32(memoryview(data)[9:]):
+            return None
+        stored = _decoder.decode(memoryview(data)[9:])
+        if (stored.version, stored.schema) != (VERSION, SCHEMA_VERSION):
+            return None
+        parts = [
+            Part(directory.parent / part.directory / EVENTS, part.after, array("Q", part.ends)) for part in stored.parts
+        ]
+        if _last(parts[-1]) == stored.last:
+            return recalled(stored.memo, load(parts, stored.memo.events)), parts
+    return None
+
+
+def _last(part: Part) -> bytes:
+    """The end of a part's last record. Raises `OSError`, or `ValueError` when there is no record at its place."""
+    begin, end = part.place(part.after + len(part.ends))
+    with part.path.open("rb") as file:
+        file.seek(begin)
+        line = file.read(end - begin)
+    if not whole(line):
+        raise ValueError("the last record is damaged")
+    return line[-256:]

@@ -1,0 +1,89 @@
+"""Opening by a memo gives what folding the log does."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from agentrt.errors import LogCorrupt
+from agentrt.events import Event
+from agentrt.state import State, fold
+from agentrt.storage import FileStore, read_conversation
+from agentrt.storage.memos import MEMO
+from tests import samples
+
+from .commits import append
+
+
+async def opened(root: Path) -> tuple[State, int]:
+    """The state after an opening, and how many events had to be folded for it."""
+    state, replayed = State(), list[Event]()
+
+    def recall(stored: State) -> None:
+        nonlocal state
+        state = stored
+
+    async with FileStore(root) as store:
+        await store.open("c", replayed.append, recall)
+    return fold(replayed, state), len(replayed)
+
+
+async def let_go(root: Path) -> Path:
+    """A conversation with every type of event that was let go; its directory."""
+    events = samples.numbered(samples.every_event())
+    async with FileStore(root) as store:
+        journal = await store.create("c")
+        for event in events:
+            await append(journal, [event])
+        await store.release("c", fold(events))
+        return store.directory("c")
+
+
+async def test_nothing_is_folded_again(tmp_path: Path) -> None:
+    directory = await let_go(tmp_path)
+    assert await opened(tmp_path) == (fold(read_conversation(directory)), 0)
+
+
+async def test_what_came_after_the_memo_is_folded(tmp_path: Path) -> None:
+    directory = await let_go(tmp_path)
+    count = len(read_conversation(directory))
+    async with FileStore(tmp_path) as store:
+        journal = await store.open("c", lambda event: None)
+        await append(journal, samples.numbered([samples.message("one"), samples.message("two")], count + 1))
+    with (directory / "events.jsonl").open("ab") as file:
+        file.write(b'{"i":1,"n":2')
+    assert await opened(tmp_path) == (fold(read_conversation(directory)), 2)
+    assert (directory / "events.jsonl.torn-1").read_bytes() == b'{"i":1,"n":2'
+
+
+async def test_a_damaged_memo_is_not_used(tmp_path: Path) -> None:
+    directory = await let_go(tmp_path)
+    state, data = fold(read_conversation(directory)), (directory / MEMO).read_bytes()
+    chance = random.Random(4)
+    for _ in range(40):
+        damaged = bytearray(data)
+        damaged[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        (directory / MEMO).write_bytes(damaged)
+        assert await opened(tmp_path) == (state, state.seq)
+    (directory / MEMO).write_bytes(data[: len(data) // 2])
+    assert await opened(tmp_path) == (state, state.seq)
+
+
+async def test_a_memo_of_another_log_is_not_used(tmp_path: Path) -> None:
+    directory = await let_go(tmp_path)
+    path = directory / "events.jsonl"
+    cut = b"".join(path.read_bytes().splitlines(keepends=True)[:5])
+    path.write_bytes(cut)
+    assert await opened(tmp_path) == (fold(read_conversation(directory)), 5)
+
+
+async def test_damage_under_a_memo_is_refused_when_it_is_read(tmp_path: Path) -> None:
+    directory = await let_go(tmp_path)
+    path = directory / "events.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"dele", b"DELE", 1))
+    async with FileStore(tmp_path) as store:
+        journal = await store.open("c", lambda event: None, lambda state: None)
+        with pytest.raises(LogCorrupt, match="is damaged"):
+            [event async for event in journal.read(0, 99)]
