@@ -7,6 +7,8 @@ from pathlib import Path
 from ..errors import ConversationMissing
 from ..runtime import default_store
 from ..storage import conversations
+from ..storage.catalogue import Catalogue
+from ..storage.reading import EVENTS
 
 
 def find(name: str | None, store: Path | None) -> Path:
@@ -14,12 +16,16 @@ def find(name: str | None, store: Path | None) -> Path:
 
     Raises `ConversationMissing`.
     """
-    if name is not None and Path(name, "events.jsonl").exists():
+    root = store or default_store()
+    if name is None:
+        newest = Catalogue(root).page(1)
+        if not newest:
+            raise ConversationMissing("(none yet)")
+        return root / "conversations" / newest[0].id
+    if Path(name, EVENTS).exists():
         return Path(name)
-    found = [path for path in conversations(store or default_store()) if name is None or name in path.name]
+    found = [path for path in conversations(root) if name in path.name]
     exact = [path for path in found if path.name == name]
-    if name is None and found:
-        return found[0]
     if len(exact or found) != 1:
-        raise ConversationMissing(name or "(none yet)")
+        raise ConversationMissing(name)
     return (exact or found)[0]
