@@ -50,6 +50,6 @@ def proofs(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """Every benchmark, in short; pass `--peer COMMAND` on to compare."""
     session.install("-e", ".[test]")
-    for name in ("import", "step", "concurrency", "interrupt"):
+    for name in ("import", "step", "concurrency", "interrupt", "catalogue", "event_log"):
         session.run("python", f"benchmarks/bench_{name}.py", "--quick")
     session.run("python", "benchmarks/compare_openhands.py", "--quick", *session.posargs)

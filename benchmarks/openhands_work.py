@@ -97,9 +97,9 @@ class Scripted(TestLLM):
         return self.completion(messages, *args, **kwargs)
 
 
-def converse(directory: str, steps: int, delay: float) -> Any:
+def converse(directory: str, steps: int, delay: float, model: type[Scripted] = Scripted) -> Any:
     """A conversation that waits for its run."""
-    llm = Scripted(model="scripted", usage_id="scripted")
+    llm = model(model="scripted", usage_id="scripted")
     llm.set_script(steps, delay)
     conversation = Conversation(
         agent=Agent(llm=llm, tools=[Tool(name="noop")]),
