@@ -216,7 +216,8 @@ class Catalogue:
     def _found(self, names: Iterable[str]) -> Iterator[tuple[str, int, int, bool]]:
         for name in names:
             found = _stat(self._log(name))
-            yield name, *(found or (0, 0)), found is None  # a directory without a log is looked at again
+            updated, size = found or (0, 0)
+            yield name, updated, size, found is None  # a directory without a log is looked at again
 
     def _rebuild(self, connection: sqlite3.Connection, progress: Progress) -> int:
         with transaction(connection):

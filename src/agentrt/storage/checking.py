@@ -88,10 +88,11 @@ def verify(directory: Path) -> Verdict:
     path = directory / EVENTS
     if not path.exists():
         raise ConversationMissing(directory.name)
-    for _ in range(LOOKS):
-        verdict = _look(directory, path)
+    verdict = _look(directory, path)
+    for _ in range(1, LOOKS):
         if not verdict.torn or path.stat().st_size == verdict.size:
             break
+        verdict = _look(directory, path)
     return verdict
 
 
