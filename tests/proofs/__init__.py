@@ -2,4 +2,4 @@
 
 import pytest
 
-pytest.register_assert_rewrite(f"{__name__}.evidence")
+pytest.register_assert_rewrite(f"{__name__}.evidence", f"{__name__}.crashing")

@@ -19,7 +19,7 @@ ACKNOWLEDGED = "acknowledged"
 """In the store's root: `journal seq` of each batch."""
 
 
-async def append_to_all(root: Path) -> None:
+async def append_to_all(root: Path, journals: int = JOURNALS) -> None:
     """One batch after the other in each journal, all journals side by side."""
 
     async def append_to(name: str) -> None:
@@ -31,9 +31,9 @@ async def append_to_all(root: Path) -> None:
     message = MessageEvent(source="user", content=text("Go on."))
     with (root / ACKNOWLEDGED).open("ab", buffering=0) as acknowledged:
         async with FileStore(root) as store, anyio.create_task_group() as tasks:
-            for number in range(JOURNALS):
+            for number in range(journals):
                 tasks.start_soon(append_to, f"journal-{number}")
 
 
 if __name__ == "__main__":
-    anyio.run(append_to_all, Path(sys.argv[1]))
+    anyio.run(append_to_all, Path(sys.argv[1]), int(sys.argv[2]) if sys.argv[2:] else JOURNALS)

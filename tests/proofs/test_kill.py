@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import subprocess
+import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
 import pytest
+from anyio.streams.buffered import BufferedByteReceiveStream
 
 from agentrt import Conversation, Event, ExecutionStatus, Runtime
 from agentrt.events import AgentErrorEvent, ExecutionLost
+from agentrt.storage import read_conversation
 
-from .evidence import NAME, RUN_SECONDS, Work, check_death, check_finished, in_flight, results
+from . import appender
+from .evidence import NAME, RUN_SECONDS, Work, check_death, check_finished, check_numbering, in_flight, results
 from .waiting import eventually
 from .worker import counting_tools, scripted
 
@@ -22,6 +28,11 @@ POINTS = ("taken", "written", "synced", "acknowledged")
 KILLED = -signal.SIGKILL
 COMMITS = 29
 """How many commits a run has: three until the first model call, two a step, and those of the parallel calls."""
+
+JOURNALS = 5
+"""Conversations of a store that is killed again and again."""
+
+PROJECT = Path(__file__).parent.parent.parent
 
 PROCESSES = 4
 """Workers side by side."""
@@ -118,6 +129,50 @@ async def test_any_moment(tmp_path: Path, seed: int) -> None:
         logs.append(check_death(work, logs[-1] if logs else ()))
     assert await work.run() == 0
     check_finished(work, logs)
+
+
+@pytest.mark.parametrize("kills", [10, pytest.param(200, marks=pytest.mark.proof)])
+async def test_a_store_that_is_killed_again_and_again(tmp_path: Path, kills: int) -> None:
+    """Also while it is opened: what was acknowledged stays, and what was once recovered too."""
+    names, chance = [f"c{number}" for number in range(JOURNALS)], random.Random(kills)
+    before: dict[str, list[Event]] = {name: [] for name in names}
+    acknowledged: Counter[str] = Counter()
+    program = [sys.executable, "-m", appender.__name__, str(tmp_path), *names]
+    async with await anyio.open_process(program, cwd=PROJECT, stderr=None) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        lines = BufferedByteReceiveStream(process.stdout)
+        assert await _line(lines) == "ready"
+        for _ in range(kills):
+            await process.stdin.send(b"\n")
+            _, pid = (await _line(lines)).split()
+            with anyio.move_on_after(chance.uniform(0.0, 0.12)):
+                while True:
+                    _note(await _line(lines), acknowledged)
+            os.kill(int(pid), signal.SIGKILL)
+            while (line := await _line(lines)) != appender.DIED:
+                _note(line, acknowledged)
+            for name in names:
+                path = tmp_path / "conversations" / name
+                events = read_conversation(path) if (path / "events.jsonl").exists() else []
+                check_numbering(events)
+                assert len(events) >= acknowledged[name], f"{name}: event {acknowledged[name]} was acknowledged"
+                assert events[: len(before[name])] == before[name]
+                before[name] = events
+        await process.stdin.aclose()
+        assert await process.wait() == 0
+    assert all(acknowledged[name] for name in names)
+
+
+async def _line(lines: BufferedByteReceiveStream) -> str:
+    with anyio.fail_after(RUN_SECONDS):
+        return (await lines.receive_until(b"\n", 1_000)).decode()
+
+
+def _note(line: str, acknowledged: Counter[str]) -> None:
+    name, seq = line.split()
+    assert int(seq) > acknowledged[name]
+    acknowledged[name] = int(seq)
 
 
 async def _work(directory: Path) -> Work:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterator
-from itertools import accumulate, pairwise
+from collections.abc import Iterable, Iterator
+from itertools import accumulate, cycle, islice, pairwise
 from pathlib import Path
 
 import anyio
@@ -20,6 +20,7 @@ from agentrt.events import MessageEvent
 from agentrt.specs.content import text
 from agentrt.storage import FileStore, read_conversation
 from agentrt.testing import ScriptedLLM, call, calls, finish
+from tests import samples
 from tests.storage.commits import append, reopen
 
 from .evidence import check_numbering, results
@@ -64,18 +65,38 @@ class Place(msgspec.Struct):
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def log(tmp_path_factory: pytest.TempPathFactory) -> Log:
-    """A real log of some 8 KB."""
+    """A log of some 8 KB with events of every type."""
     root = tmp_path_factory.mktemp("log")
+    events = samples.numbered(samples.every_event())
+    sizes = cycle((2, 1, 3, 1, 4, 1))
+    async with FileStore(root) as store:
+        journal, rest = await store.create(NAME), iter(events)
+        while batch := list(islice(rest, next(sizes))):
+            await append(journal, batch)
+    written = as_log(_path(root).read_bytes())
+    assert {type(event) for event in written.events} == samples.all_types()
+    assert 8_000 < len(written.data) < 16_000
+    assert written.events == events
+    return written
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def run(tmp_path_factory: pytest.TempPathFactory) -> Log:
+    """The log of a conversation that was run to its end."""
+    root = tmp_path_factory.mktemp("run")
     runtime = Runtime(root, client=model())
     async with runtime, Conversation(AGENT, root, id=NAME, runtime=runtime) as conversation:
         await conversation.send_message("What follows?")
         assert (await conversation.run()).status is ExecutionStatus.FINISHED
-    data = _path(root).read_bytes()
+    return as_log(_path(root).read_bytes())
+
+
+def as_log(data: bytes) -> Log:
+    """A log's bytes, with their events and batches."""
     lines = data.splitlines(keepends=True)
     places = [msgspec.json.decode(line, type=Place) for line in lines]
     ends = list(accumulate(map(len, lines)))
     last = [number for number, place in enumerate(places) if place.i == place.n]
-    assert 8_000 < len(data) < 12_000
     assert len(last) > 8
     return Log(data, [decode(line) for line in lines], [ends[n] for n in last], [n + 1 for n in last])
 
@@ -171,21 +192,21 @@ async def resume_and_finish(log: Log, root: Path, length: int) -> None:
     assert events[: len(log.prefix(log.whole(length))[0])] == log.prefix(log.whole(length))[0]
 
 
-async def test_a_cut_conversation_is_resumed(log: Log, tmp_path: Path) -> None:
-    for start, end in pairwise(log.batch_ends):
-        await resume_and_finish(log, tmp_path, (start + end) // 2)
+async def test_a_cut_conversation_is_resumed(run: Log, tmp_path: Path) -> None:
+    for start, end in pairwise(run.batch_ends):
+        await resume_and_finish(run, tmp_path, (start + end) // 2)
 
 
 @pytest.mark.proof
-async def test_a_conversation_cut_anywhere_is_resumed(log: Log, tmp_path: Path) -> None:
-    for length in range(log.batch_ends[0], len(log.data), 13):
-        await resume_and_finish(log, tmp_path, length)
+async def test_a_conversation_cut_anywhere_is_resumed(run: Log, tmp_path: Path) -> None:
+    for length in range(run.batch_ends[0], len(run.data), 13):
+        await resume_and_finish(run, tmp_path, length)
 
 
 @pytest.mark.parametrize("part", [0.0, 0.01, 0.6, 0.999])
-async def test_a_creation_that_was_cut_can_be_repeated(log: Log, tmp_path: Path, part: float) -> None:
+async def test_a_creation_that_was_cut_can_be_repeated(run: Log, tmp_path: Path, part: float) -> None:
     """Nothing of it was acknowledged: there is no conversation yet, and its name is free."""
-    tail = log.data[: int(log.batch_ends[0] * part)]
+    tail = run.data[: int(run.batch_ends[0] * part)]
     path = put(tmp_path, tail)
     runtime = Runtime(tmp_path, client=model())
     async with runtime:
@@ -209,6 +230,7 @@ async def test_each_tail_is_kept(log: Log, tmp_path: Path) -> None:
         await store.open(NAME, lambda event: None)
     assert path.read_bytes() == log.data[:before]
     assert set_aside(path) == [log.data[last:-1], log.data[before : last - 1]]
+    assert not any(tail.stat().st_mode & 0o077 for tail in path.parent.glob("*.torn-*")), "as private as the log"
 
 
 @pytest.mark.parametrize(
@@ -273,9 +295,70 @@ async def test_a_flipped_bit_is_never_accepted(log: Log, tmp_path: Path) -> None
 
 @pytest.mark.proof
 def test_no_flipped_bit_is_ever_accepted(log: Log, tmp_path: Path) -> None:
-    path = put(tmp_path, log.data)
+    check_flips(put(tmp_path, log.data), log, flips(log))
+
+
+@pytest.mark.parametrize("sampled", [30, pytest.param(20_000, marks=pytest.mark.proof)])
+async def test_flipped_bits_of_a_large_log(tmp_path: Path, sampled: int) -> None:
+    log, chance = await large_log(tmp_path), random.Random(3)
+    path, ends = _path(tmp_path), [0, *accumulate(map(len, log.lines))]
+    small = [start + chance.randrange(end - start) for start, end in pairwise(ends) if end - start < 10_000]
+    places = [
+        chance.choice(small) if chance.random() < 0.3 else chance.randrange(len(log.data)) for _ in range(sampled)
+    ]
+    check_flips(path, log, ((place, chance.randrange(8)) for place in places))
+    async with FileStore(tmp_path) as store:
+        for place in (ends[3] - 1, ends[4] + 100, len(log.data) // 2, ends[-2] + 9, ends[-2] - 1):
+            damaged = bytearray(log.data)
+            damaged[place] ^= 4
+            await check_opened(store, log, put(tmp_path, bytes(damaged)), place)
+
+
+async def large_log(root: Path) -> Log:
+    """3 MB, of which five records have the most, between many small ones."""
+    sizes = [20] * 300
+    for place in (7, 60, 61, 180, 298):
+        sizes[place] = 600_000
+    events = samples.numbered(
+        [*samples.beginning(), *(samples.message(LARGE * (size // len(LARGE))) for size in sizes)]
+    )
+    async with FileStore(root) as store:
+        journal = await store.create(NAME)
+        for start in range(0, len(events), 2):
+            await append(journal, events[start : start + 2])
+    log = as_log(_path(root).read_bytes())
+    assert 3_000_000 < len(log.data) < 3_300_000
+    return log
+
+
+def check_flips(path: Path, log: Log, chosen: Iterable[tuple[int, int]]) -> None:
+    """Flip each of these bits alone, in place, and read the log."""
     with path.open("r+b", buffering=0) as file:
-        for place, bit in flips(log):
+        for place, bit in chosen:
             os.pwrite(file.fileno(), bytes([log.data[place] ^ 1 << bit]), place)
             check_read(path.parent, log, place)
             os.pwrite(file.fileno(), log.data[place : place + 1], place)
+    assert read_conversation(path.parent) == log.events
+
+
+async def test_a_bit_flipped_after_opening_is_refused(log: Log, tmp_path: Path) -> None:
+    """Events are read again when they are needed: each record is checked each time, and others stay readable."""
+    path = put(tmp_path, log.data)
+    ends = [0, *accumulate(map(len, log.lines))]
+    async with FileStore(tmp_path) as store:
+        journal, events = await reopen(store, NAME)
+        with path.open("r+b", buffering=0) as file:
+            for seq, (start, end) in enumerate(pairwise(ends), 1):
+                for place in (start, (start + end) // 2, end - 12, end - 1):
+                    os.pwrite(file.fileno(), bytes([log.data[place] ^ 1 << place % 8]), place)
+                    with pytest.raises(LogCorrupt) as refused:
+                        await journal.load([seq])
+                    assert (refused.value.path, refused.value.line) == (path, seq)
+                    with pytest.raises(LogCorrupt):
+                        [event async for event in journal.read(0, len(events))]
+                    others = [other for other in range(1, len(events) + 1) if other != seq]
+                    assert await journal.load(others) == [event for event in events if event.seq != seq]
+                    os.pwrite(file.fileno(), log.data[place : place + 1], place)
+            file.truncate(ends[-1] - 1)
+            with pytest.raises(LogCorrupt):
+                await journal.load([len(events)])

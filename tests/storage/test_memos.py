@@ -87,3 +87,25 @@ async def test_damage_under_a_memo_is_refused_when_it_is_read(tmp_path: Path) ->
         journal = await store.open("c", lambda event: None, lambda state: None)
         with pytest.raises(LogCorrupt, match="is damaged"):
             [event async for event in journal.read(0, 99)]
+
+
+async def test_no_flipped_bit_is_accepted_under_a_memo(tmp_path: Path) -> None:
+    """Refused at the opening, or when the record is read; in the last batch cut, as without a memo."""
+    directory = await let_go(tmp_path)
+    path = directory / "events.jsonl"
+    events, data, chance = read_conversation(directory), path.read_bytes(), random.Random(6)
+    last = data.rindex(b"\n", 0, -1) + 1
+    async with FileStore(tmp_path) as store:
+        for place in chance.sample(range(len(data)), 200):
+            damaged = bytearray(data)
+            damaged[place] ^= 1 << chance.randrange(8)
+            path.write_bytes(damaged)
+            try:
+                journal = await store.open("c", lambda event: None, lambda state: None)
+                read = [event async for event in journal.read(0, 99)]
+            except LogCorrupt:
+                assert place < last
+            else:
+                assert place >= last
+                assert read == events[:-1]
+            await store.release("c")

@@ -48,7 +48,7 @@ async def test_a_long_log_is_read_a_page_at_a_time(tmp_path: Path) -> None:
         assert [e.seq async for e in journal.read(100, 900)] == list(range(101, 901))
 
 
-async def test_a_torn_tail_is_set_aside_and_the_log_goes_on(tmp_path: Path) -> None:
+async def test_a_torn_tail_is_set_aside_and_the_log_goes_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async with FileStore(tmp_path) as store:
         written = await write(store, "c", 2)
         path = store.directory("c") / "events.jsonl"
@@ -58,6 +58,7 @@ async def test_a_torn_tail_is_set_aside_and_the_log_goes_on(tmp_path: Path) -> N
         assert read == written
         assert path.read_bytes() == whole
         assert path.with_name("events.jsonl.torn-1").read_bytes() == b'{"i":1,"n":2,"du'
+        assert f"set aside in {path}.torn-1" in caplog.text
         await append(journal, samples.numbered([samples.message("on")], 5))
     assert len(read_conversation(tmp_path / "conversations" / "c")) == 5
 

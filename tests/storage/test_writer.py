@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import os
 import threading
 from pathlib import Path
@@ -10,7 +12,8 @@ import anyio
 import pytest
 
 from agentrt.errors import LogFailed
-from agentrt.storage.disk import sync_file_system
+from agentrt.specs import Durability
+from agentrt.storage.disk import Disk, sync_file_system
 from agentrt.storage.writer import FEW, LogFile, Writer
 
 from .commits import commit
@@ -147,9 +150,84 @@ async def test_closing_commits_what_was_given(tmp_path: Path) -> None:
     assert not any(thread.name == "agentrt-writer" and thread.is_alive() for thread in threading.enumerate())
 
 
+class Counting(Disk):
+    """Knows how many log files are open, and the most that were at once."""
+
+    def __init__(self) -> None:
+        self.open_now: set[int] = set()
+        self.most = self.opened = 0
+
+    def open(self, path: Path, *, new: bool) -> int:
+        descriptor = super().open(path, new=new)
+        self.open_now.add(descriptor)
+        self.most, self.opened = max(self.most, len(self.open_now)), self.opened + 1
+        return descriptor
+
+    def close(self, descriptor: int) -> None:
+        self.open_now.discard(descriptor)
+        super().close(descriptor)
+
+
+@pytest.mark.parametrize("durability", list(Durability))
+@pytest.mark.parametrize("together", [True, False], ids=["one-group", "one-by-one"])
+async def test_few_files_are_open_at_once(tmp_path: Path, durability: Durability, together: bool) -> None:
+    """Those that were written longest ago are closed, and opened again when they are written again."""
+    disk = Counting()
+    writer = Writer(tmp_path, durability=durability, disk=disk, open_files=4)
+    files = [LogFile(tmp_path / str(n) / "events.jsonl", new=True, disk=disk) for n in range(40)]
+    for line in (b"x\n", b"y\n", b"z\n"):
+        async with anyio.create_task_group() as tasks:
+            for file in files:
+                if together:
+                    tasks.start_soon(commit, writer, file, line)
+                else:
+                    await commit(writer, file, line)
+    assert (disk.most, len(disk.open_now)) == (4, 4)
+    assert disk.opened == 120
+    for _ in range(5):
+        await commit(writer, files[-1], b"-\n")
+    assert disk.opened == 120, "one that is in use stays open"
+    await writer.sync_file(files[-1], close=True)
+    assert len(disk.open_now) == 3
+    await writer.close()
+    assert all(file.path.read_bytes() == b"x\ny\nz\n" for file in files[:-1])
+    assert all(file.written == file.synced for file in files)
+
+
+async def test_a_file_whose_close_fails_fails_alone(tmp_path: Path) -> None:
+    class Failing(Disk):
+        def close(self, descriptor: int) -> None:
+            super().close(descriptor)
+            raise OSError(errno.EIO, "the close failed")
+
+    writer = Writer(tmp_path)
+    bad = LogFile(tmp_path / "bad" / "events.jsonl", new=True, disk=Failing())
+    good = LogFile(tmp_path / "good" / "events.jsonl", new=True)
+    await commit(writer, bad, b"x\n")
+    with pytest.raises(LogFailed, match="the close failed"):
+        await writer.sync_file(bad, close=True)
+    await commit(writer, good, b"x\n")
+    await writer.close()
+
+
 async def test_the_files_are_private(tmp_path: Path) -> None:
     writer = Writer(tmp_path)
     file = LogFile(tmp_path / "c" / "events.jsonl", new=True)
     await commit(writer, file, b"x\n")
     await writer.close()
     assert os.stat(file.path).st_mode & 0o077 == 0
+
+
+async def test_a_bug_after_one_commit_keeps_no_other_from_its_word(tmp_path: Path) -> None:
+    problems: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: problems.append(context["message"]))
+    writer = Writer(tmp_path)
+    bad, good = (LogFile(tmp_path / name / "events.jsonl", new=True) for name in ("bad", "good"))
+
+    def fail(error: LogFailed | None) -> None:
+        raise ZeroDivisionError
+
+    writer.commit(bad, b"x\n", 1, fail)
+    await commit(writer, good, b"x\n")
+    await writer.close()
+    assert problems == [f"after a commit of {bad.path}"]

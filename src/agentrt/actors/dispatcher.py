@@ -33,6 +33,7 @@ CLOSING_SECONDS = 5.0
 TOOL = "tool:"
 """How the name of a tool's performer begins."""
 
+
 class Perform(Request[None], frozen=True):
     """Do this, and append its outcome."""
 

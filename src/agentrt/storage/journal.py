@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 from collections.abc import AsyncIterator, Sequence
@@ -22,6 +23,8 @@ from .reading import EVENTS, PAGE, Part, load, origin
 from .writer import LogFile, Writer
 
 BLOBS = "blobs"
+
+_log = logging.getLogger(__name__)
 
 
 class FileJournal:
@@ -97,8 +100,10 @@ def settle(path: Path, length: int) -> None:
     with path.open("r+b") as file:
         if file.seek(0, os.SEEK_END) > length:
             file.seek(length)
-            _copy(file, _aside(path))
+            aside = _aside(path)
+            _copy(file, aside)
             sync_directory(path.parent)
+            _log.warning("%s: what follows on byte %d is no whole batch and was set aside in %s", path, length, aside)
         file.truncate(length)
         os.fsync(file.fileno())
     sync_directory(path.parent)

@@ -244,4 +244,9 @@ class Writer:
         while not self._committed.empty():
             for batch in self._committed.get():
                 failed = batch.file.failed
-                batch.then(None if failed is None else LogFailed(batch.file.path, failed))
+                try:
+                    batch.then(None if failed is None else LogFailed(batch.file.path, failed))
+                except Exception as bug:  # of one conversation: the others of the group wait for their word
+                    self._loop.call_exception_handler(
+                        {"message": f"after a commit of {batch.file.path}", "exception": bug}
+                    )
