@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -17,6 +18,7 @@ from agentrt.decisions import (
     interruption,
 )
 from agentrt.events import (
+    ActionRevised,
     Condensation,
     CondensationRequest,
     ConfirmationGiven,
@@ -42,6 +44,8 @@ def step(draw: st.DrawFn, state: State) -> tuple[Event, ...]:
     """Something that can happen next."""
     commands = decide(state)
     choices = ["message", "pause", "interrupt", "run", "perform", "perform", "perform", "close", "close", "rewind"]
+    choices.append("revise")
+    held = [p.action.id for p in state.branch.pending if p.command is None]
     match draw(st.sampled_from(choices)):
         case "perform" if commands:
             return _begin(commands[0], draw)
@@ -53,6 +57,8 @@ def step(draw: st.DrawFn, state: State) -> tuple[Event, ...]:
             return interruption(state, "")
         case "run":
             return (RunRequested(),)
+        case "revise" if held:
+            return (ActionRevised(action_id=draw(st.sampled_from(held)), arguments=msgspec.Raw(b'{"revised":true}')),)
         case "rewind" if not state.in_flight and state.status is not ExecutionStatus.RUNNING and state.checkpoints:
             return (HeadMoved(to=draw(st.sampled_from(list(state.checkpoints))).seq),)
         case _:

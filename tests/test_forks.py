@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import shutil
 from pathlib import Path
 
+import anyio
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from agentrt import LLM, Agent, Conversation, ExecutionStatus, Runtime, tool
 from agentrt.decisions import decide, forked
-from agentrt.errors import ConversationExists, ConversationMissing, EventRefused
+from agentrt.errors import ConversationExists, ConversationMissing, CursorExpired, EventRefused, LogLocked
 from agentrt.events import AgentErrorEvent, ConversationCreated, Event
 from agentrt.specs import AlwaysConfirm, LocalWorkspace
 from agentrt.state import fold
@@ -109,14 +113,65 @@ async def test_a_deleted_parent_stays_while_it_is_shared(tmp_path: Path) -> None
 async def test_what_cannot_be_forked(tmp_path: Path) -> None:
     async with Runtime(tmp_path / "store", client=ScriptedLLM([])) as runtime:
         async with Conversation(AGENT, tmp_path, runtime=runtime, id="trunk") as trunk:
-            with pytest.raises(EventRefused, match="no event 99"):
+            with pytest.raises(CursorExpired, match="the log ends with 2"):
                 await trunk.fork(99)
+            with pytest.raises(EventRefused, match="too early"):
+                await trunk.fork(1)
             with pytest.raises(ConversationExists):
                 await trunk.fork(id="trunk")
-            async with await trunk.fork(id="after a refusal".replace(" ", "-")):
+            async with await trunk.fork(id="after-a-refusal"):
                 pass
+        with pytest.raises(EventRefused, match="no event 99"):
+            await runtime.fork("trunk", 99, "later")
         with pytest.raises(ConversationMissing):
             await runtime.fork("nobody", 1)
+
+
+async def test_forks_and_a_deletion_at_once(tmp_path: Path) -> None:
+    """A fork that was acknowledged has its records, whatever became of its parent."""
+    async with Runtime(tmp_path / "store", client=ScriptedLLM([])) as runtime:
+        for turn in range(10):
+            async with Conversation(AGENT, tmp_path, runtime=runtime, id=f"trunk-{turn}") as trunk:
+                await trunk.send_message("hello")
+            made: list[str] = []
+
+            async def fork(name: str, trunk: str = f"trunk-{turn}", made: list[str] = made) -> None:
+                with contextlib.suppress(ConversationMissing, LogLocked):
+                    made.append(await runtime.fork(trunk, 3, name))
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(fork, f"one-{turn}")
+                tasks.start_soon(fork, f"two-{turn}")
+                tasks.start_soon(runtime.store.delete, f"trunk-{turn}")
+            for name in made:
+                assert len([event async for event in runtime.store.read(name)]) == 4
+
+
+async def test_a_copied_conversation_is_its_own(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    async with Runtime(store, client=ScriptedLLM([])) as runtime:
+        async with Conversation(AGENT, tmp_path, runtime=runtime, id="one") as one:
+            await one.send_message("hello")
+        shutil.copytree(store / "conversations/one", store / "conversations/two")
+        async with Conversation(id="one", runtime=runtime) as one, Conversation(id="two", runtime=runtime) as two:
+            await one.send_message("of one")
+            await two.send_message("of two")
+            assert "of two" in str([event async for event in two.events(3)])
+
+
+async def test_an_opening_that_is_cancelled_keeps_its_lock_until_it_has_ended(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    async with Runtime(store, client=ScriptedLLM([])) as runtime:
+        async with Conversation(AGENT, tmp_path, runtime=runtime, id="c") as conversation:
+            await conversation.send_message("hello")
+        for turn in range(30):
+            (store / "conversations/c/memo.bin").unlink(missing_ok=True)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(Conversation(id="c", runtime=runtime).__aenter__(), turn / 5_000)
+                break
+            async with Conversation(id="c", runtime=runtime) as again:
+                await again.send_message(f"{turn}")
+    assert len(read_conversation(store / "conversations/c")) >= 3
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import os
 from pathlib import Path
 
@@ -9,15 +11,23 @@ import anyio
 import msgspec
 import pytest
 
-from agentrt import LLM, Agent, Conversation, Event, ExecutionStatus, Runtime, State, Tool
-from agentrt.errors import CursorExpired
+from agentrt import LLM, Agent, Conversation, Event, ExecutionStatus, Runtime, State, Tool, tool
+from agentrt.errors import ConfigurationError, CursorExpired, EventRefused
 from agentrt.events import Cursor, DurabilityChanged, ObservationEvent, ResourceLost
-from agentrt.specs import Durability
+from agentrt.specs import AlwaysConfirm, Durability
 from agentrt.specs.content import plain
 from agentrt.storage import read_conversation
 from agentrt.testing import ScriptedLLM, call, finish, say
 
 AGENT = Agent(llm=LLM(model="scripted"), tools=())
+
+
+@tool
+async def greet(name: str) -> str:
+    """Greet someone."""
+    return f"Hello, {name}!"
+
+
 SHELL = Agent(llm=LLM(model="scripted"), tools=(Tool("terminal"),))
 
 
@@ -132,3 +142,99 @@ async def test_after_a_death_under_weaker_durability_a_new_epoch_begins(tmp_path
                 conversation.events(cursor)
             assert [event async for event in conversation.events(Cursor())]
     assert msgspec.json.decode(left.splitlines()[2])["durable"] == 0
+
+
+async def test_what_waits_for_a_person_can_be_answered_after_a_sleep(tmp_path: Path) -> None:
+    agent = Agent(llm=LLM(model="scripted"), tools=(), analyzer="rules", confirmation=AlwaysConfirm())
+    turns = [call("greet", name="Ada"), call("greet", name="Bob"), finish("Done.")]
+    runtime = Runtime(tmp_path / "store", client=ScriptedLLM(turns))
+    async with runtime, Conversation(agent, tmp_path, runtime=runtime, tools=[greet]) as conversation:
+        await conversation.send_message("greet")
+        await conversation.run()
+        assert await conversation.rest()
+        assert [waiting.action.tool_name for waiting in conversation.pending_confirmation] == ["greet"]
+        await conversation.confirm()
+        await conversation.run()
+        assert await conversation.rest()
+        await conversation.reject("not him")
+        assert (await conversation.run()).status is ExecutionStatus.FINISHED
+
+
+async def test_whoever_comes_while_it_goes_to_sleep_finds_it_awake(tmp_path: Path) -> None:
+    runtime = Runtime(tmp_path / "store", client=ScriptedLLM([]))
+    async with runtime, Conversation(AGENT, tmp_path, runtime=runtime) as conversation:
+        for turn in range(30):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(conversation.rest)
+                tasks.start_soon(conversation.rest)
+                for _ in range(turn % 5):
+                    await anyio.lowlevel.checkpoint()
+                tasks.start_soon(conversation.send_message, f"message {turn}")
+                tasks.start_soon(conversation.send_message, f"another {turn}")
+        await conversation.send_message("last")
+        assert sum(seen.type == "MessageEvent" for seen in conversation.state.branch.queued) == 61
+
+
+@pytest.mark.parametrize("native", [True, False])
+async def test_a_cancelled_rest_or_waking_leaves_it_usable(tmp_path: Path, native: bool) -> None:
+    runtime = Runtime(tmp_path / "store", client=ScriptedLLM([]))
+    async with runtime, Conversation(AGENT, tmp_path, runtime=runtime) as conversation:
+        for turn in range(40):
+            doing = conversation.rest() if turn % 2 else conversation.send_message("hello")
+            if native:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(doing, turn / 10_000)
+            else:
+                with anyio.move_on_after(turn / 10_000):
+                    await doing
+            await conversation.send_message("again")
+        assert not conversation.state.in_flight
+
+
+async def test_after_it_was_left_it_does_not_wake(tmp_path: Path) -> None:
+    async with Runtime(tmp_path / "store", client=ScriptedLLM([])) as runtime:
+        async with Conversation(AGENT, tmp_path, runtime=runtime, id="c") as conversation:
+            assert await conversation.rest()
+        with pytest.raises(ConfigurationError, match="was left"):
+            await conversation.send_message("hello?")
+        async with Conversation(id="c", runtime=runtime):
+            pass
+
+
+async def test_leaving_the_runtime_ends_those_who_follow(tmp_path: Path) -> None:
+    seen: list[int] = []
+
+    async def follow(conversation: Conversation) -> None:
+        async for item in conversation.stream():
+            if isinstance(item, Event):
+                seen.append(item.seq)
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            async with Runtime(tmp_path / "store", client=ScriptedLLM([])) as runtime:
+                for rested in (True, False):
+                    conversation = Conversation(AGENT, tmp_path, runtime=runtime)
+                    await conversation.__aenter__()
+                    tasks.start_soon(follow, conversation)
+                    await anyio.wait_all_tasks_blocked()
+                    if rested:
+                        assert await conversation.rest()
+    assert sorted(seen) == [1, 1, 2, 2]
+
+
+async def test_a_cursor_beyond_the_end_is_refused(tmp_path: Path) -> None:
+    runtime = Runtime(tmp_path / "store", client=ScriptedLLM([]))
+    async with runtime, Conversation(AGENT, tmp_path, runtime=runtime) as conversation:
+        with pytest.raises(CursorExpired, match="ends with 2"):
+            conversation.events(7)
+        with pytest.raises(CursorExpired):
+            await anext(conversation.stream(Cursor(0, 7)))
+
+
+async def test_text_that_is_no_unicode_is_refused_and_nothing_else(tmp_path: Path) -> None:
+    runtime = Runtime(tmp_path / "store", client=ScriptedLLM([say("Hello.")]))
+    async with runtime, Conversation(AGENT, tmp_path, runtime=runtime) as conversation:
+        with pytest.raises(EventRefused, match="no Unicode"):
+            await conversation.send_message("\ud800")
+        await conversation.send_message("hello")
+        assert (await conversation.run()).status is ExecutionStatus.FINISHED

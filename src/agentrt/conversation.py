@@ -12,6 +12,7 @@ from .actors.feed import Feed
 from .actors.group import ConversationGroup
 from .errors import ConfigurationError, CursorExpired
 from .events import (
+    ActionEvent,
     ConfirmationGiven,
     Cursor,
     Delta,
@@ -126,9 +127,7 @@ class Conversation:
     @property
     def pending_confirmation(self) -> tuple[Pending, ...]:
         """The actions that wait for a person's word."""
-        if self.state.status is not ExecutionStatus.WAITING_FOR_CONFIRMATION:
-            return ()
-        return tuple(p for p in self.state.branch.pending if p.command is None and not p.approved)
+        return _waiting(self.state)
 
     async def send_message(self, message: str | Iterable[Content], *, id: str | None = None) -> Cursor:
         """Say something to the agent; it sees it before its next model call. The same `id` twice counts once."""
@@ -157,23 +156,16 @@ class Conversation:
 
     async def confirm(self, *action_ids: str) -> Cursor:
         """Approve actions that wait; all of them when none is named."""
-        ids = action_ids or tuple(p.action.id for p in self.pending_confirmation)
-        return await self._append(ConfirmationGiven(action_ids=ids)) if ids else self.cursor
+        async with self._host.use() as group:
+            ids = action_ids or tuple(p.action.id for p in _waiting(group.feed.state))
+            return await group.log.append(ConfirmationGiven(action_ids=ids)) if ids else self.cursor
 
     async def reject(self, reason: str = "Rejected by the user.", *action_ids: str) -> Cursor:
         """Refuse actions that wait, all of them when none is named; the agent sees the reason."""
-        refused = [p.action for p in self.pending_confirmation if not action_ids or p.action.id in action_ids]
-        events = [
-            UserRejectObservation(
-                action_id=action.id,
-                tool_name=action.tool_name,
-                tool_call_id=action.tool_call_id,
-                rejection_reason=reason,
-                caused_by=action.id,
-            )
-            for action in refused
-        ]
-        return await self._append(*events)
+        async with self._host.use() as group:
+            waiting = [p.action for p in _waiting(group.feed.state)]
+            refused = [_rejection(action, reason) for action in waiting if not action_ids or action.id in action_ids]
+            return await group.log.append(*refused)
 
     async def rewind(self, to: int) -> Cursor:
         """Go back to how it was after event `to`; nothing is erased. Raises `EventRefused` while it runs."""
@@ -190,7 +182,7 @@ class Conversation:
         """A new conversation, not yet entered, that shares the events up to `at` (all, when not given) and goes on by
         itself, in the same workspace and runtime. What is open there is cancelled in it.
 
-        Raises `EventRefused`, `ConversationExists` or `CursorExpired`.
+        Raises `CursorExpired`, `ConversationExists`, or `EventRefused` where the conversation has not begun.
         """
         async with self._host.use() as group:
             upto = group.feed.state.seq if at is None else self._seq(at)
@@ -219,7 +211,7 @@ class Conversation:
                     async for item in group.feed.stream(seq, deltas):
                         seq = seq if isinstance(item, Delta) else item.seq
                         yield item
-                await host.left(group)
+                await host.settled()
             elif seq < host.state.seq:
                 async for event in self._runtime.store.read(self.id, seq):
                     seq = event.seq
@@ -234,7 +226,7 @@ class Conversation:
             return await group.log.append(*events)
 
     def _seq(self, after: Cursor | int) -> int:
-        return _seq(after, self.state.epoch)
+        return _seq(after, self.state)
 
     @property
     def _host(self) -> Host:
@@ -273,14 +265,32 @@ class Run:
         async with self._host.use() as group:
             state = group.feed.state
             await self._client.prepare(state.spec.llm)
-            after = group.feed.state.seq if self._after is None else _seq(self._after, state.epoch)
+            after = group.feed.state.seq if self._after is None else _seq(self._after, state)
             await group.log.append(RunRequested())
             return group.feed, after
 
 
-def _seq(after: Cursor | int, epoch: int) -> int:
-    if isinstance(after, int):
-        return after
-    if after.seq and after.epoch != epoch:
-        raise CursorExpired(after.epoch, epoch)
-    return after.seq
+def _seq(after: Cursor | int, state: State) -> int:
+    if isinstance(after, Cursor):
+        if after.seq and after.epoch != state.epoch:
+            raise CursorExpired(f"the cursor is of epoch {after.epoch}, the log in epoch {state.epoch}")
+        after = after.seq
+    if after > state.seq:
+        raise CursorExpired(f"the cursor is after event {after}, the log ends with {state.seq}")
+    return after
+
+
+def _waiting(state: State) -> tuple[Pending, ...]:
+    if state.status is not ExecutionStatus.WAITING_FOR_CONFIRMATION:
+        return ()
+    return tuple(p for p in state.branch.pending if p.command is None and not p.approved)
+
+
+def _rejection(action: ActionEvent, reason: str) -> UserRejectObservation:
+    return UserRejectObservation(
+        action_id=action.id,
+        tool_name=action.tool_name,
+        tool_call_id=action.tool_call_id,
+        rejection_reason=reason,
+        caused_by=action.id,
+    )

@@ -101,13 +101,11 @@ class ConversationExists(LogError):
 
 
 class CursorExpired(LogError):
-    """Raised for a cursor of an earlier epoch: events that it had passed may be gone."""
+    """Raised for a cursor that is not of this log as it is now: of an earlier epoch, or beyond the end."""
 
-    def __init__(self, epoch: int, now: int) -> None:
-        self.epoch, self.now = epoch, now
-        super().__init__(
-            f"the cursor is of epoch {epoch} and the log in epoch {now}: events that were seen may be gone, start over"
-        )
+    def __init__(self, why: str) -> None:
+        self.why = why
+        super().__init__(f"{why}: what was seen may be gone, start over from 0")
 
 
 class LogLocked(LogError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -11,29 +12,40 @@ from anyio.abc import TaskGroup, TaskStatus
 from msgspec.structs import replace
 
 from .actors.group import ConversationGroup
-from .errors import ActorError, ConfigurationError, LogFailed
-from .state import State
+from .errors import ActorError, ConfigurationError, LogError
+from .state import Branch, State
 
 Opened = Callable[[], Awaitable[ConversationGroup]]
 Released = Callable[[State], Awaitable[None]]
+
+
+class _Life:
+    """An awake conversation: `end` tells its task to leave, `left` that it has."""
+
+    __slots__ = ("asleep", "end", "left")
+
+    def __init__(self) -> None:
+        self.end, self.left = anyio.Event(), anyio.Event()
+        self.asleep = False
+        """Whether it ends because it goes to sleep."""
 
 
 class Host:
     """One conversation's place in a process.
 
     Awake, it has a group of actors in a task of its own. Asleep, it is a stub: its last state without what was said,
-    and the way to open it again.
+    and the way to open it again. Leaving goes on in that task whatever happens to who asked for it, and whoever comes
+    meanwhile waits for its end.
     """
 
     __slots__ = (
         "_closed",
         "_group",
-        "_left",
+        "_life",
         "_lock",
         "_open",
         "_problem",
         "_release",
-        "_rest",
         "_stub",
         "_tasks",
         "_used",
@@ -44,10 +56,9 @@ class Host:
     def __init__(self, tasks: TaskGroup, open: Opened, release: Released) -> None:
         self._tasks, self._open, self._release = tasks, open, release
         self._group: ConversationGroup | None = None
+        self._life: _Life | None = None
         self._stub: State | None = None
         self._lock: anyio.Lock | None = None
-        self._rest: anyio.Event | None = None
-        self._left: anyio.Event | None = None
         self._woken: anyio.Event | None = None
         self._problem: BaseException | None = None
         self._users, self._used, self._closed = 0, 0.0, False
@@ -83,11 +94,11 @@ class Host:
 
     async def wake(self, open: Opened | None = None) -> ConversationGroup:
         """Bring the conversation into memory, if it is not there. Raises what opening it does."""
-        self._lock = self._lock or anyio.Lock()
-        async with self._lock:
+        async with self._alone():
+            if self._closed:
+                raise ConfigurationError("the conversation was left: enter it again to go on")
             if self._group is None:
-                group = await (open or self._open)()
-                await self._tasks.start(self._live, group)
+                await self._tasks.start(self._live, await (open or self._open)())
                 self._used = time.monotonic()
                 self._tell_woken()
             assert self._group is not None
@@ -99,75 +110,108 @@ class Host:
             self._woken = self._woken or anyio.Event()
             await self._woken.wait()
 
-    async def left(self, group: ConversationGroup) -> None:
-        """Return when the conversation is no more awake with this group."""
-        if self._group is group and self._left is not None:
-            await self._left.wait()
+    async def settled(self) -> None:
+        """Return when the conversation is not about to leave memory."""
+        if self._group is None and self._life is not None:
+            await self._life.left.wait()
+
+    async def rest(self, idle: float) -> bool:
+        """Let the conversation sleep if it was not used for `idle` seconds; whether it sleeps."""
+        if self._busy(idle):
+            return False
+        async with self._alone():
+            group, life = self._group, self._life
+            if group is None or life is None:
+                return True
+            try:
+                may_rest = await group.may_rest()
+            except ActorError:
+                return False
+            if not may_rest or self._busy(idle):
+                return False
+            life.asleep = True
+            self._leave(life)
+            await life.left.wait()
+        return True
+
+    async def close(self) -> None:
+        """Take the conversation out of memory, interrupted when it runs. Raises what failed in it."""
+        self._closed = True
+        try:
+            with anyio.CancelScope(shield=True):
+                async with self._alone():
+                    if self._life is not None:
+                        self._leave(self._life)
+                        await self._life.left.wait()
+        finally:
+            self._tell_woken()
+        if self._problem is not None:
+            problem, self._problem = self._problem, None
+            raise problem
+
+    def _busy(self, idle: float) -> bool:
+        if self._group is None:
+            return False
+        last = max(self._used, self._group.feed.published)
+        return self._users > 0 or time.monotonic() - last < idle
+
+    @asynccontextmanager
+    async def _alone(self) -> AsyncIterator[None]:
+        """While nobody else wakes it or lets it sleep, and it is not leaving."""
+        lock = self._lock = self._lock or anyio.Lock()
+        async with lock:
+            await self.settled()
+            try:
+                yield
+            finally:
+                if self._group is None and self._lock is lock and not lock.statistics().tasks_waiting:
+                    self._lock = None  # a stub is small
 
     def _tell_woken(self) -> None:
         if self._woken is not None:
             self._woken.set()
             self._woken = None
 
-    async def rest(self, idle: float) -> bool:
-        """Let the conversation sleep if it was not used for `idle` seconds; whether it sleeps."""
-        group = self._group
-        if group is None or self._users or time.monotonic() - self._used < idle:
-            return group is None
-        self._lock = self._lock or anyio.Lock()
-        async with self._lock:
-            try:
-                if not await group.may_rest() or self._users:
-                    return False
-                await group.say_asleep()
-            except (ActorError, LogFailed):
-                pass  # it has failed: opening it again says why
-            await self._leave()
-        self._lock = None
-        return True
-
-    async def close(self) -> None:
-        """Take the conversation out of memory, interrupted when it runs. Raises what failed in it."""
-        with anyio.CancelScope(shield=True):
-            if self._group is not None:
-                await self._leave()
-        self._closed = True
-        self._tell_woken()
-        if self._problem is not None:
-            problem, self._problem = self._problem, None
-            raise problem
-
-    async def _leave(self) -> None:
-        rest, left = self._rest, self._left
-        assert rest is not None
-        assert left is not None
-        rest.set()
-        await left.wait()
-        self._rest = self._left = None
+    def _leave(self, life: _Life) -> None:
+        """Give the group to nobody any more, and let its task end."""
+        if self._group is not None:
+            self._stub, self._group = _stub(self._group.feed.state), None
+        life.end.set()
 
     async def _live(self, group: ConversationGroup, *, task_status: TaskStatus[None]) -> None:
         """The task of an awake conversation."""
-        rest, left, begun = anyio.Event(), anyio.Event(), False
-        self._rest, self._left = rest, left
+        life, begun = _Life(), False
         try:
             async with AsyncExitStack() as stack:
                 stack.push_async_callback(lambda: self._release(group.feed.state))
                 await stack.enter_async_context(group)
                 await group.begin()
-                begun, self._group = True, group
+                begun, self._group, self._life = True, group, life
                 task_status.started()
-                await rest.wait()
+                try:
+                    await life.end.wait()
+                finally:
+                    self._leave(life)
+                if life.asleep:
+                    with contextlib.suppress(ActorError, LogError):  # it has failed: opening it again says why
+                        await group.say_asleep()
         except (Exception, BaseExceptionGroup) as problem:
             if not begun:
                 raise
             self._problem = problem
         finally:
             if begun:
-                self._group, self._stub = None, _stub(group.feed.state)
-            left.set()
+                self._stub, self._life = _stub(group.feed.state), None
+            life.left.set()
 
 
 def _stub(state: State) -> State:
-    """What is kept of a state in sleep."""
-    ledger = replace(state.ledger, message_ids=frozenset())
-    return State(seq=state.seq, epoch=state.epoch, status=state.status, error=state.error, ledger=ledger)
+    """What is kept of a state in sleep: what was spent, and what waits for a person."""
+    return State(
+        seq=state.seq,
+        epoch=state.epoch,
+        status=state.status,
+        error=state.error,
+        branch=Branch(pending=state.branch.pending),
+        ledger=replace(state.ledger, message_ids=frozenset()),
+    )

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from .chain import Chain
 from .events import ActionEvent, ConversationCreated, ConversationErrorEvent, Event, ExecutionStatus, SystemPromptEvent
@@ -22,6 +23,8 @@ class _Open(msgspec.Struct, frozen=True, array_like=True):
     """A pending action, by the seq of its event."""
 
     action: int
+    arguments: bytes
+    """As they are now: a hook may have revised them."""
     risk: SecurityRisk | None
     approved: bool
     command: str | None
@@ -84,7 +87,10 @@ def memo(state: State) -> Memo | None:
         agent=state.agent if state.agent != state.created.agent else None,
         ledger=state.ledger,
         call=state.branch.call,
-        pending=tuple(_Open(p.action.seq, p.risk, p.approved, p.command, p.attempt) for p in state.branch.pending),
+        pending=tuple(
+            _Open(p.action.seq, bytes(p.action.arguments), p.risk, p.approved, p.command, p.attempt)
+            for p in state.branch.pending
+        ),
         views=views,
         places=places,
         branches=[_Branch(branch.queued, branch.condense, branch.cut, branch.steps) for branch in branches],
@@ -111,12 +117,19 @@ def recalled(stored: Memo, events: Iterable[Event]) -> State:
     ]
     created = named(stored.created, ConversationCreated)
     pending = tuple(
-        Pending(named(p.action, ActionEvent), p.risk, p.approved, p.command, p.attempt) for p in stored.pending
+        Pending(
+            replace(named(p.action, ActionEvent), arguments=msgspec.Raw(p.arguments)),
+            p.risk,
+            p.approved,
+            p.command,
+            p.attempt,
+        )
+        for p in stored.pending
     )
     if past and not pending and stored.call is None:
         present = past[-1]  # nothing is open: the last checkpoint is of the present branch itself
     else:
-        present = msgspec.structs.replace(present, call=stored.call, pending=pending)
+        present = replace(present, call=stored.call, pending=pending)
     return State(
         seq=stored.seq,
         epoch=stored.epoch,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -33,6 +34,8 @@ from .tools import BUILT_IN, Tools, ToolType
 
 ANALYZERS: Mapping[str, Callable[[], SecurityAnalyzer]] = {"rules": RuleAnalyzer}
 
+
+_log = logging.getLogger(__name__)
 
 REST_SECONDS = 30.0
 """How often it is looked for idle conversations, at least."""
@@ -129,9 +132,21 @@ class Runtime:
             raise
 
     async def _end_tasks(self) -> None:
-        """Leave the task group without what the body raised, which goes on as it is, in no exception group."""
-        self._tasks.cancel_scope.cancel()
-        await self._tasks.__aexit__(None, None, None)
+        """Close what is still open, then leave the task group without what the body raised: that goes on as it is."""
+        try:
+            with anyio.CancelScope(shield=True):
+                async with anyio.create_task_group() as closing:
+                    for host in list(self._hosts):
+                        closing.start_soon(self._close, host)
+        finally:
+            self._tasks.cancel_scope.cancel()
+            await self._tasks.__aexit__(None, None, None)
+
+    async def _close(self, host: Host) -> None:
+        try:
+            await host.close()
+        except Exception:
+            _log.exception("what a conversation left behind")
 
     def host(self, open: Opened, release: Released) -> Host:
         """A place for a conversation; it is to be given back to `unhost`."""
@@ -141,15 +156,18 @@ class Runtime:
 
     async def unhost(self, host: Host) -> None:
         """Close a place. Raises what failed in it."""
-        self._hosts.discard(host)
         await host.close()
+        self._hosts.discard(host)
 
     async def _rest(self, idle: float) -> None:
         """Let idle conversations sleep; for a task of its own."""
         while True:
-            await anyio.sleep(min(idle / 4, REST_SECONDS))
+            await anyio.sleep(min(max(idle / 4, 0.05), REST_SECONDS))
             for host in list(self._hosts):
-                await host.rest(idle)
+                try:
+                    await host.rest(idle)
+                except Exception:  # of one conversation: the others sleep on
+                    _log.exception("a conversation could not be let sleep")
 
     async def fork(self, conversation_id: str, at: int, fork_id: str | None = None) -> str:
         """Begin a conversation that shares the first `at` events of another, which must be durable; its id.
@@ -165,8 +183,8 @@ class Runtime:
 
         journal = await self.store.fork(conversation_id, name, at, replay)
         try:
-            if state.created is None or state.seq != at:
-                raise EventRefused(f"no event {at} to fork from: there are {state.seq}")
+            if state.created is None or state.prompt is None:
+                raise EventRefused(f"event {at} is too early to fork from: the conversation has not begun there")
             workspace = state.created.workspace
             created = ConversationCreated(
                 conversation_id=name, agent=state.spec, workspace=workspace, parent=conversation_id

@@ -23,7 +23,7 @@ from ..decisions import (
     interruption,
     refusal,
 )
-from ..errors import ActorCrashed, ActorStopped, AgentrtError, LogFailed, NoLongerDue
+from ..errors import ActorCrashed, ActorStopped, AgentrtError, EventRefused, LogFailed, NoLongerDue
 from ..events import (
     ConfirmationRequested,
     ConversationErrorEvent,
@@ -125,6 +125,7 @@ class EventLogActor:
     def _begin(self, request: LogRequest) -> _Commit:
         if self._ended is not None:
             raise self._ended
+        state, handed = self._state, self._handed
         try:
             commit = self._decide(self._wanted(request), cut=isinstance(request, Interrupt))
             if commit.batch or self._state is not self._feed.state:
@@ -133,6 +134,9 @@ class EventLogActor:
                 self._committed(commit, None)
         except AgentrtError:
             raise
+        except UnicodeEncodeError as error:
+            self._state, self._handed = state, handed
+            raise EventRefused(f"text that is no Unicode cannot be logged: {error}") from error
         except Exception as bug:
             raise self._end(ActorCrashed("log", bug)) from bug
         return commit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -30,6 +31,8 @@ class Feed:
         self._deltas: list[deque[Delta]] = []
         self._error: Exception | None = None
         self._closed = False
+        self.published = time.monotonic()
+        """When something was made visible last, on the clock of `time.monotonic`."""
 
     @property
     def failed(self) -> bool:
@@ -39,7 +42,7 @@ class Feed:
     def publish(self, events: Sequence[Event], state: State) -> None:
         """Make committed events visible."""
         self._recent.extend(events)
-        self.state = state
+        self.state, self.published = state, time.monotonic()
         self._wake()
 
     def show(self, delta: Delta) -> None:
@@ -100,7 +103,7 @@ class Feed:
                 return
             if self._error is not None:
                 raise self._error
-            if not deltas and after == self.state.seq:
+            if not deltas and after >= self.state.seq:
                 await self._change()
 
     async def _between(self, after: int, upto: int) -> AsyncIterator[Event]:
@@ -126,8 +129,14 @@ class Feed:
     async def _change(self, holds: Callable[[State], bool] = lambda state: True) -> None:
         """Wait for news; those of the state only when it `holds`."""
         news: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((holds, news))
-        await news
+        waiting = (holds, news)
+        self._waiting.append(waiting)
+        try:
+            await news
+        except asyncio.CancelledError:
+            if waiting in self._waiting:
+                self._waiting.remove(waiting)
+            raise
 
     def _wake(self) -> None:
         waiting, self._waiting = self._waiting, []

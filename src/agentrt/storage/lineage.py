@@ -18,18 +18,29 @@ DELETED = "deleted"
 
 
 def adopt(parent: Path, child: str) -> None:
-    """Note, durably, that `child` shares records with the conversation in directory `parent`."""
+    """Note, durably, that `child` shares records with the conversation in `parent`, and make the child's directory."""
     forks = parent / FORKS
     if not forks.exists():
         forks.mkdir()
         sync_directory(parent)
     (forks / child).touch()
     sync_directory(forks)
+    (parent.parent / child).mkdir(exist_ok=True)
 
 
 def forks(directory: Path) -> list[str]:
-    """The conversations that share records with this one."""
-    return sorted(mark.name for mark in (directory / FORKS).glob("*") if (directory.parent / mark.name).exists())
+    """The conversations that share records with this one, also those that are being made."""
+    return sorted(mark.name for mark in (directory / FORKS).glob("*") if _shares(directory, mark.name))
+
+
+def _shares(directory: Path, name: str) -> bool:
+    child = directory.parent / name
+    try:
+        with (child / EVENTS).open("rb") as file:
+            shared = origin(file.readline())
+    except FileNotFoundError:
+        return child.exists()
+    return shared is not None and shared[0] == directory.name
 
 
 def is_deleted(directory: Path) -> bool:

@@ -83,8 +83,8 @@ def read_memo(directory: Path) -> tuple[State, list[Part]] | None:
         if data[:9] != b"%08x\n" % crc32(memoryview(data)[9:]):
             return None
         stored = _decoder.decode(memoryview(data)[9:])
-        if (stored.version, stored.schema) != (VERSION, SCHEMA_VERSION):
-            return None
+        if (stored.version, stored.schema, stored.parts[-1].directory) != (VERSION, SCHEMA_VERSION, directory.name):
+            return None  # of another version, or of the conversation that this is a copy of
         parts = [
             Part(directory.parent / part.directory / EVENTS, part.after, array("Q", part.ends)) for part in stored.parts
         ]

@@ -8,12 +8,11 @@ from array import array
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 
 import anyio.to_thread
 
-from ..errors import ConfigurationError, ConversationExists, ConversationMissing, LogFailed, LogLocked
+from ..errors import ConfigurationError, ConversationExists, ConversationMissing, EventRefused, LogFailed, LogLocked
 from ..events import Event
 from ..snapshot import snapshot
 from ..specs import Durability
@@ -26,9 +25,14 @@ from .locks import Locks
 from .memos import read_memo, write_memo
 from .reading import EVENTS, PAGE, Part, load, read_log, read_on
 from .snapshots import write_snapshot
+from .threads import to_the_end
 from .writer import Probe, Writer
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
+
+LINEAGE_SECONDS = 1.0
+"""How long a fork or a deletion waits for another one of the same conversation."""
 
 
 class FileStore:
@@ -54,12 +58,14 @@ class FileStore:
 
     async def __aexit__(self, *_: object) -> None:
         with anyio.CancelScope(shield=True):
-            for name in list(self._open):
-                await self.release(name)
-            await self._writer.close()
-            await anyio.to_thread.run_sync(self._notes.shutdown)
-            await anyio.to_thread.run_sync(self.catalogue.close)
-        self._locks.close()
+            try:
+                for name in list(self._open):
+                    await self.release(name)
+            finally:
+                await self._writer.close()
+                await to_the_end(self._notes.shutdown)
+                await to_the_end(self.catalogue.close)
+                self._locks.close()
 
     @property
     def _conversations(self) -> Path:
@@ -78,7 +84,7 @@ class FileStore:
         directory = self.directory(conversation_id)
         try:
             async with self._claim(conversation_id, directory / EVENTS):
-                if not await anyio.to_thread.run_sync(clear, directory / EVENTS):
+                if not await to_the_end(clear, directory / EVENTS):
                     raise ConversationExists(conversation_id)
         except LogLocked:
             if conversation_id in self._open:
@@ -100,16 +106,15 @@ class FileStore:
             raise ConversationMissing(parent)
         journal = await self.create(conversation_id)
         try:
-            read = partial(read_log, origin, replay, outlines=True, upto=at)
-            parts = [*await anyio.to_thread.run_sync(read), Part(directory / EVENTS, at, array("Q"))]
-            await anyio.to_thread.run_sync(adopt, origin, conversation_id)
-        except OSError as error:
+            async with self._lineage(parent):
+                parts = await to_the_end(_share, origin, conversation_id, at, replay)
+        except BaseException as error:
             await self.release(conversation_id)
-            raise LogFailed(origin / EVENTS, error) from error
-        except BaseException:
-            await self.release(conversation_id)
+            if isinstance(error, OSError):
+                raise LogFailed(origin / EVENTS, error) from error
             raise
-        journal = self._open[conversation_id] = FileJournal(directory, self._writer, parts, new=True)
+        own = Part(directory / EVENTS, at, array("Q"))
+        journal = self._open[conversation_id] = FileJournal(directory, self._writer, [*parts, own], new=True)
         return journal
 
     async def delete(self, conversation_id: str) -> None:
@@ -120,8 +125,8 @@ class FileStore:
         directory = self.directory(conversation_id)
         if not await anyio.to_thread.run_sync(_is_there, directory):
             raise ConversationMissing(conversation_id)
-        async with self._claim(conversation_id, directory / EVENTS):
-            await anyio.to_thread.run_sync(delete, directory)
+        async with self._claim(conversation_id, directory / EVENTS), self._lineage(conversation_id):
+            await to_the_end(delete, directory)
             self._tell(self.catalogue.forget, conversation_id)
         self._locks.release(conversation_id)
 
@@ -141,7 +146,7 @@ class FileStore:
         if not await anyio.to_thread.run_sync(_is_there, directory):
             raise ConversationMissing(conversation_id)
         async with self._claim(conversation_id, path):
-            parts = await anyio.to_thread.run_sync(_read, directory, replay, recall)
+            parts = await to_the_end(_read, directory, replay, recall)
         self._tell(self.catalogue.begin, conversation_id)
         journal = self._open[conversation_id] = FileJournal(directory, self._writer, parts, new=False)
         return journal
@@ -170,7 +175,7 @@ class FileStore:
             try:
                 if journal := self._open.pop(conversation_id, None):
                     await journal.close()
-                    await anyio.to_thread.run_sync(self._keep, journal, state)
+                    await to_the_end(self._keep, journal, state)
                     self._tell(self.catalogue.note, conversation_id, state)
             finally:
                 self._locks.release(conversation_id)
@@ -187,6 +192,23 @@ class FileStore:
         self._notes.submit(note, *values)
 
     @asynccontextmanager
+    async def _lineage(self, parent: str) -> AsyncIterator[None]:
+        """While nobody else forks or deletes `parent`, also in another process. Raises `LogLocked` after a second."""
+        name, until = f"{parent}:lineage", anyio.current_time() + LINEAGE_SECONDS  # no conversation's name
+        while True:
+            try:
+                self._locks.acquire(name)
+                break
+            except LogLocked:
+                if anyio.current_time() > until:
+                    raise LogLocked(parent) from None
+                await anyio.sleep(0.01)
+        try:
+            yield
+        finally:
+            self._locks.release(name)
+
+    @asynccontextmanager
     async def _claim(self, conversation_id: str, path: Path) -> AsyncIterator[None]:
         """Lock a conversation, and let it go again when the body fails."""
         self._locks.acquire(conversation_id)
@@ -198,6 +220,17 @@ class FileStore:
         except BaseException:
             self._locks.release(conversation_id)
             raise
+
+
+def _share(origin: Path, fork: str, at: int, replay: Callable[[Event], None]) -> list[Part]:
+    """The first `at` records of a conversation, for its fork; for a thread. Raises as `FileStore.fork` does."""
+    if not _is_there(origin):
+        raise ConversationMissing(origin.name)
+    parts = read_log(origin, replay, outlines=True, upto=at)
+    if (last := parts[-1].after + len(parts[-1].ends)) < at:
+        raise EventRefused(f"no event {at} to fork from: there are {last}")
+    adopt(origin, fork)
+    return parts
 
 
 def _parts(directory: Path) -> list[Part]:
