@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import threading
 import time
@@ -174,11 +173,13 @@ class Writer:
 
     def _take(self, patience: float | None) -> list[_Batch | None]:
         """All batches that wait, or the next one; none when there is none in `patience` seconds."""
-        group: list[_Batch | None] = []
-        with contextlib.suppress(Empty):
-            group.append(self._given.get(timeout=patience))
-            while group[-1] is not None and len(group) < GROUP:
-                group.append(self._given.get_nowait())
+        given = self._given
+        try:
+            group = [given.get(timeout=patience)]
+        except Empty:
+            return []
+        while group[-1] is not None and len(group) < GROUP and not given.empty():
+            group.append(given.get())
         return group
 
     def _patience(self, due: float) -> float | None:
