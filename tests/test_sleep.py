@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
+import tracemalloc
 from pathlib import Path
 
 import anyio
@@ -101,19 +103,33 @@ async def test_what_is_at_work_keeps_it_awake(tmp_path: Path) -> None:
         assert conversation.state.prompt is not None
 
 
-async def test_a_thousand_sleep_in_little_memory(tmp_path: Path) -> None:
-    """Descriptors and tasks are given up; what stays is measured in benchmarks/."""
-    descriptors = len(os.listdir("/proc/self/fd"))
-    runtime = Runtime(tmp_path / "store", client=ScriptedLLM([]))
+async def test_a_sleeping_conversation_is_a_stub_of_two_kilobytes(tmp_path: Path) -> None:
+    """Without a task or a descriptor."""
+    runtime = Runtime(tmp_path / "store", client=ScriptedLLM([say("Hello.")] * 200, keep=False))
     async with runtime:
-        conversations = [Conversation(AGENT, tmp_path, runtime=runtime) for _ in range(20)]
-        async with anyio.create_task_group() as tasks:
-            for conversation in conversations:
-                tasks.start_soon(conversation.__aenter__)
-        for conversation in conversations:
+
+        async def lived() -> Conversation:
+            conversation = Conversation(AGENT, tmp_path, runtime=runtime)
+            await conversation.__aenter__()
+            await conversation.send_message("hello")
+            await conversation.run()
             assert await conversation.rest()
-        assert len(os.listdir("/proc/self/fd")) < descriptors + 12
-        for conversation in conversations:
+            return conversation
+
+        before = [await lived() for _ in range(40)]
+        descriptors, tasks = len(os.listdir("/proc/self/fd")), len(asyncio.all_tasks())
+        gc.collect()
+        tracemalloc.start()
+        try:
+            conversations = [await lived() for _ in range(160)]
+            gc.collect()
+            traced = tracemalloc.get_traced_memory()[0] / len(conversations)
+        finally:
+            tracemalloc.stop()
+        assert traced <= 2048
+        assert len(os.listdir("/proc/self/fd")) <= descriptors
+        assert len(asyncio.all_tasks()) <= tasks
+        for conversation in (*before, *conversations):
             await conversation.__aexit__(None, None, None)
 
 
