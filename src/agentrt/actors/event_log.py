@@ -171,6 +171,7 @@ class EventLogActor:
                 self._hand_out(commit.due)
                 if commit.cut:
                     self._cut()
+                self._journal.remember(commit.state)
             except Exception as bug:
                 failure = self._end(ActorCrashed("log", bug))
         commit.end(failure)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias
 
 import anyio.to_thread
 
@@ -16,6 +16,7 @@ from ..errors import LogFailed
 from ..events import Event
 from ..protocols import Committed
 from ..specs import BlobReference
+from ..state import State
 from .blobs import write_blob
 from .disk import sync_directory
 from .framing import frame, scan
@@ -27,19 +28,33 @@ BLOBS = "blobs"
 _log = logging.getLogger(__name__)
 
 
+FIRST_MEMO = 1024
+"""Events of a log that is worth a memo while it is written."""
+
+Remember: TypeAlias = Callable[[Path, State, Sequence[Part]], None]
+"""Stores a memo, in a while."""
+
+
+def _forget(directory: Path, state: State, parts: Sequence[Part]) -> None:
+    """Store none."""
+
+
 class FileJournal:
     """Appends framed batches through the writer, and reads events back by seq.
 
     The records of a fork follow on those of the `parts` that it shares with its parents.
     """
 
-    def __init__(self, directory: Path, writer: Writer, parts: Sequence[Part], *, new: bool) -> None:
+    def __init__(
+        self, directory: Path, writer: Writer, parts: Sequence[Part], remember: Remember = _forget, *, new: bool
+    ) -> None:
         self.directory, self._writer = directory, writer
         self._parts, self._own = tuple(parts[:-1]), parts[-1]
         self._seen = self._own.after + len(self._own.ends)
         """The last seq that was acknowledged."""
         self._file = LogFile(directory / EVENTS, new=new, seq=self._seen, disk=writer.disk)
         self._failed = False
+        self._remember, self._next_memo = remember, max(2 * self._seen, FIRST_MEMO)
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -74,6 +89,14 @@ class FileJournal:
     async def load(self, seqs: Sequence[int]) -> list[Event]:
         """The events with these seqs, which rise. Raises `LogCorrupt`."""
         return await anyio.to_thread.run_sync(load, self.parts, seqs)
+
+    def remember(self, state: State) -> None:
+        """Store the state of a log that has doubled, so that after a kill at most half of it is folded again."""
+        if self._next_memo <= state.seq <= self._file.synced:
+            self._next_memo = 2 * state.seq
+            own = self._own
+            shown = Part(own.path, own.after, own.ends[: state.seq - own.after])  # the rest is on its way
+            self._remember(self.directory, state, (*self._parts, shown))
 
     async def sync(self) -> None:
         """Make durable all that was acknowledged. Raises `LogFailed`."""

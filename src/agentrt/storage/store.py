@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from array import array
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -91,7 +91,7 @@ class FileStore:
                 raise ConversationExists(conversation_id) from None
             raise
         journal = self._open[conversation_id] = FileJournal(
-            directory, self._writer, [Part(directory / EVENTS, 0, array("Q"))], new=True
+            directory, self._writer, [Part(directory / EVENTS, 0, array("Q"))], self._remember, new=True
         )
         self._tell(self.catalogue.begin, conversation_id)
         return journal
@@ -114,7 +114,9 @@ class FileStore:
                 raise LogFailed(origin / EVENTS, error) from error
             raise
         own = Part(directory / EVENTS, at, array("Q"))
-        journal = self._open[conversation_id] = FileJournal(directory, self._writer, [*parts, own], new=True)
+        journal = self._open[conversation_id] = FileJournal(
+            directory, self._writer, [*parts, own], self._remember, new=True
+        )
         return journal
 
     async def delete(self, conversation_id: str) -> None:
@@ -148,7 +150,7 @@ class FileStore:
         async with self._claim(conversation_id, path):
             parts = await to_the_end(_read, directory, replay, recall)
         self._tell(self.catalogue.begin, conversation_id)
-        journal = self._open[conversation_id] = FileJournal(directory, self._writer, parts, new=False)
+        journal = self._open[conversation_id] = FileJournal(directory, self._writer, parts, self._remember, new=False)
         return journal
 
     async def read(self, conversation_id: str, after: int = 0) -> AsyncIterator[Event]:
@@ -175,7 +177,7 @@ class FileStore:
             try:
                 if journal := self._open.pop(conversation_id, None):
                     await journal.close()
-                    await to_the_end(self._keep, journal, state)
+                    await to_the_end(self._notes.submit(self._keep, journal, state).result)
                     self._tell(self.catalogue.note, conversation_id, state)
             finally:
                 self._locks.release(conversation_id)
@@ -185,7 +187,10 @@ class FileStore:
         if state is not None:
             with contextlib.suppress(OSError, ValueError):
                 write_snapshot(journal.directory, snapshot(state))
-                write_memo(journal.directory, state, journal.parts)
+            _write_memo(journal.directory, state, journal.parts)
+
+    def _remember(self, directory: Path, state: State, parts: Sequence[Part]) -> None:
+        self._notes.submit(_write_memo, directory, state, parts)
 
     def _tell(self, note: Callable[..., None], *values: object) -> None:
         """Tell the catalogue, in order, and wait for nothing: it is a cache."""
@@ -220,6 +225,11 @@ class FileStore:
         except BaseException:
             self._locks.release(conversation_id)
             raise
+
+
+def _write_memo(directory: Path, state: State, parts: Sequence[Part]) -> None:
+    with contextlib.suppress(OSError, ValueError):
+        write_memo(directory, state, parts)
 
 
 def _share(origin: Path, fork: str, at: int, replay: Callable[[Event], None]) -> list[Part]:
