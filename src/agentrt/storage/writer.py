@@ -27,7 +27,7 @@ GROUP = 1024
 FEW = 8
 """Up to this many files of a group are synced one by one; more with one sync of their file system."""
 
-OPEN_FILES = 512
+OPEN_FILES = 8192
 """Log files that are open at once, and at most half of what the process may open; opening one again costs 10 us."""
 
 INTERVAL = 0.2
