@@ -25,10 +25,10 @@ import event_log_appends
 import event_log_conversations
 import harness
 import msgspec
-from compare_openhands import HOW, PeerFailed
+from compare_openhands import HOW, Peer, PeerFailed
 from event_log_appends import LENGTHS, Appends
 from event_log_conversations import SAMPLE, Memory, Resumed
-from event_log_peers import LogPeer
+from event_log_peers import log_peer
 
 GOAL_WALL_US = 25.0
 """Microseconds an event, for the most conversations: 40,000 events a second."""
@@ -109,7 +109,7 @@ class Sheet:
 class Log:
     """The measurements, one round at a time."""
 
-    def __init__(self, plan: Plan, peer: LogPeer | None) -> None:
+    def __init__(self, plan: Plan, peer: Peer | None) -> None:
         self._plan, self._peer = plan, peer
         self.sheet = Sheet()
 
@@ -238,7 +238,7 @@ def main() -> None:
     harness.set_directory(options.dir)
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    peer, name = LogPeer(options.peer) if options.peer else None, "no peer"
+    peer, name = log_peer(options.peer) if options.peer else None, "no peer"
     if peer is None:
         print(HOW)
     else:

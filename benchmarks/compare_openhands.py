@@ -48,15 +48,16 @@ class PeerFailed(Exception):
 class Peer:
     """The other side's interpreter; its scripts go in over stdin, and the last line that comes out is the result."""
 
-    def __init__(self, command: str) -> None:
+    def __init__(self, command: str, script: str | None = None) -> None:
         self.command = shlex.split(command)
+        self._script = WORK.read_text() if script is None else script
 
     def work(self, name: str, **given: Any) -> Any:
         """What one piece of work gives. Raises `PeerFailed`."""
         try:
             done = subprocess.run(
                 [*self.command, "-", name, json.dumps(given)],
-                input=WORK.read_text(),
+                input=self._script,
                 capture_output=True,
                 text=True,
                 timeout=TIMEOUT,

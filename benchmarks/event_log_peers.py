@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import shlex
-import subprocess
 from pathlib import Path
-from typing import Any
 
-from compare_openhands import TIMEOUT, WORK, PeerFailed
+from compare_openhands import WORK, Peer
 
 LOG_WORK = Path(__file__).with_name("event_log_openhands.py")
 
@@ -20,26 +16,6 @@ exec(compile({own!r}, "event_log_openhands.py", "exec"), {{"__name__": "__main__
 """
 
 
-class LogPeer:
+def log_peer(command: str) -> Peer:
     """The other side's interpreter. Both scripts go in over stdin, since it may have another file system."""
-
-    def __init__(self, command: str) -> None:
-        self._command = shlex.split(command)
-        self._script = _LOAD.format(base=WORK.read_text(), own=LOG_WORK.read_text())
-
-    def work(self, name: str, **given: Any) -> Any:
-        """What one piece of work gives. Raises `PeerFailed`."""
-        try:
-            done = subprocess.run(
-                [*self._command, "-", name, json.dumps(given)],
-                input=self._script,
-                capture_output=True,
-                text=True,
-                timeout=TIMEOUT,
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise PeerFailed(str(error)) from error
-        try:
-            return json.loads(done.stdout.splitlines()[-1])
-        except (IndexError, ValueError):
-            raise PeerFailed((done.stderr or done.stdout).strip()[-300:] or f"exit code {done.returncode}") from None
+    return Peer(command, _LOAD.format(base=WORK.read_text(), own=LOG_WORK.read_text()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -84,3 +85,18 @@ def make_directories(path: Path) -> None:
     path.mkdir(parents=True, exist_ok=True)
     for place in missing:
         sync_directory(place.parent)
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Replace a cache's file: a reader sees the old one or the new one. It is not synced; for a thread.
+
+    Raises `OSError`, with nothing left of the new one.
+    """
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.rename(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise

@@ -50,7 +50,7 @@ class FileJournal:
     ) -> None:
         self.directory, self._writer = directory, writer
         self._parts, self._own = tuple(parts[:-1]), parts[-1]
-        self._seen = self._own.after + len(self._own.ends)
+        self._seen = self._own.last
         """The last seq that was acknowledged."""
         self._file = LogFile(directory / EVENTS, new=new, seq=self._seen, disk=writer.disk)
         self._failed = False
@@ -68,7 +68,7 @@ class FileJournal:
         for line in lines:
             end += len(line)
             ends.append(end)
-        seq = self._own.after + len(ends)
+        seq = self._own.last
         self._writer.commit(self._file, b"".join(lines), seq, partial(self._committed, seq, then))
 
     def _committed(self, seq: int, then: Committed, error: LogFailed | None) -> None:

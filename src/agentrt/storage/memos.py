@@ -6,8 +6,6 @@ A line with the CRC-32 of the rest, in hexadecimal; then MessagePack.
 from __future__ import annotations
 
 import contextlib
-import os
-import tempfile
 from array import array
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +17,7 @@ from ..errors import LogCorrupt
 from ..events import SCHEMA_VERSION
 from ..memo import Memo, memo, recalled
 from ..state import State
+from .disk import replace_file
 from .framing import whole
 from .reading import EVENTS, Part, load
 
@@ -52,7 +51,7 @@ def write_memo(directory: Path, state: State, parts: Sequence[Part]) -> None:
     It is not synced: what a crash takes of it is made again.
     """
     made = memo(state)
-    if made is None or parts[-1].after + len(parts[-1].ends) != state.seq:
+    if made is None or parts[-1].last != state.seq:
         return
     stored = _Stored(
         version=VERSION,
@@ -62,14 +61,7 @@ def write_memo(directory: Path, state: State, parts: Sequence[Part]) -> None:
         last=_last(parts[-1]),
     )
     data = msgspec.msgpack.encode(stored)
-    handle, temporary = tempfile.mkstemp(dir=directory, prefix=f".{MEMO}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(b"%08x\n" % crc32(data) + data)
-        os.rename(temporary, directory / MEMO)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    replace_file(directory / MEMO, b"%08x\n" % crc32(data) + data)
 
 
 def read_memo(directory: Path) -> tuple[State, list[Part]] | None:
@@ -95,7 +87,7 @@ def read_memo(directory: Path) -> tuple[State, list[Part]] | None:
 
 def _last(part: Part) -> bytes:
     """The end of a part's last record. Raises `OSError`, or `ValueError` when there is no record at its place."""
-    begin, end = part.place(part.after + len(part.ends))
+    begin, end = part.place(part.last)
     with part.path.open("rb") as file:
         file.seek(begin)
         line = file.read(end - begin)

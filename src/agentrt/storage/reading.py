@@ -29,6 +29,11 @@ class Part(msgspec.Struct, frozen=True, gc=False):
     after: int
     ends: array[int]
 
+    @property
+    def last(self) -> int:
+        """The seq of its last record."""
+        return self.after + len(self.ends)
+
     def place(self, seq: int) -> tuple[int, int]:
         """Where the record of `seq` begins and ends."""
         index = seq - self.after - 1
@@ -39,7 +44,7 @@ def load(parts: Sequence[Part], seqs: Sequence[int]) -> list[Event]:
     """Events by their seqs; for a thread. Each run of neighbours in a file is one read."""
     events: list[Event] = []
     for part in parts:
-        here = [seq for seq in seqs if part.after < seq <= part.after + len(part.ends)]
+        here = [seq for seq in seqs if part.after < seq <= part.last]
         if not here:
             continue
         with part.path.open("rb") as file:
@@ -94,9 +99,9 @@ def read_on(part: Part, replay: Callable[[Event], None], *, outlines: bool = Fal
     read, ends = skim if outlines else decode, part.ends
     with part.path.open("rb", buffering=BUFFER) as file:
         end = file.seek(ends[-1] if ends else 0)
-        for batch in scan(file, part.path, part.after + len(ends), len(ends)):
+        for batch in scan(file, part.path, part.last, len(ends)):
             for line in batch:
-                if upto is not None and part.after + len(ends) >= upto:
+                if upto is not None and part.last >= upto:
                     return
                 try:
                     event = read(line)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 
 import msgspec
 
 from ..snapshot import Snapshot
+from .disk import replace_file
 
 SNAPSHOT = "snapshot.json"
 
@@ -20,14 +19,7 @@ def write_snapshot(directory: Path, snapshot: Snapshot) -> None:
 
     A reader sees the old one or the new one. It is not synced: what a crash takes of it can be made again.
     """
-    handle, temporary = tempfile.mkstemp(dir=directory, prefix=f".{SNAPSHOT}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(msgspec.json.format(msgspec.json.encode(snapshot)) + b"\n")
-        os.rename(temporary, directory / SNAPSHOT)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    replace_file(directory / SNAPSHOT, msgspec.json.format(msgspec.json.encode(snapshot)) + b"\n")
 
 
 def read_snapshot(directory: Path) -> Snapshot | None:

@@ -104,7 +104,7 @@ class FileStore:
         origin, directory = self.directory(parent), self.directory(conversation_id)
         if not await anyio.to_thread.run_sync(_is_there, origin):
             raise ConversationMissing(parent)
-        journal = await self.create(conversation_id)
+        await self.create(conversation_id)
         try:
             async with self._lineage(parent):
                 parts = await to_the_end(_share, origin, conversation_id, at, replay)
@@ -162,7 +162,7 @@ class FileStore:
             parts = await anyio.to_thread.run_sync(_parts, self.directory(conversation_id))
         except FileNotFoundError as error:
             raise ConversationMissing(conversation_id) from error
-        last = parts[-1].after + len(parts[-1].ends)
+        last = parts[-1].last
         for first in range(after + 1, last + 1, PAGE):
             page = range(first, min(first + PAGE, last + 1))
             for event in await anyio.to_thread.run_sync(load, parts, page):
@@ -237,7 +237,7 @@ def _share(origin: Path, fork: str, at: int, replay: Callable[[Event], None]) ->
     if not _is_there(origin):
         raise ConversationMissing(origin.name)
     parts = read_log(origin, replay, outlines=True, upto=at)
-    if (last := parts[-1].after + len(parts[-1].ends)) < at:
+    if (last := parts[-1].last) < at:
         raise EventRefused(f"no event {at} to fork from: there are {last}")
     adopt(origin, fork)
     return parts
