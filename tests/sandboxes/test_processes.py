@@ -6,12 +6,14 @@ import os
 import secrets
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
+import pytest
 
 from agentrt.sandboxes.processes import children, end, started_by
 
@@ -103,6 +105,23 @@ def test_finds_what_is_just_replacing_its_program() -> None:
         finally:
             process.kill()
             process.wait()
+
+
+NAMESPACE = ("unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc")
+
+
+@pytest.mark.skipif(subprocess.run([*NAMESPACE, "true"]).returncode != 0, reason="no PID namespace can be made here")
+def test_finds_what_has_its_session_outside_of_its_pid_namespace() -> None:
+    """As in a container: proc(5) then says 0 for the session of whatever was entered with it."""
+    script = f"""
+import subprocess
+from agentrt.sandboxes.processes import started_by
+with subprocess.Popen(["sleep", "300"], env={{"AGENTRT_CALL": {MARK.partition("=")[2]!r}}}) as process:
+    found = [one.pid for one in started_by(process.pid + 1, {MARK!r}, 0.0)]
+    process.kill()
+assert found == [process.pid], found
+"""
+    subprocess.run([*NAMESPACE, sys.executable, "-c", script], check=True)
 
 
 async def test_leaves_what_it_is_told_to(tmp_path: Path) -> None:

@@ -29,6 +29,10 @@ _SETTLED = 3
 _LISTS = 20
 """How often the processes are listed at most, each time for those that came meanwhile."""
 
+_OF_THE_KERNEL = 0x200000
+"""The flag PF_KTHREAD of a thread of the kernel, which has no environment to wait for. Its session says nothing: it is
+0 as well for a process whose session began outside its PID namespace, as in a container."""
+
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -93,8 +97,8 @@ def _processes() -> Iterator[tuple[int, _Process]]:
         for pid in sorted(new):
             with contextlib.suppress(OSError):
                 state, *fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
-                parent, session, began = int(fields[0]), int(fields[2]), int(fields[18])
-                if state not in b"ZX" and session != 0:  # of session 0 are the threads of the kernel
+                parent, session, flags, began = (int(fields[at]) for at in (0, 2, 5, 18))
+                if state not in b"ZX" and not flags & _OF_THE_KERNEL:
                     yield pid, _Process(parent, session, began, _environment(pid))
 
 
