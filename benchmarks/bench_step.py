@@ -19,7 +19,7 @@ import harness
 
 from agentrt import LLM, Agent, Conversation, ExecutionStatus, Limits, Runtime, tool
 from agentrt.context.replies import ModelReply
-from agentrt.protocols import ModelRequest, OnText
+from agentrt.protocols import ModelRequest, Watch
 from agentrt.testing import ScriptedLLM, call, finish
 
 GOAL_MS = 0.6
@@ -49,11 +49,11 @@ class Metered(ScriptedLLM):
         self.loop: list[float] = []
         self.itself: list[float] = []
 
-    async def complete(self, request: ModelRequest, on_text: OnText) -> ModelReply:
+    async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
         """The next turn."""
         self.process.append(time.process_time())
         self.loop.append(time.thread_time())
-        reply = await super().complete(request, on_text)
+        reply = await super().complete(request, watch)
         self.itself.append(time.thread_time() - self.loop[-1])
         return reply
 

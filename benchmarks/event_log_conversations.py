@@ -26,13 +26,13 @@ from agentrt.events import (
     ModelCallStarted,
     ObservationEvent,
     RunRequested,
-    Usage,
 )
-from agentrt.protocols import ModelRequest, OnText
+from agentrt.protocols import ModelRequest, Watch
 from agentrt.specs.content import text
 from agentrt.storage import FileStore
 from agentrt.storage.memos import MEMO
 from agentrt.testing import ScriptedLLM, call, finish
+from agentrt.usage import Usage
 
 NAME = "resumed"
 STEP = 5
@@ -249,12 +249,12 @@ class Gated(ScriptedLLM):
         """Let nobody through for now."""
         self.gate, self.waiting = asyncio.Event(), 0
 
-    async def complete(self, request: ModelRequest, on_text: OnText) -> ModelReply:
+    async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
         """The next turn."""
         if _called_a_tool(request):
             self.waiting += 1
             await self.gate.wait()
-        return await super().complete(request, on_text)
+        return await super().complete(request, watch)
 
     def _turn(self, request: ModelRequest) -> ModelReply:
         return finish("done") if _called_a_tool(request) else call("noop", n=1)

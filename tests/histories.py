@@ -33,10 +33,10 @@ from agentrt.events import (
     PauseEvent,
     RiskAssessed,
     RunRequested,
-    Usage,
 )
 from agentrt.specs import ConfirmRisky, Limits, SecurityRisk
 from agentrt.state import State, apply
+from agentrt.usage import Usage
 from tests import samples
 
 

@@ -14,6 +14,7 @@ from agentrt.events import (
     ActionRevised,
     AgentErrorEvent,
     BudgetGranted,
+    BudgetReserved,
     ChildFinished,
     ChildStarted,
     Condensation,
@@ -33,6 +34,7 @@ from agentrt.events import (
     KnownEvent,
     MessageEvent,
     ModelCalled,
+    ModelCallRetried,
     ModelCallStarted,
     ObservationEvent,
     PauseEvent,
@@ -42,7 +44,6 @@ from agentrt.events import (
     StuckDetected,
     SystemPromptEvent,
     TimerFired,
-    Usage,
     UserRejectObservation,
 )
 from agentrt.specs import (
@@ -60,13 +61,16 @@ from agentrt.specs import (
     OnCrash,
     SecurityRisk,
     TextContent,
+    Thinking,
     Tool,
     ToolDefinition,
 )
 from agentrt.specs.content import text
 from agentrt.state import Seen, summarized
+from agentrt.usage import Spending, Usage
 
 WORKSPACE = LocalWorkspace("/work")
+THINKING = Thinking("m", msgspec.Raw(b'[{"type":"thinking","thinking":"Hm.","signature":"s"}]'))
 
 
 def agent(
@@ -163,10 +167,20 @@ def every_event() -> list[Event]:
         MessageEvent(source="user", by="ada", content=blocks),
         RunRequested(by="ada"),
         ModelCallStarted(command="call-1"),
-        ModelCalled(
-            command="call-1", model="m", usage=Usage(1, 2, 3, 4, 5), cost=0.5, latency=1.5, llm_response_id="r1"
+        BudgetReserved(command="call-1", tokens=20, cost=0.6),
+        ModelCallRetried(
+            command="call-1", attempt=1, model="m", next_model="n", code="timeout", detail="no", wait=0.5, draft="d1"
         ),
-        replace(first, thought="I look.", reasoning="Because."),
+        ModelCalled(
+            command="call-1",
+            model="m",
+            usage=Usage(1, 2, 3, 4, 5),
+            cost=0.5,
+            latency=1.5,
+            time_to_first_token=0.25,
+            llm_response_id="r1",
+        ),
+        replace(first, thought="I look.", reasoning="Because.", thinking=THINKING),
         second,
         RiskAssessed(action_id="a1", risk=SecurityRisk.HIGH, reason="deletes"),
         RiskAssessed(action_id="a2", risk=SecurityRisk.LOW),
@@ -200,7 +214,9 @@ def every_event() -> list[Event]:
         StuckDetected(pattern="monologue", detail="three times"),
         BudgetGranted(amount=2.5),
         ChildStarted(child_id="d", task="look"),
-        ChildFinished(child_id="d", status=ExecutionStatus.FINISHED, cost=0.1),
+        ChildFinished(
+            child_id="d", status=ExecutionStatus.FINISHED, cost=0.1, spending={"default": Spending(1, Usage(3, 4), 0.1)}
+        ),
         ConversationStateUpdateEvent(key="confirmation", value=msgspec.Raw(b'{"type":"AlwaysConfirm"}')),
         DurabilityChanged(durability=Durability.INTERVAL, epoch=2),
         ConversationErrorEvent(code="timeout", detail="try again", retryable=True),
@@ -216,6 +232,8 @@ def all_types() -> set[type]:
 
 class AnyTool:
     """A toolbox that knows `look` and `terminal` and takes all arguments."""
+
+    definitions = (definition("look"), definition("terminal"))
 
     def resources(self, name: str, arguments: msgspec.Raw) -> tuple[str, ...]:
         """No resource is shared."""

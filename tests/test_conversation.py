@@ -14,6 +14,7 @@ from agentrt import LLM, Agent, ConfirmRisky, Conversation, ExecutionStatus, Lim
 from agentrt.actors.core import RestartPolicy
 from agentrt.context.messages import ToolCall
 from agentrt.context.replies import ModelReply
+from agentrt.deltas import Delta
 from agentrt.errors import (
     ConfigurationError,
     ContextWindowExceeded,
@@ -31,7 +32,6 @@ from agentrt.events import (
     AgentErrorEvent,
     Condensation,
     ConversationErrorEvent,
-    Delta,
     Event,
     ExecutionStarted,
     InterruptEvent,
@@ -41,7 +41,7 @@ from agentrt.events import (
     RiskAssessed,
     RunRequested,
 )
-from agentrt.protocols import ModelRequest, OnText, Rating
+from agentrt.protocols import ModelClient, ModelRequest, Rating, Watch
 from agentrt.specs import LocalWorkspace, SecurityRisk, Tool
 from agentrt.specs.content import plain
 from agentrt.state import fold
@@ -80,17 +80,14 @@ class Gate:
         return gate
 
 
-class GatedModel:
+class GatedModel(ModelClient):
     """A model that says half of its answer and then waits at a gate."""
 
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
 
-    async def prepare(self, llm: LLM) -> None:
-        """Nothing to load."""
-
-    async def complete(self, request: ModelRequest, on_text: OnText) -> ModelReply:
-        on_text("text", "The first half")
+    async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
+        watch.show("text", "The first half")
         await self._gate.pass_through()
         return say("The first half and the second.")
 
@@ -447,13 +444,10 @@ async def test_a_limit_of_steps_ends_the_run(tmp_path: Path) -> None:
 
 
 async def test_a_performer_with_a_bug_is_restarted_then_given_up(tmp_path: Path) -> None:
-    class Buggy:
+    class Buggy(ModelClient):
         crashes = 0
 
-        async def prepare(self, llm: LLM) -> None:
-            """Nothing to load."""
-
-        async def complete(self, request: ModelRequest, on_text: OnText) -> ModelReply:
+        async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
             self.crashes += 1
             if self.crashes < 3:
                 raise ZeroDivisionError("a bug")

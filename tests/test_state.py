@@ -25,10 +25,10 @@ from agentrt.events import (
     PauseEvent,
     RiskAssessed,
     RunRequested,
-    Usage,
 )
 from agentrt.specs import AlwaysConfirm, SecurityRisk
 from agentrt.state import State, branch, fold
+from agentrt.usage import Usage
 from tests import samples
 from tests.histories import histories
 

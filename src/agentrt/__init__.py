@@ -1,8 +1,9 @@
 """agentrt: an asyncio-native runtime for software agents."""
 
 from .conversation import Conversation
+from .deltas import Delta
 from .errors import AgentrtError, ToolError
-from .events import Cursor, Delta, Event, ExecutionStatus
+from .events import Cursor, Event, ExecutionStatus
 from .protocols import Observation, ToolContext
 from .runtime import Runtime
 from .specs import LLM, Agent, AlwaysConfirm, ConfirmRisky, Limits, NeverConfirm, SecurityRisk, Tool

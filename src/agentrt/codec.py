@@ -13,7 +13,20 @@ from .events import SCHEMA_VERSION, Event, KnownEvent, MessageEvent, Observation
 
 Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
 
-UPCASTERS: Mapping[tuple[int, str], Upcaster] = {}
+
+def _tag_llm(record: dict[str, Any]) -> dict[str, Any]:
+    """Version 2 has several ways to choose a model: what had been the only one is named."""
+    if record["type"] == "ConversationCreated":
+        record["agent"]["llm"]["type"] = "LLM"
+    elif record["key"] == "llm":
+        record["value"]["type"] = "LLM"
+    return record
+
+
+UPCASTERS: Mapping[tuple[int, str], Upcaster] = {
+    (1, "ConversationCreated"): _tag_llm,
+    (1, "ConversationStateUpdateEvent"): _tag_llm,
+}
 """By schema version and type: how a record of that version becomes one of the next."""
 
 _KNOWN = frozenset(kind.__name__ for kind in get_args(KnownEvent))
@@ -119,8 +132,11 @@ def _unknown(record: bytes, envelope: Envelope) -> UnknownEvent:
 
 
 def _upcast(record: bytes, version: int) -> bytes:
-    fields = msgspec.json.decode(record)
-    for step in range(version, SCHEMA_VERSION):
-        if upcaster := UPCASTERS.get((step, fields["type"])):
-            fields = upcaster(fields)
+    fields = msgspec.json.decode(record, type=dict[str, Any])
+    try:
+        for step in range(version, SCHEMA_VERSION):
+            if upcaster := UPCASTERS.get((step, fields["type"])):
+                fields = upcaster(fields)
+    except (KeyError, TypeError) as error:
+        raise msgspec.ValidationError(f"a record of version {version} has no {error}") from error
     return _encoder.encode(fields)

@@ -6,20 +6,24 @@ import sys
 from collections.abc import AsyncIterator, Generator, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from .actors.feed import Feed
 from .actors.group import ConversationGroup
+from .deltas import Delta
 from .errors import ConfigurationError, CursorExpired
 from .events import (
     ActionEvent,
+    BudgetGranted,
     ConfirmationGiven,
     Cursor,
-    Delta,
     Event,
     ExecutionStatus,
     HeadMoved,
     MessageEvent,
+    ObservationEvent,
     PauseEvent,
     RunRequested,
     UserRejectObservation,
@@ -30,11 +34,15 @@ from .protocols import ModelClient
 from .runtime import Runtime
 from .specs import Agent, Content
 from .specs.content import text
+from .specs.tool import FINISH
 from .state import Pending, State
 from .tools import ToolType
 
 INTERRUPT_SECONDS = 0.1
 """How long an interrupt waits for what it cut; what takes longer ends on its own."""
+
+
+T = TypeVar("T", bound=msgspec.Struct)
 
 
 def at_rest(state: State) -> bool:
@@ -167,6 +175,25 @@ class Conversation:
             refused = [_rejection(action, reason) for action in waiting if not action_ids or action.id in action_ids]
             return await group.log.append(*refused)
 
+    async def grant(self, amount: float) -> Cursor:
+        """Allow it to spend so many USD more than `Limits.max_cost` says."""
+        return await self._append(BudgetGranted(amount=amount))
+
+    async def output(self, kind: type[T]) -> T | None:
+        """What the agent gave to `finish` last, for an agent with an `output`; None before that.
+
+        Raises `msgspec.ValidationError` when it is not of this kind.
+        """
+        async with self._host.use() as group:
+            view = group.feed.state.branch.view
+            last = next((s for s in reversed(view) if s.tool_name == FINISH and s.type == "ObservationEvent"), None)
+            if last is None:
+                return None
+            (event,) = await group.log.load([last])
+        assert isinstance(event, ObservationEvent)
+        found = msgspec.json.decode(event.details, type=dict[str, msgspec.Raw] | None)
+        return msgspec.json.decode(found["output"], type=kind) if found else None
+
     async def rewind(self, to: int) -> Cursor:
         """Go back to how it was after event `to`; nothing is erased. Raises `EventRefused` while it runs."""
         return await self._append(HeadMoved(to=to))
@@ -207,10 +234,9 @@ class Conversation:
         host, seq = self._host, self._seq(after)
         while True:
             if (group := host.group) is not None:
-                with group.feed.deltas() as deltas:
-                    async for item in group.feed.stream(seq, deltas):
-                        seq = seq if isinstance(item, Delta) else item.seq
-                        yield item
+                async for item in group.feed.stream(seq):
+                    seq = seq if isinstance(item, Delta) else item.seq
+                    yield item
                 await host.settled()
             elif seq < host.state.seq:
                 async for event in self._runtime.store.read(self.id, seq):
@@ -248,11 +274,9 @@ class Run:
 
     async def stream(self) -> AsyncIterator[Event | Delta]:
         """The run's events, with deltas in between."""
-        async with self._host.use() as group:
-            with group.feed.deltas() as deltas:
-                feed, after = await self._begin()
-                async for item in feed.stream(after, deltas, at_rest):
-                    yield item
+        feed, after = await self._begin()
+        async for item in feed.stream(after, at_rest):
+            yield item
 
     def __await__(self) -> Generator[Any, None, State]:
         return self._to_the_end().__await__()

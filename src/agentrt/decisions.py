@@ -12,6 +12,7 @@ from .events import (
     ActionEvent,
     AgentErrorEvent,
     ConversationCreated,
+    ConversationErrorEvent,
     DurabilityChanged,
     Event,
     ExecutionLost,
@@ -25,7 +26,9 @@ from .events import (
     ResourceLost,
     UserRejectObservation,
 )
+from .ledger import allowance
 from .specs import Durability, Limits, OnCrash, ToolDefinition
+from .specs.llm import named
 from .specs.policies import asks
 from .specs.tool import FINISH, THINK
 from .state import Pending, State
@@ -97,11 +100,26 @@ def decide(state: State) -> tuple[Command, ...]:
     number = state.ledger.commands + 1
     if here.condense:
         return (Condense(f"condense-{number}"),)
-    limit = state.spec.limits.max_steps
-    if here.steps >= limit:
-        detail = f"the run took {limit} model calls, its limit: run again to go on, or raise Limits.max_steps"
-        return (StopRun(f"stop-{number}", "max_steps", detail),)
+    if (reached := _limit(state)) is not None:
+        return (StopRun(f"stop-{number}", *reached),)
     return (CallModel(f"call-{number}"),)
+
+
+def _limit(state: State) -> tuple[str, str] | None:
+    """The limit that keeps the next model call from being made, and what to do about it."""
+    limits = state.spec.limits
+    if state.branch.steps >= limits.max_steps:
+        taken = f"the run took {limits.max_steps} model calls, its limit"
+        return "max_steps", f"{taken}: run again to go on, or raise Limits.max_steps"
+    if limits.max_cost is None and limits.max_tokens is None:
+        return None
+    left = allowance(state.ledger, limits)
+    if left.cost is not None and left.cost <= 0:
+        spent = f"${state.ledger.cost:.4f} of ${(limits.max_cost or 0) + state.ledger.granted:.4f} are spent"
+        return "max_cost", f"{spent}: grant more with conversation.grant(), or raise Limits.max_cost"
+    if left.tokens is not None and left.tokens <= 0:
+        return "max_tokens", f"{limits.max_tokens:,} tokens are used, the limit: raise Limits.max_tokens to go on"
+    return None
 
 
 def _for_pending(state: State) -> tuple[Command, ...]:
@@ -185,10 +203,20 @@ def interruption(state: State, reason: str) -> tuple[Event, ...]:
     return (InterruptEvent(reason=reason), *unfinished(state, detail))
 
 
+def expiry(state: State, seconds: float) -> tuple[Event, ...]:
+    """The batch that ends a run that took all its time; none for one that has ended by itself."""
+    if state.status is not ExecutionStatus.RUNNING:
+        return ()
+    detail = f"the run took {seconds:g} s, its limit: run again to go on, or raise Limits.max_seconds"
+    cut = InterruptEvent(source="environment", reason="max_seconds")
+    closed = unfinished(state, "the run had reached its limit of time.")
+    return (cut, *closed, ConversationErrorEvent(code="max_seconds", detail=detail, caused_by=cut.id))
+
+
 def lost(state: State, command: str, why: str) -> tuple[Event, ...]:
     """The outcome of a command whose performer failed, by what kind of command it was."""
     if command == state.branch.call:
-        return (ModelCalled(command=command, model=state.spec.llm.model, error=why),)
+        return (ModelCalled(command=command, model=named(state.spec.llm), error=why),)
     return tuple(action_error(p.action, why) for p in state.branch.pending if p.command == command)
 
 

@@ -5,6 +5,7 @@
     │   ├── UnknownModel
     │   ├── MissingKey
     │   ├── WorkspaceMissing
+    │   ├── ProfileMissing
     │   └── ToolMissing
     ├── LogError                  the conversation's log
     │   ├── ConversationMissing
@@ -21,8 +22,11 @@
     │   ├── ContextWindowExceeded
     │   ├── ContentRefused
     │   ├── BadModelRequest
+    │   ├── BudgetExceeded
     │   ├── ModelTimeout
-    │   └── ModelUnavailable
+    │   ├── ModelUnavailable
+    │   ├── NothingRecorded
+    │   └── RecordingFailed
     ├── ToolError                 a tool's expected failure; the model sees the text
     └── ActorError
         ├── ActorCrashed
@@ -70,6 +74,17 @@ class WorkspaceMissing(ConfigurationError):
     def __init__(self, path: Path) -> None:
         self.path = path
         super().__init__(f"workspace {str(path)!r} is not a directory: create it or name another")
+
+
+class ProfileMissing(ConfigurationError):
+    """Raised when there is no profile of that name."""
+
+    def __init__(self, name: str, known: tuple[str, ...]) -> None:
+        self.name, self.known = name, known
+        super().__init__(
+            f"no profile {name!r}: 'agentrt profile save {name} --model ...' makes it"
+            f" (there are: {', '.join(known) or 'none'})"
+        )
 
 
 class ToolMissing(ConfigurationError):
@@ -188,6 +203,14 @@ class BadModelRequest(ModelError):
     code = "bad_request"
 
 
+class BudgetExceeded(ModelError):
+    """Raised when a call might use more than a limit leaves; it was not sent."""
+
+    def __init__(self, limit: str, message: str) -> None:
+        self.code = limit
+        super().__init__(message)
+
+
 class ModelTimeout(ModelError):
     """Raised when a provider did not answer in time."""
 
@@ -200,6 +223,26 @@ class ModelUnavailable(ModelError):
 
     code = "unavailable"
     retryable = True
+
+
+class NothingRecorded(ModelError):
+    """Raised when a recording has no answer to a request that is left; `why` says what differs."""
+
+    code = "nothing_recorded"
+
+    def __init__(self, path: Path, why: str) -> None:
+        self.path, self.why = path, why
+        super().__init__(f"no recorded answer to this request in {path}: {why}\nIf that is meant, record it again.")
+
+
+class RecordingFailed(ModelError):
+    """Raised when a call could not be recorded; it was made."""
+
+    code = "recording"
+
+    def __init__(self, path: Path, cause: OSError) -> None:
+        self.path, self.cause = path, cause
+        super().__init__(f"cannot record to {path}: {cause.strerror or cause}; mend that, or do without a recording")
 
 
 class ToolError(AgentrtError):

@@ -15,9 +15,10 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from .specs import Agent, Content, Durability, LocalWorkspace, SecurityRisk, ToolDefinition
+from .specs import Agent, Content, Durability, LocalWorkspace, SecurityRisk, Thinking, ToolDefinition
+from .usage import Spending, Usage
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 Source: TypeAlias = Literal["user", "agent", "environment", "hook"]
 
@@ -96,15 +97,16 @@ class MessageEvent(Event, frozen=True, kw_only=True):
     content: tuple[Content, ...]
     partial: bool = False
     reasoning: str = ""
+    thinking: Thinking | None = None
     llm_response_id: str | None = None
 
 
 class ActionEvent(Event, frozen=True, kw_only=True):
     """A tool call that the model asked for.
 
-    Only the first of a batch (the calls of one `llm_response_id`) carries `thought`. `arguments` is a JSON object;
-    when the model's text was none, it is empty and `malformed` keeps the text. `resources` are the keys that the call
-    touches: calls that share one run in the order they were asked; "*" is shared with every call.
+    Only the first of a batch (the calls of one `llm_response_id`) carries `thought` and `thinking`. `arguments` is a
+    JSON object, `malformed` the model's text where that was another one or none, `asked_as` the name that it gave where
+    the tool has another. `resources` are keys: calls that share one run in the order asked; "*" is shared with all.
     """
 
     source: Source = "agent"
@@ -114,7 +116,9 @@ class ActionEvent(Event, frozen=True, kw_only=True):
     llm_response_id: str
     thought: str = ""
     reasoning: str = ""
+    thinking: Thinking | None = None
     malformed: str | None = None
+    asked_as: str | None = None
     resources: tuple[str, ...] = ()
 
 
@@ -168,27 +172,34 @@ class ModelCallStarted(Event, frozen=True, kw_only=True):
     command: str
 
 
-class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """Tokens of a model call, or summed over several."""
+class BudgetReserved(Event, frozen=True, kw_only=True):
+    """What a model call may use at most, where there is a budget: durable before the first byte leaves."""
 
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cache_read_tokens: int = 0
-    cache_write_tokens: int = 0
-    reasoning_tokens: int = 0
+    source: Source = "agent"
+    command: str
+    tokens: int
+    cost: float = 0.0
 
-    def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            self.cache_read_tokens + other.cache_read_tokens,
-            self.cache_write_tokens + other.cache_write_tokens,
-            self.reasoning_tokens + other.reasoning_tokens,
-        )
+
+class ModelCallRetried(Event, frozen=True, kw_only=True):
+    """A try of a model call failed with `code`, and after `wait` seconds another one follows, of `next_model`.
+
+    What was shown of it is void: the deltas that name `draft`.
+    """
+
+    source: Source = "agent"
+    command: str
+    attempt: int
+    model: str
+    next_model: str
+    code: str
+    detail: str
+    wait: float = 0.0
+    draft: str | None = None
 
 
 class ModelCalled(Event, frozen=True, kw_only=True):
-    """A model call has ended; `cost` in USD (None: no price known), `latency` in seconds, `error` is a code."""
+    """A model call has ended; `cost` in USD (None: no price known), times in seconds, `error` is a code."""
 
     source: Source = "agent"
     command: str
@@ -196,6 +207,7 @@ class ModelCalled(Event, frozen=True, kw_only=True):
     usage: Usage = Usage()
     cost: float | None = None
     latency: float = 0.0
+    time_to_first_token: float | None = None
     usage_id: str = "default"
     llm_response_id: str | None = None
     error: str | None = None
@@ -305,11 +317,12 @@ class ChildStarted(Event, frozen=True, kw_only=True):
 
 
 class ChildFinished(Event, frozen=True, kw_only=True):
-    """A delegated conversation has ended."""
+    """A delegated conversation has ended; `spending` is by usage id, and `cost` its sum."""
 
     child_id: str
     status: ExecutionStatus
     cost: float = 0.0
+    spending: dict[str, Spending] = {}
 
 
 class ResourceLost(Event, frozen=True, kw_only=True):
@@ -358,6 +371,8 @@ KnownEvent: TypeAlias = (
     | AgentErrorEvent
     | RunRequested
     | ModelCallStarted
+    | BudgetReserved
+    | ModelCallRetried
     | ModelCalled
     | RiskAssessed
     | ConfirmationRequested
@@ -382,14 +397,3 @@ KnownEvent: TypeAlias = (
 )
 
 ActionResult: TypeAlias = ObservationEvent | UserRejectObservation | AgentErrorEvent
-
-
-class Delta(msgspec.Struct, frozen=True, tag_field="type", tag=True):
-    """A piece of something that is still growing: never stored, may be dropped.
-
-    `becomes` is the id of the event that will hold the whole.
-    """
-
-    becomes: str
-    channel: Literal["text", "reasoning", "output"]
-    text: str

@@ -13,8 +13,9 @@ from msgspec.structs import replace
 
 from .chain import Chain
 from .events import ActionEvent, ConversationCreated, ConversationErrorEvent, Event, ExecutionStatus, SystemPromptEvent
+from .ledger import Ledger
 from .specs import Agent, Durability, SecurityRisk
-from .state import Branch, Checkpoint, Ledger, Pending, Seen, State
+from .state import Branch, Checkpoint, Pending, Seen, State
 
 E = TypeVar("E", bound=Event)
 

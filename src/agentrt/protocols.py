@@ -11,32 +11,71 @@ from .context.messages import Message
 from .context.replies import ModelReply
 from .errors import LogFailed
 from .events import ActionEvent, Event
-from .specs import LLM, BlobReference, Content, LocalWorkspace, SecurityRisk, ToolDefinition
+from .specs import LLM, AnyLLM, BlobReference, Capabilities, Content, LocalWorkspace, SecurityRisk, ToolDefinition
+from .specs.content import TEXT
+from .specs.llm import known_of
 from .state import State
 
 
 class ModelRequest(msgspec.Struct, frozen=True):
     """All that a model is given."""
 
-    llm: LLM
+    llm: AnyLLM
     messages: Sequence[Message]
     tools: tuple[ToolDefinition, ...]
+    conversation: str = ""
+    """Whose call it is: calls are shared out fairly between conversations, and one's prompts are cached together."""
+
+    @property
+    def one(self) -> LLM:
+        """The model, where the choice was made. Raises `TypeError` where it was not."""
+        if not isinstance(self.llm, LLM):
+            raise TypeError(f"{type(self.llm).__name__} is no single model: RoutedClient chooses one")
+        return self.llm
 
 
-OnText = Callable[[Literal["text", "reasoning"], str], None]
-"""Called with each piece of a streamed reply."""
+class FailedTry(msgspec.Struct, frozen=True):
+    """A try of a model call that failed, and after `wait` seconds another one follows, of `next_model`."""
+
+    attempt: int
+    model: str
+    next_model: str
+    code: str
+    detail: str
+    wait: float = 0.0
+
+
+class Watch:
+    """Sees a model call; this one looks away. Subclass it to show, to stop or to note what happens."""
+
+    def show(self, channel: Literal["text", "reasoning"], piece: str) -> None:
+        """A piece of the reply has come."""
+
+    async def begin(self, request: ModelRequest, known: Capabilities) -> int | None:
+        """A try is about to be sent to one model; how many tokens its answer may have, None when it may have any.
+
+        Raises `ModelError` to keep it from being sent.
+        """
+        return None
+
+    async def failed(self, failure: FailedTry) -> None:
+        """A try has failed, what it showed is void, and another one follows when this returns."""
 
 
 class ModelClient(Protocol):
-    """Calls models."""
+    """Calls models. A class that names this one as its base needs only `complete`."""
 
-    async def complete(self, request: ModelRequest, on_text: OnText) -> ModelReply:
+    async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
         """The reply. Raises `ModelError`; cancelling it closes the connection."""
         ...
 
-    async def prepare(self, llm: LLM) -> None:
+    async def prepare(self, llm: AnyLLM) -> None:
         """Load what the first call needs. Raises `UnknownModel` or `MissingKey` when no call can work."""
-        ...
+        return
+
+    def known(self, llm: LLM) -> Capabilities:
+        """What is known of a model that was prepared."""
+        return known_of(llm)
 
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +101,7 @@ class ToolContext(Protocol):
         """Show a piece of output while the tool runs; it is not stored."""
         ...
 
-    async def keep(self, data: bytes, name: str) -> BlobReference:
+    async def keep(self, data: bytes, name: str, media_type: str = TEXT) -> BlobReference:
         """Store bytes beside the log, durable when this returns."""
         ...
 
@@ -132,8 +171,12 @@ class Journal(Protocol):
         """Make durable all that was acknowledged. Raises `LogFailed`."""
         ...
 
-    async def keep(self, data: bytes, name: str) -> BlobReference:
+    async def keep(self, data: bytes, name: str, media_type: str = TEXT) -> BlobReference:
         """Store bytes by their hash, durable when this returns. Raises `LogFailed`."""
+        ...
+
+    async def fetch(self, blob: BlobReference) -> bytes:
+        """Bytes that were stored. Raises `LogCorrupt` when they are gone or damaged."""
         ...
 
 

@@ -19,18 +19,19 @@ from .actors.feed import Feed
 from .actors.group import ConversationGroup, Parts
 from .actors.security import RuleAnalyzer
 from .context.prompt import system_prompt
+from .context.routing import Rule
 from .decisions import forked
 from .errors import ConfigurationError, EventRefused, WorkspaceMissing
 from .events import ConversationCreated, Event, SystemPromptEvent, new_id
 from .host import Host, Opened, Released
-from .llm.litellm_client import LiteLLMClient
+from .llm import LimitedClient, LiteLLMClient, ProviderLimits, RetryingClient, RoutedClient
 from .protocols import ModelClient, SecurityAnalyzer
 from .specs import Agent, Durability, LocalWorkspace, Tool
 from .specs.tool import FINISH, THINK
 from .state import State, apply
 from .storage import FileStore
 from .storage.writer import Probe
-from .tools import BUILT_IN, Tools, ToolType
+from .tools import BUILT_IN, Tools, ToolType, structured
 
 ANALYZERS: Mapping[str, Callable[[], SecurityAnalyzer]] = {"rules": RuleAnalyzer}
 
@@ -49,9 +50,13 @@ def default_store() -> Path:
 class Runtime:
     """An async context manager under which conversations run; one is enough for a process.
 
-    `tools` are implementations that agents may name besides the built-in ones; `client` calls the models (litellm
-    unless given); `analyzers` rate actions, by the name that an agent gives. `durability` says when an event counts as
-    committed. A conversation that was not used for `idle_after` seconds leaves memory until it is (None: never).
+    `tools` are implementations that agents may name besides the built-in ones; `analyzers` rate actions, by the name
+    that an agent gives. `durability` says when an event counts as committed. A conversation that was not used for
+    `idle_after` seconds leaves memory until it is (None: never).
+
+    Models are called through litellm, with keys from `environment`, tried again where a failure may pass, within the
+    `limits` of each provider (by its name, "*" for all others); or by `client` alone, when one is given. `routers` are
+    rules of one's own for `RouterLLM`, by their names.
     """
 
     def __init__(
@@ -60,6 +65,9 @@ class Runtime:
         *,
         tools: Iterable[ToolType] = (),
         client: ModelClient | None = None,
+        environment: Mapping[str, str] = os.environ,
+        limits: Mapping[str, ProviderLimits] = {},
+        routers: Mapping[str, Rule] = {},
         analyzers: Mapping[str, Callable[[], SecurityAnalyzer]] = ANALYZERS,
         restarts: RestartPolicy = RestartPolicy(),
         durability: Durability = Durability.COMMIT,
@@ -69,8 +77,11 @@ class Runtime:
         self.store = FileStore(Path(store) if store is not None else default_store(), probe, Durability(durability))
         self._idle_after = idle_after
         self._hosts: set[Host] = set()
-        self._own_client = LiteLLMClient() if client is None else None
-        self.client: ModelClient = client or self._own_client  # type: ignore[assignment]
+        self._own_client = None if client is not None else LiteLLMClient(environment)
+        if self._own_client is not None:
+            client = RetryingClient(LimitedClient(self._own_client, limits))
+        assert client is not None
+        self.client: ModelClient = RoutedClient(client, routers)
         self._types = {kind.name: kind for kind in (*BUILT_IN, *tools)}
         self._analyzers, self._restarts = dict(analyzers), restarts
 
@@ -205,6 +216,8 @@ class Runtime:
                 f"no security analyzer {agent.analyzer!r}: there are {', '.join(sorted(self._analyzers))}"
             )
         types = self._types | {kind.name: kind for kind in tools}
+        if agent.output is not None:
+            types[FINISH] = structured(types[FINISH], agent.output)
         names = {spec.name: spec for spec in (*agent.tools, Tool(THINK), Tool(FINISH))}
         return Parts(
             self.client, Tools(names.values(), types, workspace), self._analyzers, self._restarts, self.store.durability

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from .events import ExecutionStatus, Usage
+from .events import ExecutionStatus
 from .state import State
+from .usage import Usage
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 import msgspec
 from msgspec.structs import replace
 
+from . import ledger
 from .chain import Chain
 from .events import (
     ActionEvent,
@@ -18,6 +19,8 @@ from .events import (
     ActionRevised,
     AgentErrorEvent,
     BudgetGranted,
+    BudgetReserved,
+    ChildFinished,
     Condensation,
     CondensationRequest,
     CondensationSummaryEvent,
@@ -43,9 +46,9 @@ from .events import (
     RunRequested,
     StuckDetected,
     SystemPromptEvent,
-    Usage,
     UserRejectObservation,
 )
+from .ledger import Ledger
 from .specs import Agent, Durability, SecurityRisk
 from .specs.tool import FINISH
 
@@ -88,19 +91,6 @@ class Branch(msgspec.Struct, frozen=True, gc=False):
     """An interrupt was logged: what is in flight may only be closed."""
     steps: int = 0
     """Model calls since the run began."""
-
-
-class Ledger(msgspec.Struct, frozen=True, gc=False):
-    """What never goes back."""
-
-    commands: int = 0
-    """Model calls and condensations begun, ever."""
-    usage: Usage = Usage()
-    cost: float = 0.0
-    unpriced: int = 0
-    """Model calls whose price nobody knows."""
-    granted: float = 0.0
-    message_ids: frozenset[str] = frozenset()
 
 
 class Checkpoint(msgspec.Struct, frozen=True, gc=False):
@@ -173,9 +163,10 @@ def _apply(state: State, event: Event) -> State:
             for queued in here.queued:
                 view = view.append(queued)
             here = replace(here, view=view, queued=(), call=event.command, steps=here.steps + 1)
-            return replace(state, branch=here, ledger=_began(state.ledger))
+            return replace(state, branch=here, ledger=ledger.began(state.ledger))
         case ModelCalled():
-            return _model_called(state, event)
+            here = _uncut(replace(here, call=None))
+            return replace(state, branch=here, ledger=ledger.called(state.ledger, event))
         case ActionEvent():
             here = replace(here, view=here.view.append(as_seen(event)), pending=(*here.pending, Pending(event)))
             return replace(state, branch=here)
@@ -206,7 +197,7 @@ def _apply(state: State, event: Event) -> State:
             return replace(state, branch=replace(here, condense=True))
         case Condensation():
             here = replace(here, view=_condensed(here.view, event), condense=False)
-            return replace(state, branch=here, ledger=_began(state.ledger))
+            return replace(state, branch=here, ledger=ledger.began(state.ledger))
         case ResourceLost():
             return replace(state, branch=replace(here, queued=(*here.queued, as_seen(event))))
         case StuckDetected():
@@ -217,6 +208,10 @@ def _apply(state: State, event: Event) -> State:
             return _rewound(state, event)
         case BudgetGranted():
             return replace(state, ledger=replace(state.ledger, granted=state.ledger.granted + event.amount))
+        case BudgetReserved():
+            return replace(state, ledger=replace(state.ledger, reserved=event))
+        case ChildFinished():
+            return replace(state, ledger=ledger.child_finished(state.ledger, event))
         case ConversationCreated():
             return _created(state, event)
         case DurabilityChanged():
@@ -231,22 +226,9 @@ def _apply(state: State, event: Event) -> State:
 
 def _created(state: State, event: ConversationCreated) -> State:
     """The beginning; that of a fork keeps what was said, and has spent nothing yet."""
-    ledger = Ledger(commands=state.ledger.commands, message_ids=state.ledger.message_ids)
-    state = replace(state, created=event, agent=event.agent, ledger=ledger, error=None)
+    kept = Ledger(commands=state.ledger.commands, message_ids=state.ledger.message_ids)
+    state = replace(state, created=event, agent=event.agent, ledger=kept, error=None)
     return replace(state, status=ExecutionStatus.IDLE, epoch=0, durability=Durability.COMMIT)
-
-
-def _began(ledger: Ledger) -> Ledger:
-    return replace(ledger, commands=ledger.commands + 1)
-
-
-def _model_called(state: State, event: ModelCalled) -> State:
-    ledger = state.ledger
-    if event.usage.prompt_tokens or event.usage.completion_tokens:
-        ledger = replace(ledger, usage=ledger.usage + event.usage, unpriced=ledger.unpriced + (event.cost is None))
-    if event.cost:
-        ledger = replace(ledger, cost=ledger.cost + event.cost)
-    return replace(state, ledger=ledger, branch=_uncut(replace(state.branch, call=None)))
 
 
 def _uncut(here: Branch) -> Branch:
@@ -289,14 +271,14 @@ def _message(state: State, event: MessageEvent) -> State:
         here = replace(here, view=here.view.append(as_seen(event)))
         ends = state.status is ExecutionStatus.RUNNING and not event.partial and not _unread(here)
         return replace(state, branch=here, status=ExecutionStatus.FINISHED if ends else state.status)
-    ledger = state.ledger
+    kept = state.ledger
     if event.source == "user":
-        ledger = replace(ledger, message_ids=ledger.message_ids | {event.id})
+        kept = replace(kept, message_ids=kept.message_ids | {event.id})
     ended = state.status in (ExecutionStatus.FINISHED, ExecutionStatus.ERROR, ExecutionStatus.STUCK)
     return replace(
         state,
         branch=replace(here, queued=(*here.queued, as_seen(event))),
-        ledger=ledger,
+        ledger=kept,
         status=ExecutionStatus.IDLE if ended else state.status,
     )
 

@@ -46,7 +46,10 @@ class SlowJournal:
     async def sync(self) -> None:
         raise NotImplementedError
 
-    async def keep(self, data: bytes, name: str) -> BlobReference:
+    async def keep(self, data: bytes, name: str, media_type: str = "") -> BlobReference:
+        raise NotImplementedError
+
+    async def fetch(self, blob: BlobReference) -> bytes:
         raise NotImplementedError
 
 

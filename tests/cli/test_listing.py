@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from agentrt.events import ModelCalled, ModelCallStarted, Usage
+from agentrt.events import ModelCalled, ModelCallStarted
+from agentrt.usage import Usage
 from tests import samples
 from tests.storage.logs import conversation
 

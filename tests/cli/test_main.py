@@ -18,7 +18,7 @@ import pytest
 from agentrt.events import InterruptEvent
 from agentrt.storage import read_conversation
 from agentrt.testing import ScriptedProvider, Stall, call, finish, say
-from agentrt.testing.provider import Turn
+from agentrt.testing.turns import Turn
 
 SECONDS = 60
 _KEYS = re.compile(r"_(API_KEY|TOKEN)$")

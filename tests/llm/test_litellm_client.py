@@ -24,8 +24,8 @@ from agentrt.errors import (
     RateLimited,
     UnknownModel,
 )
-from agentrt.llm.litellm_client import LiteLLMClient
-from agentrt.protocols import ModelRequest
+from agentrt.llm import LiteLLMClient, RetryingClient
+from agentrt.protocols import ModelRequest, Watch
 from agentrt.specs import LLM
 from agentrt.specs.content import text
 from agentrt.testing import Cut, Fault, ScriptedProvider, Stall, call, finish, say
@@ -51,17 +51,31 @@ def request(llm: LLM) -> ModelRequest:
     return ModelRequest(llm, messages, (samples.definition("look"),))
 
 
-def ignore(channel: str, piece: str) -> None:
-    """Show nothing."""
+class Shown(Watch):
+    """Keeps what was shown, and says when the first piece came."""
+
+    def __init__(self) -> None:
+        self.pieces: list[tuple[str, str]] = []
+        self.begun = anyio.Event()
+
+    def show(self, channel: str, piece: str) -> None:
+        self.pieces.append((channel, piece))
+        self.begun.set()
+
+    def of(self, channel: str) -> str:
+        return "".join(piece for shown, piece in self.pieces if shown == channel)
+
+
+IGNORE = Watch()
 
 
 @pytest.mark.parametrize("stream", [True, False])
 async def test_a_reply_comes_with_its_usage_and_cost(client: LiteLLMClient, stream: bool) -> None:
-    pieces: list[str] = []
+    watch = Shown()
     async with ScriptedProvider([say("A long enough answer.")]) as provider:
-        reply = await client.complete(request(provider.llm(stream=stream)), lambda channel, piece: pieces.append(piece))
+        reply = await client.complete(request(provider.llm(stream=stream)), watch)
     assert reply.text == "A long enough answer."
-    assert "".join(pieces) == ("A long enough answer." if stream else "")
+    assert watch.of("text") == ("A long enough answer." if stream else "")
     used = reply.usage
     assert used.prompt_tokens > 10
     assert used.completion_tokens > 1
@@ -72,7 +86,7 @@ async def test_a_reply_comes_with_its_usage_and_cost(client: LiteLLMClient, stre
 async def test_tool_calls_come_back_whole(client: LiteLLMClient, stream: bool) -> None:
     wanted = call("look", "I look.", path="/x" * 100, deep={"é": [1, 2.5, None]})
     async with ScriptedProvider([wanted]) as provider:
-        reply = await client.complete(request(provider.llm(stream=stream)), ignore)
+        reply = await client.complete(request(provider.llm(stream=stream)), IGNORE)
         (sent,) = provider.requests
     assert reply.text == "I look."
     assert [(c.id, c.name, c.arguments) for c in reply.tool_calls] == [
@@ -104,7 +118,7 @@ async def test_each_failure_is_an_error_of_its_kind(
 ) -> None:
     async with ScriptedProvider([fault]) as provider:
         with pytest.raises(error) as raised:
-            await client.complete(request(provider.llm()), ignore)
+            await client.complete(request(provider.llm()), IGNORE)
         assert len(provider.requests) == 1, "litellm's own retries are off"
     assert "\n" not in str(raised.value)
     if error is RateLimited:
@@ -114,32 +128,32 @@ async def test_each_failure_is_an_error_of_its_kind(
 async def test_a_provider_that_says_nothing_times_out(client: LiteLLMClient) -> None:
     async with ScriptedProvider([Stall()]) as provider:
         with pytest.raises(ModelTimeout, match=r"within 0\.3 s"):
-            await client.complete(request(provider.llm(timeout=0.3, stream=False)), ignore)
+            await client.complete(request(provider.llm(timeout=0.3, stream=False)), IGNORE)
 
 
 async def test_a_provider_that_is_not_there_is_unavailable(client: LiteLLMClient) -> None:
     async with ScriptedProvider([]) as provider:
         llm = provider.llm()
     with pytest.raises(ModelUnavailable, match="cannot be reached"):
-        await client.complete(request(llm), ignore)
+        await client.complete(request(llm), IGNORE)
 
 
 async def test_what_may_pass_is_tried_again(client: LiteLLMClient) -> None:
     turns: list[Any] = [Fault(503), Fault(429, headers={"Retry-After": "0.01"}), say("Third time.")]
     async with ScriptedProvider(lambda body: turns.pop(0)) as provider:
         llm = provider.llm(num_retries=2, retry_min_wait=0.01, retry_max_wait=0.05)
-        reply = await client.complete(request(llm), ignore)
+        reply = await RetryingClient(client).complete(request(llm), IGNORE)
         assert len(provider.requests) == 3
     assert reply.text == "Third time."
 
 
 async def test_cancelling_closes_the_connection(client: LiteLLMClient) -> None:
-    started = anyio.Event()
+    watch = Shown()
     async with ScriptedProvider([Stall("Some words")]) as provider:
         with anyio.fail_after(20):
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(client.complete, request(provider.llm()), lambda channel, piece: started.set())
-                await started.wait()
+                tasks.start_soon(client.complete, request(provider.llm()), watch)
+                await watch.begun.wait()
                 assert provider.active == 1
                 tasks.cancel_scope.cancel()
             while provider.active:
@@ -175,17 +189,17 @@ async def test_a_model_that_cannot_work_is_refused_before_a_call() -> None:
 
 async def test_closing_one_client_leaves_the_others_working() -> None:
     """litellm's connections belong to the process: a later client, and one in the middle of a call, must not notice."""
-    held = anyio.Event()
+    watch = Shown()
     turns: list[Any] = [say("One."), Stall("Two.", 0.5), say("Three.")]
     async with ScriptedProvider(lambda body: turns.pop(0)) as provider:
         first, second, third = LiteLLMClient({}), LiteLLMClient({}), LiteLLMClient({})
-        assert (await first.complete(request(provider.llm()), ignore)).text == "One."
+        assert (await first.complete(request(provider.llm()), IGNORE)).text == "One."
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_close_when, held, first)
-            reply = await second.complete(request(provider.llm()), lambda channel, piece: held.set())
+            tasks.start_soon(_close_when, watch.begun, first)
+            reply = await second.complete(request(provider.llm()), watch)
         assert reply.text == "Two."
         await second.aclose()
-        assert (await third.complete(request(provider.llm()), ignore)).text == "Three."
+        assert (await third.complete(request(provider.llm()), IGNORE)).text == "Three."
         await third.aclose()
 
 
@@ -197,7 +211,7 @@ async def _close_when(held: anyio.Event, client: LiteLLMClient) -> None:
 async def test_an_unknown_price_is_unknown_and_not_nothing(client: LiteLLMClient) -> None:
     async with ScriptedProvider([say("Hi.")]) as provider:
         llm = provider.llm(input_cost_per_token=None, output_cost_per_token=None)
-        reply = await client.complete(request(llm), ignore)
+        reply = await client.complete(request(llm), IGNORE)
     assert reply.cost is None
     assert reply.usage.prompt_tokens > 0
 

@@ -143,12 +143,14 @@ async def test_a_store_that_is_killed_again_and_again(tmp_path: Path, kills: int
         assert process.stdout is not None
         lines = BufferedByteReceiveStream(process.stdout)
         assert await _line(lines) == "ready"
-        for _ in range(kills):
+        for number in range(kills):
             await process.stdin.send(b"\n")
             _, pid = (await _line(lines)).split()
             with anyio.move_on_after(chance.uniform(0.0, 0.12)):
                 while True:
                     _note(await _line(lines), acknowledged)
+            while number == kills - 1 and not all(acknowledged[name] for name in names):  # a busy machine is slow
+                _note(await _line(lines), acknowledged)
             os.kill(int(pid), signal.SIGKILL)
             while (line := await _line(lines)) != appender.DIED:
                 _note(line, acknowledged)

@@ -9,8 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from agentrt.context.messages import to_messages
-from agentrt.events import AgentErrorEvent, Condensation, Event, ModelCalled, Usage
+from agentrt.events import AgentErrorEvent, Condensation, Event, ModelCalled
 from agentrt.replaying.comparing import Difference, Side, compare, compare_messages
+from agentrt.usage import Usage
 from tests import samples
 
 

@@ -33,9 +33,9 @@ from agentrt.events import (
     RiskAssessed,
     SystemPromptEvent,
 )
-from agentrt.protocols import ModelClient, ModelRequest, OnText
+from agentrt.protocols import ModelClient, ModelRequest, Watch
 from agentrt.replaying import replay
-from agentrt.specs import Durability, SecurityRisk
+from agentrt.specs import AnyLLM, Capabilities, Durability, SecurityRisk
 from agentrt.state import fold
 from agentrt.storage import read_conversation
 from agentrt.storage.framing import scan
@@ -61,11 +61,14 @@ class Gate:
     def __init__(self) -> None:
         self.entered, self.open = anyio.Event(), anyio.Event()
 
-    async def prepare(self, llm: LLM) -> None:
+    async def prepare(self, llm: AnyLLM) -> None:
         """Nothing to load."""
 
-    async def complete(self, request: ModelRequest, on_text: OnText) -> ModelReply:
-        on_text("text", "The first half")
+    def known(self, llm: LLM) -> Capabilities:
+        return Capabilities()
+
+    async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
+        watch.show("text", "The first half")
         self.entered.set()
         await self.open.wait()
         return say("The first half and the second.")

@@ -16,12 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from agentrt.events import Event, ExecutionStatus, ModelCalled, ModelCallStarted, Usage
+from agentrt.events import Event, ExecutionStatus, ModelCalled, ModelCallStarted
 from agentrt.state import State, fold
 from agentrt.storage import FileStore, read_conversation
 from agentrt.storage.catalogue import CATALOGUE, Catalogue
 from agentrt.storage.lineage import adopt, delete
 from agentrt.storage.rows import DAMAGED, Mark, Row, from_micros, read_row
+from agentrt.usage import Usage
 from tests import samples
 
 from .commits import append

@@ -5,11 +5,19 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from agentrt import codec
 from agentrt.codec import decode, encode
-from agentrt.events import SCHEMA_VERSION, ConversationCreated, Event, MessageEvent
+from agentrt.events import (
+    SCHEMA_VERSION,
+    ConversationCreated,
+    ConversationStateUpdateEvent,
+    Event,
+    MessageEvent,
+)
+from agentrt.specs import LLM
 from agentrt.specs.content import plain
 from agentrt.state import fold
 from agentrt.storage import FileStore, read_conversation
@@ -47,22 +55,34 @@ def test_every_version_has_its_log_with_every_type_of_event() -> None:
     assert {type(event) for event in events} == samples.all_types(), "a new type of event: is it a new version?"
 
 
+def test_a_model_of_version_1_is_named() -> None:
+    created = decode(RELEASED[0].read_bytes().splitlines()[0])
+    assert isinstance(created, ConversationCreated)
+    assert created.agent.llm == LLM(model="scripted")
+    old = b'{"type":"ConversationStateUpdateEvent","id":"x","key":"llm","value":{"model":"m"}}'
+    mended = decode(old)
+    assert isinstance(mended, ConversationStateUpdateEvent)
+    assert msgspec.json.decode(mended.value, type=LLM) == LLM(model="m")
+
+
 def test_a_record_of_the_present_version_is_written_again_as_it_was() -> None:
     for line in RELEASED[-1].read_bytes().splitlines():
         assert encode(decode(line))[1:-1] in line
 
 
 def test_an_old_record_is_brought_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if version 2 had renamed a member, and dropped the partial flag."""
+    """As if the next version had renamed a member."""
 
     def upcast(record: dict[str, object]) -> dict[str, object]:
         record["content"] = [{"type": "text", "text": f"{record.pop('words')}!"}]
         return record
 
-    monkeypatch.setattr(codec, "SCHEMA_VERSION", 2)
-    monkeypatch.setattr(codec, "UPCASTERS", {(1, "MessageEvent"): upcast})
-    head = b'{"i":1,"n":1,"durable":0,"type":"MessageEvent","seq":1,"id":"x",'
+    monkeypatch.setattr(codec, "SCHEMA_VERSION", SCHEMA_VERSION + 1)
+    monkeypatch.setattr(codec, "UPCASTERS", {(SCHEMA_VERSION, "MessageEvent"): upcast})
+    head = f'{{"i":1,"n":1,"durable":0,"v":{SCHEMA_VERSION},"type":"MessageEvent","seq":1,"id":"x",'.encode()
     old = head + b'"timestamp":"2026-01-01T00:00:00Z","words":"hi"}'
-    new = old.replace(b'"type":', b'"v":2,"type":').replace(b'"words":"hi"', b'"content":[{"type":"text","text":"ho"}]')
+    new = old.replace(f'"v":{SCHEMA_VERSION}'.encode(), f'"v":{SCHEMA_VERSION + 1}'.encode()).replace(
+        b'"words":"hi"', b'"content":[{"type":"text","text":"ho"}]'
+    )
     events: list[Event] = [decode(old), decode(new), codec.skim(old)]
     assert [plain(event.content) for event in events if isinstance(event, MessageEvent)] == ["hi!", "ho", "hi!"]

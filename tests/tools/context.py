@@ -34,7 +34,7 @@ class FakeContext:
         self.shown += text
         self._more.set()
 
-    async def keep(self, data: bytes, name: str) -> BlobReference:
+    async def keep(self, data: bytes, name: str, media_type: str = "") -> BlobReference:
         """Note a blob."""
         digest = hashlib.sha256(data).hexdigest()
         self.kept[digest] = data

@@ -11,14 +11,13 @@ from agentrt.context.replies import BadCall
 from agentrt.specs import LocalWorkspace, OnCrash, Tool
 from agentrt.specs.content import plain
 from agentrt.tools.definition import Tools, ToolType
+from agentrt.tools.finish import FinishAction, finish
 from agentrt.tools.simple import (
-    FinishAction,
     Task,
     TaskTracker,
     TaskTrackerAction,
     TaskTrackerObservation,
     ThinkAction,
-    finish,
     task_tracker,
     think,
 )

@@ -3,42 +3,87 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Literal
 
 import anyio
+import anyio.to_thread
 
-from ..context.messages import Transcript
+from ..context.budget import afford, estimated_tokens
+from ..context.images import image_blobs, with_blobs
+from ..context.messages import Message, Transcript
 from ..context.replies import ModelReply, Toolbox, reply_events
 from ..decisions import CallModel
 from ..errors import ContextWindowExceeded, ModelError, NoLongerDue
 from ..events import (
+    BudgetReserved,
     CondensationRequest,
     ConversationErrorEvent,
-    Delta,
     Event,
     MessageEvent,
     ModelCalled,
+    ModelCallRetried,
     new_id,
 )
-from ..protocols import ModelClient, ModelRequest
+from ..ledger import allowance
+from ..protocols import FailedTry, ModelClient, ModelRequest, Watch
+from ..specs import Capabilities
 from ..specs.content import text
+from ..specs.llm import members, named
 from .dispatcher import Perform
 from .event_log import Log
 
 
-class _Draft:
-    """A reply as it streams in: shown at once, kept in case it is cut."""
+class _Draft(Watch):
+    """A reply as it streams in: shown at once, kept in case it is cut. Each try of the call is a draft of its own."""
 
-    def __init__(self, log: Log) -> None:
-        self.id = new_id()
-        self._log = log
+    def __init__(self, log: Log, command: str) -> None:
+        self._log, self._command = log, command
+        self._begin()
+
+    def _begin(self) -> None:
+        self.id, self.begun = new_id(), time.monotonic()
+        self.first: float | None = None
+        """Seconds until the first piece came."""
         self._pieces: list[str] = []
 
-    def __call__(self, channel: Literal["text", "reasoning"], piece: str) -> None:
+    def show(self, channel: Literal["text", "reasoning"], piece: str) -> None:
+        if self.first is None:
+            self.first = round(time.monotonic() - self.begun, 6)
         if channel == "text":
             self._pieces.append(piece)
-        self._log.show(Delta(self.id, channel, piece))
+        self._log.show(self.id, channel, piece, self._command)
+
+    async def begin(self, request: ModelRequest, known: Capabilities) -> int | None:
+        """Reserve what the call may use, where there is a budget; durable before it is sent."""
+        self.begun = time.monotonic()
+        state = self._log.state
+        limits = state.spec.limits
+        if limits.max_cost is None and limits.max_tokens is None:
+            return None
+        prompt = estimated_tokens(request.messages, request.tools)
+        wanted = request.one.max_output_tokens if request.one.max_output_tokens else None
+        may = afford(allowance(state.ledger, limits), limits, prompt, wanted, known)
+        await self._log.append(BudgetReserved(command=self._command, tokens=may.tokens, cost=may.cost))
+        return may.answer
+
+    async def failed(self, failure: FailedTry) -> None:
+        """Note a try that failed; its text is void."""
+        self._log.drop(self.id)
+        await self._log.append(
+            ModelCallRetried(
+                command=self._command,
+                attempt=failure.attempt,
+                model=failure.model,
+                next_model=failure.next_model,
+                code=failure.code,
+                detail=failure.detail,
+                wait=failure.wait,
+                draft=self.id if self.first is not None else None,
+            )
+        )
+        self._begin()
 
     def cut(self, caused_by: str) -> tuple[Event, ...]:
         """The text so far as a partial message."""
@@ -63,22 +108,21 @@ class AgentActor(AbstractAsyncContextManager["AgentActor"]):
         """Make one call; its outcome is one batch, whether it ended, failed or was cut."""
         assert isinstance(message.command, CallModel)
         command = message.command.id
-        draft, begun = _Draft(self._log), time.monotonic()
+        draft, begun = _Draft(self._log, command), time.monotonic()
         try:
             reply = await self._client.complete(await self._request(), draft)
         except ModelError as error:
-            await self._log.append(*self._failed(command, error, begun), command=command)
+            await self._log.append(*draft.cut(command), *self._failed(command, error, begun), command=command)
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
-                await self._log.append(
-                    *draft.cut(command), self._called(command, begun, error="interrupted"), command=command
-                )
+                called = self._called(command, begun, error="interrupted")
+                await self._log.append(*draft.cut(command), called, command=command)
             raise
         else:
             await self._answered(command, reply, draft, begun)
 
     async def _answered(self, command: str, reply: ModelReply, draft: _Draft, begun: float) -> None:
-        called = self._called(command, begun, reply)
+        called = self._called(command, begun, reply, first=draft.first)
         events = reply_events(reply, self._toolbox, draft.id, called.id)
         try:
             await self._log.append(called, *events, command=command)
@@ -89,24 +133,37 @@ class AgentActor(AbstractAsyncContextManager["AgentActor"]):
     async def _request(self) -> ModelRequest:
         state = self._log.state
         assert state.prompt is not None
+        assert state.created is not None
         view = state.branch.view
         missing = await self._log.load(self._transcript.missing(view))
-        return ModelRequest(state.spec.llm, self._transcript.of(view, missing), state.prompt.tools)
+        messages: Sequence[Message] = self._transcript.of(view, missing)
+        if self._transcript.has_more and (kept := image_blobs(messages)):
+            blobs = {sha256: await self._log.fetch(blob) for sha256, blob in kept.items()}
+            messages = await anyio.to_thread.run_sync(with_blobs, messages, blobs)
+        return ModelRequest(state.spec.llm, messages, state.prompt.tools, state.created.conversation_id)
 
     def _called(
-        self, command: str, begun: float, reply: ModelReply | None = None, error: str | None = None
+        self,
+        command: str,
+        begun: float,
+        reply: ModelReply | None = None,
+        *,
+        error: str | None = None,
+        first: float | None = None,
     ) -> ModelCalled:
         llm = self._log.state.spec.llm
         latency = round(time.monotonic() - begun, 6)
+        usage_id = members(llm)[0].usage_id
         if reply is None:
-            return ModelCalled(command=command, model=llm.model, latency=latency, usage_id=llm.usage_id, error=error)
+            return ModelCalled(command=command, model=named(llm), latency=latency, usage_id=usage_id, error=error)
         return ModelCalled(
             command=command,
-            model=llm.model,
+            model=reply.model or named(llm),
             usage=reply.usage,
             cost=reply.cost,
             latency=latency,
-            usage_id=llm.usage_id,
+            time_to_first_token=first,
+            usage_id=reply.usage_id or usage_id,
             llm_response_id=reply.response_id,
         )
 

@@ -20,23 +20,26 @@ from ..decisions import (
     StopRun,
     check,
     decide,
+    expiry,
     interruption,
     refusal,
 )
+from ..deltas import Channel
 from ..errors import ActorCrashed, ActorStopped, AgentrtError, EventRefused, LogFailed, NoLongerDue
 from ..events import (
     ConfirmationRequested,
     ConversationErrorEvent,
     Cursor,
-    Delta,
     Event,
     ExecutionStarted,
     ModelCallStarted,
 )
 from ..protocols import Journal
 from ..specs import BlobReference
+from ..specs.content import TEXT
 from ..state import Seen, State, apply
 from .core import Request
+from .deadline import Deadline
 from .feed import Feed
 
 
@@ -53,7 +56,13 @@ class Interrupt(Request[Cursor], frozen=True):
     reason: str = ""
 
 
-LogRequest: TypeAlias = Append | Interrupt
+class Expire(Request[Cursor], frozen=True):
+    """End a run that took all its `seconds`, and cut what is in flight."""
+
+    seconds: float
+
+
+LogRequest: TypeAlias = Append | Interrupt | Expire
 
 HandOut: TypeAlias = Callable[[Sequence[Command]], None]
 
@@ -104,6 +113,7 @@ class EventLogActor:
         self._state = feed.state
         self._handed: frozenset[str] = frozenset()
         self._ended: AgentrtError | None = None
+        self._deadline = Deadline(self._expired)
 
     async def ask(self, request: LogRequest) -> Cursor:
         """Commit a batch; everyone sees it when this returns. Cancelling this waits for the commit.
@@ -121,13 +131,14 @@ class EventLogActor:
     def close(self) -> None:
         """Take nothing more."""
         self._ended = self._ended or ActorStopped("log")
+        self._deadline.close()
 
     def _begin(self, request: LogRequest) -> _Commit:
         if self._ended is not None:
             raise self._ended
         state, handed = self._state, self._handed
         try:
-            commit = self._decide(self._wanted(request), cut=isinstance(request, Interrupt))
+            commit = self._decide(self._wanted(request), cut=not isinstance(request, Append))
             if commit.batch or self._state is not self._feed.state:
                 self._journal.append(commit.batch, partial(self._committed, commit))
             else:
@@ -160,6 +171,8 @@ class EventLogActor:
                 return [event for event in events if event.id not in received]
             case Interrupt(reason):
                 return interruption(self._state, reason)
+            case Expire(seconds):
+                return expiry(self._state, seconds)
             case _:
                 assert_never(request)
 
@@ -171,10 +184,15 @@ class EventLogActor:
                 self._hand_out(commit.due)
                 if commit.cut:
                     self._cut()
+                self._deadline.watch(commit.state)
                 self._journal.remember(commit.state)
             except Exception as bug:
                 failure = self._end(ActorCrashed("log", bug))
         commit.end(failure)
+
+    def _expired(self, seconds: float) -> None:
+        if self._ended is None:
+            self._begin(Expire(seconds))
 
     def _end(self, failure: AgentrtError) -> AgentrtError:
         """Take nothing more, and tell everyone why."""
@@ -244,14 +262,25 @@ class Log:
         """The events of places in a view. Raises `LogCorrupt`."""
         return await self._feed.load(view)
 
-    def show(self, delta: Delta) -> None:
-        """Publish a delta."""
-        self._feed.show(delta)
+    def show(self, becomes: str, channel: Channel, piece: str, command: str) -> None:
+        """Publish a piece of what `command` makes, and what will be the event `becomes`.
+
+        It is seen until that event is published, and no longer than the command is in flight.
+        """
+        self._feed.show(becomes, channel, piece, command)
+
+    def drop(self, becomes: str) -> None:
+        """Take back what was shown of an event that will not be."""
+        self._feed.drop(becomes)
 
     async def sync(self) -> None:
         """Make durable all that was acknowledged. Raises `LogFailed`."""
         await self._journal.sync()
 
-    async def keep(self, data: bytes, name: str) -> BlobReference:
+    async def keep(self, data: bytes, name: str, media_type: str = TEXT) -> BlobReference:
         """Store bytes beside the log; durable when this returns. Raises `LogFailed`."""
-        return await self._journal.keep(data, name)
+        return await self._journal.keep(data, name, media_type)
+
+    async def fetch(self, blob: BlobReference) -> bytes:
+        """Bytes that were stored. Raises `LogCorrupt` when they are gone or damaged."""
+        return await self._journal.fetch(blob)

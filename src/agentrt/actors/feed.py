@@ -1,34 +1,71 @@
-"""The published side of a log: the state, and subscribers that each hold a cursor."""
+"""The published side of a log: the state, what grows, and subscribers that each hold a cursor in both."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
 from itertools import islice
 
-from ..events import Condensation, Cursor, Delta, Event
+from ..deltas import Channel, Delta, Draft, Reader
+from ..events import Condensation, Cursor, Event
 from ..protocols import Journal
 from ..state import Seen, State, summarized
 
 RECENT = 64
 """Events kept in memory for performers and for subscribers that are nearly up to date; the file has the rest."""
 
-DELTAS = 1024
-"""Deltas kept for a subscriber that does not read them; older ones are dropped."""
+COALESCE = 0.025
+"""Seconds between two times that the subscribers of a conversation are woken for deltas."""
+
+Until = Callable[[State], bool]
+
+
+def always(state: State) -> bool:
+    """True of every state."""
+    return True
+
+
+def never(state: State) -> bool:
+    """True of none."""
+    return False
+
+
+class _Subscriber(Reader):
+    """One who follows the deltas, and waits for `news` when there are none."""
+
+    __slots__ = ("news",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.news: asyncio.Future[None] | None = None
+
+    def wake(self) -> None:
+        """Tell it that there is news."""
+        if self.news is not None and not self.news.done():
+            self.news.set_result(None)
 
 
 class Feed:
-    """What the log made visible: everything in it is durable, but for deltas."""
+    """What the log made visible: everything in it is durable, but for drafts, the text so far of what is growing.
+
+    A draft is made by a command, and forgotten when the event that it becomes is published, when it is dropped, and at
+    the latest when its command is no longer in flight: each ends, so none can leak. Subscribers hold a place in each
+    draft: a slow one gets fewer and longer deltas, a late one the draft so far, and none what an event has replaced.
+    """
 
     def __init__(self, journal: Journal, state: State) -> None:
         self._journal = journal
         self.state = state
         self._recent: deque[Event] = deque(maxlen=RECENT)
-        self._waiting: list[tuple[Callable[[State], bool], asyncio.Future[None]]] = []
-        self._deltas: list[deque[Delta]] = []
+        self._waiting: list[tuple[Until, asyncio.Future[None]]] = []
+        self._drafts: dict[tuple[str, Channel], Draft] = {}
+        self._subscribers: list[_Subscriber] = []
+        self._timer: asyncio.TimerHandle | None = None
+        """Runs from when subscribers were woken for deltas until they may be again."""
+        self._unsaid = False
+        """Whether something grew since."""
         self._error: Exception | None = None
         self._closed = False
         self.published = time.monotonic()
@@ -43,14 +80,29 @@ class Feed:
         """Make committed events visible."""
         self._recent.extend(events)
         self.state, self.published = state, time.monotonic()
+        if self._drafts:
+            self._replace(events)
         self._wake()
 
-    def show(self, delta: Delta) -> None:
-        """Give a piece of something unfinished to those who want such."""
-        if self._deltas:
-            for waiting in self._deltas:
-                waiting.append(delta)
-            self._wake()
+    def show(self, becomes: str, channel: Channel, piece: str, command: str) -> None:
+        """Let something grow that `command` makes, and that will be the event `becomes`.
+
+        Nothing is shown of a command that is not in flight.
+        """
+        draft, first = self._drafts.get((becomes, channel)), False
+        if draft is None:
+            if command not in self.state.in_flight:
+                return
+            draft, first = self._begin(Draft(becomes, channel, command)), True
+        draft.add(piece, self.state.seq)
+        if self._subscribers:
+            self._unsaid = True
+            if first or self._timer is None:
+                self._say()
+
+    def drop(self, becomes: str) -> None:
+        """Forget what was shown of an event that will not be: of a model call that is tried again, or failed."""
+        self._forget([draft for draft in self._drafts.values() if draft.becomes == becomes])
 
     def fail(self, error: Exception) -> None:
         """End every subscription with `error`, once it has what was committed."""
@@ -62,7 +114,7 @@ class Feed:
         self._closed = True
         self._wake()
 
-    async def wait_for(self, holds: Callable[[State], bool]) -> State:
+    async def wait_for(self, holds: Until) -> State:
         """The first state for which `holds`, or the last one. Raises the error that the log failed with."""
         while not holds(self.state) and not self._closed:
             if self._error is not None:
@@ -70,41 +122,74 @@ class Feed:
             await self._change(holds)
         return self.state
 
-    async def events(self, after: int, until: Callable[[State], bool] = lambda state: False) -> AsyncIterator[Event]:
+    async def events(self, after: int, until: Until = never) -> AsyncIterator[Event]:
         """The events after seq `after`, first from the file, then live, without a gap; ends when `until` holds."""
-        async for event in self.stream(after, deque(), until):
-            if not isinstance(event, Delta):
-                yield event
+        async for item in self.stream(after, until, deltas=False):
+            if not isinstance(item, Delta):
+                yield item
 
-    @contextmanager
-    def deltas(self) -> Iterator[deque[Delta]]:
-        """Collects deltas while entered; those of a slow reader are dropped."""
-        waiting: deque[Delta] = deque(maxlen=DELTAS)
-        self._deltas.append(waiting)
+    async def stream(self, after: int, until: Until = never, *, deltas: bool = True) -> AsyncIterator[Event | Delta]:
+        """As `events`, with deltas in between; each comes after all events that were published when it was shown."""
+        subscriber = _Subscriber()
+        if deltas:
+            subscriber.places = dict.fromkeys(self._drafts.values(), 0)
+            self._subscribers.append(subscriber)
         try:
-            yield waiting
+            while True:
+                state = self.state
+                if after < state.seq:
+                    async for event in self._between(after, state.seq):
+                        after = event.seq
+                        yield event
+                elif until(state) or self._closed:
+                    return
+                elif self._error is not None:
+                    raise self._error
+                elif (delta := subscriber.read()) is not None:
+                    yield delta
+                else:
+                    await self._change(subscriber=subscriber)
         finally:
-            self._deltas = [other for other in self._deltas if other is not waiting]
+            if deltas:
+                self._leave(subscriber)
 
-    async def stream(
-        self, after: int, deltas: deque[Delta], until: Callable[[State], bool] = lambda state: False
-    ) -> AsyncIterator[Event | Delta]:
-        """As `events`, with the collected deltas in between."""
-        while True:
-            state = self.state
-            while deltas:
-                yield deltas.popleft()
-            if after < state.seq:
-                async for event in self._between(after, state.seq):
-                    after = event.seq
-                    yield event
-                continue
-            if until(state) or self._closed:
-                return
-            if self._error is not None:
-                raise self._error
-            if not deltas and after >= self.state.seq:
-                await self._change()
+    def _leave(self, subscriber: _Subscriber) -> None:
+        self._subscribers.remove(subscriber)
+        subscriber.places.clear()
+        if not self._subscribers and self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _begin(self, draft: Draft) -> Draft:
+        self._drafts[draft.becomes, draft.channel] = draft
+        for subscriber in self._subscribers:
+            subscriber.places[draft] = 0
+        return draft
+
+    def _forget(self, drafts: Sequence[Draft]) -> None:
+        for draft in drafts:
+            del self._drafts[draft.becomes, draft.channel]
+            for subscriber in self._subscribers:
+                del subscriber.places[draft]
+
+    def _replace(self, events: Sequence[Event]) -> None:
+        """Forget the drafts that became one of the events, and those whose command has ended."""
+        ids, commands = {event.id for event in events}, self.state.in_flight
+        over = [draft for draft in self._drafts.values() if draft.becomes in ids or draft.command not in commands]
+        self._forget(over)
+
+    def _say(self) -> None:
+        """Wake the subscribers for deltas, and not again for `COALESCE` seconds unless something begins."""
+        self._unsaid = False
+        for subscriber in self._subscribers:
+            subscriber.wake()
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(COALESCE, self._say_more)
+
+    def _say_more(self) -> None:
+        self._timer = None
+        if self._unsaid:
+            self._say()
 
     async def _between(self, after: int, upto: int) -> AsyncIterator[Event]:
         recent = self._recent
@@ -126,17 +211,18 @@ class Feed:
         """After the last visible event."""
         return Cursor(self.state.epoch, self.state.seq)
 
-    async def _change(self, holds: Callable[[State], bool] = lambda state: True) -> None:
-        """Wait for news; those of the state only when it `holds`."""
+    async def _change(self, holds: Until = always, subscriber: _Subscriber | None = None) -> None:
+        """Wait for news: of the state when it `holds`, and of deltas for a subscriber."""
         news: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         waiting = (holds, news)
         self._waiting.append(waiting)
+        if subscriber is not None:
+            subscriber.news = news
         try:
             await news
-        except asyncio.CancelledError:
+        finally:
             if waiting in self._waiting:
                 self._waiting.remove(waiting)
-            raise
 
     def _wake(self) -> None:
         waiting, self._waiting = self._waiting, []

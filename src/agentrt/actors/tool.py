@@ -11,9 +11,10 @@ import msgspec
 
 from ..decisions import ExecuteAction, action_error
 from ..errors import ToolError
-from ..events import ActionEvent, Delta, Event, ObservationEvent, new_id
+from ..events import ActionEvent, Event, ObservationEvent, new_id
 from ..protocols import Observation, Watchful
 from ..specs import BlobReference, LocalWorkspace, content
+from ..specs.content import TEXT
 from ..tools.definition import Tools
 from .core import Request
 from .dispatcher import Perform
@@ -32,8 +33,8 @@ class AtWork(Request[bool], frozen=True):
 class _Call:
     """The `ToolContext` of one call: shows its output, and keeps the last of it."""
 
-    def __init__(self, log: Log, workspace: LocalWorkspace, tool: str) -> None:
-        self._tool = tool
+    def __init__(self, log: Log, workspace: LocalWorkspace, tool: str, command: str) -> None:
+        self._tool, self._command = tool, command
         self.observation_id = new_id()
         self.workspace = workspace
         self._log = log
@@ -49,10 +50,10 @@ class _Call:
 
     def output(self, text: str) -> None:
         self._tail.append(text)
-        self._log.show(Delta(self.observation_id, "output", text))
+        self._log.show(self.observation_id, "output", text, self._command)
 
-    async def keep(self, data: bytes, name: str) -> BlobReference:
-        return await self._log.keep(data, name)
+    async def keep(self, data: bytes, name: str, media_type: str = TEXT) -> BlobReference:
+        return await self._log.keep(data, name, media_type)
 
     def so_far(self) -> str:
         shown = "".join(self._tail).strip()
@@ -81,7 +82,7 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
         """Run one call; its outcome is an observation, or an error that the model can act on."""
         assert isinstance(message.command, ExecuteAction)
         command, action = message.command.id, message.command.action
-        call, begun = _Call(self._log, self._workspace, self._name), time.monotonic()
+        call, begun = _Call(self._log, self._workspace, self._name, command), time.monotonic()
         try:
             outcome = await self._run(action, call)
         except anyio.get_cancelled_exc_class():

@@ -16,7 +16,6 @@ from rich.text import Text
 
 from ..context.replies import ModelReply
 from ..conversation import Conversation
-from ..llm.litellm_client import LiteLLMClient
 from ..runtime import Runtime
 from ..specs import Agent, ConfirmRisky
 from ..testing import ScriptedProvider, call, finish
@@ -67,15 +66,13 @@ async def demo(
     console.print(Text(f"project {project}", "dim"), soft_wrap=True)
     async with ScriptedProvider(script(project), pace=pace) as provider:
         agent = Agent(llm=provider.llm(), analyzer="rules", confirmation=ConfirmRisky())
-        client = LiteLLMClient()
-        with console.status(Text("loading the model client", "dim")):
-            await client.prepare(agent.llm)
-        async with Runtime(store, client=client, tools=tools) as runtime:
+        async with Runtime(store, tools=tools) as runtime:
+            with console.status(Text("loading the model client", "dim")):
+                await runtime.client.prepare(agent.llm)
             async with Conversation(agent, project, runtime=runtime) as conversation:
                 await conversation.send_message(TASK)
                 code = await work(conversation, view, console, refuse)
             log = runtime.store.directory(conversation.id) / "events.jsonl"
-        await client.aclose()
     passed = await _tests_pass(project, console)
     console.print(Text(f"log     {log}\nread it: agentrt show {conversation.id}", "dim"), soft_wrap=True)
     return code or (0 if passed else 1)

@@ -29,6 +29,7 @@ from ..events import (
 from ..llm.wire import wire_message
 from ..specs import Content, ImageContent
 from ..specs.content import plain
+from ..specs.llm import named
 from ..state import branch, fold
 from .story import clean
 
@@ -78,7 +79,7 @@ def _told(event: Event) -> Iterator[str]:
     match event:
         case ConversationCreated():
             yield f"# Conversation {event.conversation_id}"
-            yield f"{event.timestamp:%Y-%m-%d %H:%M} UTC, model `{event.agent.llm.model}`, in `{event.workspace.path}`"
+            yield f"{event.timestamp:%Y-%m-%d %H:%M} UTC, model `{named(event.agent.llm)}`, in `{event.workspace.path}`"
         case SystemPromptEvent():
             yield "## System prompt"
             yield _fenced(event.system_prompt)

@@ -15,7 +15,6 @@ from rich.text import Text
 
 from ..events import ExecutionStatus
 from ..runtime import default_store
-from ..state import Ledger
 from ..storage.catalogue import Catalogue
 from ..storage.index import Hit
 from ..storage.rows import DAMAGED, Row
@@ -53,7 +52,7 @@ def list_(limit: int, status: str | None, store: Path | None) -> None:
 def _cells(row: Row) -> tuple[str, ...]:
     if row.status == DAMAGED:
         return row.id, row.status, "", "", ""
-    return row.id, row.status, str(row.calls), money(Ledger(cost=row.cost, unpriced=row.unpriced)), clean(row.title)
+    return row.id, row.status, str(row.calls), money(row.cost, row.unpriced), clean(row.title)
 
 
 @click.command()

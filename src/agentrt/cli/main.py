@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -16,8 +15,8 @@ from rich.text import Text
 from .. import __version__
 from ..conversation import Conversation
 from ..errors import AgentrtError, MissingKey
-from ..llm.litellm_client import LiteLLMClient
-from ..specs import LLM, Agent, ConfirmRisky, Limits
+from ..runtime import Runtime
+from ..specs import Agent, ConfirmRisky, Limits
 from ..state import fold
 from ..storage import read_conversation
 from .demo import demo as run_demo
@@ -26,11 +25,11 @@ from .lineage import delete, fork
 from .listing import list_, search
 from .log import log
 from .options import store_option
+from .profiles import base_url_option, chosen_llm, model_option, profile_option
+from .profiles import profile as profile_commands
 from .session import approve, ask_person, refuse, work
 from .story import Story, summary
 from .views import JsonView, view_for
-
-DEFAULT_MODEL = "openai/gpt-5.5"
 
 _json = click.option("--json", "as_json", is_flag=True, help="Print one event a line, as JSON.")
 _yes = click.option("--yes", is_flag=True, help="Run risky actions without asking.")
@@ -69,14 +68,9 @@ def commands() -> None:
     default=Path("."),
     help="The directory to work in. Default: this one.",
 )
-@click.option(
-    "--model",
-    "-m",
-    default=lambda: os.environ.get("AGENTRT_MODEL", DEFAULT_MODEL),
-    show_default=f"$AGENTRT_MODEL, else {DEFAULT_MODEL}",
-    help="Any model that litellm knows, with its provider.",
-)
-@click.option("--base-url", default=None, help="The address of a server that speaks the provider's API.")
+@model_option
+@base_url_option
+@profile_option
 @click.option(
     "--max-steps", type=click.IntRange(1), default=Limits().max_steps, show_default=True, help="Model calls at most."
 )
@@ -86,8 +80,9 @@ def commands() -> None:
 def run(
     task: str,
     workspace: Path,
-    model: str,
+    model: str | None,
     base_url: str | None,
+    profile: str | None,
     max_steps: int,
     yes: bool,
     as_json: bool,
@@ -98,17 +93,19 @@ def run(
     Actions that are rated risky are asked about first; without a terminal they are rejected, unless --yes is given.
     Ctrl-C interrupts; what was done so far is kept and can be resumed.
     """
-    llm = LLM(model=model, base_url=base_url)
+    llm = chosen_llm(model, base_url, profile, store)
     agent = Agent(llm=llm, analyzer="rules", confirmation=ConfirmRisky(), limits=Limits(max_steps=max_steps))
 
     async def begin(console: Console) -> int:
-        client = LiteLLMClient()
-        with console.status(Text("loading the model client", "dim")):
-            await client.prepare(llm)
-        async with Conversation(agent, workspace, store=store, client=client) as conversation:
-            console.print(Text(f"conversation {conversation.id} in {conversation.state.created.workspace.path}", "dim"))  # type: ignore[union-attr]
-            await conversation.send_message(task)
-            return await work(conversation, view_for(console, as_json=as_json), console, _answer(console, yes))
+        async with Runtime(store) as runtime:
+            with console.status(Text("loading the model client", "dim")):
+                await runtime.client.prepare(llm)
+            async with Conversation(agent, workspace, runtime=runtime) as conversation:
+                created = conversation.state.created
+                assert created is not None
+                console.print(Text(f"conversation {conversation.id} in {created.workspace.path}", "dim"))
+                await conversation.send_message(task)
+                return await work(conversation, view_for(console, as_json=as_json), console, _answer(console, yes))
 
     _drive(begin, as_json)
 
@@ -171,6 +168,7 @@ commands.add_command(delete)
 commands.add_command(fork)
 commands.add_command(list_)
 commands.add_command(log)
+commands.add_command(profile_commands)
 commands.add_command(search)
 
 

@@ -28,7 +28,7 @@ from ..events import (
 from ..specs import SecurityRisk
 from ..specs.content import plain
 from ..specs.tool import FINISH, THINK
-from ..state import Ledger, State
+from ..state import State
 
 FOLDED = 6
 """Lines of a result that are shown unless all are asked for."""
@@ -185,11 +185,11 @@ def _diff(event: ObservationEvent) -> str:
     return found.diff if found is not None else ""
 
 
-def money(ledger: Ledger) -> str:
+def money(cost: float, unpriced: int) -> str:
     """What was spent, as far as it is known."""
-    if ledger.unpriced == 0:
-        return f"${ledger.cost:.4f}"
-    return f"${ledger.cost:.4f} and {ledger.unpriced} calls of unknown price" if ledger.cost else "price unknown"
+    if unpriced == 0:
+        return f"${cost:.4f}"
+    return f"${cost:.4f} and {unpriced} calls of unknown price" if cost else "price unknown"
 
 
 def summary(state: State, seconds: float | None = None) -> Text:
@@ -199,11 +199,12 @@ def summary(state: State, seconds: float | None = None) -> Text:
         ExecutionStatus.ERROR: "red",
         ExecutionStatus.STUCK: "red",
     }.get(state.status, "yellow")
-    usage, ledger = state.ledger.usage, state.ledger
+    spent = state.ledger.total
+    usage = spent.usage
     parts = [
-        f"{ledger.commands} model calls",
+        f"{state.ledger.commands} model calls",
         f"{usage.prompt_tokens:,} tokens in, {usage.completion_tokens:,} out",
-        money(ledger),
+        money(spent.cost, spent.unpriced),
     ]
     if seconds is not None:
         parts.append(f"{seconds:.1f} s")

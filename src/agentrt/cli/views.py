@@ -10,7 +10,9 @@ from rich.status import Status
 from rich.text import Text
 
 from ..codec import encode
-from ..events import Delta, Event, ExecutionStarted, ModelCalled, ModelCallStarted
+from ..deltas import Delta
+from ..events import ActionEvent, Event, ExecutionStarted, MessageEvent, ModelCalled, ModelCallStarted
+from ..specs.content import plain
 from .story import Story, clean
 
 
@@ -61,16 +63,20 @@ class LiveView:
     def __init__(self, console: Console) -> None:
         self._console, self._story = console, Story()
         self._spinner: Status | None = None
-        self._open: str | None = None
-        """The id of what is streaming in on an unfinished line."""
+        self._open = False
+        """Whether a line is unfinished."""
+        self._streamed = ("", 0)
+        """The id of what streamed in last, and how many characters of it."""
 
     def show(self, item: Event | Delta) -> None:
         """Show a piece or an event."""
         if isinstance(item, Delta):
             self._piece(item)
             return
+        if item.id in self._story.said:
+            self._complete(item)
         lines = list(self._story.tell(item))
-        if lines or isinstance(item, ModelCalled):
+        if lines or (isinstance(item, ModelCalled) and not self._open):
             self.rest()
         for line in lines:
             self._console.print(line)
@@ -87,20 +93,43 @@ class LiveView:
         if self._spinner is not None:
             self._spinner.stop()
             self._spinner = None
-        if self._open is not None:
+        if self._open:
             self._console.print()
-            self._open = None
+            self._open = False
 
     def _piece(self, delta: Delta) -> None:
         if delta.channel == "text":
-            if self._open != delta.becomes:
+            if self._streamed != (delta.becomes, delta.start):
                 self.rest()
-                self._open = delta.becomes
-                self._story.said.add(delta.becomes)
-            self._console.print(Text(clean(delta.text)), end="", soft_wrap=True)
+                if delta.start == 0:
+                    self._story.said.add(delta.becomes)
+                else:  # some was skipped: the story tells the whole
+                    self._story.said.discard(delta.becomes)
+            self._write(delta.text)
+            self._streamed = (delta.becomes, delta.start + len(delta.text))
         elif self._spinner is not None and delta.channel == "output" and delta.text.strip():
             last = clean(delta.text.strip().splitlines()[-1])
             self._spinner.update(Text(f"running  {last[:80]}", "dim"))
+
+    def _write(self, text: str) -> None:
+        if not self._open:
+            self.rest()
+            self._open = True
+        self._console.print(Text(clean(text)), end="", soft_wrap=True)
+
+    def _complete(self, event: Event) -> None:
+        """Write what did not stream in of an event that began to, and end its line."""
+        streamed, place = self._streamed
+        match event:
+            case MessageEvent(id=id) if id == streamed:
+                rest = plain(event.content)[place:]
+            case ActionEvent(id=id) if id == streamed:
+                rest = event.thought[place:]
+            case _:
+                rest = ""
+        if rest:
+            self._write(rest)
+        self.rest()
 
     def _spin(self, what: str) -> None:
         self.rest()

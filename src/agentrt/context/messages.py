@@ -19,7 +19,7 @@ from ..events import (
     SystemPromptEvent,
     UserRejectObservation,
 )
-from ..specs import Content
+from ..specs import Content, TextContent, Thinking
 from ..specs.content import text
 from ..state import Seen
 
@@ -39,6 +39,8 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     content: tuple[Content, ...]
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
+    reasoning: str = ""
+    thinking: Thinking | None = None
 
 
 def call_id(action_id: str) -> str:
@@ -57,7 +59,10 @@ def to_messages(view: Iterable[Event]) -> list[Message]:
                 last = messages[-1]
                 messages[-1] = msgspec.structs.replace(last, tool_calls=(*last.tool_calls, call))
             else:
-                messages.append(Message("assistant", text(event.thought) if event.thought else (), (call,)))
+                thought = text(event.thought) if event.thought else ()
+                messages.append(
+                    Message("assistant", thought, (call,), reasoning=event.reasoning, thinking=event.thinking)
+                )
                 response = event.llm_response_id
             continue
         response = None
@@ -72,7 +77,8 @@ def _to_message(event: Event) -> Message | None:
             return Message("system", text(event.system_prompt))
         case MessageEvent(source="agent"):
             note = text("[The user interrupted this answer.]") if event.partial else ()
-            return Message("assistant", (*event.content, *note))
+            said = (*event.content, *note)
+            return Message("assistant", said, reasoning=event.reasoning, thinking=event.thinking)
         case MessageEvent():
             return Message("user", event.content)
         case ObservationEvent():
@@ -96,6 +102,8 @@ class Transcript:
     def __init__(self) -> None:
         self._view: Chain[Seen] = Chain()
         self._messages: Chain[Message] = Chain()
+        self.has_more = False
+        """Whether there ever was anything but text in it."""
 
     def missing(self, view: Chain[Seen]) -> Sequence[Seen]:
         """What `of` needs the events of; batches must be whole, as they are whenever a model is called."""
@@ -108,5 +116,6 @@ class Transcript:
         """The messages of `view`, given the events that were missing."""
         for message in to_messages(missing):
             self._messages = self._messages.append(message)
+            self.has_more = self.has_more or any(not isinstance(block, TextContent) for block in message.content)
         self._view = view
         return self._messages

@@ -6,11 +6,18 @@ from typing import Protocol
 
 import msgspec
 
-from ..events import ActionEvent, AgentErrorEvent, Event, MessageEvent, Usage, new_id
+from ..events import ActionEvent, AgentErrorEvent, Event, MessageEvent, new_id
+from ..specs import Thinking, ToolDefinition
 from ..specs.content import text
+from ..usage import Usage
 from .messages import ToolCall
+from .repair import Repaired, repaired, sound, suggestion
 
 NUDGE = "Your reply was empty. Call a tool to go on, or answer the user."
+CUT_SHORT = (
+    "Your reply was cut at the limit of output tokens, and it called no tool. Go on in smaller steps: think shorter,"
+    " and write long files in several parts."
+)
 
 
 class ModelReply(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,13 +26,26 @@ class ModelReply(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     reasoning: str = ""
+    thinking: Thinking | None = None
     response_id: str = msgspec.field(default_factory=new_id)
     usage: Usage = Usage()
     cost: float | None = None
+    model: str = ""
+    """The model that answered, of those that may; and under which name its usage is summed."""
+    usage_id: str = ""
+    complaint: str | None = None
+    """What the model is told of calls that could not be read in its text."""
+    finish_reason: str = "stop"
+    """Why it ended there: "stop", "tool_calls", "length" when it was cut by a limit of tokens, "content_filter"."""
 
 
 class Toolbox(Protocol):
     """What a reply's calls are held against."""
+
+    @property
+    def definitions(self) -> tuple[ToolDefinition, ...]:
+        """The tools as the model was offered them."""
+        ...
 
     def resources(self, name: str, arguments: msgspec.Raw) -> tuple[str, ...]:
         """The resource keys of a call. Raises `BadCall` when there is no such tool or the arguments do not fit."""
@@ -37,43 +57,57 @@ class BadCall(Exception):
 
 
 def reply_events(reply: ModelReply, toolbox: Toolbox, message_id: str, caused_by: str) -> tuple[Event, ...]:
-    """The actions of a reply with the errors of those that cannot run, or its message, or a nudge when it is empty."""
+    """The actions of a reply with the errors of those that cannot run, or its message.
+
+    What is wrong with it comes first, as a message of the environment: one that waits keeps the run from ending.
+    """
+    complaint = _complaint(reply)
+    told = (MessageEvent(content=text(sound(complaint)), caused_by=caused_by),) if complaint is not None else ()
     if reply.tool_calls:
-        return _actions(reply, toolbox, message_id, caused_by)
+        return (*told, *_actions(reply, toolbox, message_id, caused_by))
     if not reply.text.strip():
-        return (MessageEvent(content=text(NUDGE), caused_by=caused_by),)
+        return told
     return (
+        *told,
         MessageEvent(
             id=message_id,
             source="agent",
-            content=text(reply.text),
-            reasoning=reply.reasoning,
+            content=text(sound(reply.text)),
+            reasoning=sound(reply.reasoning),
+            thinking=reply.thinking,
             llm_response_id=reply.response_id,
             caused_by=caused_by,
         ),
     )
 
 
+def _complaint(reply: ModelReply) -> str | None:
+    if reply.complaint is not None or reply.tool_calls:
+        return reply.complaint
+    if reply.finish_reason == "length":
+        return CUT_SHORT
+    return None if reply.text.strip() else NUDGE
+
+
 def _actions(reply: ModelReply, toolbox: Toolbox, first_id: str, caused_by: str) -> tuple[Event, ...]:
     actions: list[ActionEvent] = []
     errors: list[AgentErrorEvent] = []
     for number, call in enumerate(reply.tool_calls):
-        arguments, problem = _arguments(call.arguments)
-        resources: tuple[str, ...] = ()
-        if problem is None:
-            try:
-                resources = toolbox.resources(call.name, arguments)
-            except BadCall as bad:
-                problem = str(bad)
+        cut = reply.finish_reason == "length" and number == len(reply.tool_calls) - 1
+        meant = repaired(call, toolbox.definitions, cut=cut)
+        resources, problem = _checked(meant, toolbox)
+        asked = sound(call.name)
         action = ActionEvent(
             id=new_id() if number else first_id,
-            tool_name=call.name,
+            tool_name=meant.name,
+            asked_as=asked if asked != meant.name else None,
             tool_call_id=call.id,
-            arguments=arguments,
-            malformed=call.arguments if problem is not None and bytes(arguments) == b"{}" else None,
+            arguments=meant.arguments,
+            malformed=meant.original,
             llm_response_id=reply.response_id,
-            thought="" if number else reply.text,
-            reasoning="" if number else reply.reasoning,
+            thought="" if number else sound(reply.text),
+            reasoning="" if number else sound(reply.reasoning),
+            thinking=None if number else reply.thinking,
             resources=resources,
             caused_by=caused_by,
         )
@@ -82,7 +116,7 @@ def _actions(reply: ModelReply, toolbox: Toolbox, first_id: str, caused_by: str)
             errors.append(
                 AgentErrorEvent(
                     action_id=action.id,
-                    tool_name=call.name,
+                    tool_name=meant.name,
                     tool_call_id=call.id,
                     error=problem,
                     caused_by=action.id,
@@ -91,15 +125,11 @@ def _actions(reply: ModelReply, toolbox: Toolbox, first_id: str, caused_by: str)
     return (*actions, *errors)
 
 
-def _arguments(given: str) -> tuple[msgspec.Raw, str | None]:
-    """The arguments as a JSON object, and what is wrong with them."""
-    if not given.strip():
-        return msgspec.Raw(b"{}"), None
+def _checked(call: Repaired, toolbox: Toolbox) -> tuple[tuple[str, ...], str | None]:
+    """The resources of a call, or none and why it cannot run."""
+    if call.problem is not None:
+        return (), call.problem
     try:
-        decoded = msgspec.json.decode(given)
-    except (msgspec.DecodeError, UnicodeError) as error:
-        shown = given if len(given) <= 200 else given[:200] + "..."
-        return msgspec.Raw(b"{}"), f"the arguments are not valid JSON ({error}): {shown}. Send one JSON object."
-    if not isinstance(decoded, dict):
-        return msgspec.Raw(b"{}"), f"the arguments must be a JSON object, not {type(decoded).__name__}."
-    return msgspec.Raw(msgspec.json.encode(decoded)), None
+        return toolbox.resources(call.name, call.arguments), None
+    except BadCall as bad:
+        return (), f"{bad}{suggestion(call.name, toolbox.definitions)}"

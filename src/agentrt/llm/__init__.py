@@ -1,1 +1,8 @@
-"""Model calls, through litellm."""
+"""Model calls: litellm behind limits, retries and routes, each a `ModelClient` around another."""
+
+from .limits import LimitedClient, ProviderLimits
+from .litellm_client import LiteLLMClient
+from .retrying import RetryingClient
+from .routing import RoutedClient
+
+__all__ = ["LimitedClient", "LiteLLMClient", "ProviderLimits", "RetryingClient", "RoutedClient"]

@@ -1,4 +1,4 @@
-"""Messages and tools in the chat-completions form that litellm takes. Pure."""
+"""Messages and tools in the form of chat completions, which litellm turns into that of each provider. Pure."""
 
 from __future__ import annotations
 
@@ -8,12 +8,29 @@ from typing import Any
 import msgspec
 
 from ..context.messages import Message
-from ..specs import Content, ImageContent, ToolDefinition
+from ..specs import LLM, Content, ImageContent, ToolDefinition
 from ..specs.content import plain
 
+_WANT_REASONING_BACK = ("deepseek", "moonshot", "kimi", "minimax", "glm", "mimo")
+"""Parts of the names of models that want to be sent what they thought before they called a tool."""
 
-def wire_message(message: Message) -> dict[str, Any]:
-    """One message; content is a string unless there are images."""
+_MARK = {"type": "ephemeral"}
+
+
+def wire_messages(messages: Sequence[Message], llm: LLM, *, marks: bool = False) -> list[dict[str, Any]]:
+    """The messages; with `marks`, the system prompt and the last message are marked as what may be cached."""
+    back = any(part in llm.model.lower() for part in _WANT_REASONING_BACK)
+    wire = [wire_message(message, llm.model, reasoning=back) for message in messages]
+    if marks and wire:
+        first = next((message for message in wire if message["role"] == "system"), wire[0])
+        last = next((message for message in reversed(wire) if message["role"] != "assistant"), wire[-1])
+        for message in (first, last) if first is not last else (first,):
+            _mark(message)
+    return wire
+
+
+def wire_message(message: Message, model: str = "", *, reasoning: bool = False) -> dict[str, Any]:
+    """One message; content is a string unless there are images. Thinking goes back to the `model` that it is of."""
     wire: dict[str, Any] = {"role": message.role, "content": _content(message.content, message.role)}
     if message.tool_calls:
         wire["tool_calls"] = [
@@ -23,7 +40,20 @@ def wire_message(message: Message) -> dict[str, Any]:
         wire["content"] = wire["content"] or None
     if message.tool_call_id is not None:
         wire["tool_call_id"] = message.tool_call_id
+    if message.thinking is not None and message.thinking.model == model:
+        wire["thinking_blocks"] = msgspec.json.decode(message.thinking.blocks)
+    if reasoning and message.reasoning:
+        wire["reasoning_content"] = message.reasoning
     return wire
+
+
+def _mark(wire: dict[str, Any]) -> None:
+    """Mark a message as the end of what may be cached."""
+    content = wire["content"]
+    if isinstance(content, str):
+        content = [{"type": "text", "text": content}]
+    if content:
+        wire["content"] = [*content[:-1], {**content[-1], "cache_control": _MARK}]
 
 
 def _content(content: Sequence[Content], role: str) -> str | list[dict[str, Any]]:

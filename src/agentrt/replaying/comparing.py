@@ -18,7 +18,8 @@ from ..events import Event, ModelCalled
 _LEFT_OUT = frozenset(
     {
         "id", "seq", "timestamp", "by", "caused_by", "command", "latency", "usage", "cost", "details", "tool_call_id",
-        "llm_response_id", "conversation_id", "workspace", "schema_version", "parent", "owner",
+        "llm_response_id", "conversation_id", "workspace", "schema_version", "parent", "owner", "time_to_first_token",
+        "tokens", "draft",
     }
 )  # fmt: skip
 _IDS = frozenset({"action_id", "action_ids", "forgotten_event_ids"})

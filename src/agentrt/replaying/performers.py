@@ -11,18 +11,20 @@ from typing import Any
 
 import anyio
 import msgspec
+from msgspec.structs import replace
 
 from ..context.messages import to_messages
 from ..context.replies import BadCall, ModelReply
 from ..context.views import viewed
 from ..errors import ModelError
-from ..events import ActionEvent, AgentErrorEvent, ObservationEvent
-from ..protocols import ModelRequest, Observation, OnText, Rating, SecurityAnalyzer, ToolContext
-from ..specs import LLM, LocalWorkspace, ToolDefinition
+from ..events import ActionEvent, AgentErrorEvent, BudgetReserved, ObservationEvent
+from ..protocols import FailedTry, ModelRequest, Observation, Rating, SecurityAnalyzer, ToolContext, Watch
+from ..specs import LLM, AnyLLM, Capabilities, LocalWorkspace, ToolDefinition
+from ..specs.llm import members
 from ..specs.tool import FINISH, THINK
 from ..tools import BUILT_IN, ToolType
 from .comparing import Side, compare_messages
-from .recording import Execution, Recording
+from .recording import Call, Execution, Recording
 from .stage import Stage
 
 _FAILED = re.compile(r"^(?P<tool>\S+) failed: (?P<kind>\w+): (?P<text>.*)$", re.DOTALL)
@@ -36,10 +38,14 @@ class RecordedModel:
         self._recording, self._stage = recording, stage
         self._recorded, self._replayed = recorded, replayed
 
-    async def prepare(self, llm: LLM) -> None:
+    async def prepare(self, llm: AnyLLM) -> None:
         """Nothing to load."""
 
-    async def complete(self, request: ModelRequest, on_text: OnText) -> ModelReply:
+    def known(self, llm: LLM) -> Capabilities:
+        """No price: it costs nothing."""
+        return Capabilities(input_cost=0.0, output_cost=0.0)
+
+    async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
         """The recorded reply. Raises the recorded error; a call that was cut waits until it is again."""
         call = self._stage.next_call()
         if call is None:
@@ -50,8 +56,9 @@ class RecordedModel:
         if difference := compare_messages(then, self._replayed.messages(request.messages), call.begun):
             self._stage.differ(difference)
             await anyio.sleep_forever()
+        await self._try(call, request, watch)
         if call.shown:
-            on_text("text", call.shown)
+            watch.show("text", call.shown)
         self._stage.at_work(call.begun)
         if call.outcome is None:
             await self._stage.cut(call.ended)
@@ -60,6 +67,17 @@ class RecordedModel:
             raise call.outcome
         assert call.outcome is not None
         return call.outcome
+
+    async def _try(self, call: Call, request: ModelRequest, watch: Watch) -> None:
+        """What was reserved and tried before the outcome."""
+        for event in call.tries:
+            await self._stage.turn(event.seq)
+            if isinstance(event, BudgetReserved):
+                one = members(request.llm)[0]
+                await watch.begin(replace(request, llm=one), self.known(one))
+            else:
+                names = event.model, event.next_model
+                await watch.failed(FailedTry(event.attempt, *names, event.code, event.detail, event.wait))
 
 
 class RecordedExecutor:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from ..context.messages import ToolCall
-from ..context.replies import NUDGE, ModelReply
+from ..context.repair import CUT, repaired
+from ..context.replies import ModelReply
 from ..errors import ContextWindowExceeded, ModelError
 from ..events import (
     ActionEvent,
     AgentErrorEvent,
+    BudgetReserved,
     CondensationRequest,
     ConversationCreated,
     ConversationErrorEvent,
@@ -20,6 +23,7 @@ from ..events import (
     ExecutionStarted,
     MessageEvent,
     ModelCalled,
+    ModelCallRetried,
     ModelCallStarted,
     ObservationEvent,
     RiskAssessed,
@@ -37,8 +41,10 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     view: Sequence[Seen]
     ended: int | None = None
     outcome: ModelReply | ModelError | None = None
-    """None when the call was cut; then `shown` had streamed in."""
+    """None when the call was cut."""
     shown: str = ""
+    """What had streamed in of a call that was cut, or that failed."""
+    tries: tuple[BudgetReserved | ModelCallRetried, ...] = ()
 
 
 class Execution(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +83,7 @@ class Recording:
         self.checked: dict[tuple[str, bytes], Checked] = {}
         """By tool and arguments."""
         self._actions: dict[str, ActionEvent] = {}
+        self._called_ids: set[str] = set()
         self._running: dict[str, tuple[str, int]] = {}
         state = State()
         for index, event in enumerate(events):
@@ -89,7 +96,10 @@ class Recording:
                 self.definitions.update({definition.name: definition for definition in event.tools})
             case ModelCallStarted():
                 self.calls.append(Call(begun=event.seq, view=state.branch.view))
+            case BudgetReserved() | ModelCallRetried() if state.branch.call == event.command:
+                self.calls[-1] = replace(self.calls[-1], tries=(*self.calls[-1].tries, event))
             case ModelCalled() if before.branch.call == event.command and event.error not in _LOST:
+                self._called_ids.add(event.id)
                 self.calls[-1] = self._called(index, event, cut=before.branch.cut)
             case ActionEvent():
                 self._actions[event.id] = event
@@ -114,14 +124,15 @@ class Recording:
             runs[number] = Execution(begun=runs[number].begun, ended=event.seq, outcome=event)
 
     def _called(self, index: int, called: ModelCalled, *, cut: bool) -> Call:
-        call = self.calls[-1]
+        call, before = self.calls[-1], self.events[index - 1]
+        if isinstance(before, MessageEvent) and before.partial and before.caused_by == called.command:
+            call = replace(call, ended=before.seq, shown=plain(before.content))
+        else:
+            call = replace(call, ended=called.seq)
         if cut or called.error == "interrupted":
-            before = self.events[index - 1]
-            if isinstance(before, MessageEvent) and before.partial:
-                return msgspec.structs.replace(call, ended=before.seq, shown=plain(before.content))
-            return msgspec.structs.replace(call, ended=called.seq)
+            return call
         outcome = self._failure(index, called.error) if called.error is not None else self._reply(index, called)
-        return msgspec.structs.replace(call, ended=called.seq, outcome=outcome)
+        return replace(call, outcome=outcome)
 
     def _failure(self, index: int, code: str) -> ModelError:
         why = self.events[index + 1] if index + 1 < len(self.events) else None
@@ -136,43 +147,52 @@ class Recording:
                 return ModelError(f"the call failed: {code}")
 
     def _reply(self, index: int, called: ModelCalled) -> ModelReply:
-        text = reasoning = ""
-        calls: list[ToolCall] = []
+        reply = ModelReply(
+            response_id=called.llm_response_id or called.id,
+            usage=called.usage,
+            cost=called.cost,
+            model=called.model,
+            usage_id=called.usage_id,
+        )
         actions: dict[str, ActionEvent] = {}
         for event in self.events[index + 1 :]:
             match event:
                 case ActionEvent() if event.llm_response_id == called.llm_response_id:
-                    text, reasoning = text or event.thought, reasoning or event.reasoning
-                    given = bytes(event.arguments).decode() if event.malformed is None else event.malformed
-                    calls.append(ToolCall(event.tool_call_id, event.tool_name, given))
+                    if not actions:
+                        reply = replace(reply, text=event.thought, reasoning=event.reasoning, thinking=event.thinking)
+                    reply = replace(reply, tool_calls=(*reply.tool_calls, _asked(event)))
                     actions[event.id] = event
                     self._check(event, None)
                 case AgentErrorEvent() if event.action_id in actions:
                     self._check(actions[event.action_id], event.error)
+                    if event.error == CUT:
+                        reply = replace(reply, finish_reason="length")
                 case MessageEvent(source="agent") if event.llm_response_id == called.llm_response_id:
-                    text, reasoning = plain(event.content), event.reasoning
-                    break
+                    said = plain(event.content)
+                    return replace(reply, text=said, reasoning=event.reasoning, thinking=event.thinking)
+                case MessageEvent(source="environment", caused_by=cause) if cause == called.id:
+                    reply = replace(reply, complaint=plain(event.content))
                 case _:
                     break
-        return ModelReply(
-            text=text,
-            tool_calls=tuple(calls),
-            reasoning=reasoning,
-            response_id=called.llm_response_id or called.id,
-            usage=called.usage,
-            cost=called.cost,
-        )
+        return reply
 
     def _check(self, action: ActionEvent, problem: str | None) -> None:
-        if action.malformed in (None, "{}"):  # others were no arguments, whatever the tool
+        """Note what the arguments came to, but for such as could not be read, whatever the tool."""
+        if action.malformed is None or repaired(_asked(action), tuple(self.definitions.values())).problem is None:
             self.checked[action.tool_name, bytes(action.arguments)] = Checked(action.resources, problem)
 
     def by_a_person(self, event: Event) -> bool:
         """Whether an event came from outside of the runtime."""
         if isinstance(event, MessageEvent):
-            nudge = event.source == "environment" and plain(event.content) == NUDGE
-            return event.source != "agent" and not nudge
+            complaint = event.source == "environment" and event.caused_by in self._called_ids
+            return event.source != "agent" and not complaint
         return type(event).__name__ in _BY_A_PERSON
+
+
+def _asked(action: ActionEvent) -> ToolCall:
+    """The call as the model sent it."""
+    given = bytes(action.arguments).decode() if action.malformed is None else action.malformed
+    return ToolCall(action.tool_call_id, action.asked_as or action.tool_name, given)
 
 
 _LOST = ("crashed", "forked")

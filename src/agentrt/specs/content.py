@@ -21,12 +21,15 @@ class ImageContent(msgspec.Struct, frozen=True, gc=False, tag="image", omit_defa
     detail: str = "auto"
 
 
+TEXT = "text/plain; charset=utf-8"
+
+
 class BlobReference(msgspec.Struct, frozen=True, gc=False, tag="blob", omit_defaults=True):
     """Bytes kept beside the log, named by their SHA-256 (64 hex digits); `size` in bytes."""
 
     sha256: str
     size: int
-    media_type: str = "text/plain; charset=utf-8"
+    media_type: str = TEXT
     name: str = ""
 
 
@@ -35,6 +38,16 @@ class FileContent(msgspec.Struct, frozen=True, gc=False, tag="file", omit_defaul
 
     path: str
     media_type: str = ""
+
+
+class Thinking(msgspec.Struct, frozen=True, gc=False):
+    """A provider's own record of what `model` thought: a JSON array of its blocks, perhaps signed or encrypted.
+
+    It goes back as it came, to that model and to no other.
+    """
+
+    model: str
+    blocks: msgspec.Raw
 
 
 Content: TypeAlias = TextContent | ImageContent | FileContent | BlobReference

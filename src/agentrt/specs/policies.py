@@ -63,9 +63,15 @@ def asks(policy: ConfirmationPolicy, risk: SecurityRisk) -> bool:
 
 
 class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Bounds of one run."""
+    """Bounds of what a conversation may use; a run that reaches one ends with an error that names it."""
 
     max_steps: int = 500
-    """Model calls in one run, before it ends with an error."""
+    """Model calls in one run."""
     tool_concurrency: int = 1
     """Calls of one batch that may run side by side, where their resources allow."""
+    max_seconds: float | None = None
+    """Seconds of one run; what is at work then is cut."""
+    max_cost: float | None = None
+    """USD in all, with what children spend; `conversation.grant()` adds to it."""
+    max_tokens: int | None = None
+    """Tokens in all, in and out, with those of children."""

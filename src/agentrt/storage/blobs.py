@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
-from ..errors import LogFailed
+from ..errors import LogCorrupt, LogFailed
 from ..specs import BlobReference
+from ..specs.content import TEXT
 from .disk import sync_directory
 
 
-def write_blob(directory: Path, data: bytes, name: str) -> BlobReference:
+def write_blob(directory: Path, data: bytes, name: str, media_type: str = TEXT) -> BlobReference:
     """Store `data`; for a thread, since it blocks. The same bytes are stored once. Raises `LogFailed`."""
     digest = hashlib.sha256(data).hexdigest()
     path = directory / digest
@@ -29,7 +31,21 @@ def write_blob(directory: Path, data: bytes, name: str) -> BlobReference:
         sync_directory(directory.parent)
     except OSError as error:
         raise LogFailed(path, error) from error
-    return BlobReference(sha256=digest, size=len(data), name=name)
+    return BlobReference(sha256=digest, size=len(data), media_type=media_type, name=name)
+
+
+def find_blob(directories: Iterable[Path], sha256: str) -> bytes:
+    """The bytes of a blob in one of several directories; for a thread. Raises `LogCorrupt`."""
+    path = Path(sha256)
+    for directory in directories:
+        path = directory / sha256
+        try:
+            return read_blob(directory, sha256)
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError) as error:
+            raise LogCorrupt(path, 0, str(error)) from error
+    raise LogCorrupt(path, 0, "the blob is missing")
 
 
 def read_blob(directory: Path, sha256: str) -> bytes:

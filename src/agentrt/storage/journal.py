@@ -16,8 +16,9 @@ from ..errors import LogFailed
 from ..events import Event
 from ..protocols import Committed
 from ..specs import BlobReference
+from ..specs.content import TEXT
 from ..state import State
-from .blobs import write_blob
+from .blobs import find_blob, write_blob
 from .disk import sync_directory
 from .framing import frame, scan
 from .reading import EVENTS, PAGE, Part, load, origin
@@ -102,9 +103,14 @@ class FileJournal:
         """Make durable all that was acknowledged. Raises `LogFailed`."""
         await self._writer.sync_file(self._file)
 
-    async def keep(self, data: bytes, name: str) -> BlobReference:
+    async def keep(self, data: bytes, name: str, media_type: str = TEXT) -> BlobReference:
         """Store bytes beside the log. Raises `LogFailed`."""
-        return await anyio.to_thread.run_sync(write_blob, self.directory / BLOBS, data, name)
+        return await anyio.to_thread.run_sync(write_blob, self.directory / BLOBS, data, name, media_type)
+
+    async def fetch(self, blob: BlobReference) -> bytes:
+        """Bytes that were stored, here or by a parent of this fork. Raises `LogCorrupt`."""
+        directories = [part.path.parent / BLOBS for part in self.parts]
+        return await anyio.to_thread.run_sync(find_blob, directories, blob.sha256)
 
     async def close(self) -> None:
         """Sync and close the file, once what was given to it is written. Raises a `LogFailed` that nobody was told."""

@@ -11,6 +11,7 @@ import msgspec
 from ..errors import LogError
 from ..events import Event, MessageEvent
 from ..specs.content import plain
+from ..specs.llm import named
 from ..state import State, apply
 from .reading import read_log
 
@@ -66,7 +67,7 @@ def row_of(name: str, updated: datetime, size: int, state: State, title: str) ->
         created=None if created is None else created.timestamp,
         status=state.status.value,
         title=title,
-        model="" if state.agent is None else state.agent.llm.model,
+        model="" if state.agent is None else named(state.agent.llm),
         calls=ledger.commands,
         cost=ledger.cost,
         unpriced=ledger.unpriced,

@@ -1,12 +1,14 @@
-"""`ScriptedProvider`: an HTTP server on loopback that speaks the chat-completions wire format of OpenAI.
+"""`ScriptedProvider`: an HTTP server on loopback that speaks the wire formats of OpenAI and Anthropic.
 
-Only its words are given: HTTP, streaming, tool calls, usage, errors and closed connections are real.
+Only its words are given: HTTP, streaming, tool calls, usage, errors and closed connections are real. And like the
+real ones it refuses what is no valid conversation.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator
+import asyncio
+from collections.abc import Callable, Iterable
+from functools import partial
 from types import TracebackType
 from typing import Any, TypeAlias
 
@@ -15,71 +17,60 @@ import msgspec
 from aiohttp import web
 
 from ..context.replies import ModelReply
-from ..events import new_id
 from ..specs import LLM
+from .turns import Broken, Cut, Fault, Stall, Turn
+from .wires import Anthropic, Chat, Frame, Responses, Wire
 
-
-class Fault(msgspec.Struct, frozen=True):
-    """A turn that answers with an HTTP error."""
-
-    status: int
-    message: str = "the provider failed"
-    code: str | None = None
-    headers: dict[str, str] = {}
-
-
-class Stall(msgspec.Struct, frozen=True):
-    """A turn that sends `text` and then nothing, for `seconds` or until the client goes."""
-
-    text: str = ""
-    seconds: float = 60.0
-
-
-class Cut(msgspec.Struct, frozen=True):
-    """A turn that sends `text` and then drops the connection."""
-
-    text: str = ""
-
-
-Turn: TypeAlias = ModelReply | Fault | Stall | Cut
 Script: TypeAlias = Callable[[dict[str, Any]], Turn]
+
+_PAGE = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body><h1>502 Bad Gateway</h1></body>\r\n</html>\r\n"
 
 
 class ScriptedProvider:
-    """An async context manager; `llm()` gives the configuration that reaches it.
+    """An async context manager; `llm()`, `responses_llm()` and `anthropic_llm()` give configurations that reach it.
 
-    From a list, the turn is chosen by how many assistant messages the request has, so a resumed conversation
+    From a list, the turn is chosen by how many turns of the model the request has, so a resumed conversation
     goes on where it was. From a function, by the request's JSON. It waits `pace` seconds between streamed pieces.
     """
 
     def __init__(self, turns: Iterable[Turn] | Script, *, pace: float = 0.0) -> None:
-        self._script: Script = turns if callable(turns) else _by_position(list(turns))
+        self._script = turns if callable(turns) else None
+        self._turns: tuple[Turn, ...] = () if callable(turns) else tuple(turns)
         self._pace = pace
+        known = [turn for turn in self._turns if isinstance(turn, ModelReply)]
+        self._wires: tuple[Wire, ...] = (Chat(), Responses(known), Anthropic(known))
         self.requests: list[dict[str, Any]] = []
+        self.paths: list[str] = []
         self.keys: list[str] = []
+        self.refused: list[str] = []
+        """What was wrong with the requests that were refused."""
         self.active = 0
         """Requests that are being answered."""
         self.dropped = 0
         """Requests whose client went before the answer ended."""
+        self.connections = 0
+        """TCP connections that were accepted."""
 
     async def __aenter__(self) -> ScriptedProvider:
         app = web.Application(client_max_size=256 * 1024 * 1024)
-        app.router.add_post("/v1/chat/completions", self._complete)
+        for wire in self._wires:
+            app.router.add_post(wire.path, partial(self._handle, wire))
         self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
-        await site.start()
-        self.base_url = f"http://127.0.0.1:{self._runner.addresses[0][1]}/v1"
+        self._listener = await asyncio.get_running_loop().create_server(self._accept, "127.0.0.1", 0)
+        self.url = f"http://127.0.0.1:{self._listener.sockets[0].getsockname()[1]}"
+        self.base_url = f"{self.url}/v1"
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         with anyio.CancelScope(shield=True):
+            self._listener.close()
             await self._runner.cleanup()
 
     def llm(self, **changes: Any) -> LLM:
-        """A model that this provider answers for, with prices so that cost is counted."""
+        """A model that this provider answers for, with prices so that cost is counted; by chat completions."""
         given: dict[str, Any] = {
             "model": "openai/scripted",
             "base_url": self.base_url,
@@ -89,117 +80,115 @@ class ScriptedProvider:
         }
         return LLM(**(given | changes))
 
-    async def _complete(self, request: web.Request) -> web.StreamResponse:
+    def responses_llm(self, **changes: Any) -> LLM:
+        """The like, by OpenAI's Responses."""
+        return self.llm(**({"api": "responses"} | changes))
+
+    def anthropic_llm(self, **changes: Any) -> LLM:
+        """The like, by Anthropic's messages."""
+        return self.llm(**({"model": "anthropic/claude-opus-4-5", "base_url": self.url} | changes))
+
+    def _accept(self) -> asyncio.BaseProtocol:
+        self.connections += 1
+        assert self._runner.server is not None
+        return self._runner.server()
+
+    async def _handle(self, wire: Wire, request: web.Request) -> web.StreamResponse:
         body: dict[str, Any] = msgspec.json.decode(await request.read())
         self.requests.append(body)
-        self.keys.append(request.headers.get("Authorization", ""))
+        self.paths.append(request.path)
+        self.keys.append(request.headers.get("Authorization", request.headers.get("x-api-key", "")))
         self.active += 1
         try:
-            turn = self._script(body)
-            if isinstance(turn, Fault):
-                return _fault(turn)
-            if body.get("stream"):
-                return await self._stream(request, body, turn)
-            return web.json_response(await self._whole(request, body, turn))
+            return await self._answer(wire, request, body)
         except (anyio.get_cancelled_exc_class(), ConnectionResetError):
             self.dropped += 1
             raise
         finally:
             self.active -= 1
 
-    async def _stream(
-        self, request: web.Request, body: dict[str, Any], turn: ModelReply | Stall | Cut
-    ) -> web.StreamResponse:
+    async def _answer(self, wire: Wire, request: web.Request, body: dict[str, Any]) -> web.StreamResponse:
+        refusal = wire.refusal(body)
+        if refusal is not None:
+            self.refused.append(refusal.message)
+            return _error(wire, refusal)
+        turn = self._script(body) if self._script is not None else self._by_position(wire.position(body))
+        streamed = bool(body.get("stream"))
+        match turn:
+            case Fault(after=after) if after is None or not streamed:
+                return _error(wire, turn)
+            case Broken(html=True):
+                return web.Response(text=_PAGE, content_type="text/html")
+            case _ if streamed:
+                return await self._stream(wire, request, body, turn)
+            case _:
+                return await _whole(wire, request, body, turn)
+
+    def _by_position(self, position: int) -> Turn:
+        if position < len(self._turns):
+            return self._turns[position]
+        return Fault(400, f"the script has no turn {position + 1}")
+
+    async def _stream(self, wire: Wire, request: web.Request, body: dict[str, Any], turn: Turn) -> web.StreamResponse:
+        answer = wire.answer(body, _words(turn))
+        opening = [*answer.frames] if isinstance(turn, ModelReply) else _opening(answer.frames)
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
         await response.prepare(request)
-        chunks = _chunks(body, turn) if isinstance(turn, ModelReply) else _text_chunks(_head(body), turn.text)
-        for chunk in chunks:
-            await response.write(b"data: " + msgspec.json.encode(chunk) + b"\n\n")
-            await anyio.sleep(self._pace)
-        await _misbehave(request, turn)
-        await response.write(b"data: [DONE]\n\n")
+        await self._send(response, opening)
+        match turn:
+            case Stall():
+                await anyio.sleep(turn.seconds)
+                await self._send(response, answer.frames[len(opening) :])
+            case Cut():
+                _drop(request)
+            case Broken():
+                await response.write(b'data: {"id": "broken", "choi\n\n')
+            case Fault():
+                await self._send(response, wire.failure(turn, answer, len(opening)))
         return response
 
-    async def _whole(
-        self, request: web.Request, body: dict[str, Any], turn: ModelReply | Stall | Cut
-    ) -> dict[str, Any]:
-        await _misbehave(request, turn)
-        reply = turn if isinstance(turn, ModelReply) else ModelReply(text=turn.text)
-        message = {"role": "assistant", "content": reply.text or None, "tool_calls": _tool_calls(reply) or None}
-        choice = {"index": 0, "message": message, "finish_reason": _reason(reply)}
-        return {**_head(body), "object": "chat.completion", "choices": [choice], "usage": _usage(body, reply)}
+    async def _send(self, response: web.StreamResponse, frames: Iterable[Frame]) -> None:
+        for frame in frames:
+            await response.write(frame.encode())
+            await anyio.sleep(self._pace)
 
 
-async def _misbehave(request: web.Request, turn: ModelReply | Stall | Cut) -> None:
+async def _whole(wire: Wire, request: web.Request, body: dict[str, Any], turn: Turn) -> web.StreamResponse:
+    answer = msgspec.json.encode(wire.answer(body, _words(turn)).whole)
     if isinstance(turn, Stall):
         await anyio.sleep(turn.seconds)
-    if isinstance(turn, Cut) and request.transport is not None:
+    if isinstance(turn, Cut):
+        _drop(request)
+    if isinstance(turn, Broken):
+        answer = answer[: len(answer) // 2]
+    return web.Response(body=answer, content_type="application/json")
+
+
+def _words(turn: Turn) -> ModelReply:
+    match turn:
+        case ModelReply():
+            return turn
+        case Fault():
+            return ModelReply(text=turn.after or "")
+        case _:
+            return ModelReply(text=turn.text)
+
+
+def _opening(frames: Iterable[Frame]) -> list[Frame]:
+    """What comes before the end of the text."""
+    opening: list[Frame] = []
+    for frame in frames:
+        if frame.closing:
+            break
+        opening.append(frame)
+    return opening
+
+
+def _drop(request: web.Request) -> None:
+    if request.transport is not None:
         request.transport.abort()
 
 
-def _by_position(turns: list[Turn]) -> Script:
-    def script(body: dict[str, Any]) -> Turn:
-        position = sum(message["role"] == "assistant" for message in body["messages"])
-        if position < len(turns):
-            turn: Turn = turns[position]
-            return turn
-        return Fault(400, f"the script has no turn {position + 1}")
-
-    return script
-
-
-def _head(body: dict[str, Any]) -> dict[str, Any]:
-    return {"id": f"chatcmpl-{new_id()}", "created": int(time.time()), "model": body["model"]}
-
-
-def _chunk(head: dict[str, Any], delta: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
-    choice = {"index": 0, "delta": delta, "finish_reason": reason}
-    return {**head, "object": "chat.completion.chunk", "choices": [choice]}
-
-
-def _text_chunks(head: dict[str, Any], text: str) -> Iterator[dict[str, Any]]:
-    yield _chunk(head, {"role": "assistant", "content": ""})
-    for place in range(0, len(text), 12):
-        yield _chunk(head, {"content": text[place : place + 12]})
-
-
-def _chunks(body: dict[str, Any], reply: ModelReply) -> Iterator[dict[str, Any]]:
-    head = _head(body)
-    yield from _text_chunks(head, reply.text)
-    for call in _tool_calls(reply):
-        given = call["function"]["arguments"]
-        yield _chunk(head, {"tool_calls": [{**call, "function": {**call["function"], "arguments": ""}}]})
-        for place in range(0, len(given), 64):
-            piece = {"index": call["index"], "function": {"arguments": given[place : place + 64]}}
-            yield _chunk(head, {"tool_calls": [piece]})
-    yield _chunk(head, {}, _reason(reply))
-    yield {**head, "object": "chat.completion.chunk", "choices": [], "usage": _usage(body, reply)}
-
-
-def _tool_calls(reply: ModelReply) -> list[dict[str, Any]]:
-    return [
-        {
-            "index": index,
-            "id": call.id,
-            "type": "function",
-            "function": {"name": call.name, "arguments": call.arguments},
-        }
-        for index, call in enumerate(reply.tool_calls)
-    ]
-
-
-def _reason(reply: ModelReply) -> str:
-    return "tool_calls" if reply.tool_calls else "stop"
-
-
-def _usage(body: dict[str, Any], reply: ModelReply) -> dict[str, int]:
-    """Four characters count as a token."""
-    prompt = len(msgspec.json.encode(body["messages"])) // 4
-    completion = (len(reply.text) + sum(len(call.arguments) for call in reply.tool_calls)) // 4 + 1
-    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
-
-
-def _fault(fault: Fault) -> web.Response:
-    kind = "server_error" if fault.status >= 500 else "invalid_request_error"
-    error = {"message": fault.message, "type": kind, "code": fault.code}
-    return web.json_response({"error": error}, status=fault.status, headers=fault.headers)
+def _error(wire: Wire, fault: Fault) -> web.Response:
+    body = msgspec.json.encode(wire.error(fault))
+    return web.Response(body=body, status=fault.status, headers=fault.headers, content_type="application/json")

@@ -8,13 +8,16 @@ from typing import Any, TypeAlias
 import anyio
 import msgspec
 
+from ..context.budget import cost
 from ..context.messages import ToolCall
 from ..context.replies import ModelReply
 from ..errors import ModelError
-from ..events import Usage, new_id
-from ..protocols import ModelRequest, OnText
-from ..specs import LLM
+from ..events import new_id
+from ..protocols import ModelRequest, Watch
+from ..specs import LLM, AnyLLM, Capabilities
 from ..specs.content import plain
+from ..specs.llm import known_of, members
+from ..usage import Usage
 
 Turn: TypeAlias = ModelReply | ModelError
 Script: TypeAlias = Callable[[ModelRequest], Turn]
@@ -59,15 +62,25 @@ class ScriptedLLM:
         self._delay, self._keep = delay, keep
         self.requests: list[ModelRequest] = []
         self.characters_read = 0
+        self._last: tuple[LLM, Capabilities] | None = None
 
-    async def prepare(self, llm: LLM) -> None:
+    async def prepare(self, llm: AnyLLM) -> None:
         """Nothing to load."""
 
-    async def complete(self, request: ModelRequest, on_text: OnText) -> ModelReply:
+    def known(self, llm: LLM) -> Capabilities:
+        """What its spec says."""
+        if self._last is None or self._last[0] is not llm:
+            self._last = llm, known_of(llm)
+        return self._last[1]
+
+    async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
         """The next turn. Raises it when it is an error, and `ScriptExhausted` when there is none."""
+        read = _length(request)
+        llm = members(request.llm)[0]
+        known = self.known(llm)
+        await watch.begin(request, known)
         if self._keep:
             self.requests.append(request)
-        read = _length(request)
         self.characters_read += read
         turn = self._script(request)
         if self._delay:
@@ -75,9 +88,11 @@ class ScriptedLLM:
         if isinstance(turn, ModelError):
             raise turn
         for word in turn.text.split(" ") if turn.text else ():
-            on_text("text", f"{word} ")
+            watch.show("text", f"{word} ")
         usage = Usage(prompt_tokens=read // 4 + 1, completion_tokens=len(turn.text) // 4 + 1)
-        return msgspec.structs.replace(turn, usage=usage) if turn.usage == Usage() else turn
+        usage = usage if turn.usage == Usage() else turn.usage
+        price = cost(usage, known) if turn.cost is None else turn.cost
+        return msgspec.structs.replace(turn, usage=usage, cost=price, model=llm.model, usage_id=llm.usage_id)
 
 
 def _length(request: ModelRequest) -> int:

@@ -59,6 +59,10 @@ class ToolType:
         """Decodes arguments, turning "5" into 5 where a number is meant."""
         return msgspec.json.Decoder(self.action, strict=False)
 
+    def read(self, arguments: msgspec.Raw) -> Any:
+        """The arguments as this tool's action. Raises `msgspec.ValidationError`."""
+        return self.decoder.decode(arguments)
+
 
 def schema(action: type[msgspec.Struct]) -> dict[str, Any]:
     """The JSON schema (2020-12) of a struct, as one object with its definitions inside."""
@@ -171,7 +175,7 @@ class Tools:
         """The arguments as the tool's action. Raises `BadCall` when they do not fit."""
         kind = self._types[name]
         try:
-            return kind.decoder.decode(arguments)
+            return kind.read(arguments)
         except msgspec.ValidationError as error:
             shape = bytes(kind.definition.parameters).decode()
             raise BadCall(f"the arguments of {name} do not fit: {error}. Their schema is {shape}") from error

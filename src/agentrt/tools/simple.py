@@ -1,4 +1,4 @@
-"""`think`, `finish` and `task_tracker`: tools that touch nothing but the conversation."""
+"""`think` and `task_tracker`: tools that touch nothing but the conversation."""
 
 from __future__ import annotations
 
@@ -7,26 +7,19 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from ..decisions import EVERYTHING
 from ..protocols import Observation, ToolContext
 from ..specs import OnCrash, ToolAnnotations
 from ..specs.content import text
-from ..specs.tool import FINISH, THINK
+from ..specs.tool import THINK
 from .definition import Params, ToolType
 
-_HARMLESS = ToolAnnotations(read_only=True, destructive=False, idempotent=True, open_world=False)
+HARMLESS = ToolAnnotations(read_only=True, destructive=False, idempotent=True, open_world=False)
 
 
 class ThinkAction(msgspec.Struct, frozen=True):
     """Arguments of `think`."""
 
     thought: Annotated[str, Meta(description="What you want to think through.")]
-
-
-class FinishAction(msgspec.Struct, frozen=True):
-    """Arguments of `finish`."""
-
-    message: Annotated[str, Meta(description="What was done, and how you know that it works.")]
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -54,12 +47,9 @@ class _Plan(msgspec.Struct):
     task_list: tuple[Task, ...] = ()
 
 
-class _Say:
-    def __init__(self, reply: str) -> None:
-        self._reply = reply
-
+class _Noted:
     async def __call__(self, action: Any, context: ToolContext) -> Observation:
-        return Observation(content=text(self._reply))
+        return Observation(content=text("Noted."))
 
     async def aclose(self) -> None:
         return None
@@ -92,20 +82,10 @@ think = ToolType(
     name=THINK,
     description="Think something through. It changes nothing; the thought is kept in the conversation.",
     action=ThinkAction,
-    executor=lambda params: _Say("Noted."),
-    annotations=_HARMLESS,
+    executor=lambda params: _Noted(),
+    annotations=HARMLESS,
     on_crash=OnCrash.RETRY,
     resources=lambda action, workspace: (),
-)
-
-finish = ToolType(
-    name=FINISH,
-    description="End the task, once it is done or cannot be done.",
-    action=FinishAction,
-    executor=lambda params: _Say("Finished."),
-    annotations=_HARMLESS,
-    on_crash=OnCrash.RETRY,
-    resources=lambda action, workspace: (EVERYTHING,),
 )
 
 task_tracker = ToolType(
@@ -113,6 +93,6 @@ task_tracker = ToolType(
     description="Keep a plan of a task that takes several steps: `plan` replaces the list, `view` shows it.",
     action=TaskTrackerAction,
     executor=TaskTracker,
-    annotations=_HARMLESS,
+    annotations=HARMLESS,
     on_crash=OnCrash.RETRY,
 )

@@ -1,0 +1,101 @@
+"""What a model call may cost, and what it did cost. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from ..errors import BudgetExceeded
+from ..ledger import Allowance
+from ..specs import Capabilities, ImageContent, Limits, TextContent, ToolDefinition
+from ..usage import Usage
+from .messages import Message
+
+BYTES_A_TOKEN = 3
+"""Fewer than any tokenizer takes for prose or code: a reservation must not be too small."""
+
+IMAGE_TOKENS = 1600
+"""The most that an image counts for at the usual providers, for the size that they scale it to."""
+
+ANSWER_TOKENS = 16_384
+"""The longest answer that is reckoned with where nobody says how long one may be."""
+
+LEAST_ANSWER = 1024
+"""Tokens of an answer below which a call is not worth its prompt."""
+
+
+class Reservation(msgspec.Struct, frozen=True):
+    """What a call may use at most: `answer` tokens of its answer, `tokens` in all, and `cost` in USD."""
+
+    answer: int
+    tokens: int
+    cost: float
+
+
+def estimated_tokens(messages: Iterable[Message], tools: Iterable[ToolDefinition]) -> int:
+    """How many tokens a prompt may have at most, about."""
+    size = sum(len(tool.description) + len(bytes(tool.parameters)) for tool in tools)
+    images = 0
+    for message in messages:
+        size += sum(len(call.name) + len(call.arguments.encode()) for call in message.tool_calls)
+        for block in message.content:
+            if isinstance(block, TextContent):
+                size += len(block.text.encode())
+            elif isinstance(block, ImageContent):
+                images += 1
+        if message.thinking is not None:
+            size += len(bytes(message.thinking.blocks))
+    return size // BYTES_A_TOKEN + images * IMAGE_TOKENS
+
+
+def afford(left: Allowance, limits: Limits, prompt: int, wanted: int | None, known: Capabilities) -> Reservation:
+    """What a call with a prompt of so many tokens may use; its answer is kept as short as the budget asks for.
+
+    Raises `BudgetExceeded` when nothing useful is left, or when nobody knows what the model costs.
+    """
+    wanted = wanted or known.max_output_tokens or ANSWER_TOKENS
+    dear_in = max(known.input_cost or 0.0, known.cache_write_cost or 0.0)
+    dear_out = known.output_cost or 0.0
+    answer = wanted
+    if left.tokens is not None:
+        answer = min(answer, left.tokens - prompt)
+        if answer < min(LEAST_ANSWER, wanted):
+            used = (limits.max_tokens or 0) - left.tokens
+            raise BudgetExceeded(
+                "max_tokens",
+                f"{used:,} of {limits.max_tokens:,} tokens are used, and the next call needs about"
+                f" {prompt + min(LEAST_ANSWER, wanted):,}: raise Limits.max_tokens to go on",
+            )
+    if left.cost is not None:
+        if known.input_cost is None or known.output_cost is None:
+            raise BudgetExceeded(
+                "max_cost",
+                "max_cost cannot be held, since nobody knows what this model costs:"
+                " give LLM.input_cost_per_token and output_cost_per_token",
+            )
+        if dear_out:
+            answer = int(max(min(answer, (left.cost - prompt * dear_in) / dear_out), 0))
+        if answer < min(LEAST_ANSWER, wanted) or prompt * dear_in > left.cost:
+            needed = prompt * dear_in + min(LEAST_ANSWER, wanted) * dear_out
+            raise BudgetExceeded(
+                "max_cost",
+                f"${max(left.cost, 0.0):.4f} of the budget is left, and the next call may cost ${needed:.4f}:"
+                " grant more with conversation.grant(), or raise Limits.max_cost",
+            )
+    return Reservation(answer, prompt + answer, prompt * dear_in + answer * dear_out)
+
+
+def cost(usage: Usage, known: Capabilities) -> float | None:
+    """What a call cost in USD; None when nobody knows the price."""
+    if known.input_cost is None or known.output_cost is None:
+        return None
+    fresh = max(usage.prompt_tokens - usage.cache_read_tokens - usage.cache_write_tokens, 0)
+    read = known.input_cost if known.cache_read_cost is None else known.cache_read_cost
+    write = known.input_cost if known.cache_write_cost is None else known.cache_write_cost
+    return (
+        fresh * known.input_cost
+        + usage.cache_read_tokens * read
+        + usage.cache_write_tokens * write
+        + usage.completion_tokens * known.output_cost
+    )

@@ -1,0 +1,71 @@
+"""Images in messages: where they may stand, and what stands there for a model that sees none. Pure."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from ..specs import BlobReference, Content, ImageContent, TextContent
+from .messages import Message
+
+
+def is_image(block: Content) -> bool:
+    """Whether a block is an image, by its URL or kept as a blob."""
+    return isinstance(block, ImageContent) or (
+        isinstance(block, BlobReference) and block.media_type.startswith("image/")
+    )
+
+
+def image_blobs(messages: Iterable[Message]) -> dict[str, BlobReference]:
+    """The blobs that are images, by their hash."""
+    found = (block for message in messages for block in message.content)
+    return {block.sha256: block for block in found if isinstance(block, BlobReference) and is_image(block)}
+
+
+def with_blobs(messages: Iterable[Message], blobs: Mapping[str, bytes]) -> list[Message]:
+    """The messages with the images that were kept as blobs, given their bytes by hash; it copies much."""
+
+    def whole(block: Content) -> Content:
+        if isinstance(block, BlobReference) and block.sha256 in blobs:
+            return ImageContent(f"data:{block.media_type};base64,{b64encode(blobs[block.sha256]).decode()}")
+        return block
+
+    return [_mapped(message, whole) for message in messages]
+
+
+def without_images(messages: Iterable[Message], model: str) -> list[Message]:
+    """The messages for a model without vision: in place of an image it reads that it cannot see it."""
+    unseen = TextContent(f"[An image, which {model} cannot see. Say so if it matters, or find out in another way.]")
+    return [_mapped(message, lambda block: unseen if is_image(block) else block) for message in messages]
+
+
+def after_results(messages: Iterable[Message]) -> list[Message]:
+    """The messages with the images of results moved into a user message behind them.
+
+    A result must be text at some providers, and results must follow on their calls at all.
+    """
+    moved: list[Message] = []
+    waiting: list[Content] = []
+    for message in messages:
+        if message.role != "tool" and waiting:
+            moved.append(Message("user", tuple(waiting)))
+            waiting = []
+        if message.role == "tool" and any(map(is_image, message.content)):
+            waiting += [TextContent("[The image of the result above:]"), *filter(is_image, message.content)]
+            kept = tuple(block for block in message.content if not is_image(block))
+            message = replace(message, content=kept or (TextContent("[An image; it follows below.]"),))
+        moved.append(message)
+    return [*moved, Message("user", tuple(waiting))] if waiting else moved
+
+
+def has_images(messages: Sequence[Message]) -> bool:
+    """Whether there is any image."""
+    return any(is_image(block) for message in messages for block in message.content)
+
+
+def _mapped(message: Message, change: Callable[[Content], Content]) -> Message:
+    if not any(map(is_image, message.content)):
+        return message
+    return replace(message, content=tuple(map(change, message.content)))

@@ -1,0 +1,50 @@
+"""What litellm knows of a model, as our `Capabilities`."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from ..specs import LLM, Capabilities
+from ..specs.llm import known_of
+
+_MARKING = ("anthropic", "bedrock", "bedrock_converse", "vertex_ai", "openrouter", "databricks")
+"""Providers that want to be told what they may cache of a Claude model's prompt."""
+
+_UNKNOWN = {
+    "mode": "chat",
+    "supports_function_calling": True,
+    "supports_native_streaming": True,
+    "supports_reasoning": True,
+    "supports_vision": True,
+}
+"""Of a model that litellm does not know, it must be told that it streams and thinks: else it does not let it."""
+
+
+def known(litellm: ModuleType, llm: LLM, provider: str) -> Capabilities:
+    """What is known of a model; a model that litellm does not know is taken to have what most have."""
+    try:
+        info = litellm.get_model_info(llm.model)
+    except Exception:  # litellm raises a bare Exception, or one of its own, for a model that it has no entry for
+        if llm.api == "responses":
+            litellm.register_model({llm.model: _UNKNOWN | {"litellm_provider": provider}})
+        return known_of(llm)
+    official = provider == "openai" and llm.base_url is None
+    endpoints = info.get("supported_endpoints") or ()
+    reasoning = bool(info.get("supports_reasoning"))
+    priced = llm.base_url is None or bool(info.get("input_cost_per_token"))
+    return known_of(
+        llm,
+        Capabilities(
+            native_tool_calling=bool(info.get("supports_function_calling")),
+            vision=bool(info.get("supports_vision")),
+            reasoning=reasoning,
+            responses=info.get("mode") == "responses" or (official and reasoning and "/v1/responses" in endpoints),
+            cache_marks=provider in _MARKING and "claude" in llm.model and bool(info.get("supports_prompt_caching")),
+            max_input_tokens=info.get("max_input_tokens"),
+            max_output_tokens=info.get("max_output_tokens"),
+            input_cost=info.get("input_cost_per_token") if priced else None,
+            output_cost=info.get("output_cost_per_token") if priced else None,
+            cache_read_cost=info.get("cache_read_input_token_cost"),
+            cache_write_cost=info.get("cache_creation_input_token_cost"),
+        ),
+    )

@@ -1,0 +1,59 @@
+"""litellm itself: imported late, and its connections, which belong to the process.
+
+It takes seconds to import, so that is done on first use and in a thread. (Checked against litellm 1.106.)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import warnings
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import anyio.to_thread
+
+_in_use: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
+"""Users of a loop. The connections are shared: the first drops those of loops that are gone, the last closes them."""
+
+
+async def acquire() -> ModuleType:
+    """litellm, imported off the loop and without network; to be given back to `release`."""
+    litellm = await anyio.to_thread.run_sync(_import)
+    if _count(+1) == 1:
+        litellm.in_memory_llm_clients_cache.flush_cache()
+    return litellm
+
+
+async def release(litellm: ModuleType) -> None:
+    """Close its connections, when nobody else of this loop uses them."""
+    if _count(-1) == 0:
+        await litellm.close_litellm_async_clients()
+        with contextlib.suppress(AttributeError):  # the one for Anthropic's streams, which it forgets
+            await litellm.module_level_aclient.client._transport.aclose()
+        litellm.in_memory_llm_clients_cache.flush_cache()  # else the next client gets closed ones
+
+
+def _count(change: int) -> int:
+    loop = asyncio.get_running_loop()
+    _in_use[loop] = _in_use.get(loop, 0) + change
+    return _in_use[loop]
+
+
+def _import() -> ModuleType:
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # no network at import
+    for said in ("Item '.*' on TypedDict class '.*' is using the `ReadOnly`", "Pydantic serializer warnings"):
+        warnings.filterwarnings("ignore", said, UserWarning)  # of litellm's own types, when it first uses them
+    litellm: Any = import_module("litellm")
+    for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    litellm.suppress_debug_info = True
+    litellm.telemetry = False
+    litellm.drop_params = True
+    litellm.modify_params = False
+    module: ModuleType = litellm
+    return module

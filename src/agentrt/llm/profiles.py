@@ -1,0 +1,142 @@
+"""`ProfileStore`: models with their settings under names, in one file; `LLMRegistry`: the models of a program."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import msgspec
+
+from ..errors import ConfigurationError, ProfileMissing
+from ..specs import LLM, AnyLLM
+from ..specs.llm import members
+from ..storage.disk import make_directories, replace_file
+from .masking import holds_key
+
+VERSION = 1
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,99}")
+
+
+class _File(msgspec.Struct, frozen=True):
+    version: int = VERSION
+    profiles: dict[str, AnyLLM] = {}
+
+
+_decoder = msgspec.json.Decoder(_File)
+
+
+class ProfileStore:
+    """Profiles, each a spec without a key, in one JSON file of mode 0600 that is replaced as a whole.
+
+    The file is `profiles.json` in the store of conversations: the directory in AGENTRT_HOME, else `~/.agentrt`. The
+    calls block; of two processes that save at the same moment the later one wins. Each raises `ConfigurationError` when
+    the file is broken or cannot be read or written.
+    """
+
+    def __init__(self, path: Path | str | None = None) -> None:
+        self.path = Path(path) if path is not None else profiles_file()
+
+    def names(self) -> tuple[str, ...]:
+        """Those that there are, sorted."""
+        return tuple(sorted(self._read()))
+
+    def load(self, name: str) -> AnyLLM:
+        """A profile. Raises `ProfileMissing`."""
+        profiles = self._read()
+        if name not in profiles:
+            raise ProfileMissing(name, tuple(sorted(profiles)))
+        return profiles[name]
+
+    def save(self, name: str, llm: AnyLLM) -> None:
+        """Make a profile, or replace it. Raises `ConfigurationError` for a spec that holds a key."""
+        if not _NAME.fullmatch(name):
+            raise ConfigurationError(f"{name!r} is no name for a profile: use letters, digits, '.', '_' and '-'")
+        for member in members(llm):
+            _refuse_keys(member)
+        self._write(self._read() | {name: llm})
+
+    def remove(self, name: str) -> None:
+        """Remove a profile. Raises `ProfileMissing`."""
+        profiles = self._read()
+        if name not in profiles:
+            raise ProfileMissing(name, tuple(sorted(profiles)))
+        self._write({other: llm for other, llm in profiles.items() if other != name})
+
+    def _read(self) -> dict[str, AnyLLM]:
+        try:
+            file = _decoder.decode(self.path.read_bytes())
+        except FileNotFoundError:
+            return {}
+        except (OSError, msgspec.MsgspecError, UnicodeError) as error:
+            raise ConfigurationError(f"cannot read the profiles in {self.path}: {error}; mend or move it") from error
+        if file.version != VERSION:
+            raise ConfigurationError(
+                f"the profiles in {self.path} are of version {file.version}, not {VERSION}: update agentrt"
+            )
+        return file.profiles
+
+    def _write(self, profiles: dict[str, AnyLLM]) -> None:
+        whole = msgspec.json.encode(_File(VERSION, dict(sorted(profiles.items()))))
+        try:
+            make_directories(self.path.parent)
+            replace_file(self.path, msgspec.json.format(whole, indent=2) + b"\n")
+        except OSError as error:
+            raise ConfigurationError(f"cannot write the profiles in {self.path}: {error}") from error
+
+
+class LLMRegistry:
+    """The models that a program uses, each under its own `usage_id`."""
+
+    def __init__(self) -> None:
+        self._llms: dict[str, LLM] = {}
+
+    def add(self, llm: AnyLLM) -> None:
+        """Register a model, or all of those that are chosen from.
+
+        Raises `ConfigurationError`, with none registered, for two different ones under one usage_id.
+        """
+        added = dict(self._llms)
+        for member in members(llm):
+            other = added.setdefault(member.usage_id, member)
+            if other != member:
+                raise ConfigurationError(
+                    f"two different models have the usage_id {member.usage_id!r}, {other.model} and {member.model}:"
+                    " give each its own"
+                )
+        self._llms = added
+
+    def get(self, usage_id: str) -> LLM:
+        """The model under a usage_id. Raises `ConfigurationError`."""
+        if usage_id not in self._llms:
+            known = ", ".join(self.usage_ids()) or "none"
+            raise ConfigurationError(f"no model has the usage_id {usage_id!r}: add it (there are: {known})")
+        return self._llms[usage_id]
+
+    def usage_ids(self) -> tuple[str, ...]:
+        """Those that are taken, in the order in which they came."""
+        return tuple(self._llms)
+
+
+def profiles_file(store: Path | None = None) -> Path:
+    """Where a store has its profiles."""
+    return (store or Path(os.environ.get("AGENTRT_HOME") or Path.home() / ".agentrt")) / "profiles.json"
+
+
+def _refuse_keys(llm: LLM) -> None:
+    for field in ("extra_headers", "extra_body"):
+        for name in getattr(llm, field):
+            if holds_key(name):
+                raise ConfigurationError(
+                    f"{name!r} in {field} of {llm.model!r} holds a key, and a profile has none:"
+                    " name the environment variable that has it as api_key_env"
+                )
+    if llm.api_key_env is not None and not _VARIABLE.fullmatch(llm.api_key_env):
+        raise ConfigurationError(
+            f"api_key_env of {llm.model!r} is no name of an environment variable: the key itself stays out of a profile"
+        )
+    if llm.base_url is not None and urlsplit(llm.base_url).password is not None:
+        raise ConfigurationError(f"base_url of {llm.model!r} holds a password, and a profile has none: use api_key_env")

@@ -1,0 +1,254 @@
+"""`RecordingClient` writes model calls to a file, `ReplayingClient` answers from it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import msgspec
+from msgspec.structs import replace
+
+from ..context.messages import Message
+from ..context.replies import ModelReply
+from ..errors import BudgetExceeded, ConfigurationError, ModelError, NothingRecorded, RecordingFailed
+from ..protocols import ModelClient, ModelRequest, Watch
+from ..specs import LLM, AnyLLM, Capabilities, ToolDefinition
+from ..specs.llm import known_of
+from ..storage.disk import make_directories
+from .masking import Mask, keys_of
+from .matching import Question, difference, question
+
+
+class RecordedRequest(msgspec.Struct, frozen=True):
+    """What a model was asked."""
+
+    llm: AnyLLM
+    messages: Sequence[Message]
+    tools: tuple[ToolDefinition, ...]
+
+    def question(self) -> Question:
+        """What counts in it."""
+        return question(self.llm, self.messages, self.tools)
+
+
+class RecordedError(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How a call failed."""
+
+    code: str
+    message: str
+    retry_after: float | None = None
+
+
+class RecordedCall(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One line of the file: a request, and its reply or its error."""
+
+    request: RecordedRequest
+    reply: ModelReply | None = None
+    error: RecordedError | None = None
+
+
+_BEGINNING = b'{"request":'
+
+_decoder = msgspec.json.Decoder(RecordedCall)
+
+
+class RecordingClient:
+    """A `ModelClient` that appends each call to a file of JSON lines once it has ended; it has mode 0600.
+
+    Secrets are written as `<secret>`: those given, and the keys in `environment` (see `keys_of`). A call that was
+    cancelled or never sent is not recorded. Several clients and processes may record to one file.
+    """
+
+    def __init__(
+        self,
+        inner: ModelClient,
+        path: Path | str,
+        secrets: Iterable[str] = (),
+        *,
+        environment: Mapping[str, str] = os.environ,
+    ) -> None:
+        self._inner, self.path = inner, Path(path)
+        self._secrets, self._environment = tuple(secrets), environment
+
+    async def prepare(self, llm: AnyLLM) -> None:
+        """As the inner client."""
+        await self._inner.prepare(llm)
+
+    def known(self, llm: LLM) -> Capabilities:
+        """As the inner client."""
+        return self._inner.known(llm)
+
+    async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
+        """The inner client's reply. Raises what it raises, and `RecordingFailed` when the file cannot be written."""
+        try:
+            reply = await self._inner.complete(request, watch)
+        except BudgetExceeded:  # nothing was sent
+            raise
+        except ModelError as error:
+            await self._record(request, error=RecordedError(error.code, str(error), error.retry_after))
+            raise
+        await self._record(request, reply=reply)
+        return reply
+
+    async def _record(
+        self, request: ModelRequest, reply: ModelReply | None = None, error: RecordedError | None = None
+    ) -> None:
+        asked = RecordedRequest(request.llm, list(request.messages), request.tools)
+        mask = Mask([*self._secrets, *keys_of(request.llm, self._environment)])
+        try:
+            await anyio.to_thread.run_sync(_append, self.path, RecordedCall(asked, reply, error), mask)
+        except OSError as failure:
+            raise RecordingFailed(self.path, failure) from failure
+
+
+class ReplayingClient:
+    """A `ModelClient` that answers from a file that a `RecordingClient` wrote, with no network and no key.
+
+    A request gets what was recorded for one that is equal in the settings that change an answer, the messages and the
+    tools; ids of calls do not count, and secrets are masked before, as they were in the file. Each recorded call is
+    given once, equal ones in the order of the file.
+    """
+
+    def __init__(
+        self, path: Path | str, secrets: Iterable[str] = (), *, environment: Mapping[str, str] = os.environ
+    ) -> None:
+        self.path = Path(path)
+        self._secrets, self._environment = tuple(secrets), environment
+        self._tape: _Tape | None = None
+        self._lock = anyio.Lock()
+
+    async def prepare(self, llm: AnyLLM) -> None:
+        """Read the file. Raises `ConfigurationError` when it is not there or is no recording."""
+        await self._load()
+
+    def known(self, llm: LLM) -> Capabilities:
+        """What the spec says: nobody else is asked."""
+        return known_of(llm)
+
+    async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
+        """The recorded reply, its text shown at once. Raises the recorded error, or `NothingRecorded`."""
+        tape = await self._load()
+        await watch.begin(request, known_of(request.llm))
+        mask = Mask([*self._secrets, *keys_of(request.llm, self._environment)])
+        asked = RecordedRequest(request.llm, list(request.messages), request.tools)
+        recorded = tape.take(msgspec.json.decode(_masked(asked, mask), type=RecordedRequest).question())
+        if recorded.error is not None:
+            raise _raised(recorded.error)
+        reply = recorded.reply or ModelReply()
+        if reply.reasoning:
+            watch.show("reasoning", reply.reasoning)
+        if reply.text:
+            watch.show("text", reply.text)
+        return replace(reply, usage_id=request.llm.usage_id) if isinstance(request.llm, LLM) else reply
+
+    async def _load(self) -> _Tape:
+        async with self._lock:
+            if self._tape is None:
+                self._tape = await anyio.to_thread.run_sync(_read, self.path)
+        return self._tape
+
+
+class _Tape:
+    """The recorded calls with their line numbers, and which of them are left."""
+
+    def __init__(self, path: Path, calls: Iterable[tuple[int, RecordedCall]]) -> None:
+        self._path = path
+        self._calls: defaultdict[bytes, deque[tuple[int, RecordedCall]]] = defaultdict(deque)
+        self._left: dict[int, Question] = {}
+        for line, call in calls:
+            asked = call.request.question()
+            self._calls[asked.key()].append((line, call))
+            self._left[line] = asked
+
+    def take(self, asked: Question) -> RecordedCall:
+        """The next call that was asked this. Raises `NothingRecorded`."""
+        same = self._calls.get(asked.key())
+        if not same:
+            raise NothingRecorded(self._path, self._why(asked, known=same is not None))
+        line, call = same.popleft()
+        del self._left[line]
+        return call
+
+    def _why(self, asked: Question, *, known: bool) -> str:
+        if known:
+            return "it was recorded, but each recorded call is given once, and all that are equal to it were given"
+        if not self._left:
+            return "all recorded calls were given already" if self._calls else "it has no calls in it"
+
+        nearest = max(self._left, key=lambda line: self._left[line].likeness(asked))
+        return f"compared with line {nearest}, the nearest that is left,\n{difference(self._left[nearest], asked)}"
+
+
+def _masked(value: object, mask: Mask) -> bytes:
+    return msgspec.json.encode(mask.json(msgspec.json.decode(msgspec.json.encode(value))))
+
+
+def _append(path: Path, call: RecordedCall, mask: Mask) -> None:
+    """Write a line, whole or not at all; for a thread. Raises `OSError`."""
+    line = _masked(call, mask) + b"\n"
+    make_directories(path.parent)
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        os.fchmod(descriptor, 0o600)
+        end = _drop_torn_line(descriptor, path)
+        try:
+            while line:
+                line = line[os.write(descriptor, line) :]
+        except OSError:
+            os.ftruncate(descriptor, end)
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def _drop_torn_line(descriptor: int, path: Path) -> int:
+    """Take off what a crash left of a line at the end; where the file ends now. Raises `OSError`."""
+    end = os.fstat(descriptor).st_size
+    if end == 0 or os.pread(descriptor, 1, end - 1) == b"\n":
+        return end
+    whole = path.read_bytes().rfind(b"\n") + 1
+    torn = os.pread(descriptor, len(_BEGINNING), whole)
+    if not _BEGINNING.startswith(torn):
+        raise OSError("it ends in what is no recorded call")
+    os.ftruncate(descriptor, whole)
+    return whole
+
+
+def _read(path: Path) -> _Tape:
+    """The calls of a file without a torn last line; for a thread. Raises `ConfigurationError`."""
+    try:
+        *lines, _ = path.read_bytes().split(b"\n")
+    except OSError as error:
+        reason = error.strerror or error
+        raise ConfigurationError(f"cannot read the recording {path}: {reason}; RecordingClient makes one") from error
+    calls: list[tuple[int, RecordedCall]] = []
+    for number, line in enumerate(lines, 1):
+        try:
+            calls.append((number, _decoder.decode(line)))
+        except msgspec.MsgspecError as error:
+            raise ConfigurationError(f"{path}:{number}: not a recorded call ({error}): record it again") from error
+    return _Tape(path, calls)
+
+
+def _raised(recorded: RecordedError) -> ModelError:
+    """A recorded error as the class that has its code."""
+    kind = _kinds(ModelError).get(recorded.code, ModelError)
+    error = kind.__new__(kind)
+    ModelError.__init__(error, recorded.message, retry_after=recorded.retry_after)
+    if kind is ModelError:
+        error.code = recorded.code
+    return error
+
+
+def _kinds(kind: type[ModelError]) -> dict[str, type[ModelError]]:
+    """The classes of errors by their codes."""
+    found = {kind.code: kind} if "code" in vars(kind) else {}
+    for more in kind.__subclasses__():
+        found |= _kinds(more)
+    return found

@@ -1,0 +1,181 @@
+"""OpenAI's Responses, through litellm: the whole history is sent each time, and nothing is stored there.
+
+(Checked against litellm 1.106.)
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from types import ModuleType
+from typing import Any
+
+import anyio
+import msgspec
+
+from ..context.messages import Message, ToolCall
+from ..context.replies import ModelReply
+from ..errors import ContentRefused, ModelUnavailable
+from ..events import new_id
+from ..protocols import ModelRequest, Watch
+from ..specs import LLM, Content, ImageContent, Thinking, ToolDefinition
+from ..specs.content import plain
+from ..usage import Usage
+
+
+async def complete(litellm: ModuleType, request: ModelRequest, given: dict[str, Any], watch: Watch) -> ModelReply:
+    """One call; `given` is where it goes and what it may use. Raises what litellm raises, or `ModelError`."""
+    llm = request.one
+    system = [message for message in request.messages if message.role == "system"]
+    rest = [message for message in request.messages if message.role != "system"]
+    response = await litellm.aresponses(
+        input=list(_items(rest, llm)),
+        instructions="\n\n".join(plain(message.content) for message in system) or None,
+        tools=[_tool(definition) for definition in request.tools] or None,
+        store=False,
+        **given,
+        **_settings(llm),
+    )
+    if llm.stream:
+        response = await _gather(response, watch, llm.timeout)
+    return _reply(response, llm)
+
+
+def _settings(llm: LLM) -> dict[str, Any]:
+    reasoning = {"effort": llm.reasoning_effort, "summary": llm.reasoning_summary}
+    settings: dict[str, Any] = {
+        "temperature": llm.temperature,
+        "top_p": llm.top_p,
+        "reasoning": {name: value for name, value in reasoning.items() if value is not None} or None,
+        "include": ["reasoning.encrypted_content"] if llm.encrypted_reasoning else None,
+    }
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def _items(messages: Sequence[Message], llm: LLM) -> Iterable[dict[str, Any]]:
+    """The history as items: reasoning stands before what was said or called because of it."""
+    for message in messages:
+        if message.role == "tool":
+            output = plain(message.content)
+            yield {"type": "function_call_output", "call_id": message.tool_call_id, "output": output}
+            continue
+        if message.role == "user":
+            yield {"type": "message", "role": "user", "content": [_block(block) for block in message.content]}
+        else:
+            yield from _turn(message, llm)
+
+
+def _turn(message: Message, llm: LLM) -> Iterable[dict[str, Any]]:
+    """What the model did at once, in its own order as far as that is known."""
+    said = [{"type": "output_text", "text": plain(message.content), "annotations": []}]
+    own = [{"type": "message", "role": "assistant", "content": said}] if message.content else []
+    own += [
+        {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments}
+        for call in message.tool_calls
+    ]
+    if message.thinking is not None and message.thinking.model == llm.model:
+        for item in msgspec.json.decode(message.thinking.blocks):
+            if item["type"] == "reasoning":
+                yield item
+            elif own and own[0]["type"] == item["type"]:
+                yield own.pop(0)
+    yield from own
+
+
+def _block(block: Content) -> dict[str, Any]:
+    if isinstance(block, ImageContent):
+        return {"type": "input_image", "image_url": block.url, "detail": block.detail}
+    return {"type": "input_text", "text": plain((block,))}
+
+
+def _tool(definition: ToolDefinition) -> dict[str, Any]:
+    return {
+        "type": "function",
+        "name": definition.name,
+        "description": definition.description,
+        "parameters": msgspec.json.decode(definition.parameters),
+        "strict": False,
+    }
+
+
+async def _gather(stream: Any, watch: Watch, patience: float) -> Any:
+    """Show a stream as it comes, and give back the response that ends it; cancelling closes the connection.
+
+    Raises `TimeoutError` when nothing comes for `patience` seconds.
+    """
+    loop, whole = asyncio.get_running_loop(), None
+    try:
+        async with asyncio.timeout(patience) as alarm:
+            async for event in stream:
+                alarm.reschedule(loop.time() + patience)
+                match str(event.type.value if hasattr(event.type, "value") else event.type):
+                    case "response.output_text.delta":
+                        watch.show("text", event.delta)
+                    case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
+                        watch.show("reasoning", event.delta)
+                    case "response.completed" | "response.incomplete" | "response.failed":
+                        whole = event.response
+                    case _:
+                        pass
+    finally:
+        with anyio.CancelScope(shield=True), anyio.move_on_after(1):
+            await stream.response.aclose()
+    if whole is None:
+        raise ModelUnavailable("the model's answer was cut before its end")
+    return whole
+
+
+def _reply(response: Any, llm: LLM) -> ModelReply:
+    whole: dict[str, Any] = response.model_dump(mode="json", exclude_none=True, warnings=False)
+    if whole.get("status") == "failed":
+        said = (whole.get("error") or {}).get("message", "it failed")
+        raise ModelUnavailable(f"{llm.model!r} could not answer ({said})")
+    text: list[str] = []
+    summary: list[str] = []
+    calls: list[ToolCall] = []
+    order = _order(whole.get("output", []), llm)
+    for item in whole.get("output", []):
+        match item["type"]:
+            case "message":
+                for part in item["content"]:
+                    if part["type"] == "refusal":
+                        raise ContentRefused(f"{llm.model!r} refused to answer ({part['refusal']})")
+                    text.append(part.get("text", ""))
+            case "function_call":
+                calls.append(ToolCall(item.get("call_id") or new_id(), item["name"], item.get("arguments", "")))
+            case "reasoning":
+                summary.extend(part["text"] for part in item.get("summary", ()))
+            case _:
+                pass
+    usage = whole.get("usage") or {}
+    why = (whole.get("incomplete_details") or {}).get("reason")
+    return ModelReply(
+        text="".join(text),
+        tool_calls=tuple(calls),
+        reasoning="\n".join(summary),
+        thinking=Thinking(llm.model, msgspec.Raw(msgspec.json.encode(order))) if order else None,
+        response_id=whole.get("id") or new_id(),
+        usage=Usage(
+            prompt_tokens=usage.get("input_tokens", 0),
+            completion_tokens=usage.get("output_tokens", 0),
+            cache_read_tokens=(usage.get("input_tokens_details") or {}).get("cached_tokens", 0),
+            reasoning_tokens=(usage.get("output_tokens_details") or {}).get("reasoning_tokens", 0),
+        ),
+        finish_reason={"max_output_tokens": "length"}.get(why or "", why or ("tool_calls" if calls else "stop")),
+    )
+
+
+def _order(output: list[dict[str, Any]], llm: LLM) -> list[dict[str, Any]]:
+    """The reasoning as it must be sent back, with the places of what it led to; empty when there is none to send.
+
+    What the provider does not store must be sent whole, and so it can only be sent when it is encrypted.
+    """
+    if not llm.encrypted_reasoning or not any(item.get("encrypted_content") for item in output):
+        return []
+    kept: list[dict[str, Any]] = []
+    for item in output:
+        if item["type"] == "reasoning":
+            kept.append({name: value for name, value in item.items() if name != "status"})
+        else:
+            kept.append({"type": item["type"]})
+    return kept

@@ -1,0 +1,59 @@
+"""`RetryingClient`: tries a call again while its failure may pass."""
+
+from __future__ import annotations
+
+import anyio
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_random_exponential
+
+from ..context.replies import ModelReply
+from ..errors import ModelError
+from ..protocols import FailedTry, ModelClient, ModelRequest, Sleep, Watch
+from ..specs import LLM, AnyLLM, Capabilities
+
+
+class RetryingClient:
+    """A `ModelClient` that makes the call of another one again, with growing waits, up to `LLM.num_retries` times.
+
+    A model call changes nothing in the world, so each may be repeated whose failure may pass; what an answer that was
+    cut had shown is void. A provider's Retry-After is honoured, up to `LLM.retry_max_wait`.
+    """
+
+    def __init__(self, client: ModelClient, sleep: Sleep = anyio.sleep) -> None:
+        self._client, self._sleep = client, sleep
+
+    async def prepare(self, llm: AnyLLM) -> None:
+        """As the other client."""
+        await self._client.prepare(llm)
+
+    def known(self, llm: LLM) -> Capabilities:
+        """As the other client."""
+        return self._client.known(llm)
+
+    async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
+        """The reply. Raises the `ModelError` of the last try."""
+        llm = request.one
+
+        async def failed(state: RetryCallState) -> None:
+            error = state.outcome.exception() if state.outcome else None
+            assert isinstance(error, ModelError)
+            wait = state.upcoming_sleep
+            detail = str(error)
+            await watch.failed(FailedTry(state.attempt_number, llm.model, llm.model, error.code, detail, wait))
+
+        retrying = AsyncRetrying(
+            sleep=self._sleep,
+            stop=stop_after_attempt(llm.num_retries + 1),
+            wait=lambda state: _wait(state, llm),
+            retry=retry_if_exception(lambda error: isinstance(error, ModelError) and error.retryable),
+            before_sleep=failed,
+            reraise=True,
+        )
+        return await retrying(self._client.complete, request, watch)
+
+
+def _wait(state: RetryCallState, llm: LLM) -> float:
+    """Seconds until the next try: what the provider asked for, else a jittered exponential wait."""
+    error = state.outcome.exception() if state.outcome else None
+    if isinstance(error, ModelError) and error.retry_after is not None:
+        return min(error.retry_after, llm.retry_max_wait)
+    return wait_random_exponential(multiplier=llm.retry_min_wait, max=llm.retry_max_wait)(state)

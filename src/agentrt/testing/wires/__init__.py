@@ -1,0 +1,8 @@
+"""The wire formats that `ScriptedProvider` speaks, one a module, and what each provider refuses."""
+
+from .anthropic import Anthropic
+from .chat import Chat
+from .responses import Responses
+from .wire import Answer, Frame, Wire
+
+__all__ = ["Answer", "Anthropic", "Chat", "Frame", "Responses", "Wire"]

@@ -1,0 +1,121 @@
+"""Every way in which a provider fails, on each wire, streamed and not: one error of its kind, with one request."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from agentrt.context.messages import Message
+from agentrt.errors import (
+    AuthenticationFailed,
+    BadModelRequest,
+    ContentRefused,
+    ContextWindowExceeded,
+    ModelError,
+    ModelTimeout,
+    ModelUnavailable,
+    RateLimited,
+)
+from agentrt.llm import LiteLLMClient
+from agentrt.protocols import ModelRequest, Watch
+from agentrt.specs import LLM
+from agentrt.specs.content import text
+from agentrt.testing import (
+    Broken,
+    Cut,
+    Fault,
+    ScriptedProvider,
+    Stall,
+    WireName,
+    bad_key,
+    content_policy,
+    context_window,
+    out_of_credit,
+    overloaded,
+    rate_limit,
+)
+from agentrt.testing.turns import Turn
+from tests import samples
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::pydantic.warnings.PydanticDeprecatedSince20", "ignore::ResourceWarning"
+)
+
+WIRES: tuple[WireName, ...] = ("chat", "responses", "anthropic")
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[LiteLLMClient]:
+    """A client without keys."""
+    made = LiteLLMClient({})
+    yield made
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        await made.aclose()
+
+
+def llm(provider: ScriptedProvider, wire: WireName, **changes: object) -> LLM:
+    """The model that `provider` answers for on a wire."""
+    make = {"chat": provider.llm, "responses": provider.responses_llm, "anthropic": provider.anthropic_llm}
+    return make[wire](**changes)
+
+
+def request(llm: LLM) -> ModelRequest:
+    messages = (Message("system", text("Be short.")), Message("user", text("Look.")))
+    return ModelRequest(llm, messages, (samples.definition("look"),))
+
+
+FAULTS: dict[str, tuple[Callable[[WireName], Turn], type[ModelError]]] = {
+    "context window": (context_window, ContextWindowExceeded),
+    "content policy": (content_policy, ContentRefused),
+    "rate limit": (lambda wire: rate_limit(wire, 7.5), RateLimited),
+    "overloaded": (overloaded, ModelUnavailable),
+    "key": (bad_key, AuthenticationFailed),
+    "server error": (lambda wire: Fault(500, "The server had an error."), ModelUnavailable),
+    "bad gateway": (lambda wire: Broken(html=True), ModelUnavailable),
+    "malformed": (lambda wire: Fault(400, "Unknown parameter: 'x'."), BadModelRequest),
+    "no such model": (lambda wire: Fault(404, "The model does not exist."), BadModelRequest),
+    "cut": (lambda wire: Cut("Half of an"), ModelUnavailable),
+    "broken": (lambda wire: Broken("Half of an"), ModelUnavailable),
+    "stalled": (lambda wire: Stall("Half of an"), ModelTimeout),
+    "overloaded after all": (lambda wire: overloaded(wire, after="Half of an"), ModelUnavailable),
+}
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_each_failure_is_an_error_of_its_kind(
+    client: LiteLLMClient, fault: str, wire: WireName, stream: bool
+) -> None:
+    turn, kind = FAULTS[fault]
+    async with ScriptedProvider(lambda body: turn(wire)) as provider:
+        with pytest.raises(ModelError) as raised:
+            await client.complete(
+                request(llm(provider, wire, stream=stream, timeout=0.5 if fault == "stalled" else 60.0)), Watch()
+            )
+        assert (type(raised.value), len(provider.requests)) == (kind, 1), raised.value
+    assert "\n" not in str(raised.value)
+    assert len(str(raised.value)) < 500
+    if fault == "rate limit":
+        assert raised.value.retry_after == 7.5
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_credit_that_is_used_up_does_not_come_back_by_waiting(client: LiteLLMClient, wire: WireName) -> None:
+    async with ScriptedProvider(lambda body: out_of_credit(wire)) as provider:
+        with pytest.raises(ModelError) as raised:
+            await client.complete(request(llm(provider, wire)), Watch())
+    assert not raised.value.retryable, raised.value
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_a_refused_key_says_what_to_set(client: LiteLLMClient, wire: WireName) -> None:
+    mine = LiteLLMClient({"MY_KEY": "sk-0123456789"})
+    async with ScriptedProvider(lambda body: bad_key(wire)) as provider:
+        with pytest.raises(AuthenticationFailed, match="MY_KEY") as raised:
+            await mine.complete(request(llm(provider, wire, api_key_env="MY_KEY")), Watch())
+    assert "sk-0123456789" not in str(raised.value)
+    await mine.aclose()
