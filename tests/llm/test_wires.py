@@ -21,7 +21,20 @@ from agentrt.llm import LimitedClient, LiteLLMClient, ProviderLimits, RetryingCl
 from agentrt.protocols import ModelRequest, Observation, Watch
 from agentrt.specs import LLM, ImageContent, TextContent, Thinking
 from agentrt.specs.content import text
-from agentrt.testing import Cut, Fault, ScriptedProvider, Stall, WireName, call, calls, finish, rate_limit, say
+from agentrt.testing import (
+    Cut,
+    Fault,
+    ScriptedProvider,
+    Stall,
+    WireName,
+    bad_key,
+    call,
+    calls,
+    context_window,
+    finish,
+    rate_limit,
+    say,
+)
 from agentrt.testing.turns import Turn
 from agentrt.usage import Usage
 from tests import samples
@@ -386,3 +399,39 @@ async def test_a_rule_that_nobody_knows_is_refused_before_anything_is_logged(tmp
 
 def test_a_reply_names_no_model_before_it_was_called() -> None:
     assert (ModelReply().model, ModelReply().cost) == ("", None)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_what_is_too_long_is_condensed_and_the_run_goes_on(tmp_path: Path, wire: WireName) -> None:
+    turns = [call("look", where=str(n)) for n in range(6)]
+    turns[4:4] = [context_window(wire)]  # type: ignore[list-item]
+    script: list[Turn] = [*turns, finish("Done.")]
+    async with ScriptedProvider(lambda body: script.pop(0)) as provider:
+        async with Runtime(tmp_path / "s") as runtime:
+            agent = Agent(llm=llm(provider, wire), tools=())
+            async with Conversation(agent, tmp_path, tools=[look], runtime=runtime) as conversation:
+                await conversation.send_message("go")
+                assert (await conversation.run()).status is ExecutionStatus.FINISHED
+                events = [event async for event in conversation.events()]
+        assert provider.refused == []
+        sizes = [len(msgspec.json.encode(sent)) for sent in provider.requests]
+    kinds = [type(event).__name__ for event in events]
+    place = kinds.index("CondensationRequest")
+    assert kinds[place : place + 3] == ["CondensationRequest", "Condensation", "ModelCallStarted"]
+    assert sizes[5] < sizes[4], "the next call is shorter than the one that was refused"
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_a_refused_key_ends_the_run_and_says_what_to_set(tmp_path: Path, wire: WireName) -> None:
+    async with ScriptedProvider(lambda body: bad_key(wire)) as provider:
+        async with Runtime(tmp_path / "s", environment={"MY_KEY": "sk-0123456789"}) as runtime:
+            agent = Agent(llm=llm(provider, wire, api_key_env="MY_KEY", num_retries=3), tools=())
+            async with Conversation(agent, tmp_path, runtime=runtime) as conversation:
+                await conversation.send_message("go")
+                state = await conversation.run()
+        assert len(provider.requests) == 1
+    assert (state.status, state.error and state.error.code) == (ExecutionStatus.ERROR, "authentication")
+    assert state.error is not None
+    assert "check MY_KEY" in state.error.detail
+    for path in (tmp_path / "s").rglob("*"):
+        assert not path.is_file() or b"sk-0123456789" not in path.read_bytes()
