@@ -151,19 +151,22 @@ class AgentActor(AbstractAsyncContextManager["AgentActor"]):
         error: str | None = None,
         first: float | None = None,
     ) -> ModelCalled:
-        llm = self._log.state.spec.llm
         latency = round(time.monotonic() - begun, 6)
-        usage_id = members(llm)[0].usage_id
+        if reply is not None and reply.model:
+            model, usage_id = reply.model, reply.usage_id
+        else:
+            llm = self._log.state.spec.llm
+            model, usage_id = named(llm), members(llm)[0].usage_id
         if reply is None:
-            return ModelCalled(command=command, model=named(llm), latency=latency, usage_id=usage_id, error=error)
+            return ModelCalled(command=command, model=model, latency=latency, usage_id=usage_id, error=error)
         return ModelCalled(
             command=command,
-            model=reply.model or named(llm),
+            model=model,
             usage=reply.usage,
             cost=reply.cost,
             latency=latency,
             time_to_first_token=first,
-            usage_id=reply.usage_id or usage_id,
+            usage_id=usage_id,
             llm_response_id=reply.response_id,
         )
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
-from typing import TypeAlias, assert_never
+from typing import Any, TypeAlias, assert_never
 
 import anyio
 from msgspec.structs import replace
@@ -250,9 +250,9 @@ class Log:
         """The state after the last durable event."""
         return self._feed.state
 
-    async def append(self, *events: Event, command: str | None = None) -> Cursor:
+    def append(self, *events: Event, command: str | None = None) -> Coroutine[Any, Any, Cursor]:
         """Append a batch; durable and visible when this returns. Raises as `EventLogActor.ask` does."""
-        return await self._actor.ask(Append(events, command))
+        return self._actor.ask(Append(events, command))
 
     async def interrupt(self, reason: str = "") -> Cursor:
         """Log an interrupt, with a result for each action that has not begun."""

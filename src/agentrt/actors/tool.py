@@ -23,6 +23,7 @@ from .event_log import Log
 TAIL = 64
 """Pieces of output kept for the model in case a call is cut."""
 
+_NOTHING = msgspec.Raw(b"null")
 _COMMON_FIELDS = frozenset(Observation.__struct_fields__)
 
 
@@ -72,14 +73,11 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
             await self._executor.aclose()
 
     async def handle(self, message: Perform | AtWork) -> bool | None:
-        """Perform a command, or say whether something is at work."""
+        """Run one call, whose outcome is an observation or an error that the model can act on; or say whether something
+        is at work.
+        """
         if isinstance(message, AtWork):
             return isinstance(self._executor, Watchful) and self._executor.at_work()
-        await self._perform(message)
-        return None
-
-    async def _perform(self, message: Perform) -> None:
-        """Run one call; its outcome is an observation, or an error that the model can act on."""
         assert isinstance(message.command, ExecuteAction)
         command, action = message.command.id, message.command.action
         call, begun = _Call(self._log, self._workspace, self._name, command), time.monotonic()
@@ -92,6 +90,7 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
                 await self._log.append(cut, command=command)
             raise
         await self._log.append(outcome, command=command)
+        return None
 
     async def _run(self, action: ActionEvent, call: _Call) -> Event:
         try:
@@ -114,5 +113,7 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
 
 
 def _details(observation: Observation) -> msgspec.Raw:
+    if type(observation) is Observation:
+        return _NOTHING
     fields = {name: getattr(observation, name) for name in observation.__struct_fields__ if name not in _COMMON_FIELDS}
     return msgspec.Raw(msgspec.json.encode(fields or None))

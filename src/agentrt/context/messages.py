@@ -116,6 +116,8 @@ class Transcript:
         """The messages of `view`, given the events that were missing."""
         for message in to_messages(missing):
             self._messages = self._messages.append(message)
-            self.has_more = self.has_more or any(not isinstance(block, TextContent) for block in message.content)
+            for block in message.content:
+                if not isinstance(block, TextContent):
+                    self.has_more = True
         self._view = view
         return self._messages

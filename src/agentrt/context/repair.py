@@ -11,6 +11,7 @@ import re
 import shlex
 from collections.abc import Sequence
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -90,7 +91,7 @@ def repaired(call: ToolCall, definitions: Sequence[ToolDefinition], *, cut: bool
     if not isinstance(value, dict):
         problem = f"the arguments must be a JSON object, not {type(value).__name__}."
         return Repaired(name, msgspec.Raw(b"{}"), problem, given)
-    if found is not None:
+    if found is not None and not (called == name and _fits(value, found)):
         shape = parameters(found)
         fitting = _with_command(called, fitted(value, shape, shape), shape)
         exact, value = exact and fitting is value, fitting
@@ -106,6 +107,8 @@ def suggestion(name: str, definitions: Sequence[ToolDefinition]) -> str:
 
 def sound(text: str) -> str:
     """The text as it can be stored: pairs of surrogates joined that came in two pieces, single ones replaced."""
+    if text.isascii():
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -255,12 +258,33 @@ def json_end(text: str, start: int) -> int | None:
 
 
 def parameters(definition: ToolDefinition) -> dict[str, Any]:
-    """The JSON schema of a tool's arguments; its properties are an object in any case."""
-    shape = msgspec.json.decode(definition.parameters)
+    """The JSON schema of a tool's arguments, not to be changed; its properties are an object in any case."""
+    return _parameters(bytes(definition.parameters))
+
+
+@lru_cache(maxsize=1024)
+def _parameters(given: bytes) -> dict[str, Any]:
+    shape = msgspec.json.decode(given)
     if not isinstance(shape, dict):
         return {"properties": {}}
     properties = shape.get("properties")
     return shape if isinstance(properties, dict) else {**shape, "properties": {}}
+
+
+@lru_cache(maxsize=1024)
+def _no_strings(given: bytes) -> frozenset[str]:
+    """The properties that take no string."""
+    shape = _parameters(given)
+    return frozenset(key for key, schema in shape["properties"].items() if "string" not in admitted(schema, shape))
+
+
+def _fits(value: dict[str, Any], definition: ToolDefinition) -> bool:
+    """Whether there is plainly nothing to read in strings: how nearly all calls are."""
+    no_strings = _no_strings(bytes(definition.parameters))
+    for key, item in value.items():
+        if isinstance(item, dict | list) or (isinstance(item, str) and key in no_strings):
+            return False
+    return True
 
 
 def resolved(schema: Any, whole: dict[str, Any]) -> dict[str, Any]:

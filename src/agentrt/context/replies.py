@@ -31,7 +31,7 @@ class ModelReply(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage = Usage()
     cost: float | None = None
     model: str = ""
-    """The model that answered, of those that may; and under which name its usage is summed."""
+    """The model that answered, of those that may, and under which name its usage is summed: both, or neither."""
     usage_id: str = ""
     complaint: str | None = None
     """What the model is told of calls that could not be read in its text."""

@@ -161,14 +161,17 @@ class Writer:
             self.disk.close(self._root)
 
     def _run(self) -> None:
-        last, due = False, time.monotonic() + INTERVAL
-        while not last:
+        due = time.monotonic() + INTERVAL
+        while True:
             group = self._take(self._patience(due))
-            last = None in group
-            if batches := [batch for batch in group if batch is not None]:
-                self._commit(batches)
-            if last or time.monotonic() >= due:
-                self._sync(self._dirty if last or self._durability is Durability.INTERVAL else ())
+            last = bool(group) and group[-1] is None
+            if batches := group[:-1] if last else group:
+                self._commit(batches)  # type: ignore[arg-type]
+            if last:
+                self._sync(self._dirty)
+                return
+            if self._durability is Durability.INTERVAL and time.monotonic() >= due:
+                self._sync(self._dirty)
                 due = time.monotonic() + INTERVAL
 
     def _take(self, patience: float | None) -> list[_Batch | None]:
@@ -189,22 +192,27 @@ class Writer:
         return max(due - time.monotonic(), 0.001)
 
     def _commit(self, group: list[_Batch]) -> None:
-        self._probe("taken")
-        wanted = [batch.file for batch in group if batch.data is None]
+        probe, wanted, closing = self._probe, list[LogFile](), list[LogFile]()
+        probe("taken")
         for batch in group:
-            if batch.data is not None:
-                self._keep_few_open(batch.file)
-                if batch.file.write(batch.data, batch.seq):
-                    self._dirty[batch.file] = None
-        self._probe("written")
+            file, data = batch.file, batch.data
+            if data is not None:
+                self._keep_few_open(file)
+                if file.write(data, batch.seq):
+                    self._dirty[file] = None
+                continue
+            wanted.append(file)
+            if batch.close:
+                closing.append(file)
+        probe("written")
         self._sync(self._dirty if self._durability is Durability.COMMIT else self._dirty.keys() & wanted)
-        self._probe("synced")
-        for file in [batch.file for batch in group if batch.close]:
+        probe("synced")
+        for file in closing:
             file.close()
             self._open.pop(file, None)
         self._committed.put(group)
         os.eventfd_write(self._bell, 1)
-        self._probe("acknowledged")
+        probe("acknowledged")
 
     def _sync(self, files: Iterable[LogFile]) -> None:
         """Sync few files one by one, many with their file system; when that fails, one by one to learn whose it was."""

@@ -158,11 +158,8 @@ class Tools:
                 raise ToolMissing(spec.name, tuple(sorted(types)))
             self._types[spec.name] = types[spec.name]
             self._params[spec.name] = spec.params
-
-    @property
-    def definitions(self) -> tuple[ToolDefinition, ...]:
+        self.definitions = tuple(kind.definition for kind in self._types.values())
         """What the model is offered."""
-        return tuple(kind.definition for kind in self._types.values())
 
     def resources(self, name: str, arguments: msgspec.Raw) -> tuple[str, ...]:
         """The resource keys of a call. Raises `BadCall` when it cannot run."""
