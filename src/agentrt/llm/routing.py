@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -35,12 +34,8 @@ class RoutedClient:
         """As the other client."""
         return self._client.known(llm)
 
-    def complete(self, request: ModelRequest, watch: Watch) -> Coroutine[Any, Any, ModelReply]:
+    async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
         """The reply of the chosen model. Raises `ModelError`, of the last fallback when all have failed."""
-        single = isinstance(request.llm, LLM)
-        return self._client.complete(request, watch) if single else self._chosen(request, watch)
-
-    async def _chosen(self, request: ModelRequest, watch: Watch) -> ModelReply:
         match request.llm:
             case LLM():
                 return await self._client.complete(request, watch)
