@@ -10,7 +10,7 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from agentrt import LLM, Agent, ConfirmRisky, Conversation, Limits, Runtime, tool
+from agentrt import LLM, Agent, ConfirmRisky, Conversation, ExecutionStatus, Limits, Runtime, tool
 from agentrt.context.messages import ToolCall
 from agentrt.context.replies import ModelReply
 from agentrt.decisions import recovery
@@ -263,6 +263,27 @@ async def test_a_limit_of_steps(recorder: Recorder) -> None:
     limited = replace(AGENT, limits=Limits(max_steps=2))
     events = await recorder.simple(call("greet", name="a"), call("greet", name="b"), agent=limited)
     await same(events, greet)
+
+
+async def test_a_limit_of_time(recorder: Recorder) -> None:
+    gate = Gate()
+    agent = replace(AGENT, limits=Limits(max_seconds=0.05))
+    script = ScriptedLLM([call("gate"), finish("Done.")])
+    async with recorder.conversation(script, [gate.tool()], agent) as conversation:
+        await conversation.send_message("go")
+        assert (await conversation.run()).status is ExecutionStatus.ERROR
+    await same(recorder.events(), gate.tool())
+
+
+async def test_a_budget_and_a_grant(recorder: Recorder) -> None:
+    priced = LLM(model="scripted", input_cost_per_token=1e-6, output_cost_per_token=1e-5)
+    agent = replace(AGENT, llm=priced, limits=Limits(max_cost=0.0001))
+    async with recorder.conversation(ScriptedLLM([say("Hi.")]), agent=agent) as conversation:
+        await conversation.send_message("go")
+        assert (await conversation.run()).status is ExecutionStatus.ERROR
+        await conversation.grant(1.0)
+        assert (await conversation.run()).status is ExecutionStatus.FINISHED
+    await same(recorder.events(), greet)
 
 
 async def test_rewinds(recorder: Recorder) -> None:

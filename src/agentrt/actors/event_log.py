@@ -258,6 +258,10 @@ class Log:
         """Log an interrupt, with a result for each action that has not begun."""
         return await self._actor.ask(Interrupt(reason))
 
+    async def expire(self, seconds: float) -> Cursor:
+        """End a run that took all its `seconds`, as its deadline does; nothing when it has ended."""
+        return await self._actor.ask(Expire(seconds))
+
     async def load(self, view: Sequence[Seen]) -> list[Event]:
         """The events of places in a view. Raises `LogCorrupt`."""
         return await self._feed.load(view)

@@ -195,7 +195,10 @@ class _Player:
             if isinstance(due, InterruptEvent):
                 with anyio.move_on_after(self._patience):
                     await self._stage.all_at_work()
-                await group.log.interrupt(due.reason)
+                if due.source == "environment":
+                    await group.log.expire(group.feed.state.spec.limits.max_seconds or 0.0)
+                else:
+                    await group.log.interrupt(due.reason)
             else:
                 await group.log.append(*(self._again(event) for event in batch))
         except LogError as refused:
