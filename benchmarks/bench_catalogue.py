@@ -20,7 +20,8 @@ import msgspec
 from msgspec.structs import replace
 
 from agentrt import LLM, Agent
-from agentrt.events import ConversationCreated, Event, MessageEvent, SystemPromptEvent, new_id
+from agentrt.events import ConversationCreated, Event, MessageEvent, SystemPromptEvent
+from agentrt.ids import new_id
 from agentrt.specs import LocalWorkspace, ToolDefinition
 from agentrt.specs.content import text
 from agentrt.state import State

@@ -8,7 +8,8 @@ import uuid
 import msgspec
 import pytest
 
-from agentrt.events import MessageEvent, new_id
+from agentrt.events import MessageEvent
+from agentrt.ids import new_id
 from agentrt.usage import Usage
 from tests import samples
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from agentrt.events import BudgetReserved, ChildFinished, ExecutionStatus, ModelCalled
-from agentrt.ledger import Ledger, began, called, child_finished
+from agentrt.events import BudgetReserved, ChildFinished, ExecutionStatus, ModelCalled, ModelCallRetried
+from agentrt.ledger import Ledger, began, called, child_finished, retried
 from agentrt.usage import Spending, Usage
 
 
@@ -25,12 +25,21 @@ def test_a_call_that_failed_before_it_used_anything_is_no_call() -> None:
     assert ledger.total == Spending(0, Usage(), 0.0, 0, 0.5)
 
 
-def test_what_was_reserved_for_a_call_that_a_crash_cut_counts_as_spent() -> None:
-    reserved = Ledger(reserved=BudgetReserved(command="a", tokens=900, cost=0.5))
-    crashed = called(reserved, ModelCalled(command="a", model="m", error="crashed"))
-    assert (crashed.cost, crashed.usage.total, crashed.reserved) == (0.5, 900, None)
-    ended = called(reserved, ModelCalled(command="a", model="m", usage=Usage(5, 5), cost=0.125))
-    assert (ended.cost, ended.usage.total, ended.reserved) == (0.125, 10, None)
+def test_a_try_that_was_cut_counts_by_its_estimate() -> None:
+    tried = ModelCallRetried(
+        command="a",
+        attempt=1,
+        model="m",
+        next_model="m",
+        code="unavailable",
+        detail="cut",
+        usage=Usage(50, 5),
+        cost=0.25,
+    )
+    ledger = retried(Ledger(reserved=BudgetReserved(command="a", tokens=900, cost=0.5)), tried)
+    assert (ledger.total, ledger.reserved) == (Spending(1, Usage(50, 5), 0.25), None)
+    refused = ModelCallRetried(command="a", attempt=1, model="m", next_model="m", code="rate_limit", detail="wait")
+    assert retried(ledger, refused) is ledger
 
 
 def test_what_children_spent_was_spent_here() -> None:

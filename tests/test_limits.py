@@ -7,8 +7,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
+import pytest
 
 from agentrt import LLM, Agent, Conversation, ExecutionStatus, Limits, State, tool
+from agentrt.context.replies import ModelReply
+from agentrt.decisions import recovery
+from agentrt.errors import ConfigurationError, ModelUnavailable
 from agentrt.events import (
     AgentErrorEvent,
     BudgetReserved,
@@ -16,11 +20,16 @@ from agentrt.events import (
     Event,
     InterruptEvent,
     ModelCalled,
+    ModelCallRetried,
     ModelCallStarted,
+    RunRequested,
 )
-from agentrt.protocols import ModelRequest
+from agentrt.llm import RetryingClient
+from agentrt.protocols import ModelRequest, Watch
+from agentrt.state import fold
 from agentrt.testing import ScriptedLLM, call, finish, say
 from agentrt.testing.scripted import Turn
+from tests import samples
 
 PRICED = LLM(model="scripted", input_cost_per_token=1e-6, output_cost_per_token=1e-5, max_output_tokens=1000)
 
@@ -132,3 +141,77 @@ async def test_a_run_that_takes_too_long_is_cut(tmp_path: Path) -> None:
         (result,) = (event for event in events if isinstance(event, AgentErrorEvent))
         assert result.error.startswith("Interrupted after")
         assert (await made.run()).status is ExecutionStatus.FINISHED
+
+
+class Halting(ScriptedLLM):
+    """Says half of an answer and then waits, or fails, as often as it is told to."""
+
+    def __init__(self, *turns: Turn, fails: int = 0) -> None:
+        super().__init__(turns)
+        self._fails = fails
+        self.halted = anyio.Event()
+
+    async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
+        if self._fails < 0:
+            return await super().complete(request, watch)
+        await watch.begin(request, self.known(request.one))
+        watch.show("text", "Half of an answer")
+        if self._fails == 0:
+            self.halted.set()
+            await anyio.sleep_forever()
+        self._fails = self._fails - 1 or -1
+        raise ModelUnavailable("cut")
+
+
+async def test_what_an_interrupted_call_used_counts_by_its_estimate(tmp_path: Path) -> None:
+    model = Halting()
+    async with conversation(tmp_path, Limits(max_cost=1.0), model) as made:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_run, made)
+            await model.halted.wait()
+            await made.interrupt()
+        (called,) = (event for event in await told(made) if isinstance(event, ModelCalled))
+        assert called.estimated
+        assert called.usage.prompt_tokens > 100
+        assert called.cost
+        assert made.state.ledger.cost == called.cost
+        assert made.state.ledger.reserved is None
+
+
+async def test_what_tries_used_that_were_cut_counts_by_its_estimate(tmp_path: Path) -> None:
+    client = RetryingClient(Halting(say("Done."), fails=2), no_wait)
+    agent = Agent(llm=PRICED, tools=(), limits=Limits(max_cost=1.0))
+    async with Conversation(agent, tmp_path, store=tmp_path / "s", client=client) as made:
+        await made.send_message("go")
+        state = await made.run()
+        tries = [event for event in await told(made) if isinstance(event, ModelCallRetried)]
+    assert state.status is ExecutionStatus.FINISHED
+    assert [event.cost is not None and event.cost > 0 for event in tries] == [True, True]
+    assert len({event.draft for event in tries}) == 2
+    assert state.ledger.total.calls == 3
+    assert state.ledger.cost > sum(event.cost or 0 for event in tries)
+
+
+async def test_a_reservation_that_a_crash_left_open_counts_as_spent() -> None:
+    begun = [*samples.beginning(samples.agent()), samples.message(), RunRequested()]
+    reserved = BudgetReserved(command="call-1", tokens=900, cost=0.5, usage_id="main")
+    state = fold(samples.numbered([*begun, ModelCallStarted(command="call-1"), reserved]))
+    closed = fold(samples.numbered(recovery(state), state.seq + 1), start=state)
+    assert closed.ledger.spending["main"].cost == 0.5
+    assert closed.ledger.usage.total == 900
+    assert closed.ledger.reserved is None
+
+
+@pytest.mark.parametrize("amount", [float("nan"), float("inf"), -1.0])
+async def test_only_an_amount_can_be_granted(tmp_path: Path, amount: float) -> None:
+    async with conversation(tmp_path, Limits(), ScriptedLLM([])) as made:
+        with pytest.raises(ConfigurationError, match="cannot grant"):
+            await made.grant(amount)
+
+
+async def _run(made: Conversation) -> None:
+    await made.run()
+
+
+async def no_wait(seconds: float) -> None:
+    """A sleep that takes no time."""

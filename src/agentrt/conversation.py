@@ -27,9 +27,9 @@ from .events import (
     PauseEvent,
     RunRequested,
     UserRejectObservation,
-    new_id,
 )
 from .host import Host
+from .ids import new_id
 from .protocols import ModelClient
 from .runtime import Runtime
 from .specs import Agent, Content
@@ -176,7 +176,9 @@ class Conversation:
             return await group.log.append(*refused)
 
     async def grant(self, amount: float) -> Cursor:
-        """Allow it to spend so many USD more than `Limits.max_cost` says."""
+        """Allow it to spend so many USD more than `Limits.max_cost` says. Raises `ConfigurationError` for no amount."""
+        if not 0 <= amount < float("inf"):
+            raise ConfigurationError(f"cannot grant {amount} USD: give a number that is not negative")
         return await self._append(BudgetGranted(amount=amount))
 
     async def output(self, kind: type[T]) -> T | None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from .errors import EventRefused
 from .events import (
@@ -28,10 +29,11 @@ from .events import (
 )
 from .ledger import allowance
 from .specs import Durability, Limits, OnCrash, ToolDefinition
-from .specs.llm import named
+from .specs.llm import members, named
 from .specs.policies import asks
 from .specs.tool import FINISH, THINK
 from .state import Pending, State
+from .usage import Usage
 
 HARMLESS = (FINISH, THINK)
 """Tools that nobody is asked about."""
@@ -214,9 +216,17 @@ def expiry(state: State, seconds: float) -> tuple[Event, ...]:
 
 
 def lost(state: State, command: str, why: str) -> tuple[Event, ...]:
-    """The outcome of a command whose performer failed, by what kind of command it was."""
+    """The outcome of a command whose performer failed, by what kind of command it was.
+
+    A model call may have used all that was reserved for it: that counts.
+    """
     if command == state.branch.call:
-        return (ModelCalled(command=command, model=named(state.spec.llm), error=why),)
+        llm, reserved = state.spec.llm, state.ledger.reserved
+        ended = ModelCalled(command=command, model=named(llm), error=why, usage_id=members(llm)[0].usage_id)
+        if reserved is None:
+            return (ended,)
+        used = Usage(prompt_tokens=reserved.tokens)
+        return (replace(ended, usage=used, cost=reserved.cost, usage_id=reserved.usage_id, estimated=True),)
     return tuple(action_error(p.action, why) for p in state.branch.pending if p.command == command)
 
 
@@ -255,7 +265,8 @@ def asleep(state: State) -> tuple[Event, ...]:
 def forked(state: State, created: ConversationCreated) -> tuple[Event, ...]:
     """The first batch of a fork of a conversation in `state`: what is open there is not done here."""
     why = "Not run here: the conversation was forked before it ended."
-    call = lost(state, state.branch.call, "forked") if state.branch.call is not None else ()
+    unspent = replace(state, ledger=replace(state.ledger, reserved=None))
+    call = lost(unspent, state.branch.call, "forked") if state.branch.call is not None else ()
     return (created, *call, *(action_error(p.action, why) for p in state.branch.pending), *asleep(state))
 
 

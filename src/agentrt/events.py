@@ -6,32 +6,19 @@ does anyone else see it. On disk each is one flat JSON object whose `type` is th
 
 from __future__ import annotations
 
-import os
-import time
 from datetime import UTC, datetime
 from enum import StrEnum
-from random import Random
 from typing import Literal, TypeAlias
 
 import msgspec
 
+from .ids import new_id
 from .specs import Agent, Content, Durability, LocalWorkspace, SecurityRisk, Thinking, ToolDefinition
 from .usage import Spending, Usage
 
 SCHEMA_VERSION = 2
 
 Source: TypeAlias = Literal["user", "agent", "environment", "hook"]
-
-
-def new_id() -> str:
-    """A UUID of version 7: 48 bits of Unix milliseconds, then random bits (RFC 9562, section 5.7). It is no secret."""
-    stamp, noise = time.time_ns() // 1_000_000, _noise.getrandbits(76) & 0x0FFF_3FFF_FFFF_FFFF_FFFF
-    digits = f"{stamp << 80 | 0x7000_8000_0000_0000_0000 | noise:032x}"
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
-
-
-_noise = Random()  # its own: a program that seeds the global one must not make ids repeat
-os.register_at_fork(after_in_child=_noise.seed)
 
 
 def now() -> datetime:
@@ -179,12 +166,14 @@ class BudgetReserved(Event, frozen=True, kw_only=True):
     command: str
     tokens: int
     cost: float = 0.0
+    usage_id: str = "default"
 
 
 class ModelCallRetried(Event, frozen=True, kw_only=True):
     """A try of a model call failed with `code`, and after `wait` seconds another one follows, of `next_model`.
 
-    What was shown of it is void: the deltas that name `draft`.
+    What was shown of it is void: the deltas that name `draft`. `usage` and `cost` are estimated, and nothing for a try
+    that was refused at once.
     """
 
     source: Source = "agent"
@@ -196,6 +185,9 @@ class ModelCallRetried(Event, frozen=True, kw_only=True):
     detail: str
     wait: float = 0.0
     draft: str | None = None
+    usage: Usage = Usage()
+    cost: float | None = None
+    usage_id: str = "default"
 
 
 class ModelCalled(Event, frozen=True, kw_only=True):
@@ -211,6 +203,7 @@ class ModelCalled(Event, frozen=True, kw_only=True):
     usage_id: str = "default"
     llm_response_id: str | None = None
     error: str | None = None
+    estimated: bool = False
 
 
 class RiskAssessed(Event, frozen=True, kw_only=True):

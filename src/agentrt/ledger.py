@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec.structs import replace
 
-from .events import BudgetReserved, ChildFinished, ModelCalled
+from .events import BudgetReserved, ChildFinished, ModelCalled, ModelCallRetried
 from .specs import Limits
 from .usage import Spending, Usage, total
 
@@ -50,15 +50,21 @@ def began(ledger: Ledger) -> Ledger:
 
 
 def called(ledger: Ledger, event: ModelCalled) -> Ledger:
-    """After a model call. One that was cut by a crash may have used all that was reserved for it: that counts."""
-    usage, cost, reserved = event.usage, event.cost, ledger.reserved
-    if event.error == "crashed" and reserved is not None:
-        usage, cost = Usage(prompt_tokens=reserved.tokens), reserved.cost
+    """After a model call."""
+    return _spent(ledger, event.usage_id, event.usage, event.cost, event.latency)
+
+
+def retried(ledger: Ledger, event: ModelCallRetried) -> Ledger:
+    """After a try that failed, and may have used something."""
+    return _spent(ledger, event.usage_id, event.usage, event.cost, 0.0) if event.usage != Usage() else ledger
+
+
+def _spent(ledger: Ledger, usage_id: str, usage: Usage, cost: float | None, seconds: float) -> Ledger:
     used = bool(usage.prompt_tokens or usage.completion_tokens)
-    spent = Spending(int(used), usage, cost or 0.0, int(used and cost is None), event.latency)
-    before = ledger.spending.get(event.usage_id)
+    spent = Spending(int(used), usage, cost or 0.0, int(used and cost is None), seconds)
+    before = ledger.spending.get(usage_id)
     spent = spent if before is None else before + spent
-    return replace(ledger, spending=ledger.spending | {event.usage_id: spent}, reserved=None)
+    return replace(ledger, spending=ledger.spending | {usage_id: spent}, reserved=None)
 
 
 def child_finished(ledger: Ledger, event: ChildFinished) -> Ledger:

@@ -22,8 +22,9 @@ from .context.prompt import system_prompt
 from .context.routing import Rule
 from .decisions import forked
 from .errors import ConfigurationError, EventRefused, WorkspaceMissing
-from .events import ConversationCreated, Event, SystemPromptEvent, new_id
+from .events import ConversationCreated, Event, SystemPromptEvent
 from .host import Host, Opened, Released
+from .ids import new_id
 from .llm import LimitedClient, LiteLLMClient, ProviderLimits, RetryingClient, RoutedClient
 from .protocols import ModelClient, SecurityAnalyzer
 from .specs import Agent, Durability, LocalWorkspace, Tool

@@ -38,6 +38,7 @@ from .events import (
     InterruptEvent,
     MessageEvent,
     ModelCalled,
+    ModelCallRetried,
     ModelCallStarted,
     ObservationEvent,
     PauseEvent,
@@ -208,6 +209,8 @@ def _apply(state: State, event: Event) -> State:
             return _rewound(state, event)
         case BudgetGranted():
             return replace(state, ledger=replace(state.ledger, granted=state.ledger.granted + event.amount))
+        case ModelCallRetried():
+            return replace(state, ledger=ledger.retried(state.ledger, event))
         case BudgetReserved():
             return replace(state, ledger=replace(state.ledger, reserved=event))
         case ChildFinished():

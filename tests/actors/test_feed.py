@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,7 +25,7 @@ from agentrt.events import (
     ModelCallStarted,
     RunRequested,
 )
-from agentrt.state import fold
+from agentrt.state import as_seen, fold
 from tests import samples
 
 from .test_event_log import SlowJournal
@@ -407,3 +408,32 @@ async def _play(script: list[Act]) -> None:
     for number in range(3):
         while placed[number] != shown or seqs[number] < talk.seq:
             await read(number)
+
+
+async def test_what_is_published_while_the_file_is_read_does_not_shift_what_is_recent() -> None:
+    """A rewound conversation is read anew, while a message comes in."""
+    asked, may_answer = anyio.Event(), anyio.Event()
+    written = samples.numbered([*samples.beginning(), *(samples.message(str(n)) for n in range(100))])
+
+    class Reading(SlowJournal):
+        async def load(self, seqs: Sequence[int]) -> list[Event]:
+            asked.set()
+            await may_answer.wait()
+            return [written[seq - 1] for seq in seqs]
+
+    feed = Feed(Reading(), fold(written[:2]))
+    for event in written[2:]:
+        feed.publish([event], fold([event], feed.state))
+    view = [as_seen(event) for event in written[2:]]
+    loaded: list[Event] = []
+
+    async def load() -> None:
+        loaded.extend(await feed.load(view))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(load)
+        await asked.wait()
+        late = samples.numbered([samples.message("late")], feed.state.seq + 1)
+        feed.publish(late, fold(late, feed.state))
+        may_answer.set()
+    assert loaded == written[2:]

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentrt.context.budget import ANSWER_TOKENS, IMAGE_TOKENS, LEAST_ANSWER, afford, cost, estimated_tokens
+from agentrt.context.budget import (
+    ANSWER_TOKENS,
+    IMAGE_TOKENS,
+    LEAST_ANSWER,
+    TOKENS_A_MESSAGE,
+    afford,
+    cost,
+    estimated_tokens,
+)
 from agentrt.context.messages import Message, ToolCall
 from agentrt.errors import BudgetExceeded
 from agentrt.ledger import Allowance, Ledger, allowance
@@ -18,13 +26,15 @@ from tests import samples
 PRICED = Capabilities(input_cost=1e-6, output_cost=4e-6, cache_read_cost=1e-7, cache_write_cost=2e-6)
 
 
-def test_a_prompt_counts_for_a_token_in_three_bytes_and_more_for_images() -> None:
+def test_a_prompt_counts_for_a_token_in_two_bytes_and_more_for_images() -> None:
     said = Message("user", (*text("x" * 300), ImageContent("https://e.org/a.png")))
     called = Message("assistant", (), (ToolCall("1", "look", "y" * 296),))
     tools = (samples.definition("look"),)
     of_tools = estimated_tokens([], tools)
     assert of_tools > 0
-    assert estimated_tokens([said, called], tools) == pytest.approx(200 + IMAGE_TOKENS + of_tools, abs=1)
+    assert estimated_tokens([said, called], tools) == pytest.approx(
+        300 + 3 * TOKENS_A_MESSAGE + IMAGE_TOKENS + of_tools, abs=1
+    )
 
 
 def test_without_limits_an_answer_is_as_long_as_it_may_be() -> None:

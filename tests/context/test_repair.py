@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentrt.context.messages import ToolCall
-from agentrt.context.repair import CUT, Repaired, json_end, mended, repaired, sound, suggestion
+from agentrt.context.repair import CUT, Repaired, json_end, mended, repaired, sound, suggestion, wire_name
 from agentrt.specs import ToolDefinition
 from agentrt.tools import BUILT_IN
 
@@ -195,10 +195,12 @@ def test_a_schema_that_contains_itself_has_an_end() -> None:
         ("submit", "finish"),
         ("TodoWrite", "TodoWrite"),
         ("todo_write", "task_tracker"),
-        ("terminal.file_editor", "terminal.file_editor"),
-        ("terminal ls -l", "terminal ls -l"),
+        ("terminal.file_editor", "terminal_file_editor"),
+        ("terminal ls -l", "terminal_ls_-l"),
         ("dance", "dance"),
-        ("", ""),
+        ("", "unknown"),
+        ("weird name!", "weird_name_"),
+        ("x" * 70, "x" * 64),
     ],
 )
 def test_names(sent: str, name: str) -> None:
@@ -255,7 +257,7 @@ def test_the_name_of_a_command_goes_to_the_terminal(name: str, sent: str, comman
     ],
 )
 def test_unless_something_else_may_be_meant(name: str, sent: str) -> None:
-    assert repair(name, sent).name == name
+    assert repair(name, sent).name == wire_name(name)
 
 
 def test_other_parameters_of_the_terminal_are_kept() -> None:

@@ -32,6 +32,7 @@ from ..events import (
     Cursor,
     Event,
     ExecutionStarted,
+    ExecutionStatus,
     ModelCallStarted,
 )
 from ..protocols import Journal
@@ -191,7 +192,7 @@ class EventLogActor:
         commit.end(failure)
 
     def _expired(self, seconds: float) -> None:
-        if self._ended is None:
+        if self._ended is None and self._state.status is ExecutionStatus.RUNNING:
             self._begin(Expire(seconds))
 
     def _end(self, failure: AgentrtError) -> AgentrtError:

@@ -203,9 +203,11 @@ class Feed:
     async def load(self, view: Sequence[Seen]) -> list[Event]:
         """The events of places in a view, of which those that are not recent are read from the file."""
         recent, first = self._recent, self._recent[0].seq if self._recent else self.state.seq + 1
-        older = sorted(seen.seq for seen in view if seen.seq < first)
-        read = dict(zip(older, await self._journal.load(older), strict=True)) if older else {}
-        return [_shown(read.get(seen.seq) or recent[seen.seq - first]) for seen in view]
+        found = {seen.seq: recent[seen.seq - first] for seen in view if seen.seq >= first}  # others soon take its place
+        if len(found) < len(view):
+            older = sorted({seen.seq for seen in view if seen.seq < first})
+            found |= zip(older, await self._journal.load(older), strict=True)
+        return [_shown(found[seen.seq]) for seen in view]
 
     def cursor(self) -> Cursor:
         """After the last visible event."""

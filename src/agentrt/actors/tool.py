@@ -11,7 +11,8 @@ import msgspec
 
 from ..decisions import ExecuteAction, action_error
 from ..errors import ToolError
-from ..events import ActionEvent, Event, ObservationEvent, new_id
+from ..events import ActionEvent, Event, ObservationEvent
+from ..ids import new_id
 from ..protocols import Observation, Watchful
 from ..specs import BlobReference, LocalWorkspace, content
 from ..specs.content import TEXT

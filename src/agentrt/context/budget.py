@@ -12,8 +12,11 @@ from ..specs import Capabilities, ImageContent, Limits, TextContent, ToolDefinit
 from ..usage import Usage
 from .messages import Message
 
-BYTES_A_TOKEN = 3
-"""Fewer than any tokenizer takes for prose or code: a reservation must not be too small."""
+BYTES_A_TOKEN = 2
+"""Fewer than tokenizers take for prose, code or JSON (not for digits): a reservation must not be too small."""
+
+TOKENS_A_MESSAGE = 12
+"""What a message, or a call, has besides its words."""
 
 IMAGE_TOKENS = 1600
 """The most that an image counts for at the usual providers, for the size that they scale it to."""
@@ -35,9 +38,10 @@ class Reservation(msgspec.Struct, frozen=True):
 
 def estimated_tokens(messages: Iterable[Message], tools: Iterable[ToolDefinition]) -> int:
     """How many tokens a prompt may have at most, about."""
-    size = sum(len(tool.description) + len(bytes(tool.parameters)) for tool in tools)
-    images = 0
+    size = sum(len(tool.description.encode()) + len(bytes(tool.parameters)) for tool in tools)
+    images = items = 0
     for message in messages:
+        items += 1 + len(message.tool_calls)
         size += sum(len(call.name) + len(call.arguments.encode()) for call in message.tool_calls)
         for block in message.content:
             if isinstance(block, TextContent):
@@ -46,7 +50,7 @@ def estimated_tokens(messages: Iterable[Message], tools: Iterable[ToolDefinition
                 images += 1
         if message.thinking is not None:
             size += len(bytes(message.thinking.blocks))
-    return size // BYTES_A_TOKEN + images * IMAGE_TOKENS
+    return size // BYTES_A_TOKEN + items * TOKENS_A_MESSAGE + images * IMAGE_TOKENS
 
 
 def afford(left: Allowance, limits: Limits, prompt: int, wanted: int | None, known: Capabilities) -> Reservation:

@@ -23,6 +23,9 @@ from ..specs import Content, TextContent, Thinking
 from ..specs.content import text
 from ..state import Seen
 
+CUT = "[Your answer was cut here, before its end.]"
+"""What follows on a partial answer: a history must not end with the model's own words."""
+
 
 class ToolCall(msgspec.Struct, frozen=True, gc=False):
     """A call in an assistant's message; `arguments` is JSON text."""
@@ -68,6 +71,8 @@ def to_messages(view: Iterable[Event]) -> list[Message]:
         response = None
         if (message := _to_message(event)) is not None:
             messages.append(message)
+        if isinstance(event, MessageEvent) and event.partial:
+            messages.append(Message("user", text(CUT)))
     return messages
 
 
@@ -76,9 +81,7 @@ def _to_message(event: Event) -> Message | None:
         case SystemPromptEvent():
             return Message("system", text(event.system_prompt))
         case MessageEvent(source="agent"):
-            note = text("[The user interrupted this answer.]") if event.partial else ()
-            said = (*event.content, *note)
-            return Message("assistant", said, reasoning=event.reasoning, thinking=event.thinking)
+            return Message("assistant", event.content, reasoning=event.reasoning, thinking=event.thinking)
         case MessageEvent():
             return Message("user", event.content)
         case ObservationEvent():

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from ..events import new_id
+from ..ids import new_id
 from ..specs import ToolDefinition
 from ..specs.content import text as words
 from .describing import FORM, JSON_FORM, describe

@@ -53,6 +53,7 @@ _SLIPS = re.compile(_STRING + r"|,(?=\s*[}\]])", re.DOTALL)
 _IN_STRING = re.compile(r"\\.|[\x00-\x1f]", re.DOTALL)
 _BRACKETS = re.compile(_STRING + r"|[{}\[\]]", re.DOTALL)
 _FENCED = re.compile(r"\s*```\w*\s*(\{.*\})\s*(?:```)?\s*", re.DOTALL)
+_NOT_ON_THE_WIRE = re.compile(r"[^A-Za-z0-9_-]")
 _PATH = re.compile(r"[^A-Za-z_]*([\w.:/ -]*)")
 _ALL_KINDS = frozenset({"string", "integer", "number", "boolean", "array", "object", "null"})
 _WORDS = {"true": True, "false": False, "none": None, "null": None}
@@ -76,7 +77,7 @@ def repaired(call: ToolCall, definitions: Sequence[ToolDefinition], *, cut: bool
     `cut` says that the model's reply ended here because of a limit.
     """
     given, called = sound(call.arguments), sound(call.name)
-    name = named(called, definitions) or called
+    name = named(called, definitions) or wire_name(called)
     if cut and not given.strip():
         return Repaired(name, msgspec.Raw(b"{}"), CUT, given)
     try:
@@ -117,6 +118,11 @@ def sound(text: str) -> str:
 
 
 # Names
+
+
+def wire_name(name: str) -> str:
+    """A name that every provider takes back in a history: letters, digits, "_" and "-", 64 at most."""
+    return _NOT_ON_THE_WIRE.sub("_", name)[:64] or "unknown"
 
 
 def named(name: str, definitions: Sequence[ToolDefinition]) -> str | None:

@@ -6,7 +6,8 @@ from typing import Protocol
 
 import msgspec
 
-from ..events import ActionEvent, AgentErrorEvent, Event, MessageEvent, new_id
+from ..events import ActionEvent, AgentErrorEvent, Event, MessageEvent
+from ..ids import new_id
 from ..specs import Thinking, ToolDefinition
 from ..specs.content import text
 from ..usage import Usage
