@@ -122,3 +122,21 @@ assert asked == [], asked
 """
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+async def test_a_model_that_we_told_litellm_of_stays_one_that_nobody_knows(client: LiteLLMClient) -> None:
+    llm = LLM(model="openai/unheard-of-too", api="responses")
+    first = await known(client, llm)
+    again, other = LiteLLMClient(KEYS), LLM(model="openai/unheard-of-too", api="chat")
+    assert await known(again, llm) == first
+    assert await known(again, other) == Capabilities()
+    assert (first.input_cost, first.output_cost, first.reasoning) == (None, None, False)
+    await again.aclose()
+
+
+@pytest.mark.parametrize(("model", "priced"), [("openai/gpt-4o", True), ("dashscope/qwen-plus-latest", False)])
+async def test_a_price_that_the_map_does_not_have_is_not_nothing(model: str, priced: bool) -> None:
+    client = LiteLLMClient(KEYS | {"DASHSCOPE_API_KEY": "k"})
+    found = await known(client, LLM(model=model))
+    assert [found.input_cost is not None, found.output_cost is not None] == [priced, priced]
+    await client.aclose()

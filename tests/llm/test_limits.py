@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentrt.context.budget import BYTES_A_TOKEN, TOKENS_A_MESSAGE
 from agentrt.context.messages import Message
 from agentrt.context.replies import ModelReply
 from agentrt.errors import ModelError, ModelUnavailable
@@ -23,8 +24,10 @@ from agentrt.specs.llm import known_of
 from agentrt.usage import Usage
 
 
-def request(conversation: str = "a", model: str = "openai/gpt", prompt: str = "", name: str = "") -> ModelRequest:
-    return ModelRequest(LLM(model=model, usage_id=name), [Message("user", text(prompt))], (), conversation)
+def request(conversation: str = "a", model: str = "openai/gpt", prompt: int = 0, name: str = "") -> ModelRequest:
+    """One that is estimated at so many tokens, and at `TOKENS_A_MESSAGE` at least."""
+    said = "x" * (BYTES_A_TOKEN * (prompt - TOKENS_A_MESSAGE))
+    return ModelRequest(LLM(model=model, usage_id=name), [Message("user", text(said))], (), conversation)
 
 
 class Model:
@@ -100,11 +103,11 @@ class Calls:
         self.client = LimitedClient(self.model, given, clock=self.time.clock, later=self.time.later)
         self.tasks: dict[str, asyncio.Task[ModelReply]] = {}
 
-    def begin(self, name: str, model: str = "openai/gpt", prompt: str = "") -> None:
+    def begin(self, name: str, model: str = "openai/gpt", prompt: int = 0) -> None:
         asked = request(name[0], model, prompt, name)
         self.tasks[name] = asyncio.get_running_loop().create_task(self.client.complete(asked, Watch()))
 
-    async def settled(self, *names: str, prompt: str = "") -> list[str]:
+    async def settled(self, *names: str, prompt: int = 0) -> list[str]:
         """Begin calls; all that have reached the model."""
         for name in names:
             self.begin(name, prompt=prompt)
@@ -176,9 +179,9 @@ async def test_each_request_is_waited_for_once(per_minute: int) -> None:
 
 async def test_tokens_are_taken_by_estimate_and_booked_as_used() -> None:
     calls = Calls(ProviderLimits(tokens_per_minute=60))
-    await calls.settled("a1", prompt="x" * 90)
+    await calls.settled("a1", prompt=30)
     await calls.model.answer("a1", tokens=60)  # 30 were estimated
-    assert await calls.settled("a2", prompt="x" * 90) == ["a1"]
+    assert await calls.settled("a2", prompt=30) == ["a1"]
     await calls.time.pass_by(29)
     assert calls.model.begun == ["a1"]
     await calls.time.pass_by(1)
@@ -187,8 +190,8 @@ async def test_tokens_are_taken_by_estimate_and_booked_as_used() -> None:
 
 async def test_tokens_that_were_not_used_are_there_again() -> None:
     calls = Calls(ProviderLimits(tokens_per_minute=60))
-    await calls.settled("a1", prompt="x" * 180)
-    assert await calls.settled("a2", prompt="x" * 90) == ["a1"]
+    await calls.settled("a1", prompt=60)
+    assert await calls.settled("a2", prompt=30) == ["a1"]
     await calls.model.answer("a1", tokens=30)
     assert calls.model.begun == ["a1", "a2"]
     assert not calls.time.agenda
@@ -196,11 +199,11 @@ async def test_tokens_that_were_not_used_are_there_again() -> None:
 
 async def test_a_prompt_of_more_than_a_minutes_tokens_passes_when_nothing_was_used() -> None:
     calls = Calls(ProviderLimits(tokens_per_minute=60))
-    await calls.settled("a1", prompt="x" * 3)
-    assert await calls.settled("a2", prompt="x" * 540) == ["a1"]
-    await calls.time.pass_by(1)
+    await calls.settled("a1")
+    assert await calls.settled("a2", prompt=180) == ["a1"]
+    await calls.time.pass_by(TOKENS_A_MESSAGE)
     assert await calls.settled("a3") == ["a1", "a2"]  # which owes 120 tokens
-    await calls.time.pass_by(119)
+    await calls.time.pass_by(119 + TOKENS_A_MESSAGE)
     assert calls.model.begun == ["a1", "a2"]
     await calls.time.pass_by(1)
     assert calls.model.begun == ["a1", "a2", "a3"]
@@ -216,7 +219,7 @@ async def test_a_cancelled_waiter_leaves_the_line() -> None:
 
 async def test_cancelled_just_after_its_turn_had_come_it_gives_all_back() -> None:
     calls = Calls(ProviderLimits(calls=1, requests_per_minute=2, tokens_per_minute=60))
-    await calls.settled("a1", "a2", "b1", prompt="x" * 60)
+    await calls.settled("a1", "a2", "b1", prompt=20)
     calls.model.answers["a1"].set_result(ModelReply())
     while calls.model.answers:
         await asyncio.sleep(0)

@@ -125,3 +125,14 @@ async def test_an_interrupt_ends_a_wait_at_once(tmp_path: Path) -> None:
             assert (await conversation.run()).status is ExecutionStatus.FINISHED
     assert [event.error for event in events if isinstance(event, ModelCalled)] == ["interrupted"]
     assert not any(isinstance(event, ConversationErrorEvent) for event in events)
+
+
+@pytest.mark.parametrize("tries", [1, 3, 50])
+async def test_a_wait_is_between_its_bounds_and_not_always_the_same(tries: int) -> None:
+    sleep = Slept()
+    model = LLM(model="scripted", num_retries=tries, retry_min_wait=2.0, retry_max_wait=8.0)
+    for _ in range(20):
+        client = RetryingClient(ScriptedLLM([*(ModelUnavailable("busy") for _ in range(tries)), say("There.")]), sleep)
+        await client.complete(ModelRequest(model, REQUEST.messages, ()), Watch())
+    assert all(2.0 <= wait <= 8.0 for wait in sleep.waits)
+    assert len(set(sleep.waits)) > 10

@@ -11,8 +11,8 @@ import msgspec
 
 from ..context.messages import ToolCall
 from ..context.replies import ModelReply
-from ..errors import ModelUnavailable
-from ..events import new_id
+from ..errors import ContentRefused, ModelUnavailable
+from ..ids import new_id
 from ..protocols import ModelRequest, Watch
 from ..specs import LLM, Capabilities, Thinking
 from ..usage import Usage
@@ -21,35 +21,88 @@ from .wire import wire_messages, wire_tool
 LEAST_THINKING = 1024
 """Tokens that Anthropic lets a model think at least."""
 
-ROOM_FOR_EFFORT = 8192
-"""Tokens of an answer below which no effort is asked for: litellm makes up to 4096 tokens of thinking of it."""
+ROOM_FOR_EFFORT = {"minimal": 4096, "low": 4096, "medium": 4096, "high": 8192, "xhigh": 16_384, "max": 32_768}
+"""Tokens of an answer below which an effort is not asked for: at least twice the thinking that litellm makes of it."""
+
+_PLACEHOLDER = {"role": "user", "content": "-"}
+"""What litellm is given in place of messages that go into the body by themselves."""
 
 
 async def complete(
-    litellm: ModuleType, request: ModelRequest, known: Capabilities, given: dict[str, Any], watch: Watch
+    litellm: ModuleType, request: ModelRequest, provider: str, known: Capabilities, given: dict[str, Any], watch: Watch
 ) -> ModelReply:
-    """One call; `given` is where it goes and what it may use. Raises what litellm raises, or `ModelUnavailable`."""
+    """One call; `given` is where it goes and what it may use. Raises what litellm raises, or `ModelError`."""
     llm = request.one
     messages = wire_messages(request.messages, llm, marks=known.cache_marks and llm.caching_prompt)
+    thinks = _thinks(llm) and not (known.cache_marks and _unthought(messages) and not _adapts(litellm, llm))
+    if _thinks(llm) and not thinks:
+        for message in messages:
+            message.pop("thinking_blocks", None)
+    settings = _settings(llm, known, given.pop("max_output_tokens"), thinks)
     tools = [wire_tool(definition) for definition in request.tools] or None
-    settings = _settings(llm, known, given.pop("max_output_tokens"))
-    response = await litellm.acompletion(messages=messages, tools=tools, **given, **settings)
+    body = _body(litellm, llm, provider, messages)
+    response = await litellm.acompletion(**({"tools": tools} | given | settings | body))
     if llm.stream:
         response = await _gather(litellm, response, messages, watch, llm.timeout)
     return _reply(response, llm)
 
 
-def _settings(llm: LLM, known: Capabilities, most: int | None) -> dict[str, Any]:
+def _body(litellm: ModuleType, llm: LLM, provider: str, messages: list[Any]) -> dict[str, Any]:
+    """The messages and `LLM.extra_body`, in the form in which litellm lets them through."""
+    if provider == "anthropic":  # its body gets what litellm does not know, or is told to leave alone
+        alone = {"allowed_openai_params": [*llm.extra_body]} if llm.extra_body else {}
+        return {"messages": messages} | alone | llm.extra_body
+    if not _untouched(litellm, llm, provider):
+        return {"messages": messages, "extra_body": llm.extra_body or None}
+    # OpenAI's SDK looks at each member of each message, on the loop: 0.2 ms a message
+    whole = [{name: value for name, value in message.items() if value is not None} for message in messages]
+    return {"messages": [_PLACEHOLDER], "extra_body": {"messages": whole} | llm.extra_body}
+
+
+def _untouched(litellm: ModuleType, llm: LLM, provider: str) -> bool:
+    """Whether litellm gives the messages to OpenAI's SDK as they are.
+
+    It changes those of some models of the o series, and calls Responses in place of chat for some others.
+    """
+    if provider != "openai":
+        return False
+    name = llm.model.removeprefix("openai/")
+    form = litellm.utils.ProviderConfigManager.get_provider_chat_config(name, litellm.LlmProviders.OPENAI)
+    if isinstance(form, litellm.OpenAIOSeriesConfig | litellm.OpenAIGPT5Config):
+        return False
+    info, _ = litellm.main.responses_api_bridge_check(name, provider, api_base=llm.base_url)
+    return bool(info.get("mode") != "responses")
+
+
+def _thinks(llm: LLM) -> bool:
+    return llm.thinking_budget is not None or llm.reasoning_effort not in (None, "none")
+
+
+def _unthought(messages: list[dict[str, Any]]) -> bool:
+    """Whether the calls that the model goes on from have no thinking of its own before them.
+
+    Claude refuses to think then. They may be those of another model, in whose place it answers.
+    """
+    last = next((message for message in reversed(messages) if message["role"] == "assistant"), None)
+    return last is not None and "tool_calls" in last and "thinking_blocks" not in last
+
+
+def _adapts(litellm: ModuleType, llm: LLM) -> bool:
+    """Whether the model itself decides when it thinks, and so may be asked to at any time."""
+    return llm.thinking_budget is None and bool(litellm.get_model_info(llm.model).get("supports_adaptive_thinking"))
+
+
+def _settings(llm: LLM, known: Capabilities, most: int | None, thinks: bool) -> dict[str, Any]:
     settings: dict[str, Any] = {
         "temperature": llm.temperature,
         "top_p": llm.top_p,
         "top_k": llm.top_k,
         "seed": llm.seed,
         "max_tokens": most,
-        "reasoning_effort": llm.reasoning_effort,
+        "reasoning_effort": llm.reasoning_effort if thinks or not _thinks(llm) else None,
         "stream_options": {"include_usage": True} if llm.stream else None,
     }
-    if llm.thinking_budget is not None or (llm.reasoning_effort is not None and known.cache_marks):
+    if thinks and (llm.thinking_budget is not None or known.cache_marks):
         settings |= _thinking(llm, known, most)
     return {name: value for name, value in settings.items() if value is not None}
 
@@ -57,7 +110,7 @@ def _settings(llm: LLM, known: Capabilities, most: int | None) -> dict[str, Any]
 def _thinking(llm: LLM, known: Capabilities, most: int | None) -> dict[str, Any]:
     """The settings of a model whose thinking counts in tokens: the answer needs room beside it, and no temperature."""
     if llm.thinking_budget is None:
-        thinks = most is None or most >= ROOM_FOR_EFFORT
+        thinks = most is None or most >= ROOM_FOR_EFFORT[llm.reasoning_effort or "high"]
         settings: dict[str, Any] = {} if thinks else {"reasoning_effort": None}
     else:
         room = llm.thinking_budget if most is None else min(llm.thinking_budget, most - LEAST_THINKING)
@@ -76,6 +129,7 @@ async def _gather(
     Raises `TimeoutError` when nothing comes for `patience` seconds.
     """
     chunks: list[Any] = []
+    stream.messages = messages  # it counts their tokens, where the provider does not say how many
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(patience) as alarm:
@@ -102,18 +156,21 @@ def _reply(response: Any, llm: LLM) -> ModelReply:
     choice = response.choices[0]
     message = choice.message
     calls = tuple(
-        ToolCall(id=call.id or new_id(), name=call.function.name or "", arguments=call.function.arguments or "")
+        ToolCall(str(call.id or new_id()), str(call.function.name or ""), call.function.arguments or "")
         for call in message.tool_calls or ()
     )
+    reason = choice.finish_reason or "stop"
+    if reason in ("content_filter", "refusal") and not message.content and not calls:
+        raise ContentRefused(f"{llm.model!r} refused to answer, or its provider held back the answer")
     blocks = getattr(message, "thinking_blocks", None)
     return ModelReply(
         text=message.content or "",
         tool_calls=calls,
         reasoning=getattr(message, "reasoning_content", None) or "",
         thinking=Thinking(llm.model, msgspec.Raw(msgspec.json.encode(blocks))) if blocks else None,
-        response_id=response.id or new_id(),
+        response_id=str(response.id or new_id()),
         usage=_usage(getattr(response, "usage", None)),
-        finish_reason=choice.finish_reason or "stop",
+        finish_reason=reason,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from types import ModuleType
 
@@ -16,6 +17,7 @@ from ..errors import (
     RateLimited,
 )
 from ..specs import LLM
+from .masking import Mask
 
 _LONGEST = 300
 
@@ -24,14 +26,18 @@ _NO_CREDIT = ("insufficient_quota", "credit balance is too low")
 _REFUSED = ("content filtering policy", "content_policy", "violating our usage policy")
 
 
-def model_error(litellm: ModuleType, error: Exception, llm: LLM) -> ModelError:
+def model_error(litellm: ModuleType, error: Exception, llm: LLM, mask: Mask) -> ModelError:
     """The `ModelError` that an exception of a call to `llm` is; what is unknown counts as unavailable.
 
     litellm knows some failures by their status only, or not on every interface: then the provider's words decide.
+    What it says is one line, without what `mask` hides: some providers repeat the key that they refuse.
     """
+    if isinstance(error, ModelError):
+        error.args = (_one_line(error, mask),)
+        return error
     kinds = litellm.exceptions
     error = _cause(error)
-    words, said = " ".join(map(_words, _chain(error))), _one_line(error)
+    words, said = " ".join(map(_words, _chain(error))), _one_line(error, mask)
     key = llm.api_key_env or "the provider's key"
     if any(part in words for part in _NO_CREDIT):
         return AuthenticationFailed(f"the account at the provider of {llm.model!r} has no credit left ({said})")
@@ -87,14 +93,18 @@ def _status(error: BaseException) -> int | None:
     return next((status for status in reversed(found) if status is not None), None)
 
 
-def _one_line(error: Exception) -> str:
-    said = " ".join(str(error).partition("Traceback (most recent")[0].split()) or type(error).__name__
+def _one_line(error: Exception, mask: Mask) -> str:
+    """What is said, masked before it is cut: half a key is one too."""
+    text = mask.text(str(error).partition("Traceback (most recent")[0])
+    said = " ".join(text.split()) or type(error).__name__
     return said if len(said) <= _LONGEST else said[:_LONGEST] + "..."
 
 
 def _retry_after(error: Exception) -> float | None:
+    """Seconds, where the provider says a number of them that can be waited for."""
     headers = getattr(error, "litellm_response_headers", None) or {}
     try:
-        return float(headers["retry-after"])
+        seconds = float(headers["retry-after"])
     except (KeyError, ValueError):
         return None
+    return seconds if math.isfinite(seconds) and seconds >= 0 else None

@@ -19,6 +19,9 @@ _UNKNOWN = {
 }
 """Of a model that litellm does not know, it must be told that it streams and thinks: else it does not let it."""
 
+_OURS = "registered_by_agentrt"
+"""The member of an entry that we made: nothing in it is known of the model."""
+
 
 def known(litellm: ModuleType, llm: LLM, provider: str) -> Capabilities:
     """What is known of a model; a model that litellm does not know is taken to have what most have."""
@@ -26,12 +29,15 @@ def known(litellm: ModuleType, llm: LLM, provider: str) -> Capabilities:
         info = litellm.get_model_info(llm.model)
     except Exception:  # litellm raises a bare Exception, or one of its own, for a model that it has no entry for
         if llm.api == "responses":
-            litellm.register_model({llm.model: _UNKNOWN | {"litellm_provider": provider}})
+            litellm.register_model({llm.model: _UNKNOWN | {"litellm_provider": provider, _OURS: True}})
+        return known_of(llm)
+    entry = litellm.model_cost.get(info["key"], info)  # in `info` a price that nobody knows is 0
+    if entry.get(_OURS):
         return known_of(llm)
     official = provider == "openai" and llm.base_url is None
     endpoints = info.get("supported_endpoints") or ()
     reasoning = bool(info.get("supports_reasoning"))
-    priced = llm.base_url is None or bool(info.get("input_cost_per_token"))
+    priced = llm.base_url is None or bool(entry.get("input_cost_per_token"))
     return known_of(
         llm,
         Capabilities(
@@ -42,8 +48,8 @@ def known(litellm: ModuleType, llm: LLM, provider: str) -> Capabilities:
             cache_marks=provider in _MARKING and "claude" in llm.model and bool(info.get("supports_prompt_caching")),
             max_input_tokens=info.get("max_input_tokens"),
             max_output_tokens=info.get("max_output_tokens"),
-            input_cost=info.get("input_cost_per_token") if priced else None,
-            output_cost=info.get("output_cost_per_token") if priced else None,
+            input_cost=entry.get("input_cost_per_token") if priced else None,
+            output_cost=entry.get("output_cost_per_token") if priced else None,
             cache_read_cost=info.get("cache_read_input_token_cost"),
             cache_write_cost=info.get("cache_creation_input_token_cost"),
         ),

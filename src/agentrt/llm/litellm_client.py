@@ -5,6 +5,7 @@ litellm's own retries are off: they would be hidden from the log.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from types import ModuleType
@@ -17,13 +18,17 @@ from ..context.budget import cost
 from ..context.images import after_results, has_images, without_images
 from ..context.messages import Message
 from ..context.replies import ModelReply
-from ..errors import MissingKey, ModelError, UnknownModel
+from ..errors import MissingKey, UnknownModel
 from ..protocols import ModelRequest, Watch
 from ..specs import LLM, AnyLLM, Capabilities
 from ..specs.llm import members
 from . import chat, library, responses
 from .failures import model_error
 from .known import known
+from .masking import Mask, keys_of
+
+_LONGEST_CACHE_KEY = 64
+"""Characters that OpenAI takes."""
 
 
 class _Model:
@@ -45,10 +50,13 @@ class LiteLLMClient:
         self._models: dict[str, _Model] = {}
 
     async def prepare(self, llm: AnyLLM) -> None:
-        """Import litellm and look the model up, off the loop. Raises `UnknownModel` or `MissingKey`."""
+        """Import litellm and look the model up, off the loop. Raises `ConfigurationError` when no call can work."""
         litellm = await self._load()
         for one in members(llm):
-            self._key(one, litellm, self._model(one, litellm).provider)
+            model = self._model(one, litellm)
+            self._key(one, litellm, model.provider)
+            if model.known.responses:
+                responses.check(one)
 
     def known(self, llm: LLM) -> Capabilities:
         """What is known of a model; once it was prepared."""
@@ -60,7 +68,8 @@ class LiteLLMClient:
         litellm, llm = await self._load(), request.one
         model = self._model(llm, litellm)
         key = self._key(llm, litellm, model.provider) or ("none" if llm.base_url else None)
-        most = await watch.begin(request, model.known)
+        sent = _adapted(request, model.known)
+        most = await watch.begin(sent, model.known)
         given = {
             "model": llm.model,
             "api_key": key,
@@ -68,23 +77,24 @@ class LiteLLMClient:
             "timeout": llm.timeout,
             "stream": llm.stream,
             "extra_headers": llm.extra_headers or None,
-            "extra_body": llm.extra_body or None,
             "num_retries": 0,
             "max_retries": 0,
             "max_output_tokens": min((n for n in (most, llm.max_output_tokens) if n is not None), default=None),
         }
         if request.conversation and llm.base_url is None and model.provider == "openai" and llm.caching_prompt:
-            given["prompt_cache_key"] = request.conversation
-        sent = _adapted(request, model.known)
+            given["prompt_cache_key"] = _cache_key(request.conversation)
         try:
             if model.known.responses:
-                reply = await responses.complete(litellm, sent, given, watch)
+                reply = await responses.complete(litellm, sent, model.known, given, watch)
             else:
-                reply = await chat.complete(litellm, sent, model.known, given, watch)
-        except ModelError:
-            raise
+                reply = await chat.complete(litellm, sent, model.provider, model.known, given, watch)
         except Exception as error:
-            raise model_error(litellm, error, llm) from error
+            mask = Mask(keys_of(llm, self._environment))
+            clean = mask.text(str(error)) == str(error)
+            failure = model_error(litellm, error, llm, mask)
+            if failure is error:
+                raise
+            raise failure from (error if clean else None)
         if not model.known.native_tool_calling:
             reply = _parsed(reply, request)
         price = cost(reply.usage, model.known)
@@ -124,6 +134,13 @@ class LiteLLMClient:
             if missing and not needed["keys_in_environment"]:
                 raise MissingKey(llm.model, missing)
         return self._environment.get(f"{provider.upper()}_API_KEY") or None
+
+
+def _cache_key(conversation: str) -> str:
+    """The name of a conversation, or a digest of one that is too long."""
+    if len(conversation) <= _LONGEST_CACHE_KEY:
+        return conversation
+    return hashlib.sha256(conversation.encode()).hexdigest()[:32]
 
 
 def _adapted(request: ModelRequest, known: Capabilities) -> ModelRequest:

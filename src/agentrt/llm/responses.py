@@ -15,15 +15,29 @@ import msgspec
 
 from ..context.messages import Message, ToolCall
 from ..context.replies import ModelReply
-from ..errors import ContentRefused, ModelUnavailable
-from ..events import new_id
+from ..errors import ConfigurationError, ContentRefused, ModelUnavailable
+from ..ids import new_id
 from ..protocols import ModelRequest, Watch
-from ..specs import LLM, Content, ImageContent, Thinking, ToolDefinition
+from ..specs import LLM, Capabilities, Content, ImageContent, Thinking, ToolDefinition
 from ..specs.content import plain
 from ..usage import Usage
 
+_PLACES = ("message", "function_call")
+"""The items that reasoning may have led to: only their places are kept."""
 
-async def complete(litellm: ModuleType, request: ModelRequest, given: dict[str, Any], watch: Watch) -> ModelReply:
+
+def check(llm: LLM) -> None:
+    """Raise `ConfigurationError` for a setting that this interface does not have."""
+    for name in ("top_k", "seed"):
+        if getattr(llm, name) is not None:
+            raise ConfigurationError(
+                f"{name} cannot be sent through OpenAI's Responses: leave it out, or set api='chat' (for {llm.model!r})"
+            )
+
+
+async def complete(
+    litellm: ModuleType, request: ModelRequest, known: Capabilities, given: dict[str, Any], watch: Watch
+) -> ModelReply:
     """One call; `given` is where it goes and what it may use. Raises what litellm raises, or `ModelError`."""
     llm = request.one
     system = [message for message in request.messages if message.role == "system"]
@@ -33,21 +47,24 @@ async def complete(litellm: ModuleType, request: ModelRequest, given: dict[str, 
         instructions="\n\n".join(plain(message.content) for message in system) or None,
         tools=[_tool(definition) for definition in request.tools] or None,
         store=False,
+        extra_body=llm.extra_body or None,
         **given,
-        **_settings(llm),
+        **_settings(llm, known),
     )
     if llm.stream:
         response = await _gather(response, watch, llm.timeout)
     return _reply(response, llm)
 
 
-def _settings(llm: LLM) -> dict[str, Any]:
-    reasoning = {"effort": llm.reasoning_effort, "summary": llm.reasoning_summary}
+def _settings(llm: LLM, known: Capabilities) -> dict[str, Any]:
+    asked = {"effort": llm.reasoning_effort, "summary": llm.reasoning_summary}
+    reasoning = {name: value for name, value in asked.items() if value is not None}
+    encrypted = llm.encrypted_reasoning and (known.reasoning or bool(reasoning))  # others refuse to be asked for it
     settings: dict[str, Any] = {
         "temperature": llm.temperature,
         "top_p": llm.top_p,
-        "reasoning": {name: value for name, value in reasoning.items() if value is not None} or None,
-        "include": ["reasoning.encrypted_content"] if llm.encrypted_reasoning else None,
+        "reasoning": reasoning or None,
+        "include": ["reasoning.encrypted_content"] if encrypted else None,
     }
     return {name: value for name, value in settings.items() if value is not None}
 
@@ -75,9 +92,10 @@ def _turn(message: Message, llm: LLM) -> Iterable[dict[str, Any]]:
     ]
     if message.thinking is not None and message.thinking.model == llm.model:
         for item in msgspec.json.decode(message.thinking.blocks):
-            if item["type"] == "reasoning":
+            kind = item.get("type")
+            if kind == "reasoning":
                 yield item
-            elif own and own[0]["type"] == item["type"]:
+            elif kind in _PLACES and own and own[0]["type"] == kind:
                 yield own.pop(0)
     yield from own
 
@@ -142,19 +160,22 @@ def _reply(response: Any, llm: LLM) -> ModelReply:
                         raise ContentRefused(f"{llm.model!r} refused to answer ({part['refusal']})")
                     text.append(part.get("text", ""))
             case "function_call":
-                calls.append(ToolCall(item.get("call_id") or new_id(), item["name"], item.get("arguments", "")))
+                called, name = str(item.get("call_id") or new_id()), str(item["name"])
+                calls.append(ToolCall(called, name, item.get("arguments", "")))
             case "reasoning":
                 summary.extend(part["text"] for part in item.get("summary", ()))
             case _:
                 pass
     usage = whole.get("usage") or {}
     why = (whole.get("incomplete_details") or {}).get("reason")
+    if why == "content_filter" and not any(text) and not calls:
+        raise ContentRefused(f"the provider of {llm.model!r} held back the answer, by its filter of content")
     return ModelReply(
         text="".join(text),
         tool_calls=tuple(calls),
         reasoning="\n".join(summary),
         thinking=Thinking(llm.model, msgspec.Raw(msgspec.json.encode(order))) if order else None,
-        response_id=whole.get("id") or new_id(),
+        response_id=str(whole.get("id") or new_id()),
         usage=Usage(
             prompt_tokens=usage.get("input_tokens", 0),
             completion_tokens=usage.get("output_tokens", 0),
@@ -176,6 +197,6 @@ def _order(output: list[dict[str, Any]], llm: LLM) -> list[dict[str, Any]]:
     for item in output:
         if item["type"] == "reasoning":
             kept.append({name: value for name, value in item.items() if name != "status"})
-        else:
+        elif item["type"] in _PLACES:
             kept.append({"type": item["type"]})
     return kept

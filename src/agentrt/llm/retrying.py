@@ -52,8 +52,12 @@ class RetryingClient:
 
 
 def _wait(state: RetryCallState, llm: LLM) -> float:
-    """Seconds until the next try: what the provider asked for, else a jittered exponential wait."""
+    """Seconds until the next try: what the provider asked for, up to the longest wait, else a random wait.
+
+    That is between the shortest wait and a bound, which doubles with each try and is the longest wait at most.
+    """
     error = state.outcome.exception() if state.outcome else None
     if isinstance(error, ModelError) and error.retry_after is not None:
         return min(error.retry_after, llm.retry_max_wait)
-    return wait_random_exponential(multiplier=llm.retry_min_wait, max=llm.retry_max_wait)(state)
+    shortest = llm.retry_min_wait
+    return wait_random_exponential(multiplier=2 * shortest, min=shortest, max=llm.retry_max_wait)(state)

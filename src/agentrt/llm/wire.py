@@ -14,6 +14,9 @@ from ..specs.content import plain
 _WANT_REASONING_BACK = ("deepseek", "moonshot", "kimi", "minimax", "glm", "mimo")
 """Parts of the names of models that want to be sent what they thought before they called a tool."""
 
+_THINKING = ("thinking", "redacted_thinking")
+"""The blocks that may go back in chat completions: a model of the same name may have others of another interface."""
+
 _MARK = {"type": "ephemeral"}
 
 
@@ -41,7 +44,9 @@ def wire_message(message: Message, model: str = "", *, reasoning: bool = False) 
     if message.tool_call_id is not None:
         wire["tool_call_id"] = message.tool_call_id
     if message.thinking is not None and message.thinking.model == model:
-        wire["thinking_blocks"] = msgspec.json.decode(message.thinking.blocks)
+        blocks = [block for block in msgspec.json.decode(message.thinking.blocks) if block.get("type") in _THINKING]
+        if blocks:
+            wire["thinking_blocks"] = blocks
     if reasoning and message.reasoning:
         wire["reasoning_content"] = message.reasoning
     return wire

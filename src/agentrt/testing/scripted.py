@@ -12,7 +12,7 @@ from ..context.budget import cost
 from ..context.messages import ToolCall
 from ..context.replies import ModelReply
 from ..errors import ModelError
-from ..events import new_id
+from ..ids import new_id
 from ..protocols import ModelRequest, Watch
 from ..specs import LLM, AnyLLM, Capabilities
 from ..specs.content import plain

@@ -161,6 +161,12 @@ MARK: dict[str, Any] = {"cache_control": {"type": "ephemeral"}}
         (body(USER, asked("c 1"), result("c 1")), "String should match pattern '^[a-zA-Z0-9_-]+$'"),
         (body(USER, asked(input="{}"), result("c1")), "Input should be a valid dictionary"),
         (
+            body(USER, asked(name="x" * 129), result("c1")),
+            "messages.1.content.0.tool_use.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'",
+        ),
+        (body(USER, tools=[{"name": "a b"}]), "tools.0.custom.name: String should match pattern"),
+        (body(USER, text("Hm", "assistant")), "The conversation must end with a user message."),
+        (
             body(
                 text("1", **MARK),
                 text("2", **MARK),

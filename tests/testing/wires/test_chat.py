@@ -119,6 +119,11 @@ IMAGE = [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="
         ({"messages": [USER, {"role": "assistant", "content": None}]}, "expected a string, got null"),
         ({"messages": [USER, {"role": "assistant", "tool_calls": []}]}, "expected a string, got null"),
         ({"messages": [USER, asked(name="no good"), result()]}, "string does not match pattern"),
+        ({"messages": [USER, asked(name="x" * 65), result()]}, "string too long."),
+        (
+            {"messages": [USER], "tools": [{"type": "function", "function": {"name": "a b"}}]},
+            "Invalid 'tools[0].function.name': string does not match pattern",
+        ),
     ],
 )
 async def test_what_is_refused(body: dict[str, Any], said: str) -> None:

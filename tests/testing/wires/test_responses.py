@@ -164,6 +164,11 @@ STORED = {"type": "reasoning", "id": "rs_1", "summary": []}
         ({"input": [USER, asked(), result()], "max_output_tokens": 5}, "a value >= 16"),
         ({"input": [USER], "previous_response_id": "resp_1"}, "Previous response with id 'resp_1' not found."),
         ({"input": "Hi", "tools": [{"type": "function", "function": {}}]}, "parameter: 'tools[0].name'."),
+        (
+            {"input": "Hi", "tools": [{"type": "function", "name": "a b"}]},
+            "Invalid 'tools[0].name': string does not match",
+        ),
+        ({"input": [USER, {**asked(), "name": "x" * 65}, result()]}, "Invalid 'input[1].name': string too long."),
         ({"input": [USER, {**asked(), "id": "c1"}, result()]}, "Expected an ID that begins with 'fc'."),
         (
             {"input": [{"role": "assistant", "content": [{"type": "input_text", "text": "Hi"}]}]},

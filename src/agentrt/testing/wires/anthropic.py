@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from ...context.replies import ModelReply
-from ...events import new_id
+from ...ids import new_id
 from ..turns import Fault
 from .anthropic_rules import AnthropicRules
 from .seals import seal

@@ -13,6 +13,7 @@ from .seals import opened
 from .wire import first
 
 _ID = re.compile(r"[a-zA-Z0-9_-]+")
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _DOCUMENTATION = "https://docs.claude.com/en/docs/build-with-claude/extended-thinking"
 _THINKING = ("thinking", "redacted_thinking")
 
@@ -48,12 +49,17 @@ class AnthropicRules:
         yield _roles(messages)
         yield from _texts(body.get("system"), messages)
         yield _marks(body)
+        yield from _tools(body)
         yield from _pairs(messages)
         yield _settings(body)
         for index, (_, content) in enumerate(messages):
             for number, block in enumerate(content):
                 yield self._thinking(f"messages.{index}.content.{number}", block)
         yield self._start(body, messages)
+        if messages[-1][0] == "assistant":
+            yield _bad(
+                "This model does not support assistant message prefill. The conversation must end with a user message."
+            )
 
     def _thinking(self, place: str, block: dict[str, Any]) -> Fault | None:
         if block.get("type") in _THINKING and "cache_control" in block:
@@ -140,6 +146,12 @@ def _texts(system: Any, messages: list[tuple[str, list[dict[str, Any]]]]) -> Ite
         yield _bad("messages: final assistant content cannot end with trailing whitespace")
 
 
+def _tools(body: dict[str, Any]) -> Iterator[Fault]:
+    for index, tool in enumerate(body.get("tools") or ()):
+        if tool.get("type", "custom") == "custom" and not _NAME.fullmatch(tool["name"]):
+            yield _bad(f"tools.{index}.custom.name: String should match pattern '^{_NAME.pattern}$'")
+
+
 def _marks(body: dict[str, Any]) -> Fault | None:
     """At most four marks of what may be cached."""
     marked = [*_marked([body.get("tools"), body.get("system"), body["messages"]])]
@@ -199,6 +211,8 @@ def _pairs(messages: list[tuple[str, list[dict[str, Any]]]]) -> Iterator[Fault]:
 def _call(place: str, block: dict[str, Any]) -> Iterator[Fault]:
     if not _ID.fullmatch(block["id"]):
         yield _bad(f"{place}.id: String should match pattern '^[a-zA-Z0-9_-]+$'")
+    if not _NAME.fullmatch(block["name"]):
+        yield _bad(f"{place}.name: String should match pattern '^{_NAME.pattern}$'")
     if not isinstance(block["input"], dict):
         yield _bad(f"{place}.input: Input should be a valid dictionary")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...context.replies import ModelReply
-from ...events import new_id
+from ...ids import new_id
 from ..turns import Fault
 from . import chat_rules
 from .wire import Answer, Frame, pieces, usage

@@ -10,6 +10,7 @@ from ..turns import Fault
 from .wire import first
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]+")
+_LONGEST_NAME = 64
 
 
 def refusal(body: dict[str, Any]) -> Fault | None:
@@ -42,6 +43,8 @@ def _problems(body: dict[str, Any]) -> Iterator[Fault | None]:
     for index, message in enumerate(messages):
         yield _content(index, message)
         yield _calls(index, message)
+    for index, tool in enumerate(body.get("tools") or ()):
+        yield named(f"tools[{index}].function.name", tool["function"]["name"])
     yield from _pairs(messages)
 
 
@@ -65,13 +68,19 @@ def _calls(index: int, message: dict[str, Any]) -> Fault | None:
     if calls == []:
         return empty(place)
     for number, call in enumerate(calls or ()):
-        if not _NAME.fullmatch(call["function"]["name"]):
-            where = f"{place}[{number}].function.name"
-            said = (
-                f"Invalid '{where}': string does not match pattern. "
-                "Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
-            )
-            return bad(said, where, "invalid_value")
+        if fault := named(f"{place}[{number}].function.name", call["function"]["name"]):
+            return fault
+    return None
+
+
+def named(place: str, name: str) -> Fault | None:
+    """Why a function cannot have this name."""
+    if not _NAME.fullmatch(name):
+        said = "string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
+        return bad(f"Invalid '{place}': {said}", place, "invalid_value")
+    if len(name) > _LONGEST_NAME:
+        said = f"Expected a string with maximum length {_LONGEST_NAME}, but got a string with length {len(name)}"
+        return bad(f"Invalid '{place}': string too long. {said} instead.", place, "string_above_max_length")
     return None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...context.replies import ModelReply
-from ...events import new_id
+from ...ids import new_id
 from ..turns import Fault
 from .chat import openai_error
 from .responses_rules import ResponsesRules, is_answer

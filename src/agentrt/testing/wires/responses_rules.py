@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..turns import Fault
-from .chat_rules import bad, empty
+from .chat_rules import bad, empty, named
 from .seals import opened
 from .wire import first
 
@@ -85,7 +85,7 @@ def is_answer(item: dict[str, Any]) -> bool:
     return item.get("type") in ("reasoning", "function_call") or item.get("role") == "assistant"
 
 
-def _settings(body: dict[str, Any]) -> Iterator[Fault]:
+def _settings(body: dict[str, Any]) -> Iterator[Fault | None]:
     most = body.get("max_output_tokens")
     if most is not None and most < 16:
         yield bad(
@@ -98,9 +98,11 @@ def _settings(body: dict[str, Any]) -> Iterator[Fault]:
         said = f"Previous response with id '{body['previous_response_id']}' not found."
         yield bad(said, "previous_response_id", "previous_response_not_found")
     for index, tool in enumerate(body.get("tools") or ()):
+        place = f"tools[{index}].name"
         if tool.get("type") == "function" and not tool.get("name"):
-            place = f"tools[{index}].name"
             yield bad(f"Missing required parameter: '{place}'.", place, "missing_required_parameter")
+        elif tool.get("type") == "function":
+            yield named(place, tool["name"])
 
 
 def _shape(index: int, item: dict[str, Any]) -> Fault | None:
@@ -113,6 +115,8 @@ def _shape(index: int, item: dict[str, Any]) -> Fault | None:
             place,
             "invalid_value",
         )
+    if kind == "function_call" and (fault := named(f"input[{index}].name", item["name"])):
+        return fault
     supported = _PARTS.get(item.get("role", ""))
     content = item.get("content")
     if kind == "message" and supported and isinstance(content, list):
