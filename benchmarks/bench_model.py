@@ -230,7 +230,9 @@ def bare(request: ModelRequest, sent: dict[str, Any]) -> dict[str, Any]:
     given: dict[str, Any] = {"model": llm.model, "api_base": llm.base_url, "api_key": "none", "timeout": llm.timeout}
     given |= {"stream": llm.stream, "num_retries": 0, "max_retries": 0}
     if "input" in sent:
-        return given | {name: sent[name] for name in ("input", "instructions", "tools", "store", "include")}
+        return given | {
+            name: sent[name] for name in ("input", "instructions", "tools", "store", "include") if name in sent
+        }
     messages = wire_messages(request.messages, llm, marks=llm.model.startswith("anthropic/"))
     given |= {"messages": messages, "tools": [wire_tool(definition) for definition in request.tools]}
     return given | ({"stream_options": {"include_usage": True}} if llm.stream else {})

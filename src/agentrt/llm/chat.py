@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from types import ModuleType
 from typing import Any
 
@@ -23,6 +24,9 @@ LEAST_THINKING = 1024
 
 ROOM_FOR_EFFORT = {"minimal": 4096, "low": 4096, "medium": 4096, "high": 8192, "xhigh": 16_384, "max": 32_768}
 """Tokens of an answer below which an effort is not asked for: at least twice the thinking that litellm makes of it."""
+
+TURN = 0.005
+"""Seconds that a stream may keep the event loop: litellm gives what has come already without letting others run."""
 
 _PLACEHOLDER = {"role": "user", "content": "-"}
 """What litellm is given in place of messages that go into the body by themselves."""
@@ -128,28 +132,72 @@ async def _gather(
 
     Raises `TimeoutError` when nothing comes for `patience` seconds.
     """
-    chunks: list[Any] = []
+    chunks = _Chunks()
     stream.messages = messages  # it counts their tokens, where the provider does not say how many
     loop = asyncio.get_running_loop()
+    turn = loop.time()
     try:
         async with asyncio.timeout(patience) as alarm:
             async for chunk in stream:
-                alarm.reschedule(loop.time() + patience)
-                chunks.append(chunk)
+                now = loop.time()
+                alarm.reschedule(now + patience)
+                chunks.add(chunk)
                 if chunk.choices:
                     delta = chunk.choices[0].delta
                     if piece := getattr(delta, "reasoning_content", None):
                         watch.show("reasoning", piece)
                     if delta.content:
                         watch.show("text", delta.content)
+                if now - turn > TURN:
+                    await asyncio.sleep(0)
+                    turn = loop.time()
     finally:
         with anyio.CancelScope(shield=True), anyio.move_on_after(1):
             await stream.aclose()
     ended = stream.received_finish_reason or stream.intermittent_finish_reason  # litellm makes one up in the chunks
-    whole = litellm.stream_chunk_builder(chunks, messages=messages) if ended else None
+    whole = litellm.stream_chunk_builder(chunks.kept(), messages=messages) if ended else None
     if whole is None:
         raise ModelUnavailable("the model's answer was cut before its end")
     return whole
+
+
+class _Chunks:
+    """The chunks of a stream, those that do nothing but go on with a text as one: litellm puts them together slowly."""
+
+    def __init__(self) -> None:
+        self._kept: list[Any] = []
+        self._name = ""
+        """Of the text that the last one goes on with; empty when it does something else."""
+        self._text: list[str] = []
+
+    def add(self, chunk: Any) -> None:
+        """The next one."""
+        name, piece = _goes_on(chunk)
+        if not name or name != self._name:
+            self._join()
+            self._kept.append(chunk)
+            self._name = name
+        self._text.append(piece)
+
+    def kept(self) -> list[Any]:
+        """All of them."""
+        self._join()
+        return self._kept
+
+    def _join(self) -> None:
+        if len(self._text) > 1:
+            whole = self._kept[-1] = copy.deepcopy(self._kept[-1])  # litellm has its own use for the chunk
+            setattr(whole.choices[0].delta, self._name, "".join(self._text))
+        self._text.clear()
+
+
+def _goes_on(chunk: Any) -> tuple[str, str]:
+    """Which text a chunk goes on with, and how; of one that says more than that, or something else, nothing."""
+    if len(chunk.choices) == 1 and chunk.choices[0].finish_reason is None and not getattr(chunk, "usage", None):
+        match [(name, value) for name, value in chunk.choices[0].delta if value]:
+            case [("content" | "reasoning_content" as name, str(piece))]:
+                return name, piece
+    return "", ""
 
 
 def _reply(response: Any, llm: LLM) -> ModelReply:

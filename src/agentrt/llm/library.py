@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
+import sys
 import warnings
 from importlib import import_module
 from types import ModuleType
@@ -48,7 +50,10 @@ def _import() -> ModuleType:
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # no network at import
     for said in ("Item '.*' on TypedDict class '.*' is using the `ReadOnly`", "Pydantic serializer warnings"):
         warnings.filterwarnings("ignore", said, UserWarning)  # of litellm's own types, when it first uses them
+    first = "litellm" not in sys.modules
     litellm: Any = import_module("litellm")
+    if first:
+        gc.freeze()  # its 400,000 objects stay: looking through them would stop the loop for 200 ms, now and then
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
         logging.getLogger(name).setLevel(logging.ERROR)
     litellm.suppress_debug_info = True
