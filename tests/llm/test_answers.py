@@ -20,10 +20,6 @@ from agentrt.specs.content import text
 from agentrt.testing import ScriptedProvider, WireName
 from tests import samples
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::pydantic.warnings.PydanticDeprecatedSince20", "ignore::ResourceWarning"
-)
-
 CALL = {"id": 7, "type": "function", "function": {"name": "look", "arguments": "{}"}}
 CALLED = {"type": "function_call", "id": "fc_1", "call_id": 7, "name": 5, "arguments": "{}"}
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from agentrt import Agent, Conversation, ExecutionStatus, Runtime
-from agentrt.context.messages import Message
 from agentrt.errors import (
     AuthenticationFailed,
     BadModelRequest,
@@ -22,9 +20,7 @@ from agentrt.errors import (
 )
 from agentrt.events import ModelCallRetried
 from agentrt.llm import LiteLLMClient
-from agentrt.protocols import ModelRequest, Watch
-from agentrt.specs import LLM
-from agentrt.specs.content import text
+from agentrt.protocols import Watch
 from agentrt.testing import (
     Broken,
     Cut,
@@ -41,35 +37,8 @@ from agentrt.testing import (
     rate_limit,
 )
 from agentrt.testing.turns import Turn
-from tests import samples
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::pydantic.warnings.PydanticDeprecatedSince20", "ignore::ResourceWarning"
-)
-
-WIRES: tuple[WireName, ...] = ("chat", "responses", "anthropic")
-
-
-@pytest.fixture
-async def client() -> AsyncIterator[LiteLLMClient]:
-    """A client without keys."""
-    made = LiteLLMClient({})
-    yield made
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        await made.aclose()
-
-
-def llm(provider: ScriptedProvider, wire: WireName, **changes: object) -> LLM:
-    """The model that `provider` answers for on a wire."""
-    make = {"chat": provider.llm, "responses": provider.responses_llm, "anthropic": provider.anthropic_llm}
-    return make[wire](**changes)
-
-
-def request(llm: LLM) -> ModelRequest:
-    messages = (Message("system", text("Be short.")), Message("user", text("Look.")))
-    return ModelRequest(llm, messages, (samples.definition("look"),))
-
+from .calling import WIRES, llm, request
 
 FAULTS: dict[str, tuple[Callable[[WireName], Turn], type[ModelError]]] = {
     "context window": (context_window, ContextWindowExceeded),

@@ -14,10 +14,6 @@ from agentrt.specs import LLM, Capabilities
 
 KEYS = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k", "DEEPSEEK_API_KEY": "k", "OLLAMA_API_KEY": "k"}
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::pydantic.warnings.PydanticDeprecatedSince20"
-)
-
 
 @pytest.fixture
 async def client() -> AsyncIterator[LiteLLMClient]:

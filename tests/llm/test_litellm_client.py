@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +9,6 @@ import anyio
 import pytest
 
 from agentrt import Agent, Conversation, ExecutionStatus, Runtime, tool
-from agentrt.context.messages import Message
 from agentrt.errors import (
     AuthenticationFailed,
     BadModelRequest,
@@ -25,46 +22,11 @@ from agentrt.errors import (
     UnknownModel,
 )
 from agentrt.llm import LiteLLMClient, RetryingClient
-from agentrt.protocols import ModelRequest, Watch
+from agentrt.protocols import Watch
 from agentrt.specs import LLM
-from agentrt.specs.content import text
 from agentrt.testing import Cut, Fault, ScriptedProvider, Stall, call, finish, say
-from tests import samples
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::pydantic.warnings.PydanticDeprecatedSince20"
-)
-
-
-@pytest.fixture
-async def client() -> AsyncIterator[LiteLLMClient]:
-    """A client without keys."""
-    made = LiteLLMClient({})
-    yield made
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        await made.aclose()
-
-
-def request(llm: LLM) -> ModelRequest:
-    messages = (Message("system", text("Be short.")), Message("user", text("Look.")))
-    return ModelRequest(llm, messages, (samples.definition("look"),))
-
-
-class Shown(Watch):
-    """Keeps what was shown, and says when the first piece came."""
-
-    def __init__(self) -> None:
-        self.pieces: list[tuple[str, str]] = []
-        self.begun = anyio.Event()
-
-    def show(self, channel: str, piece: str) -> None:
-        self.pieces.append((channel, piece))
-        self.begun.set()
-
-    def of(self, channel: str) -> str:
-        return "".join(piece for shown, piece in self.pieces if shown == channel)
-
+from .calling import Shown, request
 
 IGNORE = Watch()
 

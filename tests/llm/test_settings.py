@@ -19,17 +19,12 @@ from agentrt.llm import LiteLLMClient, RoutedClient
 from agentrt.llm.chat import ROOM_FOR_EFFORT
 from agentrt.llm.litellm_client import _cache_key
 from agentrt.protocols import ModelRequest, Watch
-from agentrt.specs import LLM, Capabilities, FallbackLLM, ImageContent, TextContent, Thinking
+from agentrt.specs import Capabilities, FallbackLLM, ImageContent, TextContent, Thinking
 from agentrt.specs.content import text
 from agentrt.testing import Fault, ScriptedProvider, WireName, call, finish, say
 from agentrt.testing.turns import Turn
-from tests import samples
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::pydantic.warnings.PydanticDeprecatedSince20", "ignore::ResourceWarning"
-)
-
-WIRES: tuple[WireName, ...] = ("chat", "responses", "anthropic")
+from .calling import WIRES, llm, request
 
 
 @pytest.fixture
@@ -40,17 +35,6 @@ async def client() -> AsyncIterator[LiteLLMClient]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         await made.aclose()
-
-
-def llm(provider: ScriptedProvider, wire: WireName, **changes: Any) -> LLM:
-    """The model that `provider` answers for on a wire."""
-    make = {"chat": provider.llm, "responses": provider.responses_llm, "anthropic": provider.anthropic_llm}
-    return make[wire](**changes)
-
-
-def request(llm: Any, *messages: Message) -> ModelRequest:
-    given = messages or (Message("user", text("Look.")),)
-    return ModelRequest(llm, (Message("system", text("Be short.")), *given), (samples.definition("look"),))
 
 
 def answered(reply: ModelReply) -> tuple[Message, ...]:

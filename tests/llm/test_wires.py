@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import AsyncIterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,8 +16,8 @@ from agentrt.context.replies import ModelReply
 from agentrt.errors import ConfigurationError
 from agentrt.events import ActionEvent, MessageEvent, ModelCalled, ModelCallRetried, ObservationEvent
 from agentrt.llm import LimitedClient, LiteLLMClient, ProviderLimits, RetryingClient
-from agentrt.protocols import ModelRequest, Observation, Watch
-from agentrt.specs import LLM, ImageContent, TextContent, Thinking
+from agentrt.protocols import Observation, Watch
+from agentrt.specs import ImageContent, TextContent, Thinking
 from agentrt.specs.content import text
 from agentrt.testing import (
     Cut,
@@ -37,13 +35,9 @@ from agentrt.testing import (
 )
 from agentrt.testing.turns import Turn
 from agentrt.usage import Usage
-from tests import samples
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::pydantic.warnings.PydanticDeprecatedSince20", "ignore::ResourceWarning"
-)
+from .calling import WIRES, Shown, llm, request
 
-WIRES: tuple[WireName, ...] = ("chat", "responses", "anthropic")
 PNG = ImageContent("data:image/png;base64,iVBORw0KGgo=")
 USED = Usage(prompt_tokens=100, completion_tokens=20, cache_read_tokens=60, reasoning_tokens=7)
 BLOCKS = {
@@ -51,42 +45,6 @@ BLOCKS = {
     b'"encrypted_content":"abc"}]',
     "anthropic": b'[{"type":"thinking","thinking":"Hm","signature":"sig"},{"type":"redacted_thinking","data":"xyz"}]',
 }
-
-
-@pytest.fixture
-async def client() -> AsyncIterator[LiteLLMClient]:
-    """A client without keys."""
-    made = LiteLLMClient({})
-    yield made
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        await made.aclose()
-
-
-def llm(provider: ScriptedProvider, wire: WireName, **changes: Any) -> LLM:
-    """The model that `provider` answers for on a wire."""
-    make = {"chat": provider.llm, "responses": provider.responses_llm, "anthropic": provider.anthropic_llm}
-    return make[wire](**changes)
-
-
-def request(llm: LLM, *messages: Message) -> ModelRequest:
-    given = messages or (Message("user", text("Look.")),)
-    return ModelRequest(llm, (Message("system", text("Be short.")), *given), (samples.definition("look"),))
-
-
-class Shown(Watch):
-    """Keeps what was shown."""
-
-    def __init__(self) -> None:
-        self.pieces: list[tuple[str, str]] = []
-        self.begun = anyio.Event()
-
-    def show(self, channel: str, piece: str) -> None:
-        self.pieces.append((channel, piece))
-        self.begun.set()
-
-    def of(self, channel: str) -> str:
-        return "".join(piece for shown, piece in self.pieces if shown == channel)
 
 
 @tool

@@ -1,0 +1,35 @@
+"""A client for the tests, and the warnings of litellm that they pass over."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from agentrt.llm import LiteLLMClient
+
+_OF_LITELLM = (
+    "ignore::DeprecationWarning",
+    "ignore::pydantic.warnings.PydanticDeprecatedSince20",
+    "ignore::ResourceWarning",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """For the tests of this directory."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            for said in _OF_LITELLM:
+                item.add_marker(pytest.mark.filterwarnings(said))
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[LiteLLMClient]:
+    """A client without keys."""
+    made = LiteLLMClient({})
+    yield made
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        await made.aclose()
