@@ -158,8 +158,11 @@ class Tools:
                 raise ToolMissing(spec.name, tuple(sorted(types)))
             self._types[spec.name] = types[spec.name]
             self._params[spec.name] = spec.params
-        self.definitions = tuple(kind.definition for kind in self._types.values())
-        """What the model is offered."""
+
+    @cached_property
+    def definitions(self) -> tuple[ToolDefinition, ...]:
+        """What the model is offered; a conversation that is only opened does not need it, and it takes a while."""
+        return tuple(kind.definition for kind in self._types.values())
 
     def resources(self, name: str, arguments: msgspec.Raw) -> tuple[str, ...]:
         """The resource keys of a call. Raises `BadCall` when it cannot run."""
