@@ -153,16 +153,19 @@ class Tools:
         self._types: dict[str, ToolType] = {}
         self._params: dict[str, Params] = {}
         self._workspace = workspace
+        self._definitions: tuple[ToolDefinition, ...] | None = None
         for spec in specs:
             if spec.name not in types:
                 raise ToolMissing(spec.name, tuple(sorted(types)))
             self._types[spec.name] = types[spec.name]
             self._params[spec.name] = spec.params
 
-    @cached_property
+    @property
     def definitions(self) -> tuple[ToolDefinition, ...]:
-        """What the model is offered; a conversation that is only opened does not need it, and it takes a while."""
-        return tuple(kind.definition for kind in self._types.values())
+        """What the model is offered; made when it is needed, which takes a while, and not when it is only opened."""
+        if self._definitions is None:
+            self._definitions = tuple(kind.definition for kind in self._types.values())
+        return self._definitions
 
     def resources(self, name: str, arguments: msgspec.Raw) -> tuple[str, ...]:
         """The resource keys of a call. Raises `BadCall` when it cannot run."""
