@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -203,3 +204,10 @@ class Storage(Protocol):
 
 Sleep = Callable[[float], Awaitable[None]]
 Clock = Callable[[], float]
+Later = Callable[[float, Callable[[], None]], Callable[[], None]]
+"""Calls a function after so many seconds, on the event loop; what it returns takes that back."""
+
+
+def call_later(seconds: float, then: Callable[[], None]) -> Callable[[], None]:
+    """The `Later` of the running event loop."""
+    return asyncio.get_running_loop().call_later(seconds, then).cancel

@@ -30,7 +30,7 @@ from .protocols import ModelClient, SecurityAnalyzer
 from .specs import Agent, Durability, LocalWorkspace, Tool
 from .specs.tool import FINISH, THINK
 from .state import State, apply
-from .storage import FileStore
+from .storage import FileStore, default_store
 from .storage.writer import Probe
 from .tools import BUILT_IN, Tools, ToolType, structured
 
@@ -41,11 +41,6 @@ _log = logging.getLogger(__name__)
 
 REST_SECONDS = 30.0
 """How often it is looked for idle conversations, at least."""
-
-
-def default_store() -> Path:
-    """Where conversations are kept: the directory in AGENTRT_HOME, else `~/.agentrt`."""
-    return Path(os.environ.get("AGENTRT_HOME") or Path.home() / ".agentrt")
 
 
 class Runtime:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from msgspec.structs import replace
 
@@ -12,6 +10,7 @@ from agentrt.events import ExecutionStatus
 from agentrt.specs import Limits
 from agentrt.state import State, fold
 from tests import samples
+from tests.clock import Time
 
 
 def state(status: ExecutionStatus, seconds: float | None) -> State:
@@ -19,78 +18,54 @@ def state(status: ExecutionStatus, seconds: float | None) -> State:
     return replace(begun, status=status)
 
 
-class Clock:
-    """The loop's time and timers, moved by hand."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._now, self.due = 100.0, list[asyncio.TimerHandle]()
-        monkeypatch.setattr(self._loop, "time", lambda: self._now)
-        monkeypatch.setattr(self._loop, "call_later", self._later)
-
-    def _later(self, delay: float, callback: object, *args: object) -> asyncio.TimerHandle:
-        timer = asyncio.TimerHandle(self._now + delay, callback, args, self._loop)  # type: ignore[arg-type]
-        self.due.append(timer)
-        return timer
-
-    def pass_by(self, seconds: float) -> None:
-        self._now += seconds
-        due, self.due = self.due, []
-        for timer in due:
-            if timer.when() > self._now:
-                self.due.append(timer)
-            elif not timer.cancelled():
-                timer._run()
-
-
-async def test_it_fires_once_a_run_has_taken_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, fired = Clock(monkeypatch), list[float]()
-    deadline = Deadline(fired.append)
+async def test_it_fires_once_a_run_has_taken_its_time() -> None:
+    time, fired = Time(), list[float]()
+    deadline = Deadline(fired.append, clock=time.clock, later=time.later)
     deadline.watch(state(ExecutionStatus.RUNNING, 10.0))
-    clock.pass_by(9.0)
+    await time.pass_by(9.0)
     deadline.watch(state(ExecutionStatus.RUNNING, 10.0))
-    clock.pass_by(0.5)
+    await time.pass_by(0.5)
     assert fired == []
-    clock.pass_by(0.5)
+    await time.pass_by(0.5)
     assert fired == [10.0]
 
 
-async def test_the_time_in_which_a_person_is_asked_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, fired = Clock(monkeypatch), list[float]()
-    deadline = Deadline(fired.append)
+async def test_the_time_in_which_a_person_is_asked_does_not_count() -> None:
+    time, fired = Time(), list[float]()
+    deadline = Deadline(fired.append, clock=time.clock, later=time.later)
     deadline.watch(state(ExecutionStatus.RUNNING, 10.0))
-    clock.pass_by(6.0)
+    await time.pass_by(6.0)
     deadline.watch(state(ExecutionStatus.WAITING_FOR_CONFIRMATION, 10.0))
     deadline.watch(state(ExecutionStatus.WAITING_FOR_CONFIRMATION, 10.0))
-    clock.pass_by(1000.0)
+    await time.pass_by(1000.0)
     deadline.watch(state(ExecutionStatus.RUNNING, 10.0))
-    clock.pass_by(3.5)
+    await time.pass_by(3.5)
     assert fired == []
-    clock.pass_by(0.5)
+    await time.pass_by(0.5)
     assert fired == [10.0]
 
 
 @pytest.mark.parametrize("status", [ExecutionStatus.FINISHED, ExecutionStatus.PAUSED, ExecutionStatus.ERROR])
-async def test_the_next_run_has_all_its_time(monkeypatch: pytest.MonkeyPatch, status: ExecutionStatus) -> None:
-    clock, fired = Clock(monkeypatch), list[float]()
-    deadline = Deadline(fired.append)
+async def test_the_next_run_has_all_its_time(status: ExecutionStatus) -> None:
+    time, fired = Time(), list[float]()
+    deadline = Deadline(fired.append, clock=time.clock, later=time.later)
     deadline.watch(state(ExecutionStatus.RUNNING, 10.0))
-    clock.pass_by(6.0)
+    await time.pass_by(6.0)
     deadline.watch(state(status, 10.0))
-    clock.pass_by(100.0)
+    await time.pass_by(100.0)
     deadline.watch(state(ExecutionStatus.RUNNING, 10.0))
-    clock.pass_by(9.0)
+    await time.pass_by(9.0)
     assert fired == []
-    clock.pass_by(1.0)
+    await time.pass_by(1.0)
     assert fired == [10.0]
 
 
-async def test_without_a_limit_or_once_closed_it_never_fires(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, fired = Clock(monkeypatch), list[float]()
-    deadline = Deadline(fired.append)
+async def test_without_a_limit_or_once_closed_it_never_fires() -> None:
+    time, fired = Time(), list[float]()
+    deadline = Deadline(fired.append, clock=time.clock, later=time.later)
     deadline.watch(state(ExecutionStatus.RUNNING, None))
-    assert clock.due == []
+    assert time.agenda == []
     deadline.watch(state(ExecutionStatus.RUNNING, 1.0))
     deadline.close()
-    clock.pass_by(100.0)
+    await time.pass_by(100.0)
     assert fired == []

@@ -26,9 +26,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture
-async def client() -> AsyncIterator[LiteLLMClient]:
-    """A client without keys."""
-    made = LiteLLMClient({})
+async def client(request: pytest.FixtureRequest) -> AsyncIterator[LiteLLMClient]:
+    """A client with the `KEYS` of the test's module, which nobody accepts; without any when there are none."""
+    made = LiteLLMClient(getattr(request.module, "KEYS", {}))
     yield made
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

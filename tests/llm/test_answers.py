@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -24,14 +23,7 @@ CALL = {"id": 7, "type": "function", "function": {"name": "look", "arguments": "
 CALLED = {"type": "function_call", "id": "fc_1", "call_id": 7, "name": 5, "arguments": "{}"}
 
 
-@pytest.fixture
-async def client() -> AsyncIterator[LiteLLMClient]:
-    """A client with a key that nobody asks for."""
-    made = LiteLLMClient({"MISTRAL_API_KEY": "none"})
-    yield made
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        await made.aclose()
+KEYS = {"MISTRAL_API_KEY": "none"}
 
 
 @asynccontextmanager

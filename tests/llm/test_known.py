@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import warnings
-from collections.abc import AsyncIterator
 
 import pytest
 
@@ -13,16 +11,6 @@ from agentrt.llm import LiteLLMClient
 from agentrt.specs import LLM, Capabilities
 
 KEYS = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k", "DEEPSEEK_API_KEY": "k", "OLLAMA_API_KEY": "k"}
-
-
-@pytest.fixture
-async def client() -> AsyncIterator[LiteLLMClient]:
-    """A client with keys that nobody accepts."""
-    made = LiteLLMClient(KEYS)
-    yield made
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        await made.aclose()
 
 
 async def known(client: LiteLLMClient, llm: LLM) -> Capabilities:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from contextlib import suppress
 
 import anyio
 import msgspec
@@ -22,6 +20,7 @@ from agentrt.specs import LLM, AnyLLM, Capabilities
 from agentrt.specs.content import text
 from agentrt.specs.llm import known_of
 from agentrt.usage import Usage
+from tests.clock import Time, settle
 
 
 def request(conversation: str = "a", model: str = "openai/gpt", prompt: int = 0, name: str = "") -> ModelRequest:
@@ -60,40 +59,6 @@ class Model:
         await settle()
 
 
-class Time:
-    """A clock that stands until it is moved, and what is to be done later."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-        self.agenda: list[tuple[float, Callable[[], None]]] = []
-        self.set = 0
-
-    def clock(self) -> float:
-        return self.now
-
-    def later(self, seconds: float, then: Callable[[], None]) -> Callable[[], None]:
-        assert seconds > 0
-        assert not self.agenda, "one timer is enough"
-        entry = (self.now + seconds, then)
-        self.agenda.append(entry)
-        self.set += 1
-
-        def cancel() -> None:
-            with suppress(ValueError):
-                self.agenda.remove(entry)
-
-        return cancel
-
-    async def pass_by(self, seconds: float) -> None:
-        """Move on, doing what falls due on the way."""
-        end = self.now + seconds
-        while self.agenda and self.agenda[0][0] <= end:
-            self.now, then = self.agenda.pop(0)
-            then()
-            await settle()
-        self.now = end
-
-
 class Calls:
     """Calls under way, by name: "a1" is one of conversation "a"."""
 
@@ -119,12 +84,6 @@ class Calls:
         self.tasks[name].cancel()
         await asyncio.wait([self.tasks[name]])
         await settle()
-
-
-async def settle() -> None:
-    """Let all go on that can."""
-    for _ in range(6):
-        await asyncio.sleep(0)
 
 
 async def test_only_so_many_are_in_flight() -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-import warnings
-from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
@@ -26,15 +24,7 @@ from agentrt.testing.turns import Turn
 
 from .calling import WIRES, llm, request
 
-
-@pytest.fixture
-async def client() -> AsyncIterator[LiteLLMClient]:
-    """A client with a key that nobody accepts."""
-    made = LiteLLMClient({"OPENAI_API_KEY": "k"})
-    yield made
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        await made.aclose()
+KEYS = {"OPENAI_API_KEY": "k"}
 
 
 def answered(reply: ModelReply) -> tuple[Message, ...]:

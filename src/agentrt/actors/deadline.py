@@ -2,46 +2,51 @@
 
 from __future__ import annotations
 
-import asyncio
+import time
 from collections.abc import Callable
+from functools import partial
 
 from ..events import ExecutionStatus
+from ..protocols import Clock, Later, call_later
 from ..state import State
 
 
 class Deadline:
     """Calls `expired` once a run has run for `Limits.max_seconds`; time in which a person is asked does not count."""
 
-    def __init__(self, expired: Callable[[float], None]) -> None:
-        self._expired = expired
-        self._timer: asyncio.TimerHandle | None = None
+    def __init__(
+        self, expired: Callable[[float], None], *, clock: Clock = time.monotonic, later: Later = call_later
+    ) -> None:
+        self._expired, self._clock, self._later = expired, clock, later
+        self._cancel: Callable[[], None] | None = None
+        """Takes back what is to be done at `_ends`; None while no time runs."""
+        self._ends = 0.0
         self._left: float | None = None
         """What remained when a person was asked."""
 
     def watch(self, state: State) -> None:
         """Look at a state after each change; cheap where there is no limit."""
         seconds = state.spec.limits.max_seconds if state.agent is not None else None
-        if seconds is None and self._timer is None:
+        if seconds is None and self._cancel is None:
             return
         if state.status is ExecutionStatus.RUNNING and seconds is not None:
-            if self._timer is None:
+            if self._cancel is None:
                 left = seconds if self._left is None else self._left
-                self._timer = asyncio.get_running_loop().call_later(left, self._fire, seconds)
+                self._ends = self._clock() + left
+                self._cancel = self._later(left, partial(self._fire, seconds))
             return
-        waits = state.status is ExecutionStatus.WAITING_FOR_CONFIRMATION
-        if self._timer is not None:
-            self._left = self._timer.when() - asyncio.get_running_loop().time()
-            self._timer.cancel()
-            self._timer = None
-        if not waits:
+        if self._cancel is not None:
+            self._left = self._ends - self._clock()
+            self.close()
+        if state.status is not ExecutionStatus.WAITING_FOR_CONFIRMATION:
             self._left = None
 
     def close(self) -> None:
         """Fire no more."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        if self._cancel is not None:
+            self._cancel()
+            self._cancel = None
 
     def _fire(self, seconds: float) -> None:
-        self._timer = None
+        self._cancel = None
         self._expired(seconds)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..errors import ConversationMissing
-from ..runtime import default_store
-from ..storage import conversations
+from ..storage import conversations, default_store
 from ..storage.catalogue import Catalogue
 from ..storage.reading import EVENTS
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..events import ExecutionStatus
-from ..runtime import default_store
+from ..storage import default_store
 from ..storage.catalogue import Catalogue
 from ..storage.index import Hit
 from ..storage.rows import DAMAGED, Row

@@ -13,10 +13,9 @@ import click
 from ..errors import ConversationMissing, LogCorrupt
 from ..events import Event
 from ..replaying import Difference, replay
-from ..runtime import default_store
 from ..snapshot import differences, snapshot
 from ..state import fold
-from ..storage import conversations, read_conversation
+from ..storage import conversations, default_store, read_conversation
 from ..storage.checking import Verdict, repair, verify
 from ..storage.snapshots import SNAPSHOT, read_snapshot
 from .exports import FORMATS

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 from types import ModuleType
 from typing import Any
 
-import anyio
 import msgspec
 
 from ..context.messages import ToolCall
@@ -17,6 +15,7 @@ from ..ids import new_id
 from ..protocols import ModelRequest, Watch
 from ..specs import LLM, Capabilities, Thinking
 from ..usage import Usage
+from .streams import follow
 from .wire import wire_messages, wire_tool
 
 LEAST_THINKING = 1024
@@ -24,9 +23,6 @@ LEAST_THINKING = 1024
 
 ROOM_FOR_EFFORT = {"minimal": 4096, "low": 4096, "medium": 4096, "high": 8192, "xhigh": 16_384, "max": 32_768}
 """Tokens of an answer below which an effort is not asked for: at least twice the thinking that litellm makes of it."""
-
-TURN = 0.005
-"""Seconds that a stream may keep the event loop: litellm gives what has come already without letting others run."""
 
 _PLACEHOLDER = {"role": "user", "content": "-"}
 """What litellm is given in place of messages that go into the body by themselves."""
@@ -128,32 +124,20 @@ def _thinking(llm: LLM, known: Capabilities, most: int | None) -> dict[str, Any]
 async def _gather(
     litellm: ModuleType, stream: Any, messages: list[dict[str, Any]], watch: Watch, patience: float
 ) -> Any:
-    """Show a stream as it comes, and give it back whole; cancelling closes the connection.
-
-    Raises `TimeoutError` when nothing comes for `patience` seconds.
-    """
+    """Show a stream as it comes, and give it back whole; otherwise as `follow`."""
     chunks = _Chunks()
     stream.messages = messages  # it counts their tokens, where the provider does not say how many
-    loop = asyncio.get_running_loop()
-    turn = loop.time()
-    try:
-        async with asyncio.timeout(patience) as alarm:
-            async for chunk in stream:
-                now = loop.time()
-                alarm.reschedule(now + patience)
-                chunks.add(chunk)
-                if chunk.choices:
-                    delta = chunk.choices[0].delta
-                    if piece := getattr(delta, "reasoning_content", None):
-                        watch.show("reasoning", piece)
-                    if delta.content:
-                        watch.show("text", delta.content)
-                if now - turn > TURN:
-                    await asyncio.sleep(0)
-                    turn = loop.time()
-    finally:
-        with anyio.CancelScope(shield=True), anyio.move_on_after(1):
-            await stream.aclose()
+
+    def see(chunk: Any) -> None:
+        chunks.add(chunk)
+        if chunk.choices:
+            delta = chunk.choices[0].delta
+            if piece := getattr(delta, "reasoning_content", None):
+                watch.show("reasoning", piece)
+            if delta.content:
+                watch.show("text", delta.content)
+
+    await follow(stream, see, patience, stream.aclose)
     ended = stream.received_finish_reason or stream.intermittent_finish_reason  # litellm makes one up in the chunks
     whole = litellm.stream_chunk_builder(chunks.kept(), messages=messages) if ended else None
     if whole is None:

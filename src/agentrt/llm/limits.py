@@ -6,23 +6,19 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
 
 import msgspec
 
 from ..context.budget import estimated_tokens
 from ..context.replies import ModelReply
-from ..protocols import Clock, ModelClient, ModelRequest, Watch
-from ..specs import LLM, AnyLLM, Capabilities
+from ..protocols import Clock, Later, ModelClient, ModelRequest, Watch, call_later
+from .around import Around
 
 OTHERS = "*"
 """The key of the limits of every provider that has none of its own."""
 
 _EXACT = 1e-6
 """Of a request or of a token: what may be missing, since the time until it is there is rounded."""
-
-Later: TypeAlias = Callable[[float, Callable[[], None]], Callable[[], None]]
-"""Calls a function after so many seconds, on the event loop; what it returns takes that back."""
 
 
 class ProviderLimits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -39,12 +35,7 @@ class ProviderLimits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
                 raise ValueError(f"{name} must be at least 1, not {value}; None is no limit")
 
 
-def call_later(seconds: float, then: Callable[[], None]) -> Callable[[], None]:
-    """The `Later` of the running event loop."""
-    return asyncio.get_running_loop().call_later(seconds, then).cancel
-
-
-class LimitedClient:
+class LimitedClient(Around):
     """A `ModelClient` that keeps to the limits of each provider: the part of a model's name before its first "/".
 
     `limits` has them by provider, and under "*" those of every other one, each by itself. A call that has to wait does
@@ -60,17 +51,10 @@ class LimitedClient:
         clock: Clock = time.monotonic,
         later: Later = call_later,
     ) -> None:
-        self._inner, self._limits = inner, dict(limits)
+        super().__init__(inner)
+        self._limits = dict(limits)
         self._clock, self._later = clock, later
         self._gates: dict[str, _Gate] = {}
-
-    async def prepare(self, llm: AnyLLM) -> None:
-        """As the inner client."""
-        await self._inner.prepare(llm)
-
-    def known(self, llm: LLM) -> Capabilities:
-        """As the inner client."""
-        return self._inner.known(llm)
 
     async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
         """The inner client's reply, once it is this call's turn. Raises what it raises."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -12,6 +11,7 @@ import msgspec
 from ..errors import ConfigurationError, ProfileMissing
 from ..specs import LLM, AnyLLM
 from ..specs.llm import members
+from ..storage import default_store
 from ..storage.disk import make_directories, replace_file
 from .masking import holds_key
 
@@ -123,7 +123,7 @@ class LLMRegistry:
 
 def profiles_file(store: Path | None = None) -> Path:
     """Where a store has its profiles."""
-    return (store or Path(os.environ.get("AGENTRT_HOME") or Path.home() / ".agentrt")) / "profiles.json"
+    return (store or default_store()) / "profiles.json"
 
 
 def _refuse_keys(llm: LLM) -> None:

@@ -20,6 +20,7 @@ from ..protocols import ModelClient, ModelRequest, Watch
 from ..specs import LLM, AnyLLM, Capabilities, ToolDefinition
 from ..specs.llm import known_of
 from ..storage.disk import make_directories
+from .around import Around
 from .masking import Mask, keys_of
 from .matching import Question, difference, question
 
@@ -57,7 +58,7 @@ _BEGINNING = b'{"request":'
 _decoder = msgspec.json.Decoder(RecordedCall)
 
 
-class RecordingClient:
+class RecordingClient(Around):
     """A `ModelClient` that appends each call to a file of JSON lines once it has ended; it has mode 0600.
 
     Secrets are written as `<secret>`: those given, and the keys in `environment` (see `keys_of`). A call that was
@@ -72,16 +73,9 @@ class RecordingClient:
         *,
         environment: Mapping[str, str] = os.environ,
     ) -> None:
-        self._inner, self.path = inner, Path(path)
+        super().__init__(inner)
+        self.path = Path(path)
         self._secrets, self._environment = tuple(secrets), environment
-
-    async def prepare(self, llm: AnyLLM) -> None:
-        """As the inner client."""
-        await self._inner.prepare(llm)
-
-    def known(self, llm: LLM) -> Capabilities:
-        """As the inner client."""
-        return self._inner.known(llm)
 
     async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
         """The inner client's reply. Raises what it raises, and `RecordingFailed` when the file cannot be written."""

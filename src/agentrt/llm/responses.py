@@ -5,12 +5,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Sequence
 from types import ModuleType
 from typing import Any
 
-import anyio
 import msgspec
 
 from ..context.messages import Message, ToolCall
@@ -21,6 +19,7 @@ from ..protocols import ModelRequest, Watch
 from ..specs import LLM, Capabilities, Content, ImageContent, Thinking, ToolDefinition
 from ..specs.content import plain
 from ..usage import Usage
+from .streams import follow
 
 _PLACES = ("message", "function_call")
 """The items that reasoning may have led to: only their places are kept."""
@@ -117,27 +116,22 @@ def _tool(definition: ToolDefinition) -> dict[str, Any]:
 
 
 async def _gather(stream: Any, watch: Watch, patience: float) -> Any:
-    """Show a stream as it comes, and give back the response that ends it; cancelling closes the connection.
+    """Show a stream as it comes, and give back the response that ends it; otherwise as `follow`."""
+    whole = None
 
-    Raises `TimeoutError` when nothing comes for `patience` seconds.
-    """
-    loop, whole = asyncio.get_running_loop(), None
-    try:
-        async with asyncio.timeout(patience) as alarm:
-            async for event in stream:
-                alarm.reschedule(loop.time() + patience)
-                match str(event.type.value if hasattr(event.type, "value") else event.type):
-                    case "response.output_text.delta":
-                        watch.show("text", event.delta)
-                    case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
-                        watch.show("reasoning", event.delta)
-                    case "response.completed" | "response.incomplete" | "response.failed":
-                        whole = event.response
-                    case _:
-                        pass
-    finally:
-        with anyio.CancelScope(shield=True), anyio.move_on_after(1):
-            await stream.response.aclose()
+    def see(event: Any) -> None:
+        nonlocal whole
+        match str(event.type.value if hasattr(event.type, "value") else event.type):
+            case "response.output_text.delta":
+                watch.show("text", event.delta)
+            case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
+                watch.show("reasoning", event.delta)
+            case "response.completed" | "response.incomplete" | "response.failed":
+                whole = event.response
+            case _:
+                pass
+
+    await follow(stream, see, patience, stream.response.aclose)
     if whole is None:
         raise ModelUnavailable("the model's answer was cut before its end")
     return whole

@@ -8,26 +8,20 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_aft
 from ..context.replies import ModelReply
 from ..errors import ModelError
 from ..protocols import FailedTry, ModelClient, ModelRequest, Sleep, Watch
-from ..specs import LLM, AnyLLM, Capabilities
+from ..specs import LLM
+from .around import Around
 
 
-class RetryingClient:
+class RetryingClient(Around):
     """A `ModelClient` that makes the call of another one again, with growing waits, up to `LLM.num_retries` times.
 
     A model call changes nothing in the world, so each may be repeated whose failure may pass; what an answer that was
     cut had shown is void. A provider's Retry-After is honoured, up to `LLM.retry_max_wait`.
     """
 
-    def __init__(self, client: ModelClient, sleep: Sleep = anyio.sleep) -> None:
-        self._client, self._sleep = client, sleep
-
-    async def prepare(self, llm: AnyLLM) -> None:
-        """As the other client."""
-        await self._client.prepare(llm)
-
-    def known(self, llm: LLM) -> Capabilities:
-        """As the other client."""
-        return self._client.known(llm)
+    def __init__(self, inner: ModelClient, sleep: Sleep = anyio.sleep) -> None:
+        super().__init__(inner)
+        self._sleep = sleep
 
     async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
         """The reply. Raises the `ModelError` of the last try."""
@@ -48,7 +42,7 @@ class RetryingClient:
             before_sleep=failed,
             reraise=True,
         )
-        return await retrying(self._client.complete, request, watch)
+        return await retrying(self._inner.complete, request, watch)
 
 
 def _wait(state: RetryCallState, llm: LLM) -> float:

@@ -11,34 +11,32 @@ from ..context.replies import ModelReply
 from ..context.routing import Rule, check, select
 from ..errors import BudgetExceeded, ContextWindowExceeded, ModelError
 from ..protocols import FailedTry, ModelClient, ModelRequest, Watch
-from ..specs import LLM, AnyLLM, Capabilities, FallbackLLM, RouterLLM
+from ..specs import LLM, AnyLLM, FallbackLLM, RouterLLM
 from ..specs.llm import members
+from .around import Around
 
 
-class RoutedClient:
+class RoutedClient(Around):
     """A `ModelClient` for which routers and fallbacks are models as well; single models are called by another client.
 
     A fallback follows on every failure but two: what does not fit into a context window is condensed instead, and what
     a budget does not allow is not tried elsewhere.
     """
 
-    def __init__(self, client: ModelClient, rules: Mapping[str, Rule] | None = None) -> None:
-        self._client, self._rules = client, rules or {}
+    def __init__(self, inner: ModelClient, rules: Mapping[str, Rule] | None = None) -> None:
+        super().__init__(inner)
+        self._rules = rules or {}
 
     async def prepare(self, llm: AnyLLM) -> None:
         """Prepare all that may be called. Raises `ConfigurationError` for a rule that nobody knows."""
         check(llm, self._rules)
-        await self._client.prepare(llm)
-
-    def known(self, llm: LLM) -> Capabilities:
-        """As the other client."""
-        return self._client.known(llm)
+        await super().prepare(llm)
 
     async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
         """The reply of the chosen model. Raises `ModelError`, of the last fallback when all have failed."""
         match request.llm:
             case LLM():
-                return await self._client.complete(request, watch)
+                return await self._inner.complete(request, watch)
             case RouterLLM() as router:
                 key = select(router, request.messages, request.tools, self.known, self._rules)
                 return await self.complete(replace(request, llm=router.llms[key]), watch)

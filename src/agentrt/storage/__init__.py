@@ -1,5 +1,5 @@
 """Log files: framing, commit, recovery, locks."""
 
-from .store import FileStore, conversations, read_conversation
+from .store import FileStore, conversations, default_store, read_conversation
 
-__all__ = ["FileStore", "conversations", "read_conversation"]
+__all__ = ["FileStore", "conversations", "default_store", "read_conversation"]

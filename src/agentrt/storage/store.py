@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from array import array
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -33,6 +34,11 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 LINEAGE_SECONDS = 1.0
 """How long a fork or a deletion waits for another one of the same conversation."""
+
+
+def default_store() -> Path:
+    """Where conversations are kept: the directory in AGENTRT_HOME, else `~/.agentrt`."""
+    return Path(os.environ.get("AGENTRT_HOME") or Path.home() / ".agentrt")
 
 
 class FileStore:
