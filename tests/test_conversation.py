@@ -41,7 +41,8 @@ from agentrt.events import (
     RiskAssessed,
     RunRequested,
 )
-from agentrt.protocols import ModelClient, ModelRequest, Rating, Watch
+from agentrt.protocols import ModelClient, ModelRequest, Watch
+from agentrt.security.rating import Rating
 from agentrt.specs import LocalWorkspace, SecurityRisk, Tool
 from agentrt.specs.content import plain
 from agentrt.state import fold

@@ -14,6 +14,7 @@ import msgspec
 
 from .ids import new_id
 from .specs import Agent, Content, Durability, LocalWorkspace, SecurityRisk, Thinking, ToolDefinition
+from .specs.flow import Label, Sink
 from .usage import Spending, Usage
 
 SCHEMA_VERSION = 2
@@ -94,6 +95,8 @@ class ActionEvent(Event, frozen=True, kw_only=True):
     Only the first of a batch (the calls of one `llm_response_id`) carries `thought` and `thinking`. `arguments` is a
     JSON object, `malformed` the model's text where that was another one or none, `asked_as` the name that it gave where
     the tool has another. `resources` are keys: calls that share one run in the order asked; "*" is shared with all.
+    `security_risk` is the model's own rating, `summary` its own words for what the call does. `polling` says that it
+    only waits for what runs already.
     """
 
     source: Source = "agent"
@@ -107,10 +110,16 @@ class ActionEvent(Event, frozen=True, kw_only=True):
     malformed: str | None = None
     asked_as: str | None = None
     resources: tuple[str, ...] = ()
+    security_risk: SecurityRisk = SecurityRisk.UNKNOWN
+    summary: str = ""
+    polling: bool = False
 
 
 class ObservationEvent(Event, frozen=True, kw_only=True):
-    """A tool's result. `details` is the tool's own JSON (exit code, diff), not seen by the model."""
+    """A tool's result. `details` is the tool's own JSON (exit code, diff), not seen by the model.
+
+    `labels` say that it holds content that nobody vouches for, and from where.
+    """
 
     action_id: str
     tool_name: str
@@ -118,6 +127,7 @@ class ObservationEvent(Event, frozen=True, kw_only=True):
     content: tuple[Content, ...]
     is_error: bool = False
     details: msgspec.Raw = msgspec.Raw(b"null")
+    labels: tuple[Label, ...] = ()
 
 
 class UserRejectObservation(Event, frozen=True, kw_only=True):
@@ -207,11 +217,13 @@ class ModelCalled(Event, frozen=True, kw_only=True):
 
 
 class RiskAssessed(Event, frozen=True, kw_only=True):
-    """The rating of an action."""
+    """The rating of an action: where its effect goes (`sinks`), and what its result will hold (`labels`)."""
 
     action_id: str
     risk: SecurityRisk
     reason: str = ""
+    sinks: tuple[Sink, ...] = ()
+    labels: tuple[Label, ...] = ()
 
 
 class ConfirmationRequested(Event, frozen=True, kw_only=True):

@@ -12,7 +12,8 @@ from .context.messages import Message
 from .context.replies import ModelReply
 from .errors import LogFailed
 from .events import ActionEvent, Event
-from .specs import LLM, AnyLLM, BlobReference, Capabilities, Content, LocalWorkspace, SecurityRisk, ToolDefinition
+from .security.rating import Rating
+from .specs import LLM, AnyLLM, BlobReference, Capabilities, Content, LocalWorkspace, ToolDefinition
 from .specs.content import TEXT
 from .specs.llm import known_of
 from .state import State
@@ -126,13 +127,6 @@ class Watchful(Protocol):
     def at_work(self) -> bool:
         """Whether it has: its conversation is kept in memory meanwhile."""
         ...
-
-
-class Rating(msgspec.Struct, frozen=True):
-    """How dangerous an action is, and why."""
-
-    risk: SecurityRisk
-    reason: str = ""
 
 
 class SecurityAnalyzer(Protocol):

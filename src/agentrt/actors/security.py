@@ -6,7 +6,8 @@ from contextlib import AbstractAsyncContextManager
 
 from ..decisions import AssessRisk
 from ..events import ActionEvent, RiskAssessed
-from ..protocols import Rating, SecurityAnalyzer
+from ..protocols import SecurityAnalyzer
+from ..security.rating import Rating
 from ..security.rules import rate_action
 from ..specs import LocalWorkspace, SecurityRisk
 from .dispatcher import Perform

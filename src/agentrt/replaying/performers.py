@@ -18,7 +18,8 @@ from ..context.replies import BadCall, ModelReply
 from ..context.views import viewed
 from ..errors import ModelError
 from ..events import ActionEvent, AgentErrorEvent, BudgetReserved, ObservationEvent
-from ..protocols import FailedTry, ModelRequest, Observation, Rating, SecurityAnalyzer, ToolContext, Watch
+from ..protocols import FailedTry, ModelRequest, Observation, SecurityAnalyzer, ToolContext, Watch
+from ..security.rating import Rating
 from ..specs import LLM, AnyLLM, Capabilities, LocalWorkspace, ToolDefinition
 from ..specs.llm import members
 from ..specs.tool import FINISH, THINK

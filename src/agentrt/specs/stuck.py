@@ -1,0 +1,38 @@
+"""When an agent counts as stuck, and how its work is judged."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+
+class StuckDetection(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How often an agent may repeat itself since the last message of its user; 0 turns a pattern off.
+
+    Waiting for a command that still runs counts for nothing.
+    """
+
+    action_observation: int = 4
+    """The same action with the same result, so often in a row."""
+    action_error: int = 4
+    """The same action with the same error."""
+    monologue: int = 3
+    """Messages of the agent without anything in between."""
+    alternating: int = 6
+    """Actions that take turns: A, B, A, B, ..., with results that do."""
+    nudge: bool = True
+    """Whether it is told once, one repetition before it is stopped."""
+
+
+class Critic(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Has what the agent finished judged by `name`, one of the runtime's critics.
+
+    A score below `threshold` (0 to 1) sends the agent back to work with what is missing, `max_iterations` times.
+    """
+
+    name: str
+    threshold: float = 0.6
+    max_iterations: int = 3
+    mode: Literal["finish", "all_actions"] = "finish"
+    """When it judges: at the end, or also after each action, when nothing is sent back."""
