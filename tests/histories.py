@@ -8,12 +8,9 @@ from msgspec.structs import replace
 
 from agentrt.decisions import (
     AssessRisk,
-    CallModel,
     Command,
     Condense,
-    ExecuteAction,
-    RequestConfirmation,
-    StopRun,
+    beginning,
     decide,
     interruption,
 )
@@ -22,14 +19,10 @@ from agentrt.events import (
     Condensation,
     CondensationRequest,
     ConfirmationGiven,
-    ConfirmationRequested,
-    ConversationErrorEvent,
     Event,
-    ExecutionStarted,
     ExecutionStatus,
     HeadMoved,
     ModelCalled,
-    ModelCallStarted,
     PauseEvent,
     RiskAssessed,
     RunRequested,
@@ -73,18 +66,12 @@ def _person(state: State) -> tuple[Event, ...]:
 
 def _begin(command: Command, draw: st.DrawFn) -> tuple[Event, ...]:
     match command:
-        case CallModel(id):
-            return (ModelCallStarted(command=id),)
         case AssessRisk(_, action):
             return (RiskAssessed(action_id=action.id, risk=draw(st.sampled_from(SecurityRisk))),)
-        case ExecuteAction(id, action, attempt):
-            return (ExecutionStarted(command=id, action_id=action.id, attempt=attempt),)
         case Condense():
             return (Condensation(forgotten_event_ids=(), summary=""),)
-        case RequestConfirmation(_, action_ids):
-            return (ConfirmationRequested(action_ids=action_ids),)
-        case StopRun(_, code, detail):
-            return (ConversationErrorEvent(code=code, detail=detail),)
+        case _:
+            return beginning(command)
 
 
 def _end(draw: st.DrawFn, state: State) -> tuple[Event, ...]:

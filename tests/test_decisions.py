@@ -13,7 +13,7 @@ from agentrt.decisions import (
     Condense,
     ExecuteAction,
     RequestConfirmation,
-    StopRun,
+    Stop,
     check,
     decide,
     interruption,
@@ -240,7 +240,7 @@ def test_a_limit_of_steps_ends_the_run_and_running_again_goes_on() -> None:
     act = samples.action()
     rest = (CALL, CALLED, act, samples.observation(act))
     (due,) = decide(after(*rest, spec=spec))
-    assert isinstance(due, StopRun)
+    assert isinstance(due, Stop)
     assert "max_steps" in due.detail
     again = after(*rest, ConversationErrorEvent(code=due.code, detail=due.detail), RunRequested(), spec=spec)
     assert isinstance(decide(again)[0], CallModel)

@@ -36,8 +36,9 @@ def test_a_try_that_was_cut_counts_by_its_estimate() -> None:
         usage=Usage(50, 5),
         cost=0.25,
     )
-    ledger = retried(Ledger(reserved=BudgetReserved(command="a", tokens=900, cost=0.5)), tried)
-    assert (ledger.total, ledger.reserved) == (Spending(1, Usage(50, 5), 0.25), None)
+    reserved = BudgetReserved(command="a", tokens=900, cost=0.5)
+    ledger = retried(Ledger(reserved={"a": reserved}), tried)
+    assert (ledger.total, ledger.reserved) == (Spending(1, Usage(50, 5), 0.25), {})
     refused = ModelCallRetried(command="a", attempt=1, model="m", next_model="m", code="rate_limit", detail="wait")
     assert retried(ledger, refused) is ledger
 

@@ -175,7 +175,7 @@ async def test_what_an_interrupted_call_used_counts_by_its_estimate(tmp_path: Pa
         assert called.usage.prompt_tokens > 100
         assert called.cost
         assert made.state.ledger.cost == called.cost
-        assert made.state.ledger.reserved is None
+        assert not made.state.ledger.reserved
 
 
 async def test_what_tries_used_that_were_cut_counts_by_its_estimate(tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ async def test_a_reservation_that_a_crash_left_open_counts_as_spent() -> None:
     closed = fold(samples.numbered(recovery(state), state.seq + 1), start=state)
     assert closed.ledger.spending["main"].cost == 0.5
     assert closed.ledger.usage.total == 900
-    assert closed.ledger.reserved is None
+    assert not closed.ledger.reserved
 
 
 @pytest.mark.parametrize("amount", [float("nan"), float("inf"), -1.0])

@@ -1,12 +1,32 @@
 """agentrt: an asyncio-native runtime for software agents."""
 
+from .context.judging import CriticResult
 from .conversation import Conversation
 from .deltas import Delta
 from .errors import AgentrtError, ToolError
 from .events import Cursor, Event, ExecutionStatus
+from .hooks import HookInput, HookResult
 from .protocols import Observation, ToolContext
 from .runtime import Runtime
-from .specs import LLM, Agent, AlwaysConfirm, ConfirmRisky, Limits, NeverConfirm, SecurityRisk, Tool
+from .secrets import Cipher, EnvironmentSecret, LookupSecret
+from .security.rating import Rating
+from .specs import (
+    LLM,
+    Agent,
+    AlwaysConfirm,
+    BusyPolicy,
+    ConfirmRisky,
+    Critic,
+    Hook,
+    HookEvent,
+    InformationFlow,
+    Limits,
+    NeverConfirm,
+    PermissionRule,
+    SecurityRisk,
+    StuckDetection,
+    Tool,
+)
 from .state import State
 from .tools import ToolType, tool
 
@@ -17,18 +37,32 @@ __all__ = [
     "Agent",
     "AgentrtError",
     "AlwaysConfirm",
+    "BusyPolicy",
+    "Cipher",
     "ConfirmRisky",
     "Conversation",
+    "Critic",
+    "CriticResult",
     "Cursor",
     "Delta",
+    "EnvironmentSecret",
     "Event",
     "ExecutionStatus",
+    "Hook",
+    "HookEvent",
+    "HookInput",
+    "HookResult",
+    "InformationFlow",
     "Limits",
+    "LookupSecret",
     "NeverConfirm",
     "Observation",
+    "PermissionRule",
+    "Rating",
     "Runtime",
     "SecurityRisk",
     "State",
+    "StuckDetection",
     "Tool",
     "ToolContext",
     "ToolError",

@@ -10,6 +10,7 @@ from typing import Any, get_args
 import msgspec
 
 from .events import SCHEMA_VERSION, Event, KnownEvent, MessageEvent, ObservationEvent, Source, UnknownEvent
+from .specs.flow import Label
 
 Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -54,6 +55,8 @@ class _Outline(msgspec.Struct, frozen=True, gc=False):
     tool_call_id: str = ""
     is_error: bool = False
     partial: bool = False
+    labels: tuple[Label, ...] = ()
+    fingerprint: int = 0
 
 
 _encoder = msgspec.json.Encoder()
@@ -123,6 +126,8 @@ def skim(record: bytes) -> Event:
         tool_call_id=seen.tool_call_id,
         content=(),
         is_error=seen.is_error,
+        labels=seen.labels,
+        fingerprint=seen.fingerprint,
     )
 
 

@@ -14,6 +14,7 @@
     │   ├── LogCorrupt
     │   ├── LogFailed
     │   ├── CursorExpired
+    │   ├── ConversationBusy
     │   ├── EventRefused
     │   └── NoLongerDue
     ├── ModelError                a model call that failed
@@ -147,6 +148,13 @@ class LogFailed(LogError):
         super().__init__(
             f"cannot write {path}: {cause.strerror or cause}; the conversation stops: reopen it once that is mended"
         )
+
+
+class ConversationBusy(LogError):
+    """Raised for a message that comes while the agent works, where such are rejected."""
+
+    def __init__(self) -> None:
+        super().__init__("the agent is at work: send the message again when it has ended, or with busy='enqueue'")
 
 
 class EventRefused(LogError):

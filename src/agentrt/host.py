@@ -213,5 +213,5 @@ def _stub(state: State) -> State:
         status=state.status,
         error=state.error,
         branch=Branch(pending=state.branch.pending),
-        ledger=replace(state.ledger, message_ids=frozenset()),
+        ledger=replace(state.ledger, message_ids=frozenset(), goal=None, secrets={}),
     )

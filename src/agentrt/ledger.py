@@ -1,27 +1,78 @@
-"""`Ledger`: the half of a state that never goes back: what was spent, reserved and granted. Pure."""
+"""`Ledger`: the half of a state that never goes back: what was spent, granted, decided and delegated. Pure."""
 
 from __future__ import annotations
 
 import msgspec
 from msgspec.structs import replace
 
-from .events import BudgetReserved, ChildFinished, ModelCalled, ModelCallRetried
+from .events import (
+    BudgetReserved,
+    ChildAction,
+    ChildAnswered,
+    ChildFinished,
+    ChildStarted,
+    CriticAssessed,
+    ExecutionStatus,
+    GoalSet,
+    Grant,
+    ModelCalled,
+    ModelCallRetried,
+)
 from .specs import Limits
+from .specs.rules import PermissionRule
+from .specs.secrets import SavedSecret
 from .usage import Spending, Usage, total
 
 
+class Child(msgspec.Struct, frozen=True, gc=False):
+    """A conversation that was delegated to; once it has ended its `grant` is free again."""
+
+    action_id: str
+    task: str
+    agent: str = ""
+    grant: Grant = Grant()
+    status: ExecutionStatus = ExecutionStatus.RUNNING
+    open: bool = True
+    waiting: tuple[ChildAction, ...] = ()
+    """What waits in it for a person."""
+    answers: tuple[ChildAnswered, ...] = ()
+    """What a person said, until it is known to have arrived: that is when it waits for something else."""
+    steps: int = 0
+
+
+class Goal(msgspec.Struct, frozen=True, gc=False):
+    """What the agent is to reach, and how often that was judged."""
+
+    set: GoalSet
+    iterations: int = 0
+    status: str = "running"
+    """Or "complete", or "capped" when it was judged as often as it may be."""
+    score: float = 0.0
+
+
 class Ledger(msgspec.Struct, frozen=True, gc=False):
-    """What was begun and spent, whatever was rewound since."""
+    """What was begun, spent and decided, whatever was rewound since."""
 
     commands: int = 0
     """Model calls and condensations begun, ever."""
     spending: dict[str, Spending] = {}
     """By usage id; what children spent is in it."""
-    reserved: BudgetReserved | None = None
-    """Of the model call in flight."""
+    reserved: dict[str, BudgetReserved] = {}
+    """Of the model calls in flight, by their commands."""
     granted: float = 0.0
     """USD on top of the limit."""
     message_ids: frozenset[str] = frozenset()
+    started: bool = False
+    """Whether the hooks of the start have run."""
+    children: dict[str, Child] = {}
+    """Those that were delegated to, by id."""
+    rules: tuple[PermissionRule, ...] = ()
+    """What a person decided once and for all, on top of the agent's rules."""
+    goal: Goal | None = None
+    title: str = ""
+    tags: dict[str, str] = {}
+    secrets: dict[str, SavedSecret] = {}
+    """What there is to know of the secrets, by name; never a value in the clear."""
 
     @property
     def total(self) -> Spending:
@@ -49,14 +100,28 @@ def began(ledger: Ledger) -> Ledger:
     return replace(ledger, commands=ledger.commands + 1)
 
 
+def reserve(ledger: Ledger, event: BudgetReserved) -> Ledger:
+    """After a part of the budget was reserved for a call, in place of what was reserved for its try before."""
+    return replace(ledger, reserved=ledger.reserved | {event.command: event})
+
+
 def called(ledger: Ledger, event: ModelCalled) -> Ledger:
     """After a model call."""
-    return _spent(ledger, event.usage_id, event.usage, event.cost, event.latency)
+    return _spent(_released(ledger, event.command), event.usage_id, event.usage, event.cost, event.latency)
 
 
 def retried(ledger: Ledger, event: ModelCallRetried) -> Ledger:
     """After a try that failed, and may have used something."""
-    return _spent(ledger, event.usage_id, event.usage, event.cost, 0.0) if event.usage != Usage() else ledger
+    if event.usage == Usage():
+        return ledger
+    return _spent(_released(ledger, event.command), event.usage_id, event.usage, event.cost, 0.0)
+
+
+def _released(ledger: Ledger, command: str) -> Ledger:
+    if command not in ledger.reserved:
+        return ledger
+    kept = {name: reserved for name, reserved in ledger.reserved.items() if name != command}
+    return replace(ledger, reserved=kept)
 
 
 def _spent(ledger: Ledger, usage_id: str, usage: Usage, cost: float | None, seconds: float) -> Ledger:
@@ -64,7 +129,30 @@ def _spent(ledger: Ledger, usage_id: str, usage: Usage, cost: float | None, seco
     spent = Spending(int(used), usage, cost or 0.0, int(used and cost is None), seconds)
     before = ledger.spending.get(usage_id)
     spent = spent if before is None else before + spent
-    return replace(ledger, spending=ledger.spending | {usage_id: spent}, reserved=None)
+    return replace(ledger, spending=ledger.spending | {usage_id: spent})
+
+
+def child_started(ledger: Ledger, event: ChildStarted) -> Ledger:
+    """After a conversation was delegated to: its grant is reserved."""
+    child = Child(event.action_id, event.task, event.agent, event.grant)
+    return replace(ledger, children=ledger.children | {event.child_id: child})
+
+
+def child_changed(ledger: Ledger, child_id: str, **changes: object) -> Ledger:
+    """After something happened to a conversation that was delegated to; nothing when it is not known."""
+    child = ledger.children.get(child_id)
+    if child is None:
+        return ledger
+    return replace(ledger, children=ledger.children | {child_id: replace(child, **changes)})
+
+
+def child_answered(ledger: Ledger, event: ChildAnswered) -> Ledger:
+    """After a person answered for a conversation that was delegated to."""
+    child = ledger.children.get(event.child_id)
+    if child is None:
+        return ledger
+    waiting = tuple(action for action in child.waiting if action.action_id != event.action_id)
+    return child_changed(ledger, event.child_id, waiting=waiting, answers=(*child.answers, event))
 
 
 def child_finished(ledger: Ledger, event: ChildFinished) -> Ledger:
@@ -72,7 +160,20 @@ def child_finished(ledger: Ledger, event: ChildFinished) -> Ledger:
     spending = dict(ledger.spending)
     for usage_id, spent in (event.spending or {"child": Spending(cost=event.cost)}).items():
         spending[usage_id] = spending.get(usage_id, Spending()) + spent
-    return replace(ledger, spending=spending)
+    ledger = replace(ledger, spending=spending)
+    return child_changed(
+        ledger, event.child_id, status=event.status, open=False, waiting=(), answers=(), steps=event.steps
+    )
+
+
+def judged(ledger: Ledger, event: CriticAssessed) -> Ledger:
+    """After what was finished was held against the goal."""
+    if ledger.goal is None:
+        return ledger
+    goal, iterations = ledger.goal, ledger.goal.iterations + 1
+    capped = iterations >= goal.set.max_iterations
+    status = "complete" if event.success else "capped" if capped else "running"
+    return replace(ledger, goal=replace(goal, iterations=iterations, status=status, score=event.score))
 
 
 class Allowance(msgspec.Struct, frozen=True):
@@ -82,10 +183,16 @@ class Allowance(msgspec.Struct, frozen=True):
     tokens: int | None
 
 
-def allowance(ledger: Ledger, limits: Limits) -> Allowance:
-    """What the limits leave of a conversation's budget."""
+def allowance(ledger: Ledger, limits: Limits, besides: str = "") -> Allowance:
+    """What the limits leave of a conversation's budget, without what is reserved, but for that of `besides`."""
+    cost = tokens = None
+    held = [reserved for command, reserved in ledger.reserved.items() if command != besides]
+    grants = [child.grant for child in ledger.children.values() if child.open]
     spent = ledger.total
-    return Allowance(
-        cost=None if limits.max_cost is None else limits.max_cost + ledger.granted - spent.cost,
-        tokens=None if limits.max_tokens is None else limits.max_tokens - spent.usage.total,
-    )
+    if limits.max_cost is not None:
+        taken = sum(reserved.cost for reserved in held) + sum(grant.cost or 0.0 for grant in grants)
+        cost = limits.max_cost + ledger.granted - spent.cost - taken
+    if limits.max_tokens is not None:
+        tokens = limits.max_tokens - spent.usage.total
+        tokens -= sum(reserved.tokens for reserved in held) + sum(grant.tokens or 0 for grant in grants)
+    return Allowance(cost, tokens)

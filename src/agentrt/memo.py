@@ -15,6 +15,7 @@ from .chain import Chain
 from .events import ActionEvent, ConversationCreated, ConversationErrorEvent, Event, ExecutionStatus, SystemPromptEvent
 from .ledger import Ledger
 from .specs import Agent, Durability, SecurityRisk
+from .specs.flow import Label, Sink
 from .state import Branch, Checkpoint, Pending, Seen, State
 
 E = TypeVar("E", bound=Event)
@@ -25,11 +26,17 @@ class _Open(msgspec.Struct, frozen=True, array_like=True):
 
     action: int
     arguments: bytes
+    resources: tuple[str, ...]
     """As they are now: a hook may have revised them."""
     risk: SecurityRisk | None
     approved: bool
     command: str | None
     attempt: int
+    sinks: tuple[Sink, ...]
+    labels: tuple[Label, ...]
+    causes: tuple[Label, ...]
+    hooked: bool
+    asked: bool
 
 
 class _Branch(msgspec.Struct, frozen=True, array_like=True):
@@ -39,6 +46,18 @@ class _Branch(msgspec.Struct, frozen=True, array_like=True):
     condense: bool
     cut: bool
     steps: int
+    labels: tuple[Label, ...]
+    unheard: tuple[str, ...]
+    done: tuple[str, ...]
+    ending: tuple[str, ...] | None
+    judged: int
+    nudged: int
+
+
+_OWN = _Open.__struct_fields__[3:]
+"""What of a pending action is no part of its event."""
+
+_PARTS = _Branch.__struct_fields__
 
 
 class Memo(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,12 +108,12 @@ def memo(state: State) -> Memo | None:
         ledger=state.ledger,
         call=state.branch.call,
         pending=tuple(
-            _Open(p.action.seq, bytes(p.action.arguments), p.risk, p.approved, p.command, p.attempt)
+            _Open(p.action.seq, bytes(p.action.arguments), p.action.resources, *(getattr(p, name) for name in _OWN))
             for p in state.branch.pending
         ),
         views=views,
         places=places,
-        branches=[_Branch(branch.queued, branch.condense, branch.cut, branch.steps) for branch in branches],
+        branches=[_Branch(*(getattr(branch, name) for name in _PARTS)) for branch in branches],
         checkpoints=[checkpoint.seq for checkpoint in state.checkpoints],
     )
 
@@ -113,17 +132,14 @@ def recalled(stored: Memo, events: Iterable[Event]) -> State:
     if not len(views) == len(stored.branches) == len(stored.checkpoints) + 1:
         raise ValueError("the memo has not all of its branches")
     present, *past = [
-        Branch(view=view, queued=part.queued, condense=part.condense, cut=part.cut, steps=part.steps)
+        Branch(view=view, **{name: getattr(part, name) for name in _PARTS})
         for view, part in zip(views, stored.branches, strict=True)
     ]
     created = named(stored.created, ConversationCreated)
     pending = tuple(
         Pending(
-            replace(named(p.action, ActionEvent), arguments=msgspec.Raw(p.arguments)),
-            p.risk,
-            p.approved,
-            p.command,
-            p.attempt,
+            replace(named(p.action, ActionEvent), arguments=msgspec.Raw(p.arguments), resources=p.resources),
+            **{name: getattr(p, name) for name in _OWN},
         )
         for p in stored.pending
     )

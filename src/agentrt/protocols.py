@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
+from .context.judging import CriticResult
 from .context.messages import Message
 from .context.replies import ModelReply
 from .errors import LogFailed
@@ -81,10 +82,14 @@ class ModelClient(Protocol):
 
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool's result; subclasses add fields, which the log keeps and the model does not see."""
+    """A tool's result; subclasses add fields, which the log keeps and the model does not see.
+
+    `still_running` says that it only says so: an agent that asks again and again does not repeat itself.
+    """
 
     content: tuple[Content, ...] = ()
     is_error: bool = False
+    still_running: bool = False
 
 
 class ToolContext(Protocol):
@@ -105,6 +110,13 @@ class ToolContext(Protocol):
 
     async def keep(self, data: bytes, name: str, media_type: str = TEXT) -> BlobReference:
         """Store bytes beside the log, durable when this returns."""
+        ...
+
+    async def secrets(self, text: str) -> Mapping[str, str]:
+        """The secrets of the conversation that `text` names, for one execution.
+
+        Raises `ToolError` when one cannot be had.
+        """
         ...
 
 
@@ -134,6 +146,14 @@ class SecurityAnalyzer(Protocol):
 
     async def assess(self, action: ActionEvent, workspace: LocalWorkspace) -> Rating:
         """The rating. Whatever it raises counts as HIGH."""
+        ...
+
+
+class Critic(Protocol):
+    """Judges what an agent has finished."""
+
+    async def evaluate(self, events: Sequence[Event], workspace: LocalWorkspace) -> CriticResult:
+        """How good the work is, given what the model has seen and done. What it raises ends the run."""
         ...
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from types import TracebackType
 
@@ -14,27 +14,38 @@ import anyio.to_thread
 import msgspec
 
 from .actors.core import RestartPolicy
+from .actors.delegate import Children
 from .actors.event_log import Append, EventLogActor
 from .actors.feed import Feed
 from .actors.group import ConversationGroup, Parts
-from .actors.security import RuleAnalyzer
 from .context.prompt import system_prompt
 from .context.routing import Rule
-from .decisions import forked
-from .errors import ConfigurationError, EventRefused, WorkspaceMissing
-from .events import ConversationCreated, Event, SystemPromptEvent
+from .critics import CRITICS
+from .decisions import forked, share_of
+from .errors import ConfigurationError, ConversationMissing, EventRefused, WorkspaceMissing
+from .events import ConversationCreated, Event, RuleAdded, SecretsChanged, SystemPromptEvent
+from .hooks import HookFunction
 from .host import Host, Opened, Released
 from .ids import new_id
+from .ledger import Child
 from .llm import LimitedClient, LiteLLMClient, ProviderLimits, RetryingClient, RoutedClient
-from .protocols import ModelClient, SecurityAnalyzer
-from .specs import Agent, Durability, LocalWorkspace, Tool
-from .specs.tool import FINISH, THINK
+from .llm.masking import keys_of
+from .protocols import Critic, ModelClient, SecurityAnalyzer
+from .secrets import AnySecret, Cipher, SecretRegistry
+from .security.analyzers import ModelAnalyzer, RuleAnalyzer
+from .specs import RULES, Agent, Durability, LocalWorkspace, PermissionRule, Tool
+from .specs.secrets import SavedSecret
+from .specs.tool import DELEGATE, FINISH, THINK
 from .state import State, apply
-from .storage import FileStore, default_store
+from .storage import FileStore, change_project_rules, default_store, project_rules
 from .storage.writer import Probe
 from .tools import BUILT_IN, Tools, ToolType, structured
+from .tools.delegate import to_agents
 
-ANALYZERS: Mapping[str, Callable[[], SecurityAnalyzer]] = {"rules": RuleAnalyzer}
+MODEL = "model"
+"""The analyzer that takes the model's own word."""
+
+ANALYZERS: Mapping[str, Callable[[], SecurityAnalyzer]] = {RULES: RuleAnalyzer, MODEL: ModelAnalyzer}
 
 
 _log = logging.getLogger(__name__)
@@ -52,7 +63,8 @@ class Runtime:
 
     Models are called through litellm, with keys from `environment`, tried again where a failure may pass, within the
     `limits` of each provider (by its name, "*" for all others); or by `client` alone, when one is given. `routers` are
-    rules of one's own for `RouterLLM`, by their names.
+    rules of one's own for `RouterLLM`, by their names. `hooks` are the functions and `critics` the judges that agents
+    name. With a `cipher`, static secrets are kept in the log, encrypted, and come back when it is opened again.
     """
 
     def __init__(
@@ -65,6 +77,9 @@ class Runtime:
         limits: Mapping[str, ProviderLimits] = {},
         routers: Mapping[str, Rule] = {},
         analyzers: Mapping[str, Callable[[], SecurityAnalyzer]] = ANALYZERS,
+        hooks: Mapping[str, HookFunction] = {},
+        critics: Mapping[str, Callable[[], Critic]] = CRITICS,
+        cipher: Cipher | None = None,
         restarts: RestartPolicy = RestartPolicy(),
         durability: Durability = Durability.COMMIT,
         idle_after: float | None = 600.0,
@@ -79,7 +94,9 @@ class Runtime:
         assert client is not None
         self.client: ModelClient = RoutedClient(client, routers)
         self._types = {kind.name: kind for kind in (*BUILT_IN, *tools)}
-        self._analyzers, self._restarts = dict(analyzers), restarts
+        self._analyzers, self._restarts = {**ANALYZERS, **analyzers}, restarts
+        self._hooks, self._critics, self._cipher = dict(hooks), {**CRITICS, **critics}, cipher
+        self._environment = environment
 
     async def __aenter__(self) -> Runtime:
         async with AsyncExitStack() as stack:
@@ -99,21 +116,34 @@ class Runtime:
         return await self._stack.__aexit__(kind, error, trace)
 
     async def create(
-        self, agent: Agent, workspace: Path | str, conversation_id: str | None = None, tools: Sequence[ToolType] = ()
+        self,
+        agent: Agent,
+        workspace: Path | str,
+        conversation_id: str | None = None,
+        tools: Sequence[ToolType] = (),
+        secrets: SecretRegistry | None = None,
+        above: State | None = None,
     ) -> tuple[str, ConversationGroup]:
-        """A new conversation's id and its group, not yet entered.
+        """A new conversation's id and its group, not yet entered; one that is delegated to has a state `above` it.
 
         Raises `WorkspaceMissing`, `ToolMissing`, `ConversationExists` or `LogLocked`.
         """
         path = await anyio.to_thread.run_sync(_directory, Path(workspace))
         agent = _with_tools(agent, tools)
         place = LocalWorkspace(str(path))
-        parts = self._parts(agent, place, tools)
+        rules = await anyio.to_thread.run_sync(project_rules, self.store.root, place.path)
         name = conversation_id or new_id()
+        secrets = secrets if secrets is not None else self.secrets({})
+        parts = self._parts(agent, place, tools, secrets)
         journal = await self.store.create(name)
-        return name, ConversationGroup(journal, State(), parts, place, self._first(name, agent, place, parts.tools))
+        first = (*self._first(name, agent, place, parts.tools, above), *_remembered(rules, agent.rules))
+        if secrets.names:
+            first = (*first, SecretsChanged(secrets=self.saved(secrets, name)))
+        return name, ConversationGroup(journal, State(), parts, place, first)
 
-    async def open(self, conversation_id: str, tools: Sequence[ToolType] = ()) -> ConversationGroup:
+    async def open(
+        self, conversation_id: str, tools: Sequence[ToolType] = (), secrets: SecretRegistry | None = None
+    ) -> ConversationGroup:
         """An existing conversation's group, not yet entered; its log is all that is needed.
 
         Raises `ConversationMissing`, `LogLocked`, `LogCorrupt`, `WorkspaceMissing` or `ToolMissing`.
@@ -133,10 +163,53 @@ class Runtime:
             assert state.created is not None
             place = state.created.workspace
             await anyio.to_thread.run_sync(_directory, Path(place.path))
-            return ConversationGroup(journal, state, self._parts(state.spec, place, tools), place)
+            rules = await anyio.to_thread.run_sync(project_rules, self.store.root, place.path)
+            secrets = secrets if secrets is not None else self.secrets({})
+            if not secrets.names:
+                secrets.restore(state.ledger.secrets, self._cipher, conversation_id)
+            added = _remembered(rules, (*state.spec.rules, *state.ledger.rules))
+            parts = self._parts(state.spec, place, tools, secrets)
+            return ConversationGroup(journal, state, parts, place, more=added)
         except BaseException:
             await self.store.release(conversation_id)
             raise
+
+    def secrets(self, given: Mapping[str, AnySecret]) -> SecretRegistry:
+        """A registry of a conversation's secrets. Raises `ConfigurationError` for what cannot be one."""
+        return SecretRegistry(given, environment=self._environment)
+
+    def saved(self, secrets: SecretRegistry, conversation_id: str) -> dict[str, SavedSecret]:
+        """What the log of a conversation may hold of its secrets."""
+        return secrets.saved(self._cipher, conversation_id)
+
+    def _children(self, tools: Sequence[ToolType], secrets: SecretRegistry) -> Children:
+        """How the conversations are opened that one delegates to: they have its tools and its secrets."""
+
+        @asynccontextmanager
+        async def opened(child_id: str, child: Child, above: State) -> AsyncIterator[ConversationGroup]:
+            assert above.created is not None
+            workspace, agent = above.created.workspace.path, share_of(above, child)
+
+            async def begin() -> ConversationGroup:
+                try:
+                    return await self.open(child_id, tools, secrets)
+                except ConversationMissing:
+                    _, group = await self.create(agent, workspace, child_id, tools, secrets, above)
+                    return group
+
+            host = self.host(begin, lambda state: self.release(child_id, state))
+            try:
+                yield await host.wake()
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await self.unhost(host)
+
+        return opened
+
+    async def remember(self, workspace: str, rules: Sequence[PermissionRule]) -> None:
+        """Have rules hold for all conversations in a workspace. Raises `ConfigurationError`."""
+        if rules:
+            await anyio.to_thread.run_sync(lambda: change_project_rules(self.store.root, workspace, add=rules))
 
     async def _end_tasks(self) -> None:
         """Close what is still open, then leave the task group without what the body raised: that goes on as it is."""
@@ -206,27 +279,62 @@ class Runtime:
         """Let a conversation go, after its group was left in `state`. Raises a `LogFailed` that nobody was told."""
         await self.store.release(conversation_id, state)
 
-    def _parts(self, agent: Agent, workspace: LocalWorkspace, tools: Sequence[ToolType]) -> Parts:
-        if agent.analyzer is not None and agent.analyzer not in self._analyzers:
-            raise ConfigurationError(
-                f"no security analyzer {agent.analyzer!r}: there are {', '.join(sorted(self._analyzers))}"
-            )
+    def _parts(
+        self, agent: Agent, workspace: LocalWorkspace, tools: Sequence[ToolType], secrets: SecretRegistry
+    ) -> Parts:
+        self.check(agent)
+        secrets.seed(keys_of(agent.llm, self._environment))
         types = self._types | {kind.name: kind for kind in tools}
         if agent.output is not None:
             types[FINISH] = structured(types[FINISH], agent.output)
+        if agent.agents:
+            types[DELEGATE] = to_agents(types[DELEGATE], agent.agents)
         names = {spec.name: spec for spec in (*agent.tools, Tool(THINK), Tool(FINISH))}
         return Parts(
-            self.client, Tools(names.values(), types, workspace), self._analyzers, self._restarts, self.store.durability
+            client=self.client,
+            tools=Tools(names.values(), types, workspace, rated=MODEL in agent.analyzers),
+            secrets=secrets,
+            children=self._children(tools, secrets),
+            analyzers=self._analyzers,
+            hooks=self._hooks,
+            critics=self._critics,
+            restarts=self._restarts,
+            durability=self.store.durability,
         )
 
+    def check(self, agent: Agent) -> None:
+        """Whether all that an agent names is there. Raises `ConfigurationError` where it is not."""
+        hooks = [hook.function for hook in agent.hooks if hook.function is not None]
+        critics = [agent.critic.name] if agent.critic is not None else []
+        for kind, given, known in (
+            ("security analyzer", agent.analyzers, self._analyzers),
+            ("hook function", hooks, self._hooks),
+            ("critic", critics, self._critics),
+        ):
+            if missing := [name for name in given if name not in known]:
+                there = ", ".join(sorted(known)) or "none"
+                raise ConfigurationError(f"no {kind} {missing[0]!r}: there are {there}; give more to Runtime(...)")
+
     def _first(
-        self, name: str, agent: Agent, workspace: LocalWorkspace, tools: Tools
+        self, name: str, agent: Agent, workspace: LocalWorkspace, tools: Tools, above: State | None
     ) -> tuple[ConversationCreated, SystemPromptEvent]:
-        created = ConversationCreated(conversation_id=name, agent=agent, workspace=workspace)
+        parent = above.created if above is not None else None
+        created = ConversationCreated(
+            conversation_id=name,
+            agent=agent,
+            workspace=workspace,
+            owner=parent.owner if parent else None,
+            delegated_by=parent.conversation_id if parent else None,
+            depth=parent.depth + 1 if parent else 0,
+        )
         prompt = SystemPromptEvent(
             system_prompt=system_prompt(agent, workspace), tools=tools.definitions, caused_by=created.id
         )
         return created, prompt
+
+
+def _remembered(rules: Sequence[PermissionRule], known: Sequence[PermissionRule]) -> tuple[RuleAdded, ...]:
+    return tuple(RuleAdded(rule=rule, scope="project", source="environment") for rule in rules if rule not in known)
 
 
 def _directory(path: Path) -> Path:

@@ -117,7 +117,7 @@ LEAKS: dict[str, Turn] = {
 async def test_an_error_that_repeats_the_key_is_told_without_it(wire: WireName, leak: str) -> None:
     mine = LiteLLMClient({"MY_KEY": KEY})
     async with ScriptedProvider(lambda body: LEAKS[leak]) as provider:
-        with pytest.raises(ModelError, match="<secret>") as raised:
+        with pytest.raises(ModelError, match="<secret-hidden>") as raised:
             await mine.complete(request(llm(provider, wire, api_key_env="MY_KEY")), Watch())
     await mine.aclose()
     assert KEY[:9] not in str(raised.value)
@@ -138,6 +138,6 @@ async def test_no_event_has_a_key_that_an_error_repeats(tmp_path: Path, wire: Wi
                 assert (await conversation.run()).status is ExecutionStatus.ERROR
                 events = [event async for event in conversation.events()]
     (retried,) = (event for event in events if isinstance(event, ModelCallRetried))
-    assert "<secret>" in retried.detail
+    assert "<secret-hidden>" in retried.detail
     for path in (tmp_path / "s").rglob("*"):
         assert not path.is_file() or KEY.encode() not in path.read_bytes()

@@ -148,7 +148,7 @@ async def test_the_file_is_for_its_owner_and_has_no_secret_in_it(tmp_path: Path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     for secret in ("hunter2", "in the header", *KEYS.values()):
         assert secret not in written
-    assert written.count("<secret>") == 2 * 4 + 3
+    assert written.count("<secret-hidden>") == 2 * 4 + 3
     assert [set(json.loads(line)) for line in written.splitlines()] == [{"request", "reply"}, {"request", "error"}]
 
 

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import anyio
 import msgspec
 
+from agentrt.secrets import SecretRegistry
 from agentrt.specs import BlobReference, LocalWorkspace
 
 
 class FakeContext:
     """What a tool has of its conversation, in memory: `shown` is its output so far, `kept` its blobs by their hash.
 
-    `last` is what the tool's latest result added, as the log has it.
+    `last` is what the tool's latest result added, as the log has it, `registry` the conversation's secrets.
     """
 
-    def __init__(self, path: Path, last: msgspec.Raw | None = None) -> None:
+    def __init__(self, path: Path, last: msgspec.Raw | None = None, registry: SecretRegistry | None = None) -> None:
         self._last = last
+        self._registry = registry if registry is not None else SecretRegistry()
         self.workspace = LocalWorkspace(str(path))
         self.shown = ""
         self.kept: dict[str, bytes] = {}
@@ -39,6 +42,10 @@ class FakeContext:
         digest = hashlib.sha256(data).hexdigest()
         self.kept[digest] = data
         return BlobReference(sha256=digest, size=len(data), name=name)
+
+    async def secrets(self, text: str) -> Mapping[str, str]:
+        """The secrets that `text` names."""
+        return await self._registry.named_in(text)
 
     async def until(self, pattern: str) -> re.Match[str]:
         """The first place where the output matches, once it does. Raises `TimeoutError` after 5 s."""

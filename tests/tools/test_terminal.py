@@ -16,6 +16,7 @@ import pytest
 
 from agentrt.context.replies import BadCall
 from agentrt.errors import ToolError
+from agentrt.secrets import EnvironmentSecret, SecretRegistry
 from agentrt.specs import BlobReference, LocalWorkspace, TextContent, Tool
 from agentrt.tools.definition import Tools
 from agentrt.tools.terminal import MAX_OUTPUT, STILL_RUNNING, Terminal, TerminalAction, TerminalObservation
@@ -331,6 +332,42 @@ async def test_what_looks_like_a_secret_does_not_reach_the_shell(run: Run, monke
     text = shown(await run("env; echo; set"))
     assert "hunter2" not in text
     assert "SOME_SETTING=plain" in text
+
+
+async def test_a_named_secret_is_given_to_one_command_and_masked_in_its_result(
+    terminal: Terminal, tmp_path: Path
+) -> None:
+    registry = SecretRegistry({"TOKEN": "hunter2-and-more", "OTHER": "tercel-hunter3"})
+    context = FakeContext(tmp_path, registry=registry)
+    named = await terminal(TerminalAction('printenv TOKEN; test "$TOKEN" = hunter2-and-more; echo $?; env'), context)
+    assert shown(named).startswith("<secret-hidden>\n0\n")
+    assert "tercel" not in shown(named)
+    unnamed = await terminal(TerminalAction("env; set; declare -p"), context)
+    assert "hunter2" not in shown(unnamed)
+    assert "<secret-hidden>" not in shown(unnamed)
+
+
+async def test_a_secret_that_cannot_be_had_keeps_the_command_from_running(terminal: Terminal, tmp_path: Path) -> None:
+    registry = SecretRegistry({"TOKEN": EnvironmentSecret("NOT_SET")}, environment={})
+    context = FakeContext(tmp_path, registry=registry)
+    with pytest.raises(ToolError, match="secret 'TOKEN' is not available"):
+        await terminal(TerminalAction("touch made; echo $TOKEN"), context)
+    assert not (tmp_path / "made").exists()
+    assert shown(await terminal(TerminalAction("echo on"), context)) == "on"
+
+
+async def test_input_to_a_command_is_given_no_secret(terminal: Terminal, tmp_path: Path) -> None:
+    context = FakeContext(tmp_path, registry=SecretRegistry({"TOKEN": "hunter2-and-more"}))
+    await terminal(TerminalAction('read line; echo "[$line]"; eval "$line"', timeout=SHORT), context)
+    typed = await terminal(TerminalAction('echo "($TOKEN)"', is_input=True), context)
+    assert shown(typed) == '[echo "($TOKEN)"]\n()'
+
+
+async def test_half_a_secret_is_not_left_where_output_is_cut(terminal: Terminal, tmp_path: Path) -> None:
+    context = FakeContext(tmp_path, registry=SecretRegistry({"TOKEN": "0123456789" * 100}))
+    observation = await terminal(TerminalAction("for i in $(seq 60); do echo $TOKEN; done"), context)
+    assert "456" not in shown(observation)
+    assert context.kept == {}
 
 
 async def test_no_shell_where_there_is_no_directory(terminal: Terminal, tmp_path: Path) -> None:

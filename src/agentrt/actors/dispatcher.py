@@ -13,11 +13,12 @@ import msgspec
 from ..decisions import (
     AssessRisk,
     CallModel,
-    Command,
     Condense,
+    Delegate,
     ExecuteAction,
-    RequestConfirmation,
-    StopRun,
+    Judge,
+    RunHooks,
+    Task,
     lost,
 )
 from ..errors import ActorCrashed, ActorError, ActorStopped, AgentrtError, LogError
@@ -37,7 +38,7 @@ TOOL = "tool:"
 class Perform(Request[None], frozen=True):
     """Do this, and append its outcome."""
 
-    command: Command
+    command: Task
 
 
 class Performer(msgspec.Struct, frozen=True):
@@ -47,8 +48,8 @@ class Performer(msgspec.Struct, frozen=True):
     concurrency: int = 1
 
 
-def performer_name(command: Command) -> str:
-    """The name of the actor that performs a command: "agent", "security", "condenser", "tool:NAME"."""
+def performer_name(command: Task) -> str:
+    """The name of the actor that performs a command: "agent", "security", "hooks", "tool:NAME", ..."""
     match command:
         case CallModel():
             return "agent"
@@ -56,10 +57,14 @@ def performer_name(command: Command) -> str:
             return "security"
         case Condense():
             return "condenser"
+        case RunHooks():
+            return "hooks"
+        case Judge():
+            return "critic"
+        case Delegate():
+            return "delegate"
         case ExecuteAction(_, action):
             return f"{TOOL}{action.tool_name}"
-        case RequestConfirmation() | StopRun():
-            raise TypeError(f"nobody performs {command}")
         case _:
             assert_never(command)
 
@@ -75,7 +80,9 @@ class Dispatcher:
         self._supervisor, self._performer = supervisor, performer
         self._refs: dict[str, Ref] = {}
         self._running: dict[str, Envelope | None] = {}
-        self._unfinished: asyncio.Queue[tuple[Command, BaseException | None]] = asyncio.Queue()
+        self._next: dict[str, Task] = {}
+        """What became due again while it was still being cut."""
+        self._unfinished: asyncio.Queue[tuple[Task, BaseException | None]] = asyncio.Queue()
         self._log: Log | None = None
         self._idle = anyio.Event()
         self._idle.set()
@@ -84,14 +91,17 @@ class Dispatcher:
         """Give it the log whose commands it sees through."""
         self._log = log
 
-    def hand_out(self, commands: Sequence[Command]) -> None:
+    def hand_out(self, commands: Sequence[Task]) -> None:
         """Begin each command."""
         for command in commands:
-            if command.id not in self._running:
+            if command.id in self._running:
+                self._next[command.id] = command
+            else:
                 self._post(command)
 
     def cut(self) -> None:
         """Cancel all that runs."""
+        self._next.clear()
         for envelope in list(self._running.values()):
             if envelope is not None:
                 envelope.cancel()
@@ -110,7 +120,7 @@ class Dispatcher:
             self._idle = anyio.Event()
             await self._idle.wait()
 
-    def _post(self, command: Command) -> None:
+    def _post(self, command: Task) -> None:
         name = performer_name(command)
         if name not in self._refs:
             performer = self._performer(name)
@@ -118,10 +128,10 @@ class Dispatcher:
         then = partial(self._done, command, name)
         self._running[command.id] = self._refs[name].post(Perform(command), then)
 
-    def _done(self, command: Command, performer: str, _: None, problem: AgentrtError | None) -> None:
+    def _done(self, command: Task, performer: str, _: None, problem: AgentrtError | None) -> None:
         log = self._log
         assert log is not None
-        if isinstance(problem, ActorCrashed) and not isinstance(command, ExecuteAction):
+        if isinstance(problem, ActorCrashed) and not isinstance(command, ExecuteAction | Delegate):
             self._again(command, problem)
         elif command.id in log.state.in_flight or (problem is not None and not isinstance(problem, LogError)):
             self._running[command.id] = None
@@ -129,7 +139,7 @@ class Dispatcher:
         else:
             self._ended(command)
 
-    def _again(self, command: Command, crash: ActorCrashed) -> None:
+    def _again(self, command: Task, crash: ActorCrashed) -> None:
         """Post a command again, for when its performer has restarted; the mailbox says whether it will."""
         try:
             self._post(command)
@@ -137,8 +147,10 @@ class Dispatcher:
             self._running[command.id] = None
             self._unfinished.put_nowait((command, crash))
 
-    def _ended(self, command: Command) -> None:
+    def _ended(self, command: Task) -> None:
         del self._running[command.id]
+        if (again := self._next.pop(command.id, None)) is not None:
+            self._post(again)
         if not self._running:
             self._idle.set()
 
@@ -147,7 +159,7 @@ class Dispatcher:
         while True:
             await self._end(*await self._unfinished.get())
 
-    async def _end(self, command: Command, problem: BaseException | None) -> None:
+    async def _end(self, command: Task, problem: BaseException | None) -> None:
         """Append the outcome that the performer did not: whatever happened, what was begun does not stay open."""
         assert self._log is not None
         cut = problem is None or self._log.state.branch.cut
@@ -158,7 +170,7 @@ class Dispatcher:
                 case AssessRisk(_, action):
                     reason = f"the rating failed: {problem}"
                     events = (RiskAssessed(action_id=action.id, risk=SecurityRisk.HIGH, reason=reason),)
-                case CallModel() | Condense():
+                case CallModel() | Condense() | RunHooks() | Judge():
                     events = (*events, ConversationErrorEvent(code="internal", detail=why))
                 case _:
                     pass

@@ -11,37 +11,27 @@ import anyio
 from msgspec.structs import replace
 
 from ..decisions import (
-    AssessRisk,
-    CallModel,
-    Command,
-    Condense,
-    ExecuteAction,
-    RequestConfirmation,
-    StopRun,
+    Note,
+    Task,
+    beginning,
     check,
     decide,
     expiry,
     interruption,
     refusal,
+    said,
 )
 from ..deltas import Channel
 from ..errors import ActorCrashed, ActorStopped, AgentrtError, EventRefused, LogFailed, NoLongerDue
-from ..events import (
-    ConfirmationRequested,
-    ConversationErrorEvent,
-    Cursor,
-    Event,
-    ExecutionStarted,
-    ExecutionStatus,
-    ModelCallStarted,
-)
+from ..events import Cursor, Event, ExecutionStatus, InterruptEvent, MessageEvent
 from ..protocols import Journal
-from ..specs import BlobReference
+from ..specs import BlobReference, BusyPolicy
 from ..specs.content import TEXT
 from ..state import Seen, State, apply
 from .core import Request
 from .deadline import Deadline
 from .feed import Feed
+from .veil import Veil
 
 
 class Append(Request[Cursor], frozen=True):
@@ -49,6 +39,13 @@ class Append(Request[Cursor], frozen=True):
 
     events: tuple[Event, ...]
     command: str | None = None
+
+
+class Say(Request[Cursor], frozen=True):
+    """Append a user's message, by the policy for one that comes while the agent works; None: the agent's own."""
+
+    message: MessageEvent
+    busy: BusyPolicy | None = None
 
 
 class Interrupt(Request[Cursor], frozen=True):
@@ -63,9 +60,12 @@ class Expire(Request[Cursor], frozen=True):
     seconds: float
 
 
-LogRequest: TypeAlias = Append | Interrupt | Expire
+LogRequest: TypeAlias = Append | Say | Interrupt | Expire
 
-HandOut: TypeAlias = Callable[[Sequence[Command]], None]
+HandOut: TypeAlias = Callable[[Sequence[Task]], None]
+
+Hide: TypeAlias = Callable[[Event], Event]
+"""Takes out of an event what is secret."""
 
 CLEANUP_SECONDS = 5.0
 """How long a cancelled ask waits for its batch, which is committed all the same."""
@@ -76,8 +76,9 @@ class _Commit:
 
     __slots__ = ("batch", "cut", "due", "reply", "state")
 
-    def __init__(self, batch: Sequence[Event], state: State, due: Sequence[Command], *, cut: bool) -> None:
-        self.batch, self.state, self.due, self.cut = batch, state, due, cut
+    def __init__(self, batch: Sequence[Event], state: State, due: Sequence[Task]) -> None:
+        self.batch, self.state, self.due = batch, state, due
+        self.cut = any(isinstance(event, InterruptEvent) for event in batch)
         self.reply: asyncio.Future[Cursor] = asyncio.get_running_loop().create_future()
 
     def end(self, failure: AgentrtError | None) -> None:
@@ -109,8 +110,15 @@ class EventLogActor:
     `ExecutionStarted`), so a step costs two commits, and a command is handed out only after its start is durable.
     """
 
-    def __init__(self, journal: Journal, feed: Feed, hand_out: HandOut, cut: Callable[[], None]) -> None:
-        self._journal, self._feed, self._hand_out, self._cut = journal, feed, hand_out, cut
+    def __init__(
+        self,
+        journal: Journal,
+        feed: Feed,
+        hand_out: HandOut,
+        cut: Callable[[], None],
+        hide: Hide = lambda event: event,
+    ) -> None:
+        self._journal, self._feed, self._hand_out, self._cut, self._hide = journal, feed, hand_out, cut, hide
         self._state = feed.state
         self._handed: frozenset[str] = frozenset()
         self._ended: AgentrtError | None = None
@@ -139,7 +147,7 @@ class EventLogActor:
             raise self._ended
         state, handed = self._state, self._handed
         try:
-            commit = self._decide(self._wanted(request), cut=not isinstance(request, Append))
+            commit = self._decide([self._hide(event) for event in self._wanted(request)])
             if commit.batch or self._state is not self._feed.state:
                 self._journal.append(commit.batch, partial(self._committed, commit))
             else:
@@ -153,14 +161,16 @@ class EventLogActor:
             raise self._end(ActorCrashed("log", bug)) from bug
         return commit
 
-    def _decide(self, events: Sequence[Event], *, cut: bool) -> _Commit:
+    def _decide(self, events: Sequence[Event]) -> _Commit:
         if not events:
-            return _Commit((), self._state, (), cut=cut)
+            return _Commit((), self._state, ())
         check(self._state, events)
         batch, self._state, due = _complete(self._state, events)
-        fresh = [command for command in due if command.id not in self._handed]
+        commit = _Commit(batch, self._state, due)
+        handed = frozenset() if commit.cut else self._handed
+        commit.due = [command for command in due if command.id not in handed]
         self._handed = frozenset(command.id for command in due)
-        return _Commit(batch, self._state, fresh, cut=cut)
+        return commit
 
     def _wanted(self, request: LogRequest) -> Sequence[Event]:
         """The events of a request that are not in the log yet. Raises `NoLongerDue`."""
@@ -170,6 +180,9 @@ class EventLogActor:
                     raise NoLongerDue(late)
                 received = self._state.ledger.message_ids
                 return [event for event in events if event.id not in received]
+            case Say(message, busy):
+                fresh = message.id not in self._state.ledger.message_ids
+                return said(self._state, message, busy) if fresh else ()
             case Interrupt(reason):
                 return interruption(self._state, reason)
             case Expire(seconds):
@@ -182,9 +195,9 @@ class EventLogActor:
         if failure is None:
             try:
                 self._feed.publish(commit.batch, commit.state)
-                self._hand_out(commit.due)
                 if commit.cut:
                     self._cut()
+                self._hand_out(commit.due)
                 self._deadline.watch(commit.state)
                 self._journal.remember(commit.state)
             except Exception as bug:
@@ -204,8 +217,8 @@ class EventLogActor:
         return failure
 
 
-def _complete(state: State, events: Sequence[Event]) -> tuple[list[Event], State, list[Command]]:
-    """The batch, numbered, with the starts of what it makes due; the state after it, and what is due then."""
+def _complete(state: State, events: Sequence[Event]) -> tuple[list[Event], State, list[Task]]:
+    """The batch, numbered, with what it makes due begun or noted; the state after it, and what is to be performed."""
     batch: list[Event] = []
 
     def take(event: Event) -> None:
@@ -216,35 +229,27 @@ def _complete(state: State, events: Sequence[Event]) -> tuple[list[Event], State
 
     for event in events:
         take(event)
-    commands = decide(state)
-    for command in commands:
-        if (start := _start(command)) is not None:
-            take(start)
-    return batch, state, [command for command in commands if not isinstance(command, (RequestConfirmation, StopRun))]
-
-
-def _start(command: Command) -> Event | None:
-    """The event that is logged as a command is handed out; None for what may be begun twice."""
-    match command:
-        case CallModel(id):
-            return ModelCallStarted(command=id)
-        case ExecuteAction(id, action, attempt):
-            return ExecutionStarted(command=id, action_id=action.id, attempt=attempt, caused_by=action.id)
-        case RequestConfirmation(_, action_ids):
-            return ConfirmationRequested(action_ids=action_ids)
-        case StopRun(_, code, detail):
-            return ConversationErrorEvent(code=code, detail=detail)
-        case AssessRisk() | Condense():
-            return None
-        case _:
-            assert_never(command)
+    due: dict[str, Task] = {}
+    while True:
+        noted = False
+        for command in decide(state):
+            if command.id in due:
+                continue
+            for event in beginning(command):
+                take(event)
+            if isinstance(command, Note):
+                noted = True
+            else:
+                due[command.id] = command
+        if not noted:
+            return batch, state, list(due.values())
 
 
 class Log:
     """A performer's end of the log: the published state, and the way to append."""
 
-    def __init__(self, actor: EventLogActor, feed: Feed, journal: Journal) -> None:
-        self._actor, self._feed, self._journal = actor, feed, journal
+    def __init__(self, actor: EventLogActor, feed: Feed, journal: Journal, veil: Veil) -> None:
+        self._actor, self._feed, self._journal, self._veil = actor, feed, journal, veil
 
     @property
     def state(self) -> State:
@@ -254,6 +259,14 @@ class Log:
     def append(self, *events: Event, command: str | None = None) -> Coroutine[Any, Any, Cursor]:
         """Append a batch; durable and visible when this returns. Raises as `EventLogActor.ask` does."""
         return self._actor.ask(Append(events, command))
+
+    async def say(self, message: MessageEvent, busy: BusyPolicy | None = None) -> Cursor:
+        """Append a user's message; the same twice counts once. Raises `ConversationBusy` where it is rejected."""
+        return await self._actor.ask(Say(message, busy))
+
+    async def wait_for(self, holds: Callable[[State], bool]) -> State:
+        """The first state for which `holds`, or the last one."""
+        return await self._feed.wait_for(holds)
 
     async def interrupt(self, reason: str = "") -> Cursor:
         """Log an interrupt, with a result for each action that has not begun."""
@@ -283,8 +296,8 @@ class Log:
         await self._journal.sync()
 
     async def keep(self, data: bytes, name: str, media_type: str = TEXT) -> BlobReference:
-        """Store bytes beside the log; durable when this returns. Raises `LogFailed`."""
-        return await self._journal.keep(data, name, media_type)
+        """Store bytes beside the log, without secrets; durable when this returns. Raises `LogFailed`."""
+        return await self._journal.keep(self._veil.data(data), name, media_type)
 
     async def fetch(self, blob: BlobReference) -> bytes:
         """Bytes that were stored. Raises `LogCorrupt` when they are gone or damaged."""

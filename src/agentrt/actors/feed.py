@@ -12,6 +12,7 @@ from ..deltas import Channel, Delta, Draft, Reader
 from ..events import Condensation, Cursor, Event
 from ..protocols import Journal
 from ..state import Seen, State, summarized
+from .veil import Veil
 
 RECENT = 64
 """Events kept in memory for performers and for subscribers that are nearly up to date; the file has the rest."""
@@ -55,8 +56,8 @@ class Feed:
     draft: a slow one gets fewer and longer deltas, a late one the draft so far, and none what an event has replaced.
     """
 
-    def __init__(self, journal: Journal, state: State) -> None:
-        self._journal = journal
+    def __init__(self, journal: Journal, state: State, veil: Veil | None = None) -> None:
+        self._journal, self._veil = journal, veil
         self.state = state
         self._recent: deque[Event] = deque(maxlen=RECENT)
         self._waiting: list[tuple[Until, asyncio.Future[None]]] = []
@@ -94,7 +95,7 @@ class Feed:
             if command not in self.state.in_flight:
                 return
             draft, first = self._begin(Draft(becomes, channel, command)), True
-        draft.add(piece, self.state.seq)
+        draft.add(piece if self._veil is None else self._veil.piece(becomes, channel, piece), self.state.seq)
         if self._subscribers:
             self._unsaid = True
             if first or self._timer is None:
@@ -169,6 +170,8 @@ class Feed:
     def _forget(self, drafts: Sequence[Draft]) -> None:
         for draft in drafts:
             del self._drafts[draft.becomes, draft.channel]
+            if self._veil is not None:
+                self._veil.forget(draft.becomes, draft.channel)
             for subscriber in self._subscribers:
                 del subscriber.places[draft]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 
 import anyio
@@ -11,18 +11,25 @@ import msgspec
 from ..decisions import asleep, recovery
 from ..errors import ActorCrashed
 from ..events import DurabilityChanged, Event, ExecutionStatus
-from ..protocols import Journal, ModelClient, SecurityAnalyzer
-from ..specs import Durability, LocalWorkspace
+from ..hooks import HookFunction
+from ..protocols import Critic, Journal, ModelClient, SecurityAnalyzer
+from ..secrets import SecretRegistry
+from ..specs import Durability, HookEvent, LocalWorkspace
 from ..state import State
 from ..tools.definition import Tools
 from .agent import AgentActor
 from .condenser import CondenserActor
 from .core import RestartPolicy, Supervisor
+from .critic import CriticActor
+from .delegate import Children, DelegateActor
 from .dispatcher import Dispatcher, Performer
 from .event_log import EventLogActor, Log
 from .feed import Feed
+from .hooks import HookActor
 from .security import SecurityActor
+from .side_calls import SideCalls
 from .tool import AtWork, ToolActor
+from .veil import Veil
 
 STOP_SECONDS = 5.0
 """How long leaving a group waits for what it cut to end."""
@@ -33,7 +40,11 @@ class Parts(msgspec.Struct, frozen=True):
 
     client: ModelClient
     tools: Tools
-    analyzers: dict[str, Callable[[], SecurityAnalyzer]]
+    secrets: SecretRegistry
+    children: Children
+    analyzers: Mapping[str, Callable[[], SecurityAnalyzer]]
+    hooks: Mapping[str, HookFunction]
+    critics: Mapping[str, Callable[[], Critic]]
     restarts: RestartPolicy = RestartPolicy()
     durability: Durability = Durability.COMMIT
 
@@ -48,9 +59,12 @@ class ConversationGroup:
         parts: Parts,
         workspace: LocalWorkspace,
         first: tuple[Event, ...] = (),
+        more: tuple[Event, ...] = (),
     ) -> None:
-        self.feed = Feed(journal, state)
-        self._first = first
+        self._veil = Veil(parts.secrets)
+        self.feed = Feed(journal, state, self._veil)
+        self.secrets = parts.secrets
+        self._first, self._more = first, more
         self._journal, self._parts, self._workspace = journal, parts, workspace
         self._stack = AsyncExitStack()
 
@@ -61,8 +75,11 @@ class ConversationGroup:
             tasks = await stack.enter_async_context(anyio.create_task_group())
             stack.callback(tasks.cancel_scope.cancel)
             tasks.start_soon(self._dispatcher.run)
-            self._actor = EventLogActor(self._journal, self.feed, self._dispatcher.hand_out, self._dispatcher.cut)
-            self.log = Log(self._actor, self.feed, self._journal)
+            self._actor = EventLogActor(
+                self._journal, self.feed, self._dispatcher.hand_out, self._dispatcher.cut, self._veil.event
+            )
+            self.log = Log(self._actor, self.feed, self._journal, self._veil)
+            self.calls = SideCalls(self.log, self._parts.client, self._veil)
             self._dispatcher.attach(self.log)
             self._stack = stack.pop_all()
         return self
@@ -75,6 +92,7 @@ class ConversationGroup:
                     await self.log.interrupt("the conversation was closed")
                 self._dispatcher.cut()
                 await self._dispatcher.wait_idle()
+                await self._say_end()
                 if self.feed.state.durability is not Durability.COMMIT and not self.feed.failed:
                     epoch = self.feed.state.epoch
                     await self.log.append(DurabilityChanged(durability=Durability.COMMIT, epoch=epoch))
@@ -91,7 +109,7 @@ class ConversationGroup:
 
     async def begin(self) -> None:
         """Append the first batch: that of a new conversation, or what closes what a dead process left open."""
-        events, durability = self._first or recovery(self.feed.state), self._parts.durability
+        events, durability = (*(self._first or recovery(self.feed.state)), *self._more), self._parts.durability
         if durability is not Durability.COMMIT:
             epoch = self.feed.state.epoch + (self.feed.state.durability is not Durability.COMMIT)
             events = (*events, DurabilityChanged(durability=durability, epoch=epoch))
@@ -112,20 +130,34 @@ class ConversationGroup:
         if events := asleep(self.feed.state):
             await self.log.append(*events)
 
+    async def _say_end(self) -> None:
+        """Run the hooks of the end; what they say can change nothing any more."""
+        if self.feed.failed or self.feed.state.agent is None:
+            return
+        if any(hook.event is HookEvent.END for hook in self.feed.state.spec.hooks):
+            hooks = HookActor(self.log, self._parts.hooks, self._parts.tools, self._workspace)
+            _, event = await hooks.run(hooks.given(HookEvent.END))
+            await self.log.append(event)
+
     def _performer(self, name: str) -> Performer:
         log, parts, workspace = self.log, self._parts, self._workspace
+        concurrency = self.feed.state.spec.limits.tool_concurrency
         kind, _, tool = name.partition(":")
         match kind:
             case "agent":
-                return Performer(lambda: AgentActor(log, parts.client, parts.tools))
+                return Performer(lambda: AgentActor(log, parts.client, parts.tools, self._veil))
             case "security":
-                analyzer = parts.analyzers[self.feed.state.spec.analyzer or ""]
-                return Performer(lambda: SecurityActor(log, analyzer(), workspace))
+                return Performer(lambda: SecurityActor(log, parts.analyzers, workspace))
             case "condenser":
                 return Performer(lambda: CondenserActor(log))
+            case "hooks":
+                return Performer(lambda: HookActor(log, parts.hooks, parts.tools, workspace), concurrency)
+            case "critic":
+                return Performer(lambda: CriticActor(log, parts.critics, self.calls, workspace))
+            case "delegate":
+                return Performer(lambda: DelegateActor(log, parts.children), concurrency)
             case _:
-                concurrency = self.feed.state.spec.limits.tool_concurrency
-                return Performer(lambda: ToolActor(log, parts.tools, tool, workspace), concurrency)
+                return Performer(lambda: ToolActor(log, parts.tools, tool, workspace, parts.secrets), concurrency)
 
     def _stopped(self, name: str, crash: ActorCrashed) -> None:
         self._dispatcher.forget(name)

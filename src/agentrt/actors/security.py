@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 
 from ..decisions import AssessRisk
 from ..events import ActionEvent, RiskAssessed
 from ..protocols import SecurityAnalyzer
+from ..security.analyzers import EnsembleAnalyzer
 from ..security.rating import Rating
-from ..security.rules import rate_action
 from ..specs import LocalWorkspace, SecurityRisk
 from .dispatcher import Perform
 from .event_log import Log
 
 
-class RuleAnalyzer:
-    """Rates by the fixed rules of `agentrt.security`."""
-
-    async def assess(self, action: ActionEvent, workspace: LocalWorkspace) -> Rating:
-        """The rating."""
-        return Rating(*rate_action(action, workspace))
-
-
 class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
-    """Performs `AssessRisk`; an analyzer that fails counts as HIGH."""
+    """Performs `AssessRisk`, by the analyzers that the agent names; one that fails counts as HIGH."""
 
-    def __init__(self, log: Log, analyzer: SecurityAnalyzer, workspace: LocalWorkspace) -> None:
-        self._log, self._analyzer, self._workspace = log, analyzer, workspace
+    def __init__(
+        self, log: Log, analyzers: Mapping[str, Callable[[], SecurityAnalyzer]], workspace: LocalWorkspace
+    ) -> None:
+        self._log, self._analyzers, self._workspace = log, analyzers, workspace
+        self._names: tuple[str, ...] = ()
+        self._analyzer: SecurityAnalyzer | None = None
 
     async def __aexit__(self, *_: object) -> None:
         return None
@@ -36,8 +33,31 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
         assert isinstance(message.command, AssessRisk)
         action = message.command.action
         try:
-            rating = await self._analyzer.assess(action, self._workspace)
+            rating = await self._chosen().assess(action, self._workspace)
         except Exception as failure:  # fails closed, whatever it is
             rating = Rating(SecurityRisk.HIGH, f"the analyzer failed: {type(failure).__name__}: {failure}")
-        assessed = RiskAssessed(action_id=action.id, risk=rating.risk, reason=rating.reason, caused_by=action.id)
+        if rating.risk is SecurityRisk.UNKNOWN and self._only_reads(action):
+            rating = Rating(SecurityRisk.LOW, "the tool says that it only reads", rating.sinks, rating.labels)
+        assessed = RiskAssessed(
+            action_id=action.id,
+            risk=rating.risk,
+            reason=rating.reason,
+            sinks=rating.sinks,
+            labels=rating.labels,
+            caused_by=action.id,
+        )
         await self._log.append(assessed, command=message.command.id)
+
+    def _chosen(self) -> SecurityAnalyzer:
+        names = self._log.state.spec.analyzers
+        if self._analyzer is None or names != self._names:
+            made = [self._analyzers[name]() for name in names]
+            self._analyzer = made[0] if len(made) == 1 else EnsembleAnalyzer(made)
+            self._names = names
+        return self._analyzer
+
+    def _only_reads(self, action: ActionEvent) -> bool:
+        """Whether a tool that nobody has rules for declares that it changes nothing, here or elsewhere."""
+        prompt = self._log.state.prompt
+        found = next((d.annotations for d in prompt.tools if d.name == action.tool_name), None) if prompt else None
+        return found is not None and found.read_only and not found.open_world

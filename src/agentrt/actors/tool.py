@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
+from zlib import crc32
 
 import anyio
 import msgspec
@@ -14,8 +16,10 @@ from ..errors import ToolError
 from ..events import ActionEvent, Event, ObservationEvent
 from ..ids import new_id
 from ..protocols import Observation, Watchful
+from ..secrets import SecretRegistry
 from ..specs import BlobReference, LocalWorkspace, content
 from ..specs.content import TEXT
+from ..specs.flow import Label
 from ..tools.definition import Tools
 from .core import Request
 from .dispatcher import Perform
@@ -35,8 +39,8 @@ class AtWork(Request[bool], frozen=True):
 class _Call:
     """The `ToolContext` of one call: shows its output, and keeps the last of it."""
 
-    def __init__(self, log: Log, workspace: LocalWorkspace, tool: str, command: str) -> None:
-        self._tool, self._command = tool, command
+    def __init__(self, log: Log, workspace: LocalWorkspace, tool: str, command: str, secrets: SecretRegistry) -> None:
+        self._tool, self._command, self._secrets = tool, command, secrets
         self.observation_id = new_id()
         self.workspace = workspace
         self._log = log
@@ -57,6 +61,9 @@ class _Call:
     async def keep(self, data: bytes, name: str, media_type: str = TEXT) -> BlobReference:
         return await self._log.keep(data, name, media_type)
 
+    async def secrets(self, text: str) -> Mapping[str, str]:
+        return await self._secrets.named_in(text)
+
     def so_far(self) -> str:
         shown = "".join(self._tail).strip()
         return f" Its last output was:\n{shown[-2000:]}" if shown else ""
@@ -65,8 +72,8 @@ class _Call:
 class ToolActor(AbstractAsyncContextManager["ToolActor"]):
     """Performs `ExecuteAction` for one tool; the executor is opened with the actor and closed with it."""
 
-    def __init__(self, log: Log, tools: Tools, name: str, workspace: LocalWorkspace) -> None:
-        self._log, self._tools, self._name, self._workspace = log, tools, name, workspace
+    def __init__(self, log: Log, tools: Tools, name: str, workspace: LocalWorkspace, secrets: SecretRegistry) -> None:
+        self._log, self._tools, self._name, self._workspace, self._secrets = log, tools, name, workspace, secrets
         self._executor = tools.executor(name)
 
     async def __aexit__(self, *_: object) -> None:
@@ -81,7 +88,7 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
             return isinstance(self._executor, Watchful) and self._executor.at_work()
         assert isinstance(message.command, ExecuteAction)
         command, action = message.command.id, message.command.action
-        call, begun = _Call(self._log, self._workspace, self._name, command), time.monotonic()
+        call, begun = _Call(self._log, self._workspace, self._name, command, self._secrets), time.monotonic()
         try:
             outcome = await self._run(action, call)
         except anyio.get_cancelled_exc_class():
@@ -109,8 +116,20 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
             content=observation.content,
             is_error=observation.is_error,
             details=_details(observation),
+            labels=self._labels(action),
+            fingerprint=_fingerprint(observation),
             caused_by=action.id,
         )
+
+    def _labels(self, action: ActionEvent) -> tuple[Label, ...]:
+        """Where what the result holds comes from: as the tool says, and as the action was rated."""
+        rated = next((p.labels for p in self._log.state.branch.pending if p.action.id == action.id), ())
+        declared = self._tools.labels(action.tool_name)
+        return tuple(sorted({*rated, *declared})) if declared else rated
+
+
+def _fingerprint(observation: Observation) -> int:
+    return 0 if observation.still_running else crc32(msgspec.json.encode(observation.content)) or 1
 
 
 def _details(observation: Observation) -> msgspec.Raw:

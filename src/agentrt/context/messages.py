@@ -16,6 +16,7 @@ from ..events import (
     MessageEvent,
     ObservationEvent,
     ResourceLost,
+    SecretsChanged,
     SystemPromptEvent,
     UserRejectObservation,
 )
@@ -95,8 +96,21 @@ def _to_message(event: Event) -> Message | None:
             return Message("user", text(event.summary))
         case ResourceLost():
             return Message("user", text(f"[{event.detail}]"))
+        case SecretsChanged():
+            return Message("user", text(_secrets(event)))
         case _:
             return None
+
+
+def _secrets(event: SecretsChanged) -> str:
+    """What the model is told of the secrets: their names, and what they are for."""
+    if not event.secrets:
+        return "[There are no secrets any more.]"
+    named = "".join(
+        f"\n- {name}{': ' if source.description else ''}{source.description}"
+        for name, source in sorted(event.secrets.items())
+    )
+    return f"[A command that names one of these as a variable, like ${{NAME}}, has it while it runs:{named}]"
 
 
 class Transcript:

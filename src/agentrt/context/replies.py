@@ -12,6 +12,7 @@ from ..specs import Thinking, ToolDefinition
 from ..specs.content import text
 from ..usage import Usage
 from .messages import ToolCall
+from .own_ratings import own_rating
 from .repair import Repaired, repaired, sound, suggestion
 
 NUDGE = "Your reply was empty. Call a tool to go on, or answer the user."
@@ -96,6 +97,8 @@ def _actions(reply: ModelReply, toolbox: Toolbox, first_id: str, caused_by: str)
     for number, call in enumerate(reply.tool_calls):
         cut = reply.finish_reason == "length" and number == len(reply.tool_calls) - 1
         meant = repaired(call, toolbox.definitions, cut=cut)
+        own = own_rating(meant.arguments, next((d for d in toolbox.definitions if d.name == meant.name), None))
+        meant = msgspec.structs.replace(meant, arguments=own.arguments)
         resources, problem = _checked(meant, toolbox)
         asked = sound(call.name)
         action = ActionEvent(
@@ -110,6 +113,8 @@ def _actions(reply: ModelReply, toolbox: Toolbox, first_id: str, caused_by: str)
             reasoning="" if number else sound(reply.reasoning),
             thinking=None if number else reply.thinking,
             resources=resources,
+            security_risk=own.risk,
+            summary=sound(own.summary),
             caused_by=caused_by,
         )
         actions.append(action)

@@ -16,8 +16,8 @@ from ..errors import (
     ModelUnavailable,
     RateLimited,
 )
+from ..secrets import Mask
 from ..specs import LLM
-from .masking import Mask
 
 _LONGEST = 300
 

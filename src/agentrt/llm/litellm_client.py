@@ -20,12 +20,13 @@ from ..context.messages import Message
 from ..context.replies import ModelReply
 from ..errors import MissingKey, UnknownModel
 from ..protocols import ModelRequest, Watch
+from ..secrets import Mask
 from ..specs import LLM, AnyLLM, Capabilities
 from ..specs.llm import members
 from . import chat, library, responses
 from .failures import model_error
 from .known import known
-from .masking import Mask, keys_of
+from .masking import keys_of
 
 _LONGEST_CACHE_KEY = 64
 """Characters that OpenAI takes."""

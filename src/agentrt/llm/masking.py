@@ -1,16 +1,14 @@
-"""`Mask`: takes what is secret out of what is written down. Pure."""
+"""Which keys models are called with, and what a recorded call loses of them. Pure."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from ..secrets import HIDDEN, Mask
 from ..specs import AnyLLM
 from ..specs.llm import members
-
-MASKED = "<secret>"
 
 _KEY_VARIABLE = re.compile(r"_API_KEY$")
 
@@ -21,9 +19,6 @@ _KEY_HEADER = re.compile(r"authorization|api-?key|auth-?token|access-?token|secr
 
 _OF_A_KIND = frozenset({"role", "type", "api", "reasoning_effort", "reasoning_summary"})
 """Members that have one of a few words, which stay when a secret happens to be that word."""
-
-_TIMES_ESCAPED = 2
-"""How often a secret may be escaped in a text: JSON in a string in JSON."""
 
 
 def holds_key(header: str) -> bool:
@@ -38,44 +33,22 @@ def keys_of(llm: AnyLLM, environment: Mapping[str, str]) -> list[str]:
     return [key for key in keys if len(key) >= SHORTEST_KEY]
 
 
-class Mask:
-    """Replaces secrets by `<secret>`, also where a text has them escaped as JSON. Encoded otherwise they stay."""
+def recorded(value: Any, mask: Mask) -> Any:
+    """What JSON decoded to, masked; headers that keys are sent in lose their value as well."""
+    return mask.json(_without_headers(value), spared=_OF_A_KIND)
 
-    def __init__(self, secrets: Iterable[str]) -> None:
-        forms = {form for secret in secrets if secret for form in _forms(secret)}
-        longest_first = sorted(forms, key=lambda form: (-len(form), form))  # one may be a part of another
-        self._secrets = re.compile("|".join(map(re.escape, longest_first))) if forms else None
 
-    def text(self, text: str) -> str:
-        """A text without them."""
-        return text if self._secrets is None else self._secrets.sub(MASKED, text)
-
-    def json(self, value: Any) -> Any:
-        """What JSON decoded to, without them in its strings; headers that keys are sent in lose their value as well."""
-        match value:
-            case str():
-                return self.text(value)
-            case list():
-                return [self.json(item) for item in value]
-            case dict():
-                return {name: self._member(name, item) for name, item in value.items()}
-            case _:
-                return value
-
-    def _member(self, name: str, value: Any) -> Any:
-        if name in _OF_A_KIND and isinstance(value, str):
+def _without_headers(value: Any) -> Any:
+    match value:
+        case list():
+            return [_without_headers(item) for item in value]
+        case dict():
+            return {name: _member(name, item) for name, item in value.items()}
+        case _:
             return value
-        if name == "extra_headers" and isinstance(value, dict):
-            return {header: MASKED if holds_key(header) else self.json(item) for header, item in value.items()}
-        return self.json(value)
 
 
-def _forms(secret: str) -> set[str]:
-    """A secret as it is, and as it stands in JSON, with other than ASCII characters escaped or not."""
-    forms = {secret}
-    for ascii_only in (False, True):
-        form = secret
-        for _ in range(_TIMES_ESCAPED):
-            form = json.dumps(form, ensure_ascii=ascii_only)[1:-1]
-            forms.add(form)
-    return forms
+def _member(name: str, value: Any) -> Any:
+    if name == "extra_headers" and isinstance(value, dict):
+        return {header: HIDDEN if holds_key(header) else item for header, item in value.items()}
+    return _without_headers(value)

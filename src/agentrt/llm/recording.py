@@ -17,11 +17,12 @@ from ..context.messages import Message
 from ..context.replies import ModelReply
 from ..errors import BudgetExceeded, ConfigurationError, ModelError, NothingRecorded, RecordingFailed
 from ..protocols import ModelClient, ModelRequest, Watch
+from ..secrets import Mask
 from ..specs import LLM, AnyLLM, Capabilities, ToolDefinition
 from ..specs.llm import known_of
 from ..storage.disk import make_directories
 from .around import Around
-from .masking import Mask, keys_of
+from .masking import keys_of, recorded
 from .matching import Question, difference, question
 
 
@@ -61,8 +62,8 @@ _decoder = msgspec.json.Decoder(RecordedCall)
 class RecordingClient(Around):
     """A `ModelClient` that appends each call to a file of JSON lines once it has ended; it has mode 0600.
 
-    Secrets are written as `<secret>`: those given, and the keys in `environment` (see `keys_of`). A call that was
-    cancelled or never sent is not recorded. Several clients and processes may record to one file.
+    Secrets are written as `<secret-hidden>`: those given, and the keys in `environment` (see `keys_of`). A call that
+    was cancelled or never sent is not recorded. Several clients and processes may record to one file.
     """
 
     def __init__(
@@ -179,7 +180,7 @@ class _Tape:
 
 
 def _masked(value: object, mask: Mask) -> bytes:
-    return msgspec.json.encode(mask.json(msgspec.json.decode(msgspec.json.encode(value))))
+    return msgspec.json.encode(recorded(msgspec.json.decode(msgspec.json.encode(value)), mask))
 
 
 def _append(path: Path, call: RecordedCall, mask: Mask) -> None:

@@ -197,5 +197,5 @@ def analyzers(
     def rated(rules: Callable[[], SecurityAnalyzer] | None) -> RecordedAnalyzer:
         return RecordedAnalyzer(recording, stage, rules() if rules is not None else None)
 
-    names = [*known, *(agent.analyzer for agent in recording.agents if agent.analyzer is not None)]
+    names = [*known, *(name for agent in recording.agents for name in agent.analyzers)]
     return {name: partial(rated, known.get(name)) for name in names}

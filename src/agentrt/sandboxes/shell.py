@@ -21,6 +21,7 @@ import anyio
 import anyio.abc
 
 from ..errors import ToolError
+from .lending import GIVE_BACK, Loan
 from .markers import Ended, Markers
 from .processes import TERM_AFTER, children, end
 
@@ -34,9 +35,15 @@ PATIENCE = 2.0
 _SECRET = re.compile(
     r"(?:^|_)(?:\w*KEY|TOKEN|PAT|SECRETS?|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)(?:_|$)", re.IGNORECASE
 )
-_START = """\
-__agentrt_begin() { local s=$?; export AGENTRT_CALL="$1"; printf '\\036%s>\\037' "$__agentrt_token"; return $s; }
-PROMPT_COMMAND='printf "\\036%s:%s:%s\\037" "$__agentrt_token" "$?" "$PWD"'
+_START = f"""\
+__agentrt_begin() {{
+  local __agentrt_code=$?
+  if [ -n "${{2-}}" ]; then . "$2"; fi
+  export AGENTRT_CALL="$1"
+  printf '\\036%s>\\037' "$__agentrt_token"
+  return $__agentrt_code
+}}
+PROMPT_COMMAND='printf "\\036%s:%s:%s\\037" "$__agentrt_token" "$?" "$PWD"; {GIVE_BACK}'
 PS1='' PS2=''
 """
 
@@ -82,6 +89,7 @@ class Shell:
         self._markers = Markers(self._token)
         self._output = Output()
         self._ended: Ended | None = None
+        self._loan: Loan | None = None
         self._changed = asyncio.Event()
         self._calls = 0
         self._since = 0.0
@@ -146,17 +154,22 @@ class Shell:
         """Whether a command runs, or a job in the background."""
         return self._process is not None and self.alive and (self.running or bool(children(self._process.pid)))
 
-    async def begin(self, command: str, on_output: Callable[[bytes], None]) -> None:
-        """Start a command; none may be running."""
+    async def begin(
+        self, command: str, on_output: Callable[[bytes], None], secrets: Mapping[str, str] | None = None
+    ) -> None:
+        """Start a command; none may be running. It alone has `secrets` as variables of its environment."""
         self._calls += 1
         self._output, self._ended = Output(), None
         self._on_output = on_output
         self._since = time.clock_gettime(time.CLOCK_BOOTTIME)
         self._earlier = children(self._process.pid) if self._process is not None else frozenset()
         await anyio.Path(self._command_file).write_text(command + "\n", errors="replace")
+        self._take_back()
+        self._loan = Loan(secrets) if secrets else None
+        loan = f" {self._loan.path}" if self._loan is not None else ""
         self.running, self._any_prompt = True, False
         self.last_change = time.monotonic()
-        await self.send(f" __agentrt_begin {self._token}-{self._calls}; . '{self._command_file}'\n".encode())
+        await self.send(f" __agentrt_begin {self._token}-{self._calls}{loan}; . '{self._command_file}'\n".encode())
 
     async def wait(self, seconds: float | None) -> Ended | None:
         """Wait until the command ends or prints, `seconds` at most; its end, when it has ended."""
@@ -235,7 +248,13 @@ class Shell:
         finally:
             os.close(terminal)
 
+    def _take_back(self) -> None:
+        if self._loan is not None:
+            self._loan.close()
+            self._loan = None
+
     def _hang_up(self) -> None:
+        self._take_back()
         if self._master >= 0:
             asyncio.get_running_loop().remove_reader(self._master)
             os.close(self._master)
@@ -255,6 +274,7 @@ class Shell:
             if isinstance(found, Ended):
                 if found.begun or self._any_prompt:
                     self._ended, self.directory, self.running = found, found.directory, False
+                    self._take_back()
             else:
                 self._output.add(found)
                 self._on_output(found)

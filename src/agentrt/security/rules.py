@@ -2,45 +2,72 @@
 
 from __future__ import annotations
 
-from os.path import commonpath, normpath
+import re
 
 import msgspec
 
 from ..events import ActionEvent
-from ..specs import LocalWorkspace, SecurityRisk
-from .shell_rules import rate_command
+from ..specs import LocalWorkspace
+from .calls import Call
+from .command_rules import rate_command, rate_input
+from .file_rules import rate_read, rate_write
+from .injections import rate_text
+from .paths import Site, site
+from .rating import Rating
+from .verdicts import highest, low, unknown
 
 _HARMLESS = frozenset({"think", "finish", "task_tracker"})
+_KEY = re.compile(r"(?i)C-[a-z]|UP|DOWN|RIGHT|LEFT|HOME|END|PGUP|PGDN|TAB|ESC|BS|ENTER|y|n|yes|no|q|\d{1,6}")
 
 
-class _Path(msgspec.Struct):
+class _Edit(msgspec.Struct):
     path: str
     command: str = ""
+    file_text: str | None = None
+    old_str: str | None = None
+    new_str: str | None = None
 
 
 class _Command(msgspec.Struct):
     command: str
+    is_input: bool = False
 
 
-def rate_action(action: ActionEvent, workspace: LocalWorkspace) -> tuple[SecurityRisk, str]:
-    """The rating of an action by its tool and arguments; a tool without rules is UNKNOWN.
+def rate_action(action: ActionEvent, workspace: LocalWorkspace) -> Rating:
+    """The rating of an action by its tool and arguments; a tool without rules is UNKNOWN, whatever its arguments.
 
     Raises `msgspec.ValidationError` when the arguments are not the tool's.
     """
+    where = site(workspace.path)
     match action.tool_name:
         case "terminal":
-            return rate_command(msgspec.json.decode(action.arguments, type=_Command).command)
+            return _terminal(msgspec.json.decode(action.arguments, type=_Command), where)
         case "file_editor":
-            edit = msgspec.json.decode(action.arguments, type=_Path)
-            if not edit.path.startswith("/"):
-                return SecurityRisk.LOW, "no absolute path: it will be refused"
-            if edit.command == "view":
-                return SecurityRisk.LOW, "only reads"
-            root = normpath(workspace.path)
-            if commonpath((root, normpath(edit.path))) == root:
-                return SecurityRisk.LOW, "edits inside the workspace"
-            return SecurityRisk.MEDIUM, "edits outside the workspace"
-        case name if name in _HARMLESS:
-            return SecurityRisk.LOW, "touches nothing"
-        case _:
-            return SecurityRisk.UNKNOWN, "no rule for this tool"
+            return _editor(msgspec.json.decode(action.arguments, type=_Edit), where)
+        case name:
+            rating = low("touches nothing") if name in _HARMLESS else unknown("no rule for this tool")
+            found = rate_text(bytes(action.arguments).decode("utf-8", "replace"), written=name in _HARMLESS)
+            return highest((rating, found)) if found is not None else rating
+
+
+def _terminal(call: _Command, where: Site) -> Rating:
+    text = call.command.strip()
+    if not text:
+        return low("waits")
+    if call.is_input and _KEY.fullmatch(text):
+        return low("presses a key")
+    rating = rate_input(call.command, where) if call.is_input else rate_command(call.command, where)
+    found = rate_text(call.command)
+    return highest((rating, found)) if found is not None else rating
+
+
+def _editor(edit: _Edit, where: Site) -> Rating:
+    if not edit.path.startswith("/"):
+        return low("no absolute path: it will be refused")
+    if "\0" in edit.path:
+        return low("no path: it will be refused")
+    call = Call("file_editor", (), where.workspace, where)
+    if edit.command == "view":
+        return highest(rate_read(call, edit.path), "only reads")
+    texts = (rate_text(text, written=True) for text in (edit.file_text, edit.old_str, edit.new_str) if text)
+    return highest((rate_write(call, edit.path), *(found for found in texts if found is not None)))

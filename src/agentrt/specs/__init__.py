@@ -1,35 +1,57 @@
 """Frozen configuration: everything a conversation needs to be resumed, and nothing secret."""
 
-from .agent import DEFAULT_TOOLS, Agent, LocalWorkspace
+from .agent import DEFAULT_TOOLS, RULES, Agent, LocalWorkspace, replaced
 from .content import BlobReference, Content, FileContent, ImageContent, TextContent, Thinking
+from .flow import InformationFlow
+from .hooks import Hook, HookEvent
 from .llm import LLM, AnyLLM, Capabilities, FallbackLLM, RouterLLM
-from .policies import AlwaysConfirm, ConfirmationPolicy, ConfirmRisky, Durability, Limits, NeverConfirm, SecurityRisk
+from .policies import (
+    AlwaysConfirm,
+    BusyPolicy,
+    ConfirmationPolicy,
+    ConfirmRisky,
+    Durability,
+    Limits,
+    NeverConfirm,
+    SecurityRisk,
+)
+from .rules import PermissionRule
+from .stuck import Critic, StuckDetection
 from .tool import OnCrash, Tool, ToolAnnotations, ToolDefinition
 
 __all__ = [
     "DEFAULT_TOOLS",
     "LLM",
+    "RULES",
     "Agent",
     "AlwaysConfirm",
     "AnyLLM",
     "BlobReference",
+    "BusyPolicy",
     "Capabilities",
     "ConfirmRisky",
     "ConfirmationPolicy",
     "Content",
+    "Critic",
     "Durability",
     "FallbackLLM",
     "FileContent",
+    "Hook",
+    "HookEvent",
     "ImageContent",
+    "InformationFlow",
     "Limits",
     "LocalWorkspace",
     "NeverConfirm",
     "OnCrash",
+    "PermissionRule",
     "RouterLLM",
     "SecurityRisk",
+    "StuckDetection",
     "TextContent",
     "Thinking",
     "Tool",
     "ToolAnnotations",
     "ToolDefinition",
+    "replaced",
 ]

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
+from .flow import InformationFlow
+from .hooks import Hook
 from .llm import AnyLLM
-from .policies import ConfirmationPolicy, Limits, NeverConfirm
+from .policies import BusyPolicy, ConfirmationPolicy, Limits, NeverConfirm
+from .rules import PermissionRule
+from .stuck import Critic, StuckDetection
 from .tool import Tool
+
+RULES = "rules"
+"""The analyzer that there is always: fixed rules for commands, paths and networks."""
 
 DEFAULT_TOOLS = (Tool("terminal"), Tool("file_editor"), Tool("task_tracker"))
 
@@ -20,15 +28,45 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tools: tuple[Tool, ...] = DEFAULT_TOOLS
     system_prompt: str | None = None
     """Replaces the built-in one when set."""
-    analyzer: str | None = None
-    """Name of the security analyzer that rates actions ("rules"); None rates nothing."""
+    analyzer: str | tuple[str, ...] | None = None
+    """Names of the security analyzers that rate actions ("rules", "model"), of several the highest rating; None: none,
+    unless something below asks for ratings, which sets "rules"."""
     confirmation: ConfirmationPolicy = NeverConfirm()
+    rules: tuple[PermissionRule, ...] = ()
+    """What is allowed, asked or denied whatever the rating."""
+    flow: InformationFlow | None = None
+    """Whether what untrusted content may have caused is asked about; None: no."""
+    hooks: tuple[Hook, ...] = ()
+    stuck: StuckDetection | None = StuckDetection()
+    """When it is stopped for repeating itself; None: never."""
+    critic: Critic | None = None
+    busy: BusyPolicy = BusyPolicy.ENQUEUE
+    """What a message does that comes while it works."""
+    agents: dict[str, Agent] = {}
+    """Those that it may delegate to, by name; it may always delegate to one like itself."""
     limits: Limits = Limits()
     output: dict[str, Any] | None = None
     """JSON schema of the object that `finish` must give, as `output_schema(YourStruct)` makes it; None: only words."""
+
+    def __post_init__(self) -> None:
+        asks = not isinstance(self.confirmation, NeverConfirm) or self.flow is not None
+        if asks and not self.analyzer:
+            msgspec.structs.force_setattr(self, "analyzer", RULES)
+
+    @property
+    def analyzers(self) -> tuple[str, ...]:
+        """The names of the analyzers; information flow needs to know where an action leads, which the rules tell."""
+        named = (self.analyzer,) if isinstance(self.analyzer, str) else self.analyzer or ()
+        return (*named, RULES) if self.flow is not None and RULES not in named else named
 
 
 class LocalWorkspace(msgspec.Struct, frozen=True, tag="local"):
     """A directory of this machine; `path` is absolute."""
 
     path: str
+
+
+def replaced(agent: Agent, changes: Mapping[str, Any]) -> Agent:
+    """The agent with other values of some fields, as JSON or as they are. Raises `msgspec.ValidationError`."""
+    fields = msgspec.to_builtins(agent) | {key: msgspec.to_builtins(value) for key, value in changes.items()}
+    return msgspec.convert(fields, Agent)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import re
 from enum import StrEnum
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -32,8 +34,8 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One hook: a shell `command` that gets JSON on its standard input, or a `function` that the runtime has by name.
 
     `matcher` is held against the tool's name, for the events of tools: "*", a name, or a regular expression that
-    matches the whole of it. A hook that fails or takes longer than `timeout` seconds denies what it was asked about,
-    unless `on_failure` is "ignore".
+    matches the whole of it, which may stand between slashes. A hook that fails or takes longer than `timeout` seconds
+    denies what it was asked about, unless `on_failure` is "ignore". Raises `ValueError` for what cannot work.
     """
 
     event: HookEvent
@@ -46,3 +48,90 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def __post_init__(self) -> None:
         if (self.command is None) == (self.function is None):
             raise ValueError("a Hook has either a command or a function")
+        if not (self.command or self.function):
+            raise ValueError("a Hook's command or function is empty: say what it runs")
+        if not 0 < self.timeout < math.inf:
+            raise ValueError(f"a Hook's timeout is in seconds and above 0, not {self.timeout}")
+        try:
+            _pattern(self.matcher)
+        except (re.error, OverflowError, RecursionError) as error:
+            raise ValueError(
+                f"matcher {self.matcher!r} is no regular expression ({error}): write '*' for every tool, a tool's name,"
+                " or an expression for the whole name as 'file_.*|terminal'"
+            ) from error
+
+
+def matches(hook: Hook, tool_name: str) -> bool:
+    """Whether a hook is for that tool; one for an event that has no tool is for all."""
+    if hook.event not in (HookEvent.BEFORE_TOOL, HookEvent.AFTER_TOOL) or hook.matcher in ("*", tool_name):
+        return True
+    return _pattern(hook.matcher).fullmatch(tool_name) is not None
+
+
+def _pattern(matcher: str) -> re.Pattern[str]:
+    between_slashes = len(matcher) > 2 and matcher[0] == matcher[-1] == "/"
+    return re.compile("" if matcher == "*" else matcher[1:-1] if between_slashes else matcher)
+
+
+_EVENTS = {
+    "pretooluse": HookEvent.BEFORE_TOOL,
+    "posttooluse": HookEvent.AFTER_TOOL,
+    "userpromptsubmit": HookEvent.USER_MESSAGE,
+    "sessionstart": HookEvent.START,
+    "sessionend": HookEvent.END,
+} | {event.replace("_", ""): event for event in HookEvent}
+
+
+class _Command(msgspec.Struct, forbid_unknown_fields=True, rename={"background": "async", "status": "statusMessage"}):
+    """A field that is not known is refused: a condition would be lost, and the hook run where it should not."""
+
+    type: str = "command"
+    command: str = ""
+    timeout: float = 60.0
+    on_failure: OnFailure = "deny"
+    background: bool = False
+    name: str = ""
+    description: str = ""
+    status: str = ""
+
+
+class _Group(msgspec.Struct):
+    hooks: list[dict[str, Any]]
+    matcher: str = "*"
+
+
+def hooks_from_json(data: object) -> tuple[Hook, ...]:
+    """The hooks of a hooks.json file, decoded: `{"PreToolUse": [{"matcher": "...", "hooks": [{"command": "..."}]}]}`.
+
+    The events are named as in Claude Code (also with underscores, pre_tool_use) or as in `HookEvent`; the whole may
+    stand below a key "hooks", beside others. Raises `ValueError` for what is not in this form or not a command.
+    """
+    inner = data["hooks"] if isinstance(data, dict) and "hooks" in data else data
+    groups = [(_event(name), groups) for name, groups in msgspec.convert(inner, dict[str, list[_Group]]).items()]
+    return tuple(
+        _hook(event, group.matcher, command) for event, those in groups for group in those for command in group.hooks
+    )
+
+
+def _event(name: str) -> HookEvent:
+    event = _EVENTS.get(name.replace("_", "").lower())
+    if event is None:
+        raise ValueError(f"no hooks run at {name!r}: there are {', '.join(HookEvent)}")
+    return event
+
+
+def _hook(event: HookEvent, matcher: str, given: dict[str, Any]) -> Hook:
+    if (kind := given.get("type", "command")) != "command":
+        raise ValueError(
+            f"a hook of type {kind!r} cannot be run: write a command, or a Python function as Hook(function=...)"
+        )
+    read = msgspec.convert(given, _Command)
+    if read.background:
+        raise ValueError(f"hook {read.command!r} is async, but every hook is waited for: take 'async' away")
+    return Hook(
+        event=event,
+        command=read.command,
+        matcher=matcher or "*",
+        timeout=read.timeout,
+        on_failure=read.on_failure,
+    )

@@ -145,3 +145,14 @@ def known_of(llm: AnyLLM, known: Capabilities | None = None) -> Capabilities:
 def named(llm: AnyLLM) -> str:
     """The name of a model, or those among which is chosen."""
     return " | ".join(dict.fromkeys(member.model for member in members(llm)))
+
+
+def named_as(llm: AnyLLM, usage_id: str) -> AnyLLM:
+    """The same models, whose usage is summed under another name."""
+    match llm:
+        case LLM():
+            return replace(llm, usage_id=usage_id)
+        case FallbackLLM(llms):
+            return FallbackLLM(tuple(named_as(one, usage_id) for one in llms))
+        case RouterLLM(llms=llms):
+            return replace(llm, llms={key: named_as(one, usage_id) for key, one in llms.items()})

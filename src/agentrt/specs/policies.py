@@ -31,6 +31,19 @@ class Durability(StrEnum):
     """When it is written: a lost machine may take all that came since the conversation was opened."""
 
 
+class BusyPolicy(StrEnum):
+    """What a message does that comes while the agent works. It is logged at once, unless it is rejected."""
+
+    ENQUEUE = "enqueue"
+    """It is seen before the next model call."""
+    STEER = "steer"
+    """The model call that runs is cut and made again with it; a tool that runs may end."""
+    INTERRUPT = "interrupt"
+    """All that runs is cut, and the agent goes on with it."""
+    REJECT = "reject"
+    """It is refused."""
+
+
 class NeverConfirm(msgspec.Struct, frozen=True, tag=True):
     """Nothing is asked."""
 
@@ -66,7 +79,7 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
     """Bounds of what a conversation may use; a run that reaches one ends with an error that names it."""
 
     max_steps: int = 500
-    """Model calls in one run."""
+    """Model calls in one run, with those of children."""
     tool_concurrency: int = 1
     """Calls of one batch that may run side by side, where their resources allow."""
     max_seconds: float | None = None
@@ -75,3 +88,5 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
     """USD in all, with what children spend; `conversation.grant()` adds to it."""
     max_tokens: int | None = None
     """Tokens in all, in and out, with those of children."""
+    max_depth: int = 2
+    """How many conversations may stand one below the other, of those that are delegated to."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
 
 
@@ -34,5 +32,3 @@ class Critic(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str
     threshold: float = 0.6
     max_iterations: int = 3
-    mode: Literal["finish", "all_actions"] = "finish"
-    """When it judges: at the end, or also after each action, when nothing is sent back."""

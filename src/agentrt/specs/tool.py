@@ -6,8 +6,11 @@ from enum import StrEnum
 
 import msgspec
 
+from .flow import Label
+
 FINISH = "finish"
 THINK = "think"
+DELEGATE = "delegate"
 
 
 class OnCrash(StrEnum):
@@ -48,3 +51,5 @@ class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     on_crash: OnCrash = OnCrash.ASK
     holds_resource: bool = False
     """Whether it keeps something alive between calls that a crash takes away, as a shell does."""
+    labels: tuple[Label, ...] = ()
+    """Where its results come from, when nobody vouches for what they say."""

@@ -12,11 +12,13 @@ from typing import Any, TypeAlias, get_type_hints, overload
 
 import msgspec
 
+from ..context.own_ratings import rated
 from ..context.replies import BadCall
 from ..errors import ConfigurationError, ToolMissing
 from ..protocols import Observation, ToolContext, ToolExecutor
 from ..specs import LocalWorkspace, OnCrash, Tool, ToolAnnotations, ToolDefinition
 from ..specs.content import text
+from ..specs.flow import Label
 
 Params: TypeAlias = Mapping[str, str | int | float | bool | None]
 
@@ -30,7 +32,8 @@ class ToolType:
     """A tool: its name and description, the struct of its arguments, and how its executor is made.
 
     `resources` gives the keys that a call touches ("file:/a/b"); calls that share one never run side by side. None
-    means that calls of this tool wait for each other, an empty tuple that nothing is shared.
+    means that calls of this tool wait for each other, an empty tuple that nothing is shared. `labels` say where its
+    results come from, when nobody vouches for what they say.
     """
 
     name: str
@@ -41,6 +44,7 @@ class ToolType:
     on_crash: OnCrash = OnCrash.ASK
     holds_resource: bool = False
     resources: Callable[[Any, LocalWorkspace], tuple[str, ...] | None] = _undeclared
+    labels: tuple[Label, ...] = ()
 
     @cached_property
     def definition(self) -> ToolDefinition:
@@ -52,6 +56,7 @@ class ToolType:
             annotations=self.annotations,
             on_crash=self.on_crash,
             holds_resource=self.holds_resource,
+            labels=self.labels,
         )
 
     @cached_property
@@ -147,12 +152,22 @@ def _action(called: str, function: Callable[..., Any]) -> type[msgspec.Struct]:
 
 
 class Tools:
-    """The tools of one agent in one workspace. Raises `ToolMissing` when one has no implementation."""
+    """The tools of one agent in one workspace; `rated` calls have the model say how dangerous they are.
 
-    def __init__(self, specs: Iterable[Tool], types: Mapping[str, ToolType], workspace: LocalWorkspace) -> None:
+    Raises `ToolMissing` when one has no implementation.
+    """
+
+    def __init__(
+        self,
+        specs: Iterable[Tool],
+        types: Mapping[str, ToolType],
+        workspace: LocalWorkspace,
+        *,
+        rated: bool = False,
+    ) -> None:
         self._types: dict[str, ToolType] = {}
         self._params: dict[str, Params] = {}
-        self._workspace = workspace
+        self._workspace, self._rated = workspace, rated
         self._definitions: tuple[ToolDefinition, ...] | None = None
         for spec in specs:
             if spec.name not in types:
@@ -164,7 +179,8 @@ class Tools:
     def definitions(self) -> tuple[ToolDefinition, ...]:
         """What the model is offered; made when it is needed, which takes a while, and not when it is only opened."""
         if self._definitions is None:
-            self._definitions = tuple(kind.definition for kind in self._types.values())
+            made = (kind.definition for kind in self._types.values())
+            self._definitions = tuple(rated(definition) for definition in made) if self._rated else tuple(made)
         return self._definitions
 
     def resources(self, name: str, arguments: msgspec.Raw) -> tuple[str, ...]:
@@ -173,6 +189,10 @@ class Tools:
             raise BadCall(f"there is no tool {name!r}. The tools are: {', '.join(self._types)}.")
         keys = self._types[name].resources(self.parse(name, arguments), self._workspace)
         return (f"tool:{name}",) if keys is None else keys
+
+    def labels(self, name: str) -> tuple[Label, ...]:
+        """Where a tool says that its results come from."""
+        return self._types[name].labels
 
     def parse(self, name: str, arguments: msgspec.Raw) -> Any:
         """The arguments as the tool's action. Raises `BadCall` when they do not fit."""

@@ -15,6 +15,7 @@ from msgspec import Meta
 from ..errors import ToolError
 from ..protocols import Observation, ToolContext
 from ..sandboxes.shell import Shell
+from ..secrets import Mask
 from ..specs import Content, OnCrash, TextContent, ToolAnnotations
 from .clipping import clip
 from .definition import Params, ToolType
@@ -78,6 +79,8 @@ class Terminal:
         """That of the call that runs; what is printed between calls is shown by the next poll."""
         self._unseen = False
         """Whether a command was left running whose end no call has shown."""
+        self._mask = Mask()
+        """Of the secrets that its commands were given."""
         limit = params.get("no_change_timeout")
         self._no_change = float(limit) if isinstance(limit, (int, float)) else NO_CHANGE_SECONDS
 
@@ -101,7 +104,7 @@ class Terminal:
         if action.reset and not action.command:
             return TerminalObservation(exit_code=0, working_dir=shell.directory, status="reset", seconds=0.0)
         try:
-            await self._give(shell, action)
+            await self._give(shell, action, context)
             status = await self._wait(shell, action.timeout)
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
@@ -133,7 +136,7 @@ class Terminal:
         if self._context is not None:
             self._context.output(text)
 
-    async def _give(self, shell: Shell, action: TerminalAction) -> None:
+    async def _give(self, shell: Shell, action: TerminalAction, context: ToolContext) -> None:
         if shell.running:
             if action.is_input:
                 await shell.send(_typed(action.command))
@@ -149,8 +152,10 @@ class Terminal:
             raise ToolError("the command has ended meanwhile: see the rest of its output with an empty command")
         if action.is_input or _polls(action):
             raise ToolError("no command is running in this terminal: send one")
+        secrets = await context.secrets(action.command)
+        self._mask = self._mask.adding(secrets.values())
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        await shell.begin(action.command, lambda data: self._show(decoder.decode(data)))
+        await shell.begin(action.command, lambda data: self._show(decoder.decode(data)), secrets)
 
     async def _wait(self, shell: Shell, timeout: float | None) -> Status:
         begun = shell.last_change = time.monotonic()
@@ -168,7 +173,9 @@ class Terminal:
         self._unseen = shell.running
         ended = await shell.wait(0) if not shell.running else None
         exit_code = STILL_RUNNING if shell.running else (ended.exit_code if ended else 1)
-        shown = _ESCAPES.sub("", shell.text()).rstrip("\n")
+        shown = self._mask.text(
+            _ESCAPES.sub("", shell.text()).rstrip("\n")
+        )  # before it is cut: half a secret is one too
         content: list[Content] = [TextContent(clip(shown, MAX_OUTPUT))]
         if len(shown) > MAX_OUTPUT:
             content.append(await context.keep(shown.encode(), "full output"))

@@ -3,40 +3,45 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Generator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
 import msgspec
 
-from .actors.feed import Feed
-from .actors.group import ConversationGroup
-from .deltas import Delta
-from .errors import ConfigurationError, CursorExpired
-from .events import (
-    ActionEvent,
+from ..actors.group import ConversationGroup
+from ..context.titles import checked_tags, one_line
+from ..decisions import approval, rejection, waiting
+from ..deltas import Delta
+from ..errors import ConfigurationError
+from ..events import (
     BudgetGranted,
-    ConfirmationGiven,
+    ConversationStateUpdateEvent,
     Cursor,
     Event,
-    ExecutionStatus,
+    GoalSet,
     HeadMoved,
     MessageEvent,
     ObservationEvent,
     PauseEvent,
-    RunRequested,
-    UserRejectObservation,
+    RuleAdded,
+    SecretsChanged,
+    TagsChanged,
+    TitleChanged,
 )
-from .host import Host
-from .ids import new_id
-from .protocols import ModelClient
-from .runtime import Runtime
-from .specs import Agent, Content
-from .specs.content import text
-from .specs.tool import FINISH
-from .state import Pending, State
-from .tools import ToolType
+from ..host import Host
+from ..ids import new_id
+from ..protocols import ModelClient
+from ..runtime import Runtime
+from ..secrets import AnySecret
+from ..specs import Agent, AnyLLM, BusyPolicy, ConfirmationPolicy, Content, PermissionRule, replaced
+from ..specs.content import text
+from ..specs.rules import Scope
+from ..specs.tool import FINISH
+from ..state import Pending, State
+from ..tools import ToolType
+from .run import Run, seq_of
 
 INTERRUPT_SECONDS = 0.1
 """How long an interrupt waits for what it cut; what takes longer ends on its own."""
@@ -45,21 +50,17 @@ INTERRUPT_SECONDS = 0.1
 T = TypeVar("T", bound=msgspec.Struct)
 
 
-def at_rest(state: State) -> bool:
-    """Whether nothing runs, and nothing will without a person."""
-    return state.status is not ExecutionStatus.RUNNING and not state.in_flight
-
-
 class Conversation:
     """A conversation with an agent; an async context manager.
 
     `Conversation(agent, workspace)` begins a new one, `Conversation(id=...)` reopens one from its log alone.
     Without a `runtime` it has its own, with the conversations in `store` (default: `~/.agentrt`). `tools` are
-    implementations that the built-in ones do not cover. Entering it raises a `ConfigurationError` or `LogError` that
-    says what to do; leaving it interrupts what runs and keeps everything in the log.
+    implementations that the built-in ones do not cover, and `secrets` what its commands may name as variables: their
+    values are in no event, prompt or log. Entering it raises a `ConfigurationError` or `LogError` that says what to do;
+    leaving it interrupts what runs and keeps everything in the log.
     """
 
-    __slots__ = ("_agent", "_entered", "_id", "_own_runtime", "_runtime", "_tools", "_workspace")
+    __slots__ = ("_agent", "_entered", "_id", "_own_runtime", "_runtime", "_secrets", "_tools", "_workspace")
 
     def __init__(
         self,
@@ -71,13 +72,14 @@ class Conversation:
         runtime: Runtime | None = None,
         store: Path | str | None = None,
         client: ModelClient | None = None,
+        secrets: Mapping[str, AnySecret] = {},
     ) -> None:
         if agent is None and id is None:
             raise ConfigurationError("give an agent to begin a conversation, or the id of one to reopen")
         if runtime is not None and (store is not None or client is not None):
             raise ConfigurationError("store and client belong to the runtime: give them to Runtime(...)")
         self._agent, self._workspace, self._tools = agent, workspace, tools
-        self._id = id
+        self._id, self._secrets = id, secrets
         self._own_runtime = Runtime(store, client=client) if runtime is None else None
         self._runtime: Runtime = runtime or self._own_runtime  # type: ignore[assignment]
         self._entered: Host | None = None
@@ -88,6 +90,8 @@ class Conversation:
         try:
             self._entered = self._runtime.host(self._open, self._release)
             await self._entered.wake(self._open if self._agent is None else self._create)
+            if self._agent is None and self._secrets:
+                await self.update_secrets(self._secrets)
             self._agent = None
         except BaseException:
             await self.__aexit__(*sys.exc_info())
@@ -106,7 +110,8 @@ class Conversation:
 
     async def _create(self) -> ConversationGroup:
         assert self._agent is not None
-        self._id, group = await self._runtime.create(self._agent, self._workspace, self._id, self._tools)
+        secrets = self._runtime.secrets(self._secrets)
+        self._id, group = await self._runtime.create(self._agent, self._workspace, self._id, self._tools, secrets)
         return group
 
     async def _open(self) -> ConversationGroup:
@@ -134,14 +139,22 @@ class Conversation:
 
     @property
     def pending_confirmation(self) -> tuple[Pending, ...]:
-        """The actions that wait for a person's word."""
-        return _waiting(self.state)
+        """The actions that wait for a person's word, with those of conversations that it delegated to."""
+        return waiting(self.state)
 
-    async def send_message(self, message: str | Iterable[Content], *, id: str | None = None) -> Cursor:
-        """Say something to the agent; it sees it before its next model call. The same `id` twice counts once."""
+    async def send_message(
+        self, message: str | Iterable[Content], *, id: str | None = None, busy: BusyPolicy | str | None = None
+    ) -> Cursor:
+        """Say something to the agent; the same `id` twice counts once.
+
+        While it works the message is treated by `Agent.busy`, or by `busy`: seen before its next model call
+        ("enqueue"), at once ("steer", "interrupt"), or refused with `ConversationBusy` ("reject").
+        """
         content = text(message) if isinstance(message, str) else tuple(message)
         event = MessageEvent(id=id or new_id(), source="user", content=content)
-        return await self._append(event)
+        policy = BusyPolicy(busy) if busy is not None else None
+        async with self._host.use() as group:
+            return await group.log.say(event, policy)
 
     def run(self, after: Cursor | int | None = None) -> Run:
         """Let the agent work: iterate over the events, or await it for the state at its end.
@@ -162,18 +175,110 @@ class Conversation:
             await group.interrupt(reason, INTERRUPT_SECONDS)
             return self.cursor
 
-    async def confirm(self, *action_ids: str) -> Cursor:
-        """Approve actions that wait; all of them when none is named."""
+    async def confirm(
+        self, *action_ids: str, always: Scope | None = None, rule: PermissionRule | None = None
+    ) -> Cursor:
+        """Approve actions that wait; all of them when none is named.
+
+        `always` also allows the same from now on, without asking: in this conversation ("session"), or in all that work
+        in its workspace ("project"). What "the same" is, `rule` says; else it is that command, edits of that file, or
+        any call of that tool.
+        """
         async with self._host.use() as group:
-            ids = action_ids or tuple(p.action.id for p in _waiting(group.feed.state))
-            return await group.log.append(ConfirmationGiven(action_ids=ids)) if ids else self.cursor
+            events = approval(group.feed.state, action_ids, always, rule)
+            if always == "project":
+                await self._remember([event.rule for event in events if isinstance(event, RuleAdded)])
+            return await group.log.append(*events) if events else self.cursor
 
     async def reject(self, reason: str = "Rejected by the user.", *action_ids: str) -> Cursor:
         """Refuse actions that wait, all of them when none is named; the agent sees the reason."""
         async with self._host.use() as group:
-            waiting = [p.action for p in _waiting(group.feed.state)]
-            refused = [_rejection(action, reason) for action in waiting if not action_ids or action.id in action_ids]
-            return await group.log.append(*refused)
+            return await group.log.append(*rejection(group.feed.state, reason, action_ids))
+
+    async def add_rule(self, rule: PermissionRule, scope: Scope = "session") -> Cursor:
+        """Have a permission rule hold from now on: in this conversation, or in all that work in its workspace."""
+        if scope == "project":
+            await self._remember([rule])
+        return await self._append(RuleAdded(rule=rule, scope=scope))
+
+    async def _remember(self, rules: Sequence[PermissionRule]) -> None:
+        async with self._host.use() as group:
+            created = group.feed.state.created
+            assert created is not None
+            await self._runtime.remember(created.workspace.path, rules)
+
+    async def configure(self, **changes: Any) -> Cursor:
+        """Change fields of the agent from now on: `configure(llm=..., confirmation=..., hooks=...)`.
+
+        Raises `ConfigurationError` for a field that there is not, or a value that cannot be. Its tools and instructions
+        stay as they were at the beginning.
+        """
+        async with self._host.use() as group:
+            agent = group.feed.state.spec
+            if unknown := changes.keys() - (set(agent.__struct_fields__) - {"tools", "system_prompt", "output"}):
+                raise ConfigurationError(f"cannot change {', '.join(sorted(unknown))} of an agent that is at work")
+            try:
+                self._runtime.check(replaced(agent, changes))
+            except msgspec.ValidationError as error:
+                raise ConfigurationError(f"the agent cannot be changed so: {error}") from error
+            events = [
+                ConversationStateUpdateEvent(source="user", key=key, value=msgspec.Raw(msgspec.json.encode(value)))
+                for key, value in changes.items()
+            ]
+            return await group.log.append(*events)
+
+    async def set_confirmation_policy(self, policy: ConfirmationPolicy) -> Cursor:
+        """Who is asked from now on; without an analyzer this sets the rules, so that no policy is silently off."""
+        return await self.configure(confirmation=policy)
+
+    async def set_security_analyzer(self, *names: str) -> Cursor:
+        """Who rates actions from now on, of several the highest; nobody, when none is named and nobody is asked."""
+        return await self.configure(analyzer=names or None)
+
+    async def switch_llm(self, llm: AnyLLM) -> Cursor:
+        """Which model answers from the next call on. Raises `UnknownModel` or `MissingKey`."""
+        await self._runtime.client.prepare(llm)
+        return await self.configure(llm=llm)
+
+    async def update_secrets(self, secrets: Mapping[str, AnySecret | None]) -> Cursor:
+        """Add, replace or, with None, remove secrets; what was one stays hidden. Raises `ConfigurationError`."""
+        async with self._host.use() as group:
+            registry = group.secrets
+            registry.update({name: secret for name, secret in secrets.items() if secret is not None})
+            registry.remove(*(name for name, secret in secrets.items() if secret is None))
+            return await group.log.append(SecretsChanged(secrets=self._runtime.saved(registry, self.id)))
+
+    async def set_goal(self, objective: str, *, judge: AnyLLM | None = None, max_iterations: int = 10) -> Cursor:
+        """Hold what the agent finishes against an objective: a judge sends it back with what is missing, until it is
+        reached or was judged `max_iterations` times. "" takes the goal back. See `state.ledger.goal`.
+        """
+        if max_iterations < 1:
+            raise ConfigurationError(f"a goal cannot be judged {max_iterations} times: give 1 or more")
+        return await self._append(GoalSet(objective=objective, judge=judge, max_iterations=max_iterations))
+
+    async def ask_agent(self, question: str, *, llm: AnyLLM | None = None) -> str:
+        """Ask something besides the task, also while it works: the answer comes from what the agent sees now, and
+        leaves no trace in the history but its cost. Raises `ModelError`.
+        """
+        async with self._host.use() as group:
+            return await group.calls.ask(question, llm)
+
+    async def generate_title(self, *, llm: AnyLLM | None = None, max_length: int = 50) -> str:
+        """Have a model make a title of the first message; where that fails it is the message, cut short."""
+        async with self._host.use() as group:
+            title = await group.calls.title(max_length, llm)
+            await group.log.append(TitleChanged(title=title))
+            return title
+
+    async def rename(self, title: str) -> Cursor:
+        """Give the conversation a title."""
+        return await self._append(TitleChanged(title=one_line(title), source="user"))
+
+    async def set_tags(self, tags: Mapping[str, str]) -> Cursor:
+        """Replace the tags. Raises `ConfigurationError` for a key that is not of small letters and digits, or a value
+        of more than 256 characters.
+        """
+        return await self._append(TagsChanged(tags=checked_tags(tags)))
 
     async def grant(self, amount: float) -> Cursor:
         """Allow it to spend so many USD more than `Limits.max_cost` says. Raises `ConfigurationError` for no amount."""
@@ -254,69 +359,10 @@ class Conversation:
             return await group.log.append(*events)
 
     def _seq(self, after: Cursor | int) -> int:
-        return _seq(after, self.state)
+        return seq_of(after, self.state)
 
     @property
     def _host(self) -> Host:
         if self._entered is None:
             raise ConfigurationError("a conversation must be entered first: use 'async with'")
         return self._entered
-
-
-class Run:
-    """A run under way or about to begin; see `Conversation.run`."""
-
-    def __init__(self, host: Host, client: ModelClient, after: Cursor | int | None) -> None:
-        self._host, self._client, self._after = host, client, after
-
-    async def __aiter__(self) -> AsyncIterator[Event]:
-        feed, after = await self._begin()
-        async for event in feed.events(after, at_rest):
-            yield event
-
-    async def stream(self) -> AsyncIterator[Event | Delta]:
-        """The run's events, with deltas in between."""
-        feed, after = await self._begin()
-        async for item in feed.stream(after, at_rest):
-            yield item
-
-    def __await__(self) -> Generator[Any, None, State]:
-        return self._to_the_end().__await__()
-
-    async def _to_the_end(self) -> State:
-        feed, _ = await self._begin()
-        return await feed.wait_for(at_rest)
-
-    async def _begin(self) -> tuple[Feed, int]:
-        async with self._host.use() as group:
-            state = group.feed.state
-            await self._client.prepare(state.spec.llm)
-            after = group.feed.state.seq if self._after is None else _seq(self._after, state)
-            await group.log.append(RunRequested())
-            return group.feed, after
-
-
-def _seq(after: Cursor | int, state: State) -> int:
-    if isinstance(after, Cursor):
-        if after.seq and after.epoch != state.epoch:
-            raise CursorExpired(f"the cursor is of epoch {after.epoch}, the log in epoch {state.epoch}")
-        after = after.seq
-    if after > state.seq:
-        raise CursorExpired(f"the cursor is after event {after}, the log ends with {state.seq}")
-    return after
-
-
-def _waiting(state: State) -> tuple[Pending, ...]:
-    if state.status is not ExecutionStatus.WAITING_FOR_CONFIRMATION:
-        return ()
-    return tuple(p for p in state.branch.pending if p.command is None and not p.approved)
-
-
-def _rejection(action: ActionEvent, reason: str) -> UserRejectObservation:
-    return UserRejectObservation(
-        action_id=action.id,
-        tool_name=action.tool_name,
-        tool_call_id=action.tool_call_id,
-        rejection_reason=reason,
-        caused_by=action.id,
-    )

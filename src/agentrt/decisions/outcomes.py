@@ -1,17 +1,16 @@
-"""What is due now: all rules of the agent loop, as a pure function of the state."""
+"""Outcomes: which batches the log takes, and what closes what was cut, lost or left open."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
 
-import msgspec
 from msgspec.structs import replace
 
-from .errors import EventRefused
-from .events import (
+from ..errors import ConversationBusy, EventRefused
+from ..events import (
     ActionEvent,
     AgentErrorEvent,
+    ChildFinished,
     ConversationCreated,
     ConversationErrorEvent,
     DurabilityChanged,
@@ -27,140 +26,13 @@ from .events import (
     ResourceLost,
     UserRejectObservation,
 )
-from .ledger import allowance
-from .specs import Durability, Limits, OnCrash, ToolDefinition
-from .specs.llm import members, named
-from .specs.policies import asks
-from .specs.tool import FINISH, THINK
-from .state import Pending, State
-from .usage import Usage
-
-HARMLESS = (FINISH, THINK)
-"""Tools that nobody is asked about."""
-
-RATED_AT_ONCE = 16
-"""Actions of a batch that are rated side by side."""
-
-EVERYTHING = "*"
-"""The resource key that every call shares."""
-
-
-class CallModel(msgspec.Struct, frozen=True):
-    """Ask the model for the next step."""
-
-    id: str
-
-
-class AssessRisk(msgspec.Struct, frozen=True):
-    """Rate an action."""
-
-    id: str
-    action: ActionEvent
-
-
-class ExecuteAction(msgspec.Struct, frozen=True):
-    """Run a tool."""
-
-    id: str
-    action: ActionEvent
-    attempt: int
-
-
-class Condense(msgspec.Struct, frozen=True):
-    """Make the view shorter."""
-
-    id: str
-
-
-class RequestConfirmation(msgspec.Struct, frozen=True):
-    """Note that a person must be asked; nobody performs it."""
-
-    id: str
-    action_ids: tuple[str, ...]
-
-
-class StopRun(msgspec.Struct, frozen=True):
-    """Note that a limit ends the run; nobody performs it."""
-
-    id: str
-    code: str
-    detail: str
-
-
-Command: TypeAlias = CallModel | AssessRisk | ExecuteAction | Condense | RequestConfirmation | StopRun
-
-
-def decide(state: State) -> tuple[Command, ...]:
-    """The commands that are due, in their order; none while a conversation does not run."""
-    here = state.branch
-    if state.status is not ExecutionStatus.RUNNING or here.cut:
-        return ()
-    if here.pending:
-        return _for_pending(state)
-    if here.call is not None:
-        return ()
-    number = state.ledger.commands + 1
-    if here.condense:
-        return (Condense(f"condense-{number}"),)
-    if (reached := _limit(state)) is not None:
-        return (StopRun(f"stop-{number}", *reached),)
-    return (CallModel(f"call-{number}"),)
-
-
-def _limit(state: State) -> tuple[str, str] | None:
-    """The limit that keeps the next model call from being made, and what to do about it."""
-    limits = state.spec.limits
-    if state.branch.steps >= limits.max_steps:
-        taken = f"the run took {limits.max_steps} model calls, its limit"
-        return "max_steps", f"{taken}: run again to go on, or raise Limits.max_steps"
-    if limits.max_cost is None and limits.max_tokens is None:
-        return None
-    left = allowance(state.ledger, limits)
-    if left.cost is not None and left.cost <= 0:
-        spent = f"${state.ledger.cost:.4f} of ${(limits.max_cost or 0) + state.ledger.granted:.4f} are spent"
-        return "max_cost", f"{spent}: grant more with conversation.grant(), or raise Limits.max_cost"
-    if left.tokens is not None and left.tokens <= 0:
-        return "max_tokens", f"{limits.max_tokens:,} tokens are used, the limit: raise Limits.max_tokens to go on"
-    return None
-
-
-def _for_pending(state: State) -> tuple[Command, ...]:
-    pending, agent = state.branch.pending, state.spec
-    waiting = [p for p in pending if p.command is None]
-    if agent.analyzer is not None:
-        unrated = [p.action for p in waiting if p.risk is None]
-        if unrated:
-            return tuple(AssessRisk(f"assess-{action.id}", action) for action in unrated[:RATED_AT_ONCE])
-        held = tuple(
-            p.action.id
-            for p in waiting
-            if p.risk is not None
-            and not p.approved
-            and p.action.tool_name not in HARMLESS
-            and asks(agent.confirmation, p.risk)
-        )
-        if held:
-            return (RequestConfirmation(f"confirm-{held[0]}", held),)
-    return _runnable(pending, agent.limits)
-
-
-def _runnable(pending: Sequence[Pending], limits: Limits) -> tuple[ExecuteAction, ...]:
-    """Those that share no resource with an earlier one, as many as may run side by side."""
-    running = sum(p.command is not None for p in pending)
-    taken: set[str] = set()
-    due: list[ExecuteAction] = []
-    for p in pending:
-        touches = p.action.resources
-        free = (
-            taken.isdisjoint(touches)
-            and EVERYTHING not in taken
-            and not (EVERYTHING in touches and p is not pending[0])
-        )
-        if p.command is None and free and running + len(due) < limits.tool_concurrency:
-            attempt = p.attempt + 1
-            due.append(ExecuteAction(f"execute-{p.action.id}-{attempt}", p.action, attempt))
-        taken.update(touches)
-    return tuple(due)
+from ..specs import BusyPolicy, Durability, OnCrash, ToolDefinition
+from ..specs.llm import members, named
+from ..specs.tool import DELEGATE
+from ..state import Pending, State
+from ..usage import Spending, Usage
+from .due import decide
+from .sharing import child_id
 
 
 def refusal(state: State, events: Sequence[Event], command: str | None) -> str | None:
@@ -194,6 +66,29 @@ def check(state: State, events: Sequence[Event]) -> None:
                 pass
 
 
+def said(state: State, message: MessageEvent, busy: BusyPolicy | None = None) -> tuple[Event, ...]:
+    """The batch for a user's message, by the agent's policy for one that comes while it works, or by another.
+
+    Raises `ConversationBusy` when it is to be rejected.
+    """
+    policy = (state.agent.busy if state.agent is not None else BusyPolicy.ENQUEUE) if busy is None else busy
+    works = state.status in (ExecutionStatus.RUNNING, ExecutionStatus.WAITING_FOR_CONFIRMATION)
+    if not works or message.id in state.ledger.message_ids:
+        return (message,)
+    match policy:
+        case BusyPolicy.ENQUEUE:
+            return (message,)
+        case BusyPolicy.REJECT:
+            raise ConversationBusy
+        case BusyPolicy.STEER if state.branch.call is None:
+            return (message,)
+        case BusyPolicy.STEER:
+            return (InterruptEvent(reason="steered by a message", goes_on=True), message)
+        case BusyPolicy.INTERRUPT:
+            cut = InterruptEvent(reason="interrupted by a message", goes_on=True)
+            return (cut, *unfinished(state, "the user said something else."), message)
+
+
 def unfinished(state: State, reason: str) -> tuple[Event, ...]:
     """What closes the actions that an interrupt keeps from starting."""
     return tuple(action_error(p.action, f"Not run: {reason}") for p in state.branch.pending if p.command is None)
@@ -218,16 +113,34 @@ def expiry(state: State, seconds: float) -> tuple[Event, ...]:
 def lost(state: State, command: str, why: str) -> tuple[Event, ...]:
     """The outcome of a command whose performer failed, by what kind of command it was.
 
-    A model call may have used all that was reserved for it: that counts.
+    A model call may have used all that was reserved for it, and a child all that it was granted: that counts.
     """
-    if command == state.branch.call:
-        llm, reserved = state.spec.llm, state.ledger.reserved
-        ended = ModelCalled(command=command, model=named(llm), error=why, usage_id=members(llm)[0].usage_id)
-        if reserved is None:
-            return (ended,)
-        used = Usage(prompt_tokens=reserved.tokens)
-        return (replace(ended, usage=used, cost=reserved.cost, usage_id=reserved.usage_id, estimated=True),)
-    return tuple(action_error(p.action, why) for p in state.branch.pending if p.command == command)
+    if command == state.branch.call or command in state.ledger.reserved:
+        return (_lost_call(state, command, why),)
+    events: list[Event] = []
+    for p in state.branch.pending:
+        if p.command == command:
+            events += [*_lost_child(state, p), action_error(p.action, why)]
+    return tuple(events)
+
+
+def _lost_call(state: State, command: str, why: str) -> ModelCalled:
+    llm, reserved = state.spec.llm, state.ledger.reserved.get(command)
+    ended = ModelCalled(command=command, model=named(llm), error=why, usage_id=members(llm)[0].usage_id)
+    if reserved is None:
+        return ended
+    used = Usage(prompt_tokens=reserved.tokens)
+    return replace(ended, usage=used, cost=reserved.cost, usage_id=reserved.usage_id, estimated=True)
+
+
+def _lost_child(state: State, p: Pending) -> tuple[Event, ...]:
+    child = state.ledger.children.get(child_id(p)) if p.action.tool_name == DELEGATE else None
+    if child is None or not child.open:
+        return ()
+    cost, steps = child.grant.cost or 0.0, child.grant.steps or 0
+    used = {"child": Spending(usage=Usage(prompt_tokens=child.grant.tokens or 0), cost=cost)}
+    ended = ExecutionStatus.ERROR
+    return (ChildFinished(child_id=child_id(p), status=ended, cost=cost, spending=used, steps=steps),)
 
 
 def recovery(state: State) -> tuple[Event, ...]:
@@ -236,8 +149,8 @@ def recovery(state: State) -> tuple[Event, ...]:
     if state.durability is not Durability.COMMIT:
         events.append(DurabilityChanged(durability=Durability.COMMIT, epoch=state.epoch + 1))
     definitions = _definitions(state)
-    if state.branch.call is not None:
-        events.extend(lost(state, state.branch.call, "crashed"))
+    calls = dict.fromkeys((*state.ledger.reserved, *([state.branch.call] if state.branch.call is not None else [])))
+    events.extend(_lost_call(state, command, "crashed") for command in calls)
     for p in state.branch.pending:
         if p.command is None:
             continue
@@ -251,7 +164,7 @@ def recovery(state: State) -> tuple[Event, ...]:
                 text = "The process died while this ran: whether it took effect is unknown. Check before you repeat it."
                 events.append(action_error(p.action, text))
     events.extend(asleep(state))
-    if state.status is ExecutionStatus.RUNNING:
+    if state.status is ExecutionStatus.RUNNING or state.in_flight:
         events.append(PauseEvent(source="environment", reason="the process died"))
     return tuple(events)
 
@@ -265,8 +178,8 @@ def asleep(state: State) -> tuple[Event, ...]:
 def forked(state: State, created: ConversationCreated) -> tuple[Event, ...]:
     """The first batch of a fork of a conversation in `state`: what is open there is not done here."""
     why = "Not run here: the conversation was forked before it ended."
-    unspent = replace(state, ledger=replace(state.ledger, reserved=None))
-    call = lost(unspent, state.branch.call, "forked") if state.branch.call is not None else ()
+    unspent = replace(state, ledger=replace(state.ledger, reserved={}))
+    call = (_lost_call(unspent, state.branch.call, "forked"),) if state.branch.call is not None else ()
     return (created, *call, *(action_error(p.action, why) for p in state.branch.pending), *asleep(state))
 
 

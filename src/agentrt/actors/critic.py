@@ -1,0 +1,73 @@
+"""`CriticActor`: has what the agent finished judged, and sends it back to work with what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+
+from ..context.judging import judgement, judging
+from ..decisions import Judge
+from ..errors import AgentrtError, ModelError
+from ..events import ConversationErrorEvent, CriticAssessed, Event, MessageEvent
+from ..protocols import Critic
+from ..specs import LocalWorkspace
+from ..specs.content import text
+from .dispatcher import Perform
+from .event_log import Log
+from .side_calls import SideCalls, complete_view
+
+GOAL = "goal"
+
+
+class CriticActor(AbstractAsyncContextManager["CriticActor"]):
+    """Performs `Judge`: by one of the runtime's critics, or, against a goal, by a model."""
+
+    def __init__(
+        self, log: Log, critics: Mapping[str, Callable[[], Critic]], calls: SideCalls, workspace: LocalWorkspace
+    ) -> None:
+        self._log, self._critics, self._calls, self._workspace = log, critics, calls, workspace
+
+    async def __aexit__(self, *_: object) -> None:
+        return None
+
+    async def handle(self, message: Perform) -> None:
+        """Judge once. A critic that fails ends the run with an error: what it would have said is unknown."""
+        assert isinstance(message.command, Judge)
+        try:
+            events = await (self._goal() if message.command.critic == GOAL else self._critic())
+        except ModelError as error:
+            failed = f"the work could not be judged: {error}"
+            events = (ConversationErrorEvent(code=error.code, detail=failed, retryable=error.retryable),)
+        except AgentrtError:
+            raise
+        except Exception as error:  # a critic is the user's own code
+            failed = f"the work could not be judged: {type(error).__name__}: {error}"
+            events = (ConversationErrorEvent(code="critic", detail=failed),)
+        await self._log.append(*events, command=message.command.id)
+
+    async def _critic(self) -> tuple[Event, ...]:
+        state = self._log.state
+        spec = state.spec.critic
+        assert spec is not None
+        history = await self._log.load(complete_view(state))
+        result = await self._critics[spec.name]().evaluate(history, self._workspace)
+        success = result.score >= spec.threshold
+        assessed = CriticAssessed(critic=spec.name, score=result.score, success=success, message=result.message)
+        return _sent_back(assessed, again=not success and state.branch.judged < spec.max_iterations)
+
+    async def _goal(self) -> tuple[Event, ...]:
+        state = self._log.state
+        goal = state.ledger.goal
+        assert goal is not None
+        history = await self._log.load(complete_view(state))
+        reply = await self._calls.complete(judging(goal.set.objective, history), GOAL, goal.set.judge)
+        result, complete = judgement(reply.text)
+        assessed = CriticAssessed(critic=GOAL, score=result.score, success=complete, message=result.message)
+        return _sent_back(assessed, again=not complete and goal.iterations + 1 < goal.set.max_iterations)
+
+
+def _sent_back(assessed: CriticAssessed, *, again: bool) -> tuple[Event, ...]:
+    if not again:
+        return (assessed,)
+    words = f"This is not done yet (score {assessed.score:.2f}). What is missing: {assessed.message or 'nobody says'}"
+    return (assessed, MessageEvent(content=text(words), caused_by=assessed.id))

@@ -1,0 +1,88 @@
+"""`SideCalls`: asks a model something besides the conversation; what that costs is logged, what is said is not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import anyio
+
+from ..context.messages import Message, to_messages
+from ..context.replies import ModelReply
+from ..context.titles import titled, titling
+from ..errors import ConfigurationError, ModelError
+from ..events import MessageEvent
+from ..ids import new_id
+from ..protocols import ModelClient, ModelRequest
+from ..specs import AnyLLM
+from ..specs.content import plain, text
+from ..specs.llm import named_as
+from ..state import Seen, State
+from .draft import Draft
+from .event_log import Log
+from .veil import Veil
+
+ASIDE = (
+    "This is a question besides the task, asked by the person you work for. Answer it in plain words from what you"
+    " know already; do not call a tool. Afterwards you go on as if it had not been asked.\n\n"
+)
+
+
+class SideCalls:
+    """Calls of a model that have no place in the history; their cost has one in the ledger, under a usage id."""
+
+    def __init__(self, log: Log, client: ModelClient, veil: Veil) -> None:
+        self._log, self._client, self._veil = log, client, veil
+
+    async def complete(self, messages: Sequence[Message], usage_id: str, llm: AnyLLM | None = None) -> ModelReply:
+        """A reply to `messages` of `llm`, or of the agent's own model. Raises `ModelError` or `ConfigurationError`."""
+        state = self._log.state
+        assert state.created is not None
+        chosen = named_as(llm or state.spec.llm, usage_id)
+        await self._client.prepare(chosen)
+        draft = Draft(self._log, f"{usage_id}-{new_id()}", chosen, visible=False)
+        # a history with calls is refused by some where no tools are offered
+        tools = state.prompt.tools if state.prompt and any(message.tool_calls for message in messages) else ()
+        try:
+            reply = await self._client.complete(
+                ModelRequest(chosen, self._veil.messages(messages), tools, state.created.conversation_id), draft
+            )
+        except ModelError as error:
+            await self._log.append(draft.ended(error.code))
+            raise
+        except anyio.get_cancelled_exc_class():
+            with anyio.CancelScope(shield=True):
+                await self._log.append(draft.ended("interrupted"))
+            raise
+        await self._log.append(draft.called(reply))
+        return reply
+
+    async def ask(self, question: str, llm: AnyLLM | None = None) -> str:
+        """The agent's answer to a question, from what it sees now; its history stays as it is."""
+        told = to_messages(await self._log.load(complete_view(self._log.state)))
+        reply = await self.complete([*told, Message("user", text(ASIDE + question))], "ask-agent", llm)
+        return reply.text
+
+    async def title(self, length: int, llm: AnyLLM | None = None) -> str:
+        """A title after the first message of a user, "" where there is none; that message cut where a model fails."""
+        state = self._log.state
+        first = next((seen for seen in (*state.branch.view, *state.branch.queued) if seen.user), None)
+        if first is None:
+            return ""
+        (message,) = await self._log.load([first])
+        assert isinstance(message, MessageEvent)
+        said = plain(message.content)
+        try:
+            reply = await self.complete(titling(said, length), "title", llm)
+        except (ModelError, ConfigurationError):
+            return titled(said, length)
+        return titled(reply.text, length) or titled(said, length)
+
+
+def complete_view(state: State) -> list[Seen]:
+    """What the model sees, and what waits to be seen, up to a batch of calls that has not all of its results."""
+    open_calls = {p.action.id for p in state.branch.pending}
+    view = [*state.branch.view]
+    first = next((place for place, seen in enumerate(view) if seen.id in open_calls), len(view))
+    while first < len(view) and first and view[first - 1].type == "ActionEvent":
+        first -= 1
+    return [*view[:first], *(state.branch.queued if first == len(view) else ())]

@@ -1,0 +1,48 @@
+"""The model's own rating of a call: two more arguments, which the tool does not see. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from ..specs import SecurityRisk, ToolDefinition
+
+_ASKED = (
+    "How dangerous this call is. LOW: it only reads, or changes what is easily undone inside the workspace. MEDIUM: it"
+    " changes more, or talks to a network. HIGH: it deletes, publishes, sends out data, or changes the system. UNKNOWN:"
+    " you cannot tell."
+)
+_RISK = {"type": "string", "enum": [risk.value for risk in SecurityRisk], "description": _ASKED}
+_SUMMARY = {"type": "string", "description": "What this call does and what for, in about ten words."}
+_MARK = msgspec.json.encode(_ASKED)
+
+
+class OwnRating(msgspec.Struct, frozen=True):
+    """A call's arguments without the rating, and what the model says of it."""
+
+    arguments: msgspec.Raw
+    risk: SecurityRisk = SecurityRisk.UNKNOWN
+    summary: str = ""
+
+
+def rated(definition: ToolDefinition) -> ToolDefinition:
+    """A tool as it is offered when the model rates its calls; one that only reads is not rated."""
+    if definition.annotations.read_only:
+        return definition
+    shape: dict[str, Any] = msgspec.json.decode(definition.parameters)
+    properties = {**shape.get("properties", {}), "security_risk": _RISK, "summary": _SUMMARY}
+    shape = {**shape, "properties": properties, "required": [*shape.get("required", ()), "security_risk", "summary"]}
+    return replace(definition, parameters=msgspec.Raw(msgspec.json.encode(shape)))
+
+
+def own_rating(arguments: msgspec.Raw, definition: ToolDefinition | None) -> OwnRating:
+    """Take the rating out of the arguments of a call, where it was asked for."""
+    if definition is None or _MARK not in bytes(definition.parameters):
+        return OwnRating(arguments)
+    given: dict[str, Any] = msgspec.json.decode(arguments)
+    risk, summary = given.pop("security_risk", None), given.pop("summary", "")
+    said = str(risk).strip().upper()
+    known = SecurityRisk(said) if said in SecurityRisk.__members__ else SecurityRisk.UNKNOWN
+    return OwnRating(msgspec.Raw(msgspec.json.encode(given)), known, summary if isinstance(summary, str) else "")

@@ -1,0 +1,73 @@
+"""What is due now, and what the log takes: all rules, as pure functions of the state."""
+
+from .answers import approval, rejection, waiting, waiting_in
+from .beginnings import beginning
+from .commands import (
+    AssessRisk,
+    CallModel,
+    Command,
+    Condense,
+    Delegate,
+    ExecuteAction,
+    Execution,
+    Judge,
+    Note,
+    Refuse,
+    RequestConfirmation,
+    RunHooks,
+    Stop,
+    Task,
+    Warn,
+)
+from .due import EVERYTHING, decide
+from .outcomes import (
+    action_error,
+    asleep,
+    check,
+    expiry,
+    forked,
+    interruption,
+    lost,
+    recovery,
+    refusal,
+    said,
+    unfinished,
+)
+from .sharing import share_of
+
+__all__ = [
+    "EVERYTHING",
+    "AssessRisk",
+    "CallModel",
+    "Command",
+    "Condense",
+    "Delegate",
+    "ExecuteAction",
+    "Execution",
+    "Judge",
+    "Note",
+    "Refuse",
+    "RequestConfirmation",
+    "RunHooks",
+    "Stop",
+    "Task",
+    "Warn",
+    "action_error",
+    "approval",
+    "asleep",
+    "beginning",
+    "check",
+    "decide",
+    "expiry",
+    "forked",
+    "interruption",
+    "lost",
+    "recovery",
+    "refusal",
+    "rejection",
+    "said",
+    "share_of",
+    "unfinished",
+    "waiting",
+    "waiting_in",
+]

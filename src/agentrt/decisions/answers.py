@@ -1,0 +1,99 @@
+"""Answers: a person's word on the actions that wait for it, of a conversation and of those it delegated to."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import msgspec
+
+from ..events import ActionEvent, ChildAction, ChildAnswered, ConfirmationGiven, Event, ExecutionStatus, RuleAdded
+from ..events import UserRejectObservation as Rejected
+from ..specs.rules import PermissionRule, Scope
+from ..state import Pending, State
+from .permissions import asked, remembering
+
+
+def waiting(state: State) -> tuple[Pending, ...]:
+    """The actions that wait for a person; those of children have no place in this conversation's history."""
+    return (*_own(state), *(_shown(action) for _, action in _of_children(state)))
+
+
+def waiting_in(state: State) -> tuple[ChildAction, ...]:
+    """The same, as the conversation that delegated to this one is told."""
+    own = tuple(
+        ChildAction(
+            action_id=p.action.id,
+            tool_name=p.action.tool_name,
+            arguments=bytes(p.action.arguments).decode(),
+            risk=p.risk,
+            reason=asked(state, p) or "",
+        )
+        for p in _own(state)
+    )
+    return (*own, *(action for _, action in _of_children(state)))
+
+
+def approval(
+    state: State, action_ids: Collection[str] = (), always: Scope | None = None, rule: PermissionRule | None = None
+) -> tuple[Event, ...]:
+    """The batch that approves actions, all that wait when none is named; `always` remembers that.
+
+    What is remembered is `rule`, or one for each of these actions.
+    """
+    own = [p.action for p in _own(state) if not action_ids or p.action.id in action_ids]
+    events: list[Event] = []
+    if always is not None:
+        chosen = [rule] if rule is not None else [remembering(action) for action in own]
+        events += [RuleAdded(rule=each, scope=always) for each in dict.fromkeys(chosen)]
+    if own:
+        events.append(ConfirmationGiven(action_ids=tuple(action.id for action in own)))
+    return (*events, *_to_children(state, action_ids, approved=True, reason=""))
+
+
+def rejection(state: State, reason: str, action_ids: Collection[str] = ()) -> tuple[Event, ...]:
+    """The batch that refuses actions, all that wait when none is named; the agent sees the reason."""
+    own = [p.action for p in _own(state) if not action_ids or p.action.id in action_ids]
+    return (
+        *(_rejected(action, reason) for action in own),
+        *_to_children(state, action_ids, approved=False, reason=reason),
+    )
+
+
+def _own(state: State) -> tuple[Pending, ...]:
+    if state.status is not ExecutionStatus.WAITING_FOR_CONFIRMATION:
+        return ()
+    return tuple(p for p in state.branch.pending if p.command is None and not p.approved)
+
+
+def _of_children(state: State) -> list[tuple[str, ChildAction]]:
+    children = state.ledger.children.items()
+    return [(name, action) for name, child in children if child.open for action in child.waiting]
+
+
+def _to_children(state: State, action_ids: Collection[str], *, approved: bool, reason: str) -> tuple[Event, ...]:
+    return tuple(
+        ChildAnswered(child_id=child_id, action_id=action.action_id, approved=approved, reason=reason)
+        for child_id, action in _of_children(state)
+        if not action_ids or action.action_id in action_ids
+    )
+
+
+def _shown(action: ChildAction) -> Pending:
+    made = ActionEvent(
+        id=action.action_id,
+        tool_name=action.tool_name,
+        tool_call_id="",
+        arguments=msgspec.Raw(action.arguments.encode()),
+        llm_response_id="",
+    )
+    return Pending(made, action.risk)
+
+
+def _rejected(action: ActionEvent, reason: str) -> Rejected:
+    return Rejected(
+        action_id=action.id,
+        tool_name=action.tool_name,
+        tool_call_id=action.tool_call_id,
+        rejection_reason=reason,
+        caused_by=action.id,
+    )

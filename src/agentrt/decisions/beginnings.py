@@ -1,0 +1,78 @@
+"""What the log notes as a command is handed out."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from ..events import (
+    ChildStarted,
+    ConfirmationRequested,
+    ConversationErrorEvent,
+    Event,
+    ExecutionStarted,
+    MessageEvent,
+    ModelCallStarted,
+    StuckDetected,
+    UserRejectObservation,
+)
+from ..specs.content import text
+from .commands import (
+    AssessRisk,
+    CallModel,
+    Command,
+    Condense,
+    Delegate,
+    ExecuteAction,
+    Judge,
+    Refuse,
+    RequestConfirmation,
+    RunHooks,
+    Stop,
+    Warn,
+)
+from .sharing import delegated
+
+
+def beginning(command: Command) -> tuple[Event, ...]:
+    """The events with which a command begins, or that are all there is to it; none for what may be begun twice."""
+    match command:
+        case CallModel(id):
+            return (ModelCallStarted(command=id),)
+        case ExecuteAction(id, action, attempt):
+            return (ExecutionStarted(command=id, action_id=action.id, attempt=attempt, caused_by=action.id),)
+        case Delegate(id, action, attempt, child_id, grant):
+            begun = ExecutionStarted(command=id, action_id=action.id, attempt=attempt, caused_by=action.id)
+            task = delegated(action.arguments)
+            child = ChildStarted(
+                child_id=child_id,
+                task=task.task,
+                agent=task.agent,
+                action_id=action.id,
+                grant=grant,
+                caused_by=action.id,
+            )
+            return (begun, child)
+        case RequestConfirmation(_, reasons):
+            held, codes = zip(*reasons, strict=True)
+            return (ConfirmationRequested(action_ids=held, reasons=codes),)
+        case Refuse(_, action, reason):
+            refused = UserRejectObservation(
+                source="environment",
+                by="rule",
+                action_id=action.id,
+                tool_name=action.tool_name,
+                tool_call_id=action.tool_call_id,
+                rejection_reason=reason,
+                caused_by=action.id,
+            )
+            return (refused,)
+        case Stop(_, code, detail):
+            return (ConversationErrorEvent(code=code, detail=detail),)
+        case Warn(_, pattern, detail, stop):
+            found = StuckDetected(pattern=pattern, detail=detail, nudge=not stop)
+            words = f"You are repeating yourself: {detail}. Try something else, or say what keeps you from going on."
+            return (found,) if stop else (found, MessageEvent(content=text(words), caused_by=found.id))
+        case AssessRisk() | Condense() | RunHooks() | Judge():
+            return ()
+        case _:
+            assert_never(command)

@@ -1,0 +1,163 @@
+"""`decide`: what is due now; all rules of the agent loop, as a pure function of the state."""
+
+from __future__ import annotations
+
+from ..events import ExecutionStatus
+from ..ledger import allowance
+from ..specs import HookEvent
+from ..specs.hooks import matches
+from ..specs.tool import DELEGATE
+from ..state import Pending, State, unread
+from .commands import (
+    AssessRisk,
+    CallModel,
+    Command,
+    Condense,
+    Delegate,
+    ExecuteAction,
+    Execution,
+    Judge,
+    Refuse,
+    RequestConfirmation,
+    RunHooks,
+    Stop,
+    Warn,
+)
+from .permissions import asked, denied
+from .repetition import repetition
+from .sharing import child_id, grant, used_steps
+
+SIDE_BY_SIDE = 16
+"""Actions of a batch that are rated, or given to hooks, side by side."""
+
+EVERYTHING = "*"
+"""The resource key that every call shares."""
+
+
+def decide(state: State) -> tuple[Command, ...]:
+    """The commands that are due, in their order; none while a conversation does not run."""
+    here = state.branch
+    if state.status is not ExecutionStatus.RUNNING or here.cut:
+        return ()
+    if here.pending:
+        return _for_pending(state)
+    if here.call is not None:
+        return ()
+    if commands := _before_going_on(state):
+        return commands
+    number = state.ledger.commands + 1
+    if here.condense:
+        return (Condense(f"condense-{number}"),)
+    if (reached := _limit(state)) is not None:
+        return (Stop(f"stop-{number}", *reached),)
+    if (stuck := _stuck(state)) is not None:
+        return (stuck,)
+    return (CallModel(f"call-{number}"),)
+
+
+def _before_going_on(state: State) -> tuple[Command, ...]:
+    """What hooks and critics have a say in before the model is called again, or the agent has ended."""
+    here = state.branch
+    if not (state.spec.hooks or here.done or here.unheard or here.ending is not None):
+        return ()
+    if here.done:
+        return tuple(_hooks(HookEvent.AFTER_TOOL, action_id) for action_id in here.done[:SIDE_BY_SIDE])
+    if here.ending is not None and not unread(here):
+        if "critic" in here.ending:
+            return (Judge(f"judge-critic-{here.judged}-{len(here.view)}", "critic"),)
+        if "goal" in here.ending:
+            return (Judge(f"judge-goal-{len(here.view)}", "goal"),)
+        return (_hooks(HookEvent.STOP, here.view[-1].id),)
+    if not state.ledger.started and any(hook.event is HookEvent.START for hook in state.spec.hooks):
+        return (_hooks(HookEvent.START),)
+    return tuple(_hooks(HookEvent.USER_MESSAGE, message_id) for message_id in here.unheard[:SIDE_BY_SIDE])
+
+
+def _hooks(event: HookEvent, target: str = "") -> RunHooks:
+    return RunHooks(f"hooks-{event.value}-{target}", event, target)
+
+
+def _limit(state: State) -> tuple[str, str] | None:
+    """The limit that keeps the next model call from being made, and what to do about it."""
+    limits = state.spec.limits
+    if used_steps(state) >= limits.max_steps:
+        taken = f"the run took {limits.max_steps} model calls, its limit"
+        return "max_steps", f"{taken}: run again to go on, or raise Limits.max_steps"
+    if limits.max_cost is None and limits.max_tokens is None:
+        return None
+    left = allowance(state.ledger, limits)
+    if left.cost is not None and left.cost <= 0:
+        spent = f"${state.ledger.cost:.4f} of ${(limits.max_cost or 0) + state.ledger.granted:.4f} are spent"
+        return "max_cost", f"{spent}: grant more with conversation.grant(), or raise Limits.max_cost"
+    if left.tokens is not None and left.tokens <= 0:
+        return "max_tokens", f"{limits.max_tokens:,} tokens are used, the limit: raise Limits.max_tokens to go on"
+    return None
+
+
+def _stuck(state: State) -> Warn | None:
+    """The end of an agent that goes round in circles, or the word that it is told one round before."""
+    here, limits = state.branch, state.spec.stuck
+    if limits is None or unread(here):
+        return None
+    found = repetition(here.view, limits)
+    if found is None:
+        return None
+    stop = found.times >= found.limit
+    told = not limits.nudge or here.nudged >= found.since
+    return Warn(f"stuck-{state.seq}", found.pattern, found.detail, stop) if stop or not told else None
+
+
+def _for_pending(state: State) -> tuple[Command, ...]:
+    agent = state.spec
+    waiting = [p for p in state.branch.pending if p.command is None and not p.approved]
+    if waiting:
+        if agent.hooks and (unhooked := [p for p in waiting if not p.hooked and _has_hook(state, p)]):
+            return tuple(_hooks(HookEvent.BEFORE_TOOL, p.action.id) for p in unhooked[:SIDE_BY_SIDE])
+        if refused := tuple(refusal for p in waiting if (refusal := _refused(state, p)) is not None):
+            return refused
+        if agent.analyzer and (unrated := [p.action for p in waiting if p.risk is None]):
+            return tuple(AssessRisk(f"assess-{action.id}", action) for action in unrated[:SIDE_BY_SIDE])
+        if held := tuple((p.action.id, code) for p in waiting if (code := asked(state, p)) is not None):
+            return (RequestConfirmation(f"confirm-{held[0][0]}", held),)
+    return _runnable(state)
+
+
+def _has_hook(state: State, p: Pending) -> bool:
+    name = p.action.tool_name
+    return any(hook.event is HookEvent.BEFORE_TOOL and matches(hook, name) for hook in state.spec.hooks)
+
+
+def _refused(state: State, p: Pending) -> Refuse | None:
+    rule = denied(state, p)
+    if rule is None:
+        return None
+    about = "" if rule.pattern == "*" else f" with {rule.argument or 'arguments'} like {rule.pattern}"
+    reason = f"A rule denies {rule.tool}{about}. Find another way, or say what you would have done."
+    return Refuse(f"refuse-{p.action.id}", p.action, reason)
+
+
+def _runnable(state: State) -> tuple[Execution, ...]:
+    """Those that share no resource with an earlier one, as many as may run side by side."""
+    pending, limits = state.branch.pending, state.spec.limits
+    running = sum(p.command is not None for p in pending)
+    taken: set[str] = set()
+    due: list[Execution] = []
+    for p in pending:
+        touches = p.action.resources
+        free = (
+            taken.isdisjoint(touches)
+            and EVERYTHING not in taken
+            and not (EVERYTHING in touches and p is not pending[0])
+        )
+        if p.command is None and free and running + len(due) < limits.tool_concurrency:
+            due.append(_execution(state, p))
+        taken.update(touches)
+    return tuple(due)
+
+
+def _execution(state: State, p: Pending) -> Execution:
+    attempt = p.attempt + 1
+    name = f"execute-{p.action.id}-{attempt}"
+    if p.action.tool_name == DELEGATE:
+        return Delegate(name, p.action, attempt, child_id(p), grant(state, p))
+    return ExecuteAction(name, p.action, attempt)

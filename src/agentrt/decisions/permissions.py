@@ -1,0 +1,121 @@
+"""Permissions: which actions are allowed, asked about, or denied, and why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from fnmatch import translate
+from functools import lru_cache
+
+import msgspec
+
+from ..events import ActionEvent
+from ..specs import PermissionRule, SecurityRisk
+from ..specs.policies import asks
+from ..specs.rules import Verdict
+from ..specs.tool import FINISH, THINK
+from ..state import Pending, State
+
+HARMLESS = (FINISH, THINK)
+"""Tools that nobody is asked about because of their risk."""
+
+_ONE_COMMAND = r"[^;&|<>$`\n(){}\\]*"
+"""What a pattern that allows shell commands has for "*": nothing that would begin another one."""
+
+_STRENGTH: tuple[Verdict, ...] = ("deny", "ask", "allow")
+
+
+def denied(state: State, pending: Pending) -> PermissionRule | None:
+    """The rule that denies an action."""
+    rule = _rule(state, pending)
+    return rule if rule is not None and rule.verdict == "deny" else None
+
+
+def asked(state: State, pending: Pending) -> str | None:
+    """Why a person is asked about an action that was rated, as a code (see `ConfirmationRequested`)."""
+    if pending.approved:
+        return None
+    if (flow := _flow(state, pending)) is not None:
+        return flow
+    if pending.asked:
+        return "hook"
+    rule = _rule(state, pending)
+    if rule is not None:
+        return "rule" if rule.verdict == "ask" else None
+    agent = state.spec
+    if not agent.analyzers or pending.action.tool_name in HARMLESS:
+        return None
+    return "risk" if asks(agent.confirmation, pending.risk or SecurityRisk.UNKNOWN) else None
+
+
+def _flow(state: State, pending: Pending) -> str | None:
+    flow = state.spec.flow
+    if flow is None:
+        return None
+    label = next((label for label in pending.causes if label in flow.labels), None)
+    if label is None:
+        return None
+    if pending.risk is SecurityRisk.UNKNOWN and pending.action.tool_name not in HARMLESS:
+        return f"flow:{label}>unknown"
+    sink = next((sink for sink in pending.sinks if sink in flow.sinks), None)
+    return None if sink is None else f"flow:{label}>{sink}"
+
+
+def _rule(state: State, pending: Pending) -> PermissionRule | None:
+    rules = (*state.spec.rules, *state.ledger.rules)
+    return strongest(rules, pending.action) if rules else None
+
+
+def strongest(rules: Iterable[PermissionRule], action: ActionEvent) -> PermissionRule | None:
+    """Of the rules that match an action, one that denies, else one that asks, else one that allows."""
+    found = [rule for rule in rules if matches(rule, action)]
+    return min(found, key=lambda rule: _STRENGTH.index(rule.verdict), default=None)
+
+
+def matches(rule: PermissionRule, action: ActionEvent) -> bool:
+    """Whether a rule is about an action.
+
+    One that allows must match each argument that it is about, another one any of them.
+    """
+    if not _pattern(rule.tool, one_command=False).match(action.tool_name):
+        return False
+    if rule.pattern == "*" and not rule.argument:
+        return True
+    texts = _texts(action, rule.argument)
+    pattern = _pattern(rule.pattern, one_command=rule.verdict == "allow")
+    held = [pattern.match(text) is not None for text in texts]
+    return bool(held) and (all(held) if rule.verdict == "allow" else any(held))
+
+
+def remembering(action: ActionEvent) -> PermissionRule:
+    """The rule that allows this action from now on: the same command, edits of the same file, or the tool."""
+    arguments = _arguments(action)
+    for argument in ("command", "path"):
+        text = arguments.get(argument)
+        if isinstance(text, str) and (argument == "path") == ("path" in arguments):
+            return PermissionRule("allow", _escaped(action.tool_name), _escaped(text), argument)
+    return PermissionRule("allow", _escaped(action.tool_name))
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([*?[])", r"[\1]", text)
+
+
+def _texts(action: ActionEvent, argument: str) -> list[str]:
+    arguments = _arguments(action)
+    given = arguments.values() if not argument else (arguments.get(argument),)
+    return [text for text in given if isinstance(text, str)]
+
+
+def _arguments(action: ActionEvent) -> dict[str, object]:
+    return msgspec.json.decode(action.arguments, type=dict[str, object])
+
+
+@lru_cache(1024)
+def _pattern(pattern: str, *, one_command: bool) -> re.Pattern[str]:
+    if not one_command:
+        return re.compile(translate(pattern))
+    parts = re.split(r"(\[.\]|\*|\?)", pattern)
+    kinds = {"*": _ONE_COMMAND, "?": _ONE_COMMAND[:-1]}
+    made = (kinds.get(part) or re.escape(part[1] if len(part) == 3 and part[0] == "[" else part) for part in parts)
+    return re.compile("".join(made) + r"\Z", re.DOTALL)

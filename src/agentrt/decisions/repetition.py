@@ -1,0 +1,108 @@
+"""Repetition: whether an agent goes round in circles, by the fingerprints of what it did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import msgspec
+
+from ..chain import Chain
+from ..specs import StuckDetection
+from ..state import Seen
+
+WINDOW = 40
+"""Places of the view that are looked at: twenty actions with their results."""
+
+_RESULTS = ("ObservationEvent", "AgentErrorEvent")
+
+Pair: TypeAlias = tuple[Seen, Seen | None]
+
+
+class Repetition(msgspec.Struct, frozen=True):
+    """What repeats itself: the pattern, how often, how often it may, and since which event."""
+
+    pattern: str
+    times: int
+    limit: int
+    since: int
+
+    @property
+    def detail(self) -> str:
+        """What is said of it."""
+        what = {
+            "action_observation": "the same action gave the same result",
+            "action_error": "the same action failed in the same way",
+            "monologue": "messages came without any action",
+            "alternating": "the same two actions took turns",
+        }
+        return f"{what[self.pattern]}, {self.times} times in a row"
+
+
+def repetition(view: Chain[Seen], limits: StuckDetection) -> Repetition | None:
+    """What the end of a view repeats, when that is the limit, or one less."""
+    recent = _since_the_user(view)
+    if not recent:
+        return None
+    if recent[-1].answer:
+        return _monologue(recent, limits)
+    pairs = _pairs(recent)
+    if len(pairs) < 2:
+        return None
+    return _same(pairs, limits) or _alternating(pairs, limits)
+
+
+def _since_the_user(view: Chain[Seen]) -> list[Seen]:
+    recent = view.since(max(len(view) - WINDOW, 0))
+    for place in range(len(recent) - 1, -1, -1):
+        if recent[place].user:
+            return recent[place + 1 :]
+    return recent
+
+
+def _monologue(recent: Sequence[Seen], limits: StuckDetection) -> Repetition | None:
+    told = 0
+    since = 0
+    for seen in reversed(recent):
+        if seen.answer:
+            told, since = told + 1, seen.seq
+        elif seen.type != "CondensationSummaryEvent":
+            break
+    return _reached("monologue", told, limits.monologue, since)
+
+
+def _pairs(recent: Sequence[Seen]) -> list[Pair]:
+    """The actions with their results, in the order in which they were asked."""
+    results = {seen.action_id: seen for seen in recent if seen.type in _RESULTS}
+    return [(seen, results.get(seen.id)) for seen in recent if seen.type == "ActionEvent"]
+
+
+def _equal(one: Pair, other: Pair) -> bool:
+    (action, result), (before, past) = one, other
+    if not action.fingerprint or action.fingerprint != before.fingerprint or result is None or past is None:
+        return False
+    return result.type == past.type and result.fingerprint == past.fingerprint != 0
+
+
+def _same(pairs: Sequence[Pair], limits: StuckDetection) -> Repetition | None:
+    last, times = pairs[-1], 1
+    while times < len(pairs) and _equal(last, pairs[-1 - times]):
+        times += 1
+    failed = last[1] is not None and last[1].type == "AgentErrorEvent"
+    pattern, limit = (
+        ("action_error", limits.action_error) if failed else ("action_observation", limits.action_observation)
+    )
+    return _reached(pattern, times, limit, pairs[-times][0].seq)
+
+
+def _alternating(pairs: Sequence[Pair], limits: StuckDetection) -> Repetition | None:
+    if _equal(pairs[-1], pairs[-2]):
+        return None
+    times = 2
+    while times < len(pairs) and _equal(pairs[-1 - times], pairs[1 - times]):
+        times += 1
+    return _reached("alternating", times, limits.alternating, pairs[-times][0].seq) if times > 2 else None
+
+
+def _reached(pattern: str, times: int, limit: int, since: int) -> Repetition | None:
+    return Repetition(pattern, times, limit, since) if limit and times >= max(limit - 1, 2) else None

@@ -1,0 +1,88 @@
+"""Sharing a budget: what a conversation that is delegated to may use."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from ..errors import ConfigurationError
+from ..events import Grant
+from ..ledger import Child, allowance
+from ..specs import Agent
+from ..specs.tool import DELEGATE
+from ..state import Pending, State
+
+
+def grant(state: State, pending: Pending) -> Grant:
+    """Of what is left an equal share for each delegation that has not begun, and one for what comes after them.
+
+    One that was begun before, and lost to a crash, keeps what it was granted.
+    """
+    begun = state.ledger.children.get(child_id(pending))
+    if begun is not None:
+        return begun.grant
+    limits, left = state.spec.limits, allowance(state.ledger, state.spec.limits)
+    waiting = [p for p in state.branch.pending if p.action.tool_name == DELEGATE and p.command is None]
+    shares = 1 + sum(child_id(p) not in state.ledger.children for p in waiting)
+    return Grant(
+        cost=None if left.cost is None else max(left.cost, 0.0) / shares,
+        tokens=None if left.tokens is None else max(left.tokens, 0) // shares,
+        steps=max(limits.max_steps - used_steps(state), 0) // shares,
+    )
+
+
+def child_id(pending: Pending) -> str:
+    """The id of the conversation that an action is delegated to: the same after a crash."""
+    return f"{pending.action.id}-child"
+
+
+def used_steps(state: State) -> int:
+    """Model calls of this run, with those that children made or may still make."""
+    open_grants = (child.grant.steps or 0 for child in state.ledger.children.values() if child.open)
+    return state.branch.steps + sum(open_grants)
+
+
+class Delegated(msgspec.Struct, frozen=True):
+    """What is delegated: the task, and which of the agents does it ("": one like this)."""
+
+    task: str = ""
+    agent: str = ""
+
+
+def delegated(arguments: msgspec.Raw) -> Delegated:
+    """What an action's arguments, which were checked, delegate."""
+    return msgspec.json.decode(arguments, type=Delegated)
+
+
+def share_of(state: State, child: Child) -> Agent:
+    """The agent of a conversation that is delegated to: the one that is named, within what it was granted.
+
+    Raises `ConfigurationError` when there is no such agent, or no conversation may stand so deep.
+    """
+    agent = state.spec
+    if child.agent and child.agent not in agent.agents:
+        there = ", ".join(agent.agents) or "none"
+        raise ConfigurationError(f"there is no agent {child.agent!r} to delegate to; there are: {there}")
+    depth = state.created.depth + 1 if state.created is not None else 1
+    if depth > agent.limits.max_depth:
+        raise ConfigurationError(f"{agent.limits.max_depth} conversations stand one below the other, the limit")
+    chosen, given = agent.agents.get(child.agent, agent), child.grant
+    limits = replace(
+        chosen.limits,
+        max_steps=_least(chosen.limits.max_steps, given.steps) or 0,
+        max_cost=_least(chosen.limits.max_cost, given.cost),
+        max_tokens=_least(chosen.limits.max_tokens, given.tokens),
+        max_depth=agent.limits.max_depth,
+    )
+    deepest = depth == limits.max_depth
+    tools = tuple(tool for tool in chosen.tools if tool.name != DELEGATE) if deepest else chosen.tools
+    return replace(chosen, limits=limits, tools=tools, output=None if chosen is agent else chosen.output)
+
+
+N = TypeVar("N", int, float)
+
+
+def _least(one: N | None, other: N | None) -> N | None:
+    return other if one is None else one if other is None else min(one, other)

@@ -1,0 +1,51 @@
+"""The envelope of all events, and the small things that they share."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from ..ids import new_id
+
+Source: TypeAlias = Literal["user", "agent", "environment", "hook"]
+
+
+def now() -> datetime:
+    """The time of this machine, in UTC."""
+    return datetime.now(UTC)
+
+
+class Cursor(msgspec.Struct, frozen=True, order=True):
+    """A place in a log: after event `seq`. The epoch changes when events that someone may have seen are gone."""
+
+    epoch: int = 0
+    seq: int = 0
+
+
+class ExecutionStatus(StrEnum):
+    """What a conversation is doing."""
+
+    IDLE = "idle"
+    RUNNING = "running"
+    PAUSED = "paused"
+    WAITING_FOR_CONFIRMATION = "waiting_for_confirmation"
+    FINISHED = "finished"
+    ERROR = "error"
+    STUCK = "stuck"
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag_field="type", tag=True):
+    """The envelope that all events share.
+
+    `by` is the principal that caused it (a user's name, a hook), `caused_by` the id of the event that it answers.
+    """
+
+    seq: int = 0
+    id: str = msgspec.field(default_factory=new_id)
+    timestamp: datetime = msgspec.field(default_factory=now)
+    source: Source = "environment"
+    by: str | None = None
+    caused_by: str | None = None

@@ -1,0 +1,92 @@
+"""What people decide: to run, to stop, what may be done, and what for."""
+
+from __future__ import annotations
+
+from ..specs import AnyLLM
+from ..specs.rules import PermissionRule, Scope
+from ..specs.secrets import SavedSecret
+from .base import Event, Source
+
+
+class RunRequested(Event, frozen=True, kw_only=True):
+    """Someone wants the agent to go on."""
+
+    source: Source = "user"
+
+
+class ConfirmationRequested(Event, frozen=True, kw_only=True):
+    """The run waits for a person's word on these actions; `reasons` say why, for each, as a code.
+
+    "risk": the policy asks at this risk; "rule": a permission rule does; "hook": a hook does; "flow:LABEL>SINK":
+    content with that label may have caused it, and it reaches that sink.
+    """
+
+    action_ids: tuple[str, ...]
+    reasons: tuple[str, ...] = ()
+
+
+class ConfirmationGiven(Event, frozen=True, kw_only=True):
+    """A person approved these actions."""
+
+    source: Source = "user"
+    action_ids: tuple[str, ...]
+
+
+class RuleAdded(Event, frozen=True, kw_only=True):
+    """A permission rule holds from here on; one of its `scope` is remembered for the workspace."""
+
+    source: Source = "user"
+    rule: PermissionRule
+    scope: Scope = "session"
+
+
+class GoalSet(Event, frozen=True, kw_only=True):
+    """What the agent finishes is held against an objective, by a judge, until it is reached; "" takes it back."""
+
+    source: Source = "user"
+    objective: str
+    judge: AnyLLM | None = None
+    """The model that judges; None: the agent's own."""
+    max_iterations: int = 10
+
+
+class TitleChanged(Event, frozen=True, kw_only=True):
+    """The conversation has a new title."""
+
+    title: str
+
+
+class TagsChanged(Event, frozen=True, kw_only=True):
+    """The conversation's tags are these from here on."""
+
+    source: Source = "user"
+    tags: dict[str, str]
+
+
+class SecretsChanged(Event, frozen=True, kw_only=True):
+    """Secrets have come, gone or changed: all that there are now, by name, without their values in the clear."""
+
+    source: Source = "user"
+    secrets: dict[str, SavedSecret]
+
+
+class PauseEvent(Event, frozen=True, kw_only=True):
+    """Nothing new is begun from here on; what runs may end."""
+
+    source: Source = "user"
+    reason: str = ""
+
+
+class InterruptEvent(Event, frozen=True, kw_only=True):
+    """What runs is cut, and nothing new is begun, unless it `goes_on` with a message that is to be seen at once."""
+
+    source: Source = "user"
+    reason: str = ""
+    goes_on: bool = False
+
+
+class HeadMoved(Event, frozen=True, kw_only=True):
+    """A rewind: the branch goes back to how it was after event `to`; nothing is erased."""
+
+    source: Source = "user"
+    to: int

@@ -1,0 +1,174 @@
+"""A run: model calls, ratings, executions, hooks, and what ends it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ..specs import Durability, SecurityRisk
+from ..specs.flow import Label, Sink
+from ..specs.hooks import HookEvent
+from ..specs.rules import Verdict
+from ..usage import Usage
+from .base import Event, Source
+
+
+class ModelCallStarted(Event, frozen=True, kw_only=True):
+    """A model call is about to be sent: durable before the first byte leaves."""
+
+    source: Source = "agent"
+    command: str
+
+
+class BudgetReserved(Event, frozen=True, kw_only=True):
+    """What a model call may use at most, where there is a budget: durable before the first byte leaves."""
+
+    source: Source = "agent"
+    command: str
+    tokens: int
+    cost: float = 0.0
+    usage_id: str = "default"
+
+
+class ModelCallRetried(Event, frozen=True, kw_only=True):
+    """A try of a model call failed with `code`, and after `wait` seconds another one follows, of `next_model`.
+
+    What was shown of it is void: the deltas that name `draft`. `usage` and `cost` are estimated, and nothing for a try
+    that was refused at once.
+    """
+
+    source: Source = "agent"
+    command: str
+    attempt: int
+    model: str
+    next_model: str
+    code: str
+    detail: str
+    wait: float = 0.0
+    draft: str | None = None
+    usage: Usage = Usage()
+    cost: float | None = None
+    usage_id: str = "default"
+
+
+class ModelCalled(Event, frozen=True, kw_only=True):
+    """A model call has ended; `cost` in USD (None: no price known), times in seconds, `error` is a code."""
+
+    source: Source = "agent"
+    command: str
+    model: str
+    usage: Usage = Usage()
+    cost: float | None = None
+    latency: float = 0.0
+    time_to_first_token: float | None = None
+    usage_id: str = "default"
+    llm_response_id: str | None = None
+    error: str | None = None
+    estimated: bool = False
+
+
+class RiskAssessed(Event, frozen=True, kw_only=True):
+    """The rating of an action: where its effect goes (`sinks`), and what its result will hold (`labels`)."""
+
+    action_id: str
+    risk: SecurityRisk
+    reason: str = ""
+    sinks: tuple[Sink, ...] = ()
+    labels: tuple[Label, ...] = ()
+
+
+class ActionRevised(Event, frozen=True, kw_only=True):
+    """A hook rewrote an action's arguments, and with them the resources that it touches."""
+
+    source: Source = "hook"
+    action_id: str
+    arguments: msgspec.Raw
+    resources: tuple[str, ...] | None = None
+
+
+class HookRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What became of one hook: its command or the name of its function, and what came of it; times in seconds."""
+
+    hook: str
+    verdict: Verdict = "allow"
+    reason: str = ""
+    exit_code: int | None = None
+    stdout: str = ""
+    stderr: str = ""
+    error: str = ""
+    seconds: float = 0.0
+
+
+class HookExecutionEvent(Event, frozen=True, kw_only=True):
+    """The hooks of an event have run, and this is what they came to, for the action or message `target`."""
+
+    source: Source = "hook"
+    hook_event: HookEvent
+    target: str = ""
+    verdict: Verdict = "allow"
+    reason: str = ""
+    runs: tuple[HookRun, ...] = ()
+
+
+class CriticAssessed(Event, frozen=True, kw_only=True):
+    """What the agent finished was judged: `score` from 0 to 1, and what is missing."""
+
+    critic: str
+    score: float
+    success: bool
+    message: str = ""
+
+
+class ExecutionStarted(Event, frozen=True, kw_only=True):
+    """A tool is about to run: durable before it does."""
+
+    action_id: str
+    command: str
+    attempt: int = 1
+
+
+class ExecutionLost(Event, frozen=True, kw_only=True):
+    """A crash cut an execution that is safe to repeat: the action is due again."""
+
+    action_id: str
+
+
+class CondensationRequest(Event, frozen=True, kw_only=True):
+    """The view must shrink before the next model call."""
+
+    reason: str = ""
+
+
+class Condensation(Event, frozen=True, kw_only=True):
+    """The view forgets these events; a summary takes the place of the first."""
+
+    forgotten_event_ids: tuple[str, ...]
+    summary: str = ""
+
+
+class TimerFired(Event, frozen=True, kw_only=True):
+    """A time that a command waited for has come."""
+
+    command: str
+
+
+class StuckDetected(Event, frozen=True, kw_only=True):
+    """The agent repeats itself; `pattern` names how. After a `nudge` it goes on, else it is stopped."""
+
+    pattern: str
+    detail: str = ""
+    nudge: bool = False
+
+
+class DurabilityChanged(Event, frozen=True, kw_only=True):
+    """How events are committed from here on. A new epoch: some of the one before may be gone that someone saw."""
+
+    durability: Durability
+    epoch: int
+
+
+class ConversationErrorEvent(Event, frozen=True, kw_only=True):
+    """The run ended in an error; `code` is stable, `detail` says what to do."""
+
+    code: str
+    detail: str
+    retryable: bool = False

@@ -1,0 +1,125 @@
+"""What is said and done: what the model sees, and the configuration that it sees it with."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ..specs import Agent, Content, LocalWorkspace, SecurityRisk, Thinking, ToolDefinition
+from ..specs.flow import Label
+from .base import Event, Source
+
+SCHEMA_VERSION = 3
+
+
+class ConversationCreated(Event, frozen=True, kw_only=True):
+    """The first event: all that resuming needs. That of a fork follows on what it shares with its parent."""
+
+    conversation_id: str
+    agent: Agent
+    workspace: LocalWorkspace
+    schema_version: int = SCHEMA_VERSION
+    owner: str | None = None
+    parent: str | None = None
+    """The conversation that this is a fork of."""
+    delegated_by: str | None = None
+    """The conversation that this works for, and how many there are above it."""
+    depth: int = 0
+
+
+class SystemPromptEvent(Event, frozen=True, kw_only=True):
+    """The instructions, and the tools as the model sees them."""
+
+    source: Source = "agent"
+    system_prompt: str
+    tools: tuple[ToolDefinition, ...]
+
+
+class MessageEvent(Event, frozen=True, kw_only=True):
+    """What a user, the agent or the environment says; `partial` text was cut by an interrupt."""
+
+    content: tuple[Content, ...]
+    partial: bool = False
+    reasoning: str = ""
+    thinking: Thinking | None = None
+    llm_response_id: str | None = None
+
+
+class ActionEvent(Event, frozen=True, kw_only=True):
+    """A tool call that the model asked for.
+
+    Only the first of a batch (the calls of one `llm_response_id`) carries `thought` and `thinking`. `arguments` is a
+    JSON object, `malformed` the model's text where that was another one or none, `asked_as` the name that it gave where
+    the tool has another. `resources` are keys: calls that share one run in the order asked; "*" is shared with all.
+    `security_risk` is the model's own rating, `summary` its own words for what the call does.
+    """
+
+    source: Source = "agent"
+    tool_name: str
+    tool_call_id: str
+    arguments: msgspec.Raw
+    llm_response_id: str
+    thought: str = ""
+    reasoning: str = ""
+    thinking: Thinking | None = None
+    malformed: str | None = None
+    asked_as: str | None = None
+    resources: tuple[str, ...] = ()
+    security_risk: SecurityRisk = SecurityRisk.UNKNOWN
+    summary: str = ""
+
+
+class ObservationEvent(Event, frozen=True, kw_only=True):
+    """A tool's result. `details` is the tool's own JSON (exit code, diff), not seen by the model.
+
+    `labels` say that it holds content that nobody vouches for, and from where. Results with the same `fingerprint`
+    say the same; 0 is that of one that only says that something still runs.
+    """
+
+    action_id: str
+    tool_name: str
+    tool_call_id: str
+    content: tuple[Content, ...]
+    is_error: bool = False
+    details: msgspec.Raw = msgspec.Raw(b"null")
+    labels: tuple[Label, ...] = ()
+    fingerprint: int = 0
+
+
+class UserRejectObservation(Event, frozen=True, kw_only=True):
+    """A person, a hook or a rule refused an action; the model sees the reason."""
+
+    source: Source = "user"
+    action_id: str
+    tool_name: str
+    tool_call_id: str
+    rejection_reason: str = "Rejected by the user."
+
+
+class AgentErrorEvent(Event, frozen=True, kw_only=True):
+    """An action that gave no observation: what the model is told instead."""
+
+    source: Source = "agent"
+    action_id: str
+    tool_name: str
+    tool_call_id: str
+    error: str
+
+
+class CondensationSummaryEvent(Event, frozen=True, kw_only=True):
+    """Stands in the view for what a condensation forgot; made from it, never stored."""
+
+    summary: str
+
+
+class ResourceLost(Event, frozen=True, kw_only=True):
+    """A sleep or a crash took something away; the model is told."""
+
+    tool_name: str
+    detail: str
+
+
+class ConversationStateUpdateEvent(Event, frozen=True, kw_only=True):
+    """Part of the configuration changed: `key` is a field of `Agent`, `value` its new JSON."""
+
+    key: str
+    value: msgspec.Raw

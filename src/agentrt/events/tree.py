@@ -1,0 +1,71 @@
+"""Budgets, and the conversations that are delegated to."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ..specs import SecurityRisk
+from ..usage import Spending
+from .base import Event, ExecutionStatus, Source
+
+
+class Grant(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a delegated conversation may use at most; None: no limit."""
+
+    cost: float | None = None
+    tokens: int | None = None
+    steps: int | None = None
+
+
+class BudgetGranted(Event, frozen=True, kw_only=True):
+    """Money (USD) that this conversation may spend, on top of what it was granted before."""
+
+    amount: float
+
+
+class ChildStarted(Event, frozen=True, kw_only=True):
+    """A conversation is about to be delegated to: its `grant` is reserved from here until it has ended."""
+
+    child_id: str
+    task: str
+    action_id: str = ""
+    agent: str = ""
+    """Which of the agents that are delegated to; "": one like this."""
+    grant: Grant = Grant()
+
+
+class ChildAction(msgspec.Struct, frozen=True):
+    """An action of a delegated conversation that waits for a person; `arguments` is JSON text."""
+
+    action_id: str
+    tool_name: str
+    arguments: str
+    risk: SecurityRisk | None = None
+    reason: str = ""
+
+
+class ChildWaiting(Event, frozen=True, kw_only=True):
+    """A delegated conversation waits for a person's word on these actions, its own or those of its own children."""
+
+    child_id: str
+    actions: tuple[ChildAction, ...]
+
+
+class ChildAnswered(Event, frozen=True, kw_only=True):
+    """A person approved or refused an action of a delegated conversation."""
+
+    source: Source = "user"
+    child_id: str
+    action_id: str
+    approved: bool
+    reason: str = ""
+
+
+class ChildFinished(Event, frozen=True, kw_only=True):
+    """A delegated conversation has ended; `spending` is by usage id, `cost` its sum, `steps` its model calls."""
+
+    child_id: str
+    status: ExecutionStatus
+    cost: float = 0.0
+    spending: dict[str, Spending] = msgspec.field(default_factory=dict)
+    steps: int = 0

@@ -1,0 +1,6 @@
+"""Hooks: running what is asked, or told, before and after what an agent does."""
+
+from .results import HookFunction, HookInput, HookResult, combined
+from .running import run_hook, run_hooks
+
+__all__ = ["HookFunction", "HookInput", "HookResult", "combined", "run_hook", "run_hooks"]

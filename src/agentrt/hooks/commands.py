@@ -1,0 +1,103 @@
+"""Running one command: bytes in, an exit code and bytes out, and nothing left when it is cut."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import signal
+import time
+from collections.abc import Iterator, Mapping
+from typing import BinaryIO
+
+import anyio
+import anyio.abc
+
+from ..sandboxes.processes import KILL_AFTER, end
+from ..sandboxes.shell import environment
+from .replies import KEPT, Ended
+
+_PATIENCE = 2.0
+"""Seconds to wait for a process after KILL."""
+
+
+async def run_command(
+    command: str, given: bytes, directory: str, variables: Mapping[str, str], seconds: float
+) -> Ended | None:
+    """Run it by /bin/sh with `given` to read; None when it, or who holds its output, has not ended after `seconds`.
+
+    Then, and when this is cancelled, all that it started is ended: TERM, then KILL. Its environment is the terminal's,
+    without what looks like a secret, and `variables`. Raises `OSError` or `ValueError` when it cannot be started.
+    """
+    mark, since = f"AGENTRT_HOOK={secrets.token_hex(8)}-1", time.clock_gettime(time.CLOCK_BOOTTIME)
+    variables = {**environment(os.environ), **variables, **dict([mark.split("=")])}
+    stdout, stderr = bytearray(), bytearray()
+    with contextlib.ExitStack() as files, anyio.CancelScope(shield=True) as scope:
+        out, theirs = _pipe(files)
+        err, their_errors = _pipe(files)
+        with _file(given) as readable, theirs, their_errors:
+            process = await anyio.open_process(
+                ["/bin/sh", "-c", command],
+                cwd=directory,
+                env=variables,
+                stdin=readable,
+                stdout=theirs,
+                stderr=their_errors,
+                start_new_session=True,
+            )
+        code: int | None = None
+        try:
+            scope.shield = False  # only now: else it may run, and nobody has its handle
+            with anyio.move_on_after(seconds):
+                async with anyio.create_task_group() as group:
+                    group.start_soon(_read, out, stdout)
+                    group.start_soon(_read, err, stderr)
+                    await process.wait()
+                code = process.returncode
+        finally:
+            if code is None:
+                scope.shield = True
+                await _end(process, mark, since)
+        if code is not None:
+            return Ended(code if code >= 0 else 128 - code, bytes(stdout), bytes(stderr))
+    return None
+
+
+@contextlib.contextmanager
+def _file(data: bytes) -> Iterator[BinaryIO]:
+    """A file in memory: a command that does not read it keeps nobody waiting, as it would with a pipe."""
+    with open(os.memfd_create("hook"), "w+b") as file:
+        file.write(data)
+        file.seek(0)
+        yield file
+
+
+def _pipe(files: contextlib.ExitStack) -> tuple[int, BinaryIO]:
+    """The end to read from, closed with `files`, and the other one."""
+    reading, writing = os.pipe()
+    files.callback(os.close, reading)
+    return reading, open(writing, "wb", buffering=0)
+
+
+async def _read(pipe: int, kept: bytearray) -> None:
+    while True:
+        await anyio.wait_readable(pipe)
+        piece = os.read(pipe, 65536)
+        if not piece:
+            return
+        kept += piece[: KEPT - len(kept)]
+
+
+async def _end(process: anyio.abc.Process, mark: str, since: float) -> None:
+    """End it and all that it started. It is stopped first: else it would go on with its next line meanwhile."""
+    with contextlib.suppress(ProcessLookupError):
+        process.send_signal(signal.SIGSTOP)
+    await end(process.pid, mark, since)
+    for number, seconds in ((signal.SIGTERM, KILL_AFTER), (signal.SIGKILL, _PATIENCE)):
+        with contextlib.suppress(ProcessLookupError):
+            process.send_signal(number)
+            process.send_signal(signal.SIGCONT)
+        with anyio.move_on_after(seconds):
+            await process.wait()
+            break
+    await end(process.pid, mark, since)

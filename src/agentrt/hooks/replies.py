@@ -1,0 +1,91 @@
+"""Reading what a command says by its exit code and its output. Pure."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from ..specs.hooks import HookEvent
+from ..specs.rules import Verdict
+from .results import HookResult
+
+KEPT = 1024 * 1024
+"""Bytes kept of each output; the rest is read and dropped."""
+
+DENIES = 2
+"""The exit code of a command that denies, for the reason on its standard error."""
+
+_SPEAKS = (HookEvent.USER_MESSAGE, HookEvent.START)
+"""Where output that is not JSON is context."""
+
+_Decision = Literal["allow", "approve", "ask", "deny", "block"]
+_VERDICTS: dict[str | None, Verdict] = {"ask": "ask", "deny": "deny", "block": "deny"}
+_ABSENT = (b"", b"null")
+
+
+class Ended(NamedTuple):
+    """A command that ended by itself; its exit code is as a shell gives it, 128 and the number for a signal."""
+
+    code: int
+    stdout: bytes
+    stderr: bytes
+
+
+class _Answer(msgspec.Struct, rename="camel"):
+    """The fields that may also stand below `hookSpecificOutput`."""
+
+    permission_decision: _Decision | None = None
+    permission_decision_reason: str | None = None
+    additional_context: str | None = None
+    updated_input: msgspec.Raw = msgspec.Raw()
+
+
+class _Reply(_Answer, rename="camel"):
+    decision: _Decision | None = None
+    reason: str | None = None
+    continues: bool = msgspec.field(default=True, name="continue")
+    stop_reason: str | None = None
+    hook_specific_output: _Answer | None = None
+
+
+_replies = msgspec.json.Decoder(_Reply)
+
+
+def read_reply(event: HookEvent, ended: Ended) -> HookResult:
+    """What an ended command says; `error` says what is wrong when it says nothing that can be read."""
+    stdout, stderr = (data.decode(errors="replace").strip() for data in (ended.stdout, ended.stderr))
+    plain = HookResult(exit_code=ended.code, stdout=stdout, stderr=stderr)
+    if ended.code == DENIES:
+        return msgspec.structs.replace(plain, verdict="deny", reason=stderr)
+    if ended.code != 0:
+        told = f": {stderr}" if stderr else ""
+        return msgspec.structs.replace(plain, error=f"it ended with exit code {ended.code}{told}")
+    if not stdout.startswith("{"):
+        return msgspec.structs.replace(plain, context=stdout if event in _SPEAKS else "")
+    if len(ended.stdout) >= KEPT:
+        return msgspec.structs.replace(plain, error=f"its JSON is longer than {KEPT} bytes")
+    try:
+        reply = _replies.decode(ended.stdout.decode())
+    except (ValueError, RecursionError) as error:
+        return msgspec.structs.replace(plain, error=f"its output cannot be read: {error}")
+    return _said(plain, reply)
+
+
+def _said(plain: HookResult, reply: _Reply) -> HookResult:
+    """The strictest of all that a reply says."""
+    inner = reply.hook_specific_output or _Answer()
+    decisions = (inner.permission_decision, reply.permission_decision, reply.decision)
+    verdicts = {_VERDICTS.get(decision, "allow") for decision in decisions}
+    if not reply.continues:
+        verdicts.add("deny")
+    reasons = (inner.permission_decision_reason, reply.permission_decision_reason, reply.reason, reply.stop_reason)
+    rewrites = [raw for raw in (inner.updated_input, reply.updated_input) if bytes(raw) not in _ABSENT]
+    contexts = (inner.additional_context, reply.additional_context)
+    return msgspec.structs.replace(
+        plain,
+        verdict="deny" if "deny" in verdicts else "ask" if "ask" in verdicts else "allow",
+        reason=next(filter(None, reasons), ""),
+        arguments=rewrites[0].copy() if rewrites else None,
+        context="\n\n".join(filter(None, contexts)),
+    )

@@ -1,0 +1,97 @@
+"""Running hooks: each within its time, one after the other where each may rewrite for the next."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+import anyio
+import msgspec
+
+from ..specs.hooks import Hook, HookEvent
+from .commands import run_command
+from .replies import read_reply
+from .results import HookFunction, HookInput, HookResult, settled
+
+_NO_FUNCTIONS: Mapping[str, HookFunction] = {}
+
+
+async def run_hook(hook: Hook, given: HookInput, functions: Mapping[str, HookFunction] = _NO_FUNCTIONS) -> HookResult:
+    """Run one hook; a failure is a result too, whose verdict is what `hook.on_failure` says.
+
+    Cancelling it ends all that a command started, and cancels a function.
+    """
+    begun = time.monotonic()
+    if hook.function is not None:
+        found = await _call(hook, given, functions.get(hook.function))
+    else:
+        found = await _execute(hook, given)
+    return msgspec.structs.replace(settled(hook, found), seconds=time.monotonic() - begun)
+
+
+async def run_hooks(
+    hooks: Sequence[Hook], given: HookInput, functions: Mapping[str, HookFunction] = _NO_FUNCTIONS
+) -> tuple[HookResult, ...]:
+    """Run all that are given, which are for `given.event_type`; the results of those that ran, in their order.
+
+    Before a tool they run one after the other: each sees the input that those before it rewrote, and after a denial
+    no more are run. Else they run side by side. `combined` makes one result of these.
+    """
+    if given.event_type is HookEvent.BEFORE_TOOL:
+        return await _one_by_one(hooks, given, functions)
+    results: dict[int, HookResult] = {}
+
+    async def run(number: int, hook: Hook) -> None:
+        results[number] = await run_hook(hook, given, functions)
+
+    async with anyio.create_task_group() as group:
+        for number, hook in enumerate(hooks):
+            group.start_soon(run, number, hook)
+    return tuple(results[number] for number in sorted(results))
+
+
+async def _one_by_one(
+    hooks: Sequence[Hook], given: HookInput, functions: Mapping[str, HookFunction]
+) -> tuple[HookResult, ...]:
+    results: list[HookResult] = []
+    for hook in hooks:
+        result = await run_hook(hook, given, functions)
+        results.append(result)
+        if result.verdict == "deny":
+            break
+        if result.arguments is not None:
+            given = msgspec.structs.replace(given, tool_input=result.arguments)
+    return tuple(results)
+
+
+async def _execute(hook: Hook, given: HookInput) -> HookResult:
+    variables = {
+        "AGENTRT_PROJECT_DIR": given.working_dir,
+        "AGENTRT_SESSION_ID": given.session_id,
+        "AGENTRT_EVENT_TYPE": given.event_type.value,
+        "AGENTRT_TOOL_NAME": given.tool_name,
+    }
+    try:
+        data = msgspec.json.encode(given)
+        ended = await run_command(hook.command or "", data, given.working_dir, variables, hook.timeout)
+    except (OSError, ValueError) as error:
+        return HookResult(error=f"it cannot be started: {error}")
+    return _too_long(hook) if ended is None else read_reply(given.event_type, ended)
+
+
+async def _call(hook: Hook, given: HookInput, function: HookFunction | None) -> HookResult:
+    if function is None:
+        return HookResult(error=f"there is no such function: pass it as Runtime(hooks={{{hook.function!r}: ...}})")
+    try:
+        with anyio.move_on_after(hook.timeout):
+            result = await function(given)
+            if result is None or isinstance(result, HookResult):
+                return result or HookResult()
+            return HookResult(error=f"it returned {type(result).__name__}, not a HookResult or None")
+    except Exception as error:  # becomes a result, which denies
+        return HookResult(error=f"{type(error).__name__}: {error}")
+    return _too_long(hook)
+
+
+def _too_long(hook: Hook) -> HookResult:
+    return HookResult(error=f"it took longer than {hook.timeout:g} s")

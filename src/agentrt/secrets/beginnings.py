@@ -1,0 +1,43 @@
+"""`Beginnings`: finds where data ends in the beginning of a form. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from .lines import LONGEST_BREAK, joined_lines
+
+
+class Beginnings:
+    """Finds where in some data a form begins that is not there as a whole yet."""
+
+    def __init__(self, written: Iterable[bytes], encoded: Iterable[bytes]) -> None:
+        self._written, self._encoded = _Forms(written), _Forms(encoded)
+
+    def place(self, data: bytes) -> int:
+        """The first such place, the end where there is none."""
+        before = max(0, len(data) - (LONGEST_BREAK + 1) * self._encoded.longest)
+        joined, places = joined_lines(data[before:])
+        broken = self._encoded.place(joined)
+        return min(self._written.place(data), before + places.of(broken) if broken < len(joined) else len(data))
+
+
+class _Forms:
+    """Forms by the two bytes that they begin with."""
+
+    def __init__(self, forms: Iterable[bytes]) -> None:
+        self.longest, self._by_start = 0, defaultdict[bytes, list[bytes]](list)
+        self._firsts: set[bytes] = set()
+        for form in forms:
+            self.longest = max(self.longest, len(form))
+            if len(form) > 1:
+                self._by_start[form[:2]].append(form)
+                self._firsts.add(form[:1])
+
+    def place(self, data: bytes) -> int:
+        """The first place from which the rest of `data` is a beginning of a form, and no whole one."""
+        for place in range(max(0, len(data) - self.longest + 1), len(data) - 1):
+            for form in self._by_start.get(data[place : place + 2], ()):
+                if len(form) > len(data) - place and form.startswith(data[place:]):
+                    return place
+        return len(data) - 1 if data[-1:] in self._firsts else len(data)

@@ -1,0 +1,63 @@
+"""`Cipher`: encrypts what the log keeps of secrets."""
+
+from __future__ import annotations
+
+import base64
+import os
+
+from ..errors import ConfigurationError
+from ..specs.secrets import Token
+
+_KEY_BYTES = 32
+_NONCE_BYTES = 12
+_VERSION = "aes256gcm:"
+_HOW = "make one with Cipher.new_key() and keep it outside of the store"
+
+
+class Cipher:
+    """AES-256 in Galois/Counter Mode (NIST SP 800-38D): nobody reads or changes a token without the key.
+
+    The key is 32 random bytes in base64, as `new_key` and Fernet make them; a passphrase is refused, for it could be
+    guessed. A token belongs to what it was encrypted `for`: put in another place it cannot be read. Raises
+    `ConfigurationError` for what is no key, and when `cryptography` is not installed.
+    """
+
+    def __init__(self, key: str) -> None:
+        try:
+            secret = base64.b64decode(key.strip(), altchars=b"-_", validate=True)
+        except ValueError:
+            secret = b""
+        if len(secret) != _KEY_BYTES:
+            raise ConfigurationError(f"the key for secrets is not {_KEY_BYTES} bytes in base64: {_HOW}")
+        try:
+            from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # optional
+        except ImportError:
+            raise ConfigurationError("encrypting secrets needs 'pip install agentrt[secrets]'") from None
+        self._aead = AESGCM(secret)
+
+    @staticmethod
+    def new_key() -> str:
+        """A new random key."""
+        return base64.urlsafe_b64encode(os.urandom(_KEY_BYTES)).decode()
+
+    def encrypt(self, value: str, place: str) -> Token:
+        """A token that `decrypt` gives the value for, at the same place only."""
+        nonce = os.urandom(_NONCE_BYTES)
+        sealed = nonce + self._aead.encrypt(nonce, value.encode(), place.encode())
+        return _VERSION + base64.urlsafe_b64encode(sealed).decode()
+
+    def decrypt(self, token: Token, place: str) -> str:
+        """The value. Raises `ConfigurationError` for another key, another place, and a token that was changed."""
+        from cryptography.exceptions import InvalidTag
+
+        try:
+            sealed = base64.b64decode(token.removeprefix(_VERSION), altchars=b"-_", validate=True)
+            value = self._aead.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place.encode())
+        except (InvalidTag, ValueError):
+            raise ConfigurationError(
+                "it was encrypted with another key, or changed: give the key of that time"
+            ) from None
+        return value.decode()
+
+    def __repr__(self) -> str:
+        return "Cipher(<hidden>)"

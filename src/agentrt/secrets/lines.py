@@ -1,0 +1,43 @@
+"""Joins lines, and says where the bytes of the whole stood before. Pure."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+
+_RUN = re.compile(rb"[\r\n\\](?:[\r\n\\]|(?<=\\)[rn])*")
+_BREAK = re.compile(rb"\r?\n|(?:\\{1,8}r)?\\{1,8}n")
+_BEGUN = re.compile(rb"\r|(?:\\{1,8}r)?\\{0,8}")
+
+LONGEST_BREAK = 18
+"""Bytes that a break takes at most."""
+
+
+class Places:
+    """Where the bytes of joined lines stood before."""
+
+    def __init__(self, cuts: Sequence[int], removed: Sequence[int]) -> None:
+        self._cuts, self._removed = cuts, removed
+
+    def of(self, place: int) -> int:
+        """The place of a byte of them."""
+        cut = bisect_right(self._cuts, place)
+        return place + (self._removed[cut - 1] if cut else 0)
+
+
+def joined_lines(data: bytes) -> tuple[bytes, Places]:
+    """Data without its single line breaks, also such as are escaped, and without one that begins at the end.
+
+    They are what an encoder puts between the lines that it writes; blank lines stay.
+    """
+    pieces, cuts, removed, gone, place = list[bytes](), list[int](), list[int](), 0, 0
+    for match in _RUN.finditer(data, 1):
+        start, end = match.span()
+        if _BREAK.fullmatch(data, start, end) or (end == len(data) and _BEGUN.fullmatch(data, start, end)):
+            pieces.append(data[place:start])
+            place = end
+            cuts.append(start - gone)
+            gone += end - start
+            removed.append(gone)
+    return (b"".join((*pieces, data[place:])) if gone else data), Places(cuts, removed)

@@ -1,0 +1,95 @@
+"""`LogMask`: takes the secrets of all conversations out of what is logged."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Callable, Iterator
+from weakref import WeakSet
+
+from .mask import HIDDEN, Mask
+from .registry import SecretRegistry
+
+_LOGGERS = ("agentrt", "asyncio")
+_OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
+
+
+class LogMask(logging.Filter):
+    """A filter that masks records: what they say, the exception that they tell of, and what was added to them.
+
+    It knows the registries that it watches for as long as they live. It never raises: of a record that it cannot mask
+    only that is left. A logger's filter does not see what a logger below it says, so `install` goes to all of them and
+    to their handlers; a handler that is added later needs `addFilter`.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._registries: WeakSet[SecretRegistry] = WeakSet()
+
+    def watch(self, registry: SecretRegistry) -> None:
+        """Mask the secrets of one more conversation."""
+        self._registries.add(registry)
+
+    def install(self, *names: str) -> None:
+        """Put it on the loggers of these names, on those below them, and on all their handlers; once is enough."""
+        for name in names or _LOGGERS:
+            below = [other for other in list(logging.root.manager.loggerDict) if other.startswith(f"{name}.")]
+            for logger in map(logging.getLogger, (name, *below)):
+                logger.addFilter(self)
+                for handler in _handlers(logger):
+                    handler.addFilter(self)
+
+    def uninstall(self) -> None:
+        """Take it off wherever it is."""
+        loggers = [logging.root, *map(logging.getLogger, list(logging.root.manager.loggerDict))]
+        for logger in loggers:
+            for place in (logger, *logger.handlers):
+                place.removeFilter(self)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Mask a record in place; it is always kept."""
+        try:
+            masks = [registry.mask for registry in list(self._registries) if registry.mask]
+            if masks:
+                _mask(record, lambda text: _text(masks, text))
+        except Exception as failure:  # logging must not end what is logged about, nor say what could not be masked
+            record.msg, record.args = f"{HIDDEN}: a record that could not be masked ({type(failure).__name__})", None
+            record.exc_info = record.exc_text = record.stack_info = None
+        return True
+
+
+def _handlers(logger: logging.Logger | None) -> Iterator[logging.Handler]:
+    """Those that get the records of a logger."""
+    while logger is not None:
+        yield from logger.handlers
+        logger = logger.parent if logger.propagate else None
+
+
+def _text(masks: list[Mask], text: str) -> str:
+    for mask in masks:
+        text = mask.text(text)
+    return text
+
+
+def _mask(record: logging.LogRecord, clean: Callable[[str], str]) -> None:
+    said = _said(record)
+    if (safe := clean(said)) != said or clean(repr(record.args)) != repr(record.args):
+        record.msg, record.args = safe, None
+    if record.exc_info and not record.exc_text:
+        told = "".join(traceback.format_exception(*record.exc_info)).rstrip("\n")
+        if (safe := clean(told)) != told:
+            record.exc_info, record.exc_text = None, safe
+    if record.exc_text:
+        record.exc_text = clean(record.exc_text)
+    if record.stack_info:
+        record.stack_info = clean(record.stack_info)
+    for name, value in list(vars(record).items()):
+        if name not in _OWN and value is not None and clean(repr(value)) != repr(value):
+            setattr(record, name, clean(str(value)))
+
+
+def _said(record: logging.LogRecord) -> str:
+    try:
+        return record.getMessage()
+    except Exception:  # arguments that do not fit: logging would print them as they are
+        return f"{record.msg} {record.args!r}"

@@ -1,0 +1,94 @@
+"""Fetches the values of secrets that are looked up: from a URL, or from a function of the program."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+from urllib.parse import urljoin, urlsplit
+
+import anyio
+import anyio.to_thread
+
+from ..errors import ToolError
+from .sources import CallableSecret, LookupSecret
+
+if TYPE_CHECKING:
+    from aiohttp import ClientSession
+
+TIMEOUT = 30.0
+"""Seconds that a lookup has."""
+
+MAX_SIZE = 64 * 1024
+"""Bytes of an answer at most."""
+
+MAX_REDIRECTS = 5
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+
+async def fetch(source: LookupSecret | CallableSecret) -> object:
+    """What a source says now. Raises `ToolError` with the reason, which holds no header and no query."""
+    with anyio.move_on_after(TIMEOUT):
+        return await (_answer(source) if isinstance(source, LookupSecret) else _result(source))
+    where = shown(source.url) if isinstance(source, LookupSecret) else "its function"
+    raise ToolError(f"{where} took more than {TIMEOUT:.0f} s")
+
+
+def shown(url: str) -> str:
+    """A URL without its query."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}{parts.path}"
+
+
+async def _result(source: CallableSecret) -> object:
+    try:
+        if inspect.iscoroutinefunction(source.function):
+            return await source.function()
+        result = await anyio.to_thread.run_sync(source.function, abandon_on_cancel=True)
+        return await result if inspect.isawaitable(result) else result
+    except Exception as failure:  # of the program's own code; what it says may hold a secret that nobody knows yet
+        raise ToolError(f"its function failed with {type(failure).__name__}") from failure
+
+
+async def _answer(source: LookupSecret) -> str:
+    import aiohttp  # heavy
+
+    where = shown(source.url)
+    try:
+        async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
+            body = await _get(session, source.url, source.headers)
+    except aiohttp.ClientConnectorError:
+        raise ToolError(f"{where} cannot be reached") from None
+    except (aiohttp.ClientError, OSError) as failure:
+        raise ToolError(f"{where} failed with {type(failure).__name__}") from None
+    try:
+        return body.decode().strip("\r\n")
+    except UnicodeDecodeError:
+        raise ToolError(f"{where} answered what is no text in UTF-8") from None
+
+
+async def _get(session: ClientSession, url: str, headers: Mapping[str, str]) -> bytes:
+    """The body; redirects are followed to the same origin only, for the headers go along."""
+    first = url
+    for _ in range(MAX_REDIRECTS + 1):
+        async with session.get(url, headers=headers, allow_redirects=False) as response:
+            if response.status in _REDIRECTS and "Location" in response.headers:
+                url = urljoin(url, response.headers["Location"])
+                if _origin(url) != _origin(first):
+                    raise ToolError(f"{shown(first)} redirects to another host: give the URL that it leads to")
+                continue
+            if not 200 <= response.status < 300:
+                raise ToolError(f"{shown(first)} answered with status {response.status}")
+            body = bytearray()
+            async for piece in response.content.iter_chunked(8192):
+                body += piece
+                if len(body) > MAX_SIZE:
+                    raise ToolError(f"{shown(first)} answered more than {MAX_SIZE} bytes")
+            return bytes(body)
+    raise ToolError(f"{shown(first)} redirects more than {MAX_REDIRECTS} times")
+
+
+def _origin(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc.lower()

@@ -1,0 +1,172 @@
+"""`Mask`: takes secrets out of what leaves the process. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable
+from functools import cached_property
+from typing import Any
+
+from .beginnings import Beginnings
+from .encodings import encoded, shortest, written
+from .lines import joined_lines
+from .sieve import Sieve
+
+HIDDEN = "<secret-hidden>"
+"""Stands in the place of a secret."""
+
+_HIDDEN = HIDDEN.encode()
+_HALF = 24
+"""Bytes at most of a piece by which an encoded form is found: one of two such is whole in lines of 60 or more."""
+
+_WORD = re.compile(r"[a-z_]{1,16}")
+
+Span = tuple[int, int]
+
+
+class _Value:
+    """A value's forms in bytes."""
+
+    __slots__ = ("anchors", "encoded", "written")
+
+    def __init__(self, value: str) -> None:
+        one_piece, broken = written(value), encoded(value)
+        self.written, self.encoded = tuple(map(_bytes, one_piece)), tuple(map(_bytes, broken))
+        halves = [half for form in map(_bytes, shortest(broken)) for half in _halves(form)]
+        self.anchors = (*map(_bytes, shortest(one_piece)), *halves)
+        """One of them is in whatever holds a form."""
+
+
+class Mask:
+    """Replaces values, in every form of `encodings`, by `<secret-hidden>`.
+
+    All that belongs to a form is replaced, and forms that overlap by one mark; an encoded form also where it is broken
+    over lines. What is left between two marks holds no form. A mask does not change: `adding` makes another.
+    """
+
+    def __init__(self, values: Iterable[str] = ()) -> None:
+        self._values = {value: _Value(value) for value in values if value.strip()}
+
+    def adding(self, values: Iterable[str]) -> Mask:
+        """A mask for these values as well; itself when it has them all."""
+        new = {value: _Value(value) for value in values if value.strip() and value not in self._values}
+        if not new:
+            return self
+        mask = Mask()
+        mask._values = self._values | new
+        return mask
+
+    def __bool__(self) -> bool:
+        return bool(self._values)
+
+    def __contains__(self, value: str) -> bool:
+        return value in self._values
+
+    def found_in(self, data: bytes | str) -> bool:
+        """Whether a form may be there: false only where none is, true nearly only where one is. Fast."""
+        return bool(self._values) and bool(self._there(_bytes(data)))
+
+    def text(self, text: str) -> str:
+        """A text without them; the same object where there are none."""
+        if not self._values:
+            return text
+        given = _bytes(text)
+        clean = self.data(given)
+        return text if clean is given else clean.decode("utf-8", "surrogatepass")
+
+    def data(self, data: bytes) -> bytes:
+        """Bytes without them; the same object where there are none. What is JSON may be none after that: see `json`."""
+        runs = merged(self.spans(data)) if self._values else []
+        if not runs:
+            return data
+        pieces, place = list[bytes](), 0
+        for start, end in runs:
+            pieces += (data[place:start], _HIDDEN)
+            place = end
+        return b"".join((*pieces, data[place:]))
+
+    def json(self, value: Any, spared: Container[str] = ()) -> Any:
+        """What JSON decoded to, without them in its strings and names; numbers stay.
+
+        The members named in `spared` keep what is a single lower-case word, so that a secret that happens to be a word
+        of the format leaves the format whole.
+        """
+        match value:
+            case str():
+                return self.text(value)
+            case list():
+                return [self.json(item, spared) for item in value]
+            case dict():
+                return {
+                    self.text(name): item
+                    if name in spared and isinstance(item, str) and _WORD.fullmatch(item)
+                    else self.json(item, spared)
+                    for name, item in value.items()
+                }
+            case _:
+                return value
+
+    def spans(self, data: bytes) -> list[Span]:
+        """Where forms begin and end, in any order."""
+        there = self._there(data)
+        if not there:
+            return []
+        spans = [span for value in there for form in value.written for span in _places(form, data)]
+        joined, places = joined_lines(data)
+        for value in there:
+            for form in value.encoded:
+                spans += [(places.of(start), places.of(end - 1) + 1) for start, end in _places(form, joined)]
+        if spans and self._in_mark:
+            spans += _places(_HIDDEN, data)
+        return spans
+
+    def unfinished(self, data: bytes) -> int:
+        """Where in `data` a form begins of which more may follow; its end where none does."""
+        return self._beginnings.place(data)
+
+    def _there(self, data: bytes) -> list[_Value]:
+        """The values of which a form may be in `data`."""
+        return [value for value in self._sieve.owners(data) if any(anchor in data for anchor in value.anchors)]
+
+    @cached_property
+    def _sieve(self) -> Sieve[_Value]:
+        return Sieve((anchor, value) for value in self._values.values() for anchor in value.anchors)
+
+    @cached_property
+    def _beginnings(self) -> Beginnings:
+        values = self._values.values()
+        one_piece = {form for value in values for form in value.written} | ({_HIDDEN} if self._in_mark else set())
+        return Beginnings(one_piece, {form for value in values for form in value.encoded})
+
+    @cached_property
+    def _in_mark(self) -> bool:
+        """Whether a value is a part of the mark: then the marks of a text that was masked before are left alone."""
+        return any(form in _HIDDEN for value in self._values.values() for form in value.written)
+
+
+def merged(spans: Iterable[Span]) -> list[Span]:
+    """Spans in their order, those that overlap as one."""
+    runs: list[Span] = []
+    for start, end in sorted(spans):
+        if runs and start < runs[-1][1]:
+            runs[-1] = (runs[-1][0], max(end, runs[-1][1]))
+        else:
+            runs.append((start, end))
+    return runs
+
+
+def _places(form: bytes, data: bytes) -> list[Span]:
+    found, place = list[Span](), data.find(form)
+    while place >= 0:
+        found.append((place, place + len(form)))
+        place = data.find(form, place + 1)
+    return found
+
+
+def _halves(form: bytes) -> tuple[bytes, bytes]:
+    half = min(_HALF, len(form) // 2)
+    return form[:half], form[half : 2 * half]
+
+
+def _bytes(text: bytes | str) -> bytes:
+    return text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text

@@ -1,0 +1,59 @@
+"""Analyzers: what rates an action before it runs, by rules, by the model's own word, or by several together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from ..events import ActionEvent
+from ..specs import LocalWorkspace, SecurityRisk
+from .rating import Rating
+from .rules import rate_action
+from .verdicts import highest
+
+
+class Analyzer(Protocol):
+    """What an ensemble asks."""
+
+    async def assess(self, action: ActionEvent, workspace: LocalWorkspace) -> Rating:
+        """The rating of one action."""
+        ...
+
+
+class RuleAnalyzer:
+    """Rates by the fixed rules of `agentrt.security`."""
+
+    async def assess(self, action: ActionEvent, workspace: LocalWorkspace) -> Rating:
+        """The rating. Raises `msgspec.ValidationError` when the arguments are not the tool's."""
+        return rate_action(action, workspace)
+
+
+class ModelAnalyzer:
+    """Takes the model's own word for it: UNKNOWN where it gave none."""
+
+    async def assess(self, action: ActionEvent, workspace: LocalWorkspace) -> Rating:
+        """The rating."""
+        risk = action.security_risk
+        return Rating(risk, "the model did not rate it" if risk is SecurityRisk.UNKNOWN else "so the model rates it")
+
+
+class EnsembleAnalyzer:
+    """Asks several analyzers: the highest rating counts, UNKNOWN above MEDIUM, and one that fails says HIGH."""
+
+    def __init__(self, analyzers: Sequence[Analyzer]) -> None:
+        if not analyzers:
+            raise ValueError("an ensemble needs an analyzer: give at least one")
+        self._analyzers = tuple(analyzers)
+
+    async def assess(self, action: ActionEvent, workspace: LocalWorkspace) -> Rating:
+        """The highest rating with who gave it; sinks and labels of all."""
+        return highest([await _ask(analyzer, action, workspace) for analyzer in self._analyzers])
+
+
+async def _ask(analyzer: Analyzer, action: ActionEvent, workspace: LocalWorkspace) -> Rating:
+    name = type(analyzer).__name__
+    try:
+        rating = await analyzer.assess(action, workspace)
+    except Exception as failure:  # fails closed, whatever it is
+        return Rating(SecurityRisk.HIGH, f"{name}: failed with {type(failure).__name__}: {failure}")
+    return Rating(rating.risk, f"{name}: {rating.reason}", rating.sinks, rating.labels)

@@ -1,0 +1,120 @@
+"""`Call`: one program with the arguments that it gets, and how its options are read. Pure."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from .paths import Place, Site, place
+
+_VERSION = re.compile(r"((?:python|pypy|pip|perl|ruby|node|php|lua|gcc|clang|go|java|bash|tclsh|gawk)w?)[-\d.]+$")
+_NAMES = {"nodejs": "node", "pypy": "python", "pythonw": "python", "ipython": "python", "gawk": "awk", "mawk": "awk"} | {
+    "nawk": "awk", "vi": "vim", "nvim": "vim", "view": "vim", "ex": "vim", "rvim": "vim", "ncat": "nc", "netcat": "nc",
+    "nc.openbsd": "nc", "nc.traditional": "nc", "gtar": "tar", "bsdtar": "tar", "gsed": "sed", "gfind": "find",
+    "grm": "rm", "podman": "docker", "nerdctl": "docker", "tofu": "terraform", "oc": "kubectl", "pnpx": "npx",
+    "bunx": "npx", "mariadb": "mysql", "egrep": "grep", "fgrep": "grep", "rgrep": "grep", "ripgrep": "rg",
+    "batcat": "bat", "less": "less", "more": "less", "most": "less", "deno": "node", "bun": "node", "doas": "sudo",
+    "su-exec": "gosu", "lua5": "lua", "gmake": "make", "httpie": "http", "https": "http", "xh": "http",
+}  # fmt: skip
+
+
+class Call(msgspec.Struct, frozen=True):
+    """A program and its arguments, each as far as it is known. `stdin` is None where nothing is piped in."""
+
+    name: str
+    words: tuple[str, ...]
+    directory: str
+    where: Site
+    stdin: str | None = None
+    environment: tuple[tuple[str, str], ...] = ()
+    path: str = ""
+    """The name as it was given."""
+
+    def place(self, text: str) -> Place:
+        """Where a path among the arguments leads."""
+        return place(text, self.directory, self.where)
+
+
+class Options(msgspec.Struct, frozen=True):
+    """A command's options, one letter or a long name each, and the rest."""
+
+    flags: tuple[str, ...]
+    values: tuple[tuple[str, str], ...]
+    operands: tuple[str, ...]
+
+    def has(self, *names: str) -> bool:
+        """Whether an option was given; a long one may be shortened as getopt allows."""
+        return any(
+            flag == name or (len(name) > 1 and len(flag) > 1 and name.startswith(flag))
+            for flag in self.flags
+            for name in names
+        )
+
+    def all(self, *names: str) -> tuple[str, ...]:
+        """The values of options."""
+        return tuple(
+            value
+            for given, value in self.values
+            if any(given == name or (len(name) > 1 < len(given) and name.startswith(given)) for name in names)
+        )
+
+
+def names(text: str) -> frozenset[str]:
+    """The names in `text`, a table in one line."""
+    return frozenset(text.split())
+
+
+def program(path: str) -> str:
+    """The common name of a program: no directory, version or alternative spelling."""
+    name = path.rstrip("/").rpartition("/")[2].removesuffix(".exe")
+    version = _VERSION.match(name)
+    name = version[1] if version else name
+    return _NAMES.get(name, name)
+
+
+def options(
+    words: tuple[str, ...], valued: str = "", long_valued: tuple[str, ...] = (), first: bool = False
+) -> Options:
+    """Read `words`; letters in `valued` and names in `long_valued` take a value. With `first`, operands end the options."""
+    flags: list[str] = []
+    values: list[tuple[str, str]] = []
+    operands: list[str] = []
+    index = 0
+    while index < len(words):
+        word = words[index]
+        index += 1
+        if word == "--":
+            operands.extend(words[index:])
+            break
+        if word.startswith("--"):
+            name, equals, value = word[2:].partition("=")
+            flags.append(name)
+            if equals:
+                values.append((name, value))
+            elif index < len(words) and any(long.startswith(name) for long in long_valued):
+                values.append((name, words[index]))
+                index += 1
+        elif word.startswith("-") and len(word) > 1:
+            index = _cluster(word, words, index, valued, flags, values)
+        else:
+            operands.append(word)
+            if first:
+                operands.extend(words[index:])
+                break
+    return Options(tuple(flags), tuple(values), tuple(operands))
+
+
+def _cluster(
+    word: str, words: tuple[str, ...], index: int, valued: str, flags: list[str], values: list[tuple[str, str]]
+) -> int:
+    for at, letter in enumerate(word[1:], start=1):
+        flags.append(letter)
+        if letter in valued:
+            if at + 1 < len(word):
+                values.append((letter, word[at + 1 :]))
+            elif index < len(words):
+                values.append((letter, words[index]))
+                return index + 1
+            return index
+    return index

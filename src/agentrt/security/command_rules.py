@@ -1,0 +1,262 @@
+"""Rates shell source: every program that it may come to, by all rules.
+
+What is LOW was understood: it reads, builds, tests or edits in the workspace. A program of the workspace, or one that no rule
+knows, is LOW as well unless its arguments hit a rule of paths or networks: to ask for each would make a confirmation useless.
+The shell of a conversation lasts from call to call, but one line is all that is seen here. So a line is taken to start in the
+workspace, a variable of an earlier line is not known, and what is defined for later lines is rated where it is defined.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from .calls import Call, names, program
+from .file_rules import (
+    WRITERS,
+    rate_deletion,
+    rate_gathering,
+    rate_mode,
+    rate_moves,
+    rate_read,
+    rate_secret_output,
+    rate_traps,
+    rate_write,
+)
+from .interpreters import INTERPRETERS, LANGUAGES, SHELLS, executed
+from .look_alikes import disguise, tampering
+from .network_rules import rate_network, stays_here
+from .option_rules import rate_options
+from .paths import Site, Zone, place
+from .program_table import rate_by_table
+from .python_code import rate_python
+from .rating import Rating
+from .shell_parser import TooDeep
+from .shell_scope import Scope
+from .shell_text import DATA, FACT, without_marks
+from .shell_walk import UNREADABLE_SOURCE, TooMuch, Walk
+from .variable_rules import rate_environment
+from .verdicts import high, highest, medium, unknown
+from .wrappers import PREFIXES, UNWRAPS
+
+MAX_COMMAND = 64 * 1024
+"""Characters of a command that are read; a longer one is UNKNOWN."""
+
+_TALKERS = names(
+    "echo printf : true false test [ [[ expr export declare local typeset readonly set alias let say jq yq seq log"
+)
+"""Programs whose arguments are text, not paths."""
+_PATTERN_FIRST = frozenset({"grep", "rg", "ag", "ack", "sed", "awk", "perl", "ruby", "node"})
+_MESSAGES = frozenset({"commit", "log", "tag", "notes", "grep", "shortlog", "stash"})
+_CODE_OPTIONS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(SHELLS, ("-c", "-lc", "-ec", "-xc", "-ic")),
+    **dict.fromkeys(LANGUAGES, ("-e", "-E", "-r", "-c", "--eval")),
+    "python": ("-c",),
+    "git": ("-m", "--message", "--grep", "-S", "-G", "--author", "-t"),
+    **dict.fromkeys(("gh", "glab", "hub"), ("--body", "--title", "-b", "-t")),
+    "pytest": ("-k", "-m"),
+    **dict.fromkeys(("grep", "rg", "ag", "sed"), ("-e", "--regexp", "--expression")),
+    "docker": ("-c", "-m"),
+}
+"""Options whose value is code or a message, and no path."""
+_KILLED = re.compile(r"-?(?:1|0|-1)")
+
+
+def rate_command(source: str, where: Site) -> Rating:
+    """The rating of shell source that starts in the workspace; never raises."""
+    walk = Walk(where, _rate)
+    scope = Scope(where)
+    _guarded(walk, source, lambda text: walk.code(text, scope))
+    for directory in scope.directories:
+        found = place(directory, where.workspace, where)
+        if found.zone not in (Zone.INSIDE, Zone.SCRATCH):
+            walk.add(medium("leaves the shell outside the workspace"))
+    return highest(walk.ratings)
+
+
+def rate_input(text: str, where: Site) -> Rating:
+    """The rating of text that is typed into a running program, be it a shell, an editor, or Python; never raises.
+
+    Text that no shell reads is not held against it.
+    """
+    walk = Walk(where, _rate)
+    _guarded(walk, text, lambda source: walk.code(source, Scope(where)))
+    escaped = re.match(r"\s*:?\s*(?:!|\\!|shell\s)\s*(.+)", text, re.DOTALL)
+    if escaped:
+        _guarded(walk, escaped[1], lambda source: walk.code(source, Scope(where)))
+    _guarded(walk, text, lambda source: rate_python(walk, source, Scope(where), lines=True))
+    return highest(rating for rating in walk.ratings if rating.reason != UNREADABLE_SOURCE)
+
+
+def _guarded(walk: Walk, source: str, read: Callable[[str], object]) -> None:
+    """Read source by `read`; what is too much for it is UNKNOWN."""
+    if len(source) > MAX_COMMAND:
+        walk.add(unknown("the command is too long to be read"))
+        return
+    if reason := tampering(source):
+        walk.add(high(f"holds {reason}") if "order" in reason else unknown(f"holds {reason}"))
+    try:
+        read(without_marks(source))
+    except TooDeep:
+        walk.add(unknown("commands within commands, too deep to be read"))
+    except TooMuch:
+        walk.add(unknown("too much to be read"))
+    except RecursionError:
+        walk.add(unknown("too deep to be read"))
+
+
+def _rate(walk: Walk, call: Call, scope: Scope) -> str | None:
+    """All rules for one call; returns what it prints where a wrapper knows."""
+    if call.name in ("<", ">"):
+        _rate_redirect(walk, call)
+        return None
+    rate_environment(walk, call, scope)
+    if call.name == "=":
+        return None
+    printed = None
+    unwrap = UNWRAPS.get(call.name)
+    interpret = INTERPRETERS.get(call.name)
+    if unwrap is not None:
+        printed = unwrap(walk, call, scope)
+    elif interpret is not None:
+        printed = interpret(walk, call, scope)
+    elif "/" in call.path:
+        printed = executed(walk, call, scope)
+    if "/" in call.path and call.place(call.path).path in scope.files and (unwrap or interpret):
+        executed(walk, call, scope)
+    if not stays_here(call):
+        walk.add(*rate_by_table(call))
+    walk.add(*rate_network(call))
+    if call.name in PREFIXES:
+        return printed
+    _rate_files(walk, call, scope)
+    rate_options(walk, call, scope)
+    _rate_process(walk, call, scope)
+    _rate_unknown_wrapper(walk, call, scope)
+    return printed
+
+
+def _rate_redirect(walk: Walk, call: Call) -> None:
+    operator, text = call.words
+    if operator in (">&", "<&", ">&-", "<&-") and (text.isdecimal() or text in ("-", "") or FACT in text):
+        return
+    if operator in ("<", "<&"):
+        walk.add(*rate_read(call, text))
+        return
+    walk.add(rate_write(call, text))
+    walk.add(*rate_read(call, text) if operator == "<>" else ())
+
+
+def _rate_files(walk: Walk, call: Call, scope: Scope) -> None:
+    walk.add(
+        *rate_deletion(call), *rate_mode(call), *rate_gathering(call), *rate_moves(call), *rate_traps(call), *rate_secret_output(call)
+    )
+    writer = WRITERS.get(call.name)
+    if writer is not None:
+        for text in writer(call):
+            walk.add(rate_write(call, text))
+            if call.name == "tee" and call.stdin is not None and len(scope.files) < 50:
+                scope.files[call.place(text).path] = call.stdin
+        _copy_known(call, scope)
+    for text in _paths(call):
+        walk.add(*rate_read(call, text))
+
+
+def _copy_known(call: Call, scope: Scope) -> None:
+    """What the line wrote before keeps its text under a new name."""
+    names = [word for word in call.words if not word.startswith("-")]
+    if call.name in ("cp", "mv", "ln", "install") and len(names) == 2:
+        source, target = call.place(names[0]).path, call.place(names[1]).path
+        if source in scope.files:
+            scope.files[target] = scope.files[source]
+        elif source.startswith(("/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/", "/usr/local/bin/")):
+            place_ = call.place(f"{names[1]}/{program(source)}").path
+            scope.programs[target] = scope.programs[place_] = program(source)
+
+
+def _paths(call: Call) -> list[str]:
+    """The arguments of a call that may be paths."""
+    if call.name in _TALKERS:
+        return []
+    found: list[str] = []
+    pattern = call.name in _PATTERN_FIRST and not any(word in ("-e", "-f", "--regexp", "--file") for word in call.words)
+    message = call.name == "git" and any(word in _MESSAGES for word in call.words[:3])
+    skip = False
+    for word in call.words:
+        if skip:
+            skip = False
+            continue
+        skip = word in _CODE_OPTIONS.get(call.name, ()) and (message or call.name != "git")
+        if "\n" in word or len(word) > 400 or DATA in word:
+            continue
+        if word.startswith("-"):
+            value = word.partition("=")[2] or (word[2:] if not word.startswith("--") else "")
+            if value and "/" in value:
+                found.append(value)
+            continue
+        if pattern:
+            pattern = False
+            continue
+        if call.name == "find" and word.startswith("*"):
+            continue
+        found.append(re.sub(r"^\w+=|^@", "", word))
+    return found
+
+
+def _rate_process(walk: Walk, call: Call, scope: Scope) -> None:
+    if call.name == "kill":
+        words = call.words
+        if any(word in ("-l", "-L", "-0") for word in words[:1]):
+            return
+        targets = [word for index, word in enumerate(words) if word in ("-1", "1", "0") and index > 0]
+        walk.add(high("ends all processes") if targets else medium("ends processes"))
+    elif call.name in ("pkill", "killall", "skill"):
+        if any(re.fullmatch(r"-u.*|--user.*|\.\*?|-U.*|-v", word) for word in call.words) or {
+            "systemd",
+            "init",
+            "sshd",
+        } & set(call.words):
+            walk.add(high("ends all processes"))
+    elif (call.name == "set" and call.words[:2] == ("+o", "history")) or (
+        call.name == "unset" and "HISTFILE" in call.words
+    ):
+        walk.add(high("hides what it does"))
+    elif call.name in ("init", "telinit") and call.words[:1] and call.words[0] in "06":
+        walk.add(high("stops the machine"))
+    elif call.name == "service" and len(call.words) > 1 and call.words[1] != "status":
+        walk.add(high("changes services"))
+    elif call.name == "printenv" and any(SECRET in scope.values(word)[0] for word in call.words):
+        walk.add(medium("shows the environment", ("secrets",)))
+    elif call.name == "enable" and "-f" in call.words:
+        walk.add(high("loads code into other programs"))
+    elif (
+        call.name in ("set", "declare", "export", "typeset")
+        and (not call.words or call.words in (("-p",), ("-x",), ("-xp",), ("-px",)))
+        and not call.environment
+    ):
+        walk.add(medium("shows the environment", ("secrets",)))
+    elif disguise(call.words[0] if call.words else ""):
+        walk.add(unknown(f"{disguise(call.words[0])} in an argument"))
+
+
+_NESTED = SHELLS | {"rm", "sudo", "su", "dd", "curl", "wget", "nc", "eval", "python", "perl"}
+_TRUSTED = names(
+    "git docker kubectl which type man whatis apropos grep rg ag find fd ls file stat cat head tail less ldd readlink brew pip apt"
+    " apt-get npm yarn pnpm uv poetry cd cp mv ln rm chmod hash apk dnf yum pacman conda gh tldr info whereis ps pgrep pkill killall"
+    " diff cmp wc sort uniq ssh scp rsync tar zip sed awk jq vim xargs parallel ansible dpkg rpm kill mkdir touch cargo go tee"
+    " strings nm objdump bat chown help unset alias unalias for read printf export shellcheck pytest python test make"
+)
+
+
+def _rate_unknown_wrapper(walk: Walk, call: Call, scope: Scope) -> None:
+    """A program that no rule knows may run what stands in its arguments: what is dangerous there counts."""
+    if call.name in _TALKERS | _TRUSTED or call.name in UNWRAPS or call.name in INTERPRETERS:
+        return
+    for index, word in enumerate(call.words[:-1]):
+        if program(word) in _NESTED and (word == program(word) or word.startswith(("/bin/", "/usr/"))):
+            before = len(walk.ratings)
+            walk.run(call.words[index:], scope.copy(), call.stdin, plain=True)
+            found = walk.ratings[before:]
+            del walk.ratings[before:]
+            walk.add(*(rating for rating in found if rating.risk in ("HIGH", "UNKNOWN")))
+            return

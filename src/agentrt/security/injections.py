@@ -1,0 +1,38 @@
+"""Text that tries to give a model orders. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from .look_alikes import normalise
+from .rating import Rating
+from .verdicts import high, medium
+
+MAX_TEXT = 256 * 1024
+"""Characters that are searched."""
+
+_WHOSE = r"(?:all|any|every|the|your|my|our|these|those|of|above|previous|prior|preceding|earlier|former|existing|foregoing|system|safety|security|and|initial|original)"
+_WHAT = r"(?:instructions?|directions?|orders?|commands?|rules?|prompts?|guidelines?|directives?|guardrails?|polic(?:y|ies)|constraints?|restrictions?)"
+_OVERRIDES = re.compile(
+    rf"(?i)\b(?:ignore|disregard|forget|override|bypass|neglect|do\s+not\s+(?:follow|obey)|stop\s+following|discard)\s+(?:{_WHOSE}\s+){{1,5}}{_WHAT}\b"
+    r"|\bignore\s+(?:everything|all|anything)\s+(?:above|before|you\s+were\s+told|that\s+came\s+before)"
+    r"|\bforget\s+(?:everything|all)\s+(?:above|before|you|that)"
+    r"|<\|(?:im_start|im_end|system|endoftext|start_header_id)\|>|\[/?INST\]|<<SYS>>"
+    r"|\bnew\s+system\s+(?:prompt|instructions?)\s*:|\bsystem\s+override\b"
+)
+_MODES = re.compile(
+    r"(?i)\b(?:you\s+are\s+now|from\s+now\s+on\s+you\s+are|act\s+as|pretend\s+(?:to\s+be|you\s+are)|switch\s+to|enter|enable|activate)\s+"
+    r"(?:an?\s+|the\s+|in\s+|into\s+)*(?:developer|dan|jailbreak|jailbroken|god|root|admin|administrator|unrestricted|unfiltered|debug|evil|maintenance|sudo)\s*(?:mode|assistant|ai|model|user|persona)?\b"
+    r"|\b(?:reveal|print|show|repeat|output)\s+(?:me\s+)?(?:your|the)\s+(?:system|hidden|initial)\s+(?:prompt|instructions)"
+    r"|\bdo\s+anything\s+now\b|\bwithout\s+(?:telling|informing|asking)\s+the\s+user\b|\bdo\s+not\s+(?:tell|inform|mention\s+(?:this|it)\s+to)\s+the\s+user\b"
+)
+
+
+def rate_text(text: str, written: bool = False) -> Rating | None:
+    """The rating of text among an action's arguments; text that is only `written` to a file is MEDIUM at most."""
+    plain = normalise(text[:MAX_TEXT])
+    if _OVERRIDES.search(plain):
+        return medium("holds orders for a model") if written else high("holds orders for a model")
+    if _MODES.search(plain):
+        return medium("holds a change of a model's role")
+    return None

@@ -1,0 +1,206 @@
+"""Programs that run code: shells, and interpreters of other languages. Their code is rated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from .calls import Call, names, options
+from .paths import Zone
+from .python_code import rate_python
+from .script_code import rate_script
+from .shell_scope import Scope
+from .shell_text import DATA, DECODED, FETCHED, settled
+from .verdicts import high, low, unknown
+
+if TYPE_CHECKING:
+    from .shell_walk import Walk
+
+UNREADABLE = "what it runs is only known when it runs"
+SHELLS = names("sh bash zsh dash ksh ash mksh fish csh tcsh rbash rzsh")
+_CODE_LETTERS = {"perl": "eE", "ruby": "e", "node": "ep", "php": "rBRE", "lua": "e", "Rscript": "e", "osascript": "e",
+                 "tclsh": "", "awk": "", "expect": "c", "julia": "eE", "groovy": "e", "guile": "c", "elixir": "e",
+                 "ghc": "e", "gjs": "c", "jshell": "", "R": "e"}  # fmt: skip
+_CODE_LONGS = ("eval", "print", "run", "code", "execute")
+LANGUAGES = frozenset(_CODE_LETTERS)
+_PYTHON_MODULES = {"pip": "pip", "pytest": "pytest", "twine": "twine", "ensurepip": "pip", "venv": "venv"}
+
+
+def shell(walk: Walk, call: Call, scope: Scope) -> str | None:
+    """`bash`: with `-c`, with a script, or with its code on the standard input."""
+    words = list(call.words)
+    code = interactive = stdin = False
+    while words and words[0][:1] in "-+" and len(words[0]) > 1 and words[0] != "--":
+        word = words.pop(0)
+        if word in ("--rcfile", "--init-file", "-O", "-o", "+O", "+o") and words:
+            value = words.pop(0)
+            if word.startswith("--"):
+                walk.run(("source", value), scope.copy())
+        elif not word.startswith("--"):
+            code, stdin, interactive = code or "c" in word[1:], stdin or "s" in word, interactive or "i" in word
+            if "o" in word[1:] and words and word.endswith("o"):
+                words.pop(0)
+        elif word.startswith("--command") or word == "--init-command":
+            code = True
+    if words[:1] == ["--"]:
+        words.pop(0)
+    inner = scope.copy()
+    inner.aliases, inner.functions = {}, {}
+    if code:
+        inner.arguments(tuple(words[2:]))
+        inner.variables["0"] = (words[1] if len(words) > 1 else "bash",)
+        return walk.code(words[0], inner, call.stdin) if words else ""
+    if words and not stdin and words[0] not in ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"):
+        inner.arguments(tuple(words[1:]))
+        return script_file(walk, call, words[0], inner)
+    inner.arguments(tuple(words))
+    return "" if call.stdin is None else _fed(walk, call.stdin, inner)
+
+
+def _fed(walk: Walk, text: str, scope: Scope) -> str:
+    return walk.code(text, scope)
+
+
+def sourced(walk: Walk, call: Call, scope: Scope) -> str | None:
+    """`source file`: a script in the same shell."""
+    if not call.words:
+        return ""
+    if call.words[0] in ("/dev/stdin", "-", "/dev/fd/0"):
+        return walk.code(DATA if call.stdin is None else call.stdin, scope)
+    return script_file(walk, call, call.words[0], scope)
+
+
+def script_file(walk: Walk, call: Call, name: str, scope: Scope, python: bool = False) -> str | None:
+    """Run a file. One that this line wrote is read; one of the workspace is trusted as far as its name."""
+    found = call.place(name)
+    if found.zone is Zone.UNKNOWN:
+        mark = next((mark for mark in (FETCHED, DECODED) if mark in name), None)
+        walk.add(high("runs what it fetches", ("network",)) if mark == FETCHED else unknown(UNREADABLE))
+        return None
+    text = scope.files.get(found.path)
+    if found.zone in (Zone.DEVICE, Zone.SOCKET):
+        walk.add(high("runs what a network or device sends"))
+    elif text is None and found.zone is Zone.STREAM:
+        walk.add(unknown(UNREADABLE))
+    if text is None:
+        return None
+    return _content(walk, call, text, scope, python)
+
+
+def _content(walk: Walk, call: Call, text: str, scope: Scope, python: bool) -> str | None:
+    if not settled(text):
+        return walk.code(text, scope, call.stdin) if FETCHED in text or DECODED in text else _unread(walk)
+    first = text.partition("\n")[0]
+    if python or ("python" in first and first.startswith("#!")):
+        rate_python(walk, text, scope)
+        return None
+    if first.startswith("#!") and any(language in first for language in ("perl", "ruby", "node", "php", "awk", "lua")):
+        rate_script(walk, call, text, scope)
+        return None
+    return walk.code(text, scope, call.stdin)
+
+
+def _unread(walk: Walk) -> None:
+    walk.add(unknown(UNREADABLE))
+
+
+def executed(walk: Walk, call: Call, scope: Scope) -> str | None:
+    """A program that is called by its path: perhaps a file that this line wrote."""
+    found = call.place(call.path)
+    if found.path not in scope.files:
+        return None
+    inner = scope.copy()
+    inner.arguments(call.words)
+    return _content(walk, call, scope.files[found.path], inner, found.path.endswith(".py"))
+
+
+def python(walk: Walk, call: Call, scope: Scope) -> str | None:
+    """`python`: with `-c`, `-m`, a file, or its code on the standard input."""
+    words = list(call.words)
+    while words and words[0].startswith("-") and words[0] != "-":
+        word = words.pop(0)
+        letters = word[1:]
+        if word.startswith("--"):
+            continue
+        for at, letter in enumerate(letters):
+            if letter in "cm":
+                value = letters[at + 1 :] or (words.pop(0) if words else "")
+                if letter == "c":
+                    _python_text(walk, call, value, scope)
+                    return None
+                return _module(walk, call, value, tuple(words), scope)
+            if letter in "WX":
+                if at + 1 == len(letters) and words:
+                    words.pop(0)
+                break
+    if words and words[0] not in ("-", "/dev/stdin"):
+        return script_file(walk, call, words[0], scope, python=True)
+    if call.stdin is not None:
+        _python_text(walk, call, call.stdin, scope)
+    return None
+
+
+def _python_text(walk: Walk, call: Call, text: str, scope: Scope) -> None:
+    if FETCHED in text or DECODED in text:
+        walk.add(high("runs what it fetches" if FETCHED in text else "runs decoded text"))
+    elif text == DATA:
+        walk.add(unknown(UNREADABLE))
+    else:
+        rate_python(walk, text, scope)
+
+
+def _module(walk: Walk, call: Call, name: str, words: tuple[str, ...], scope: Scope) -> str | None:
+    if name == "http.server":
+        walk.add(
+            high("serves files to a network", ("network",)) if _serves_outside(call, words) else low("serves files")
+        )
+        return None
+    if not settled(name):
+        walk.add(unknown(UNREADABLE))
+        return None
+    if name in ("coverage", "pdb", "cProfile", "profile", "trace", "runpy") and words:
+        rest = tuple(word for word in words if word not in ("run", "report"))
+        return python(walk, Call("python", rest, call.directory, call.where, call.stdin, call.environment), scope)
+    return walk.run((_PYTHON_MODULES.get(name, name.split(".")[0]), *words), scope, call.stdin, call.environment, True)
+
+
+def _serves_outside(call: Call, words: tuple[str, ...]) -> bool:
+    directories = [words[i + 1] for i, word in enumerate(words[:-1]) if word in ("-d", "--directory")]
+    return any(call.place(text).zone is not Zone.INSIDE for text in (*directories, "."))
+
+
+def language(walk: Walk, call: Call, scope: Scope) -> str | None:
+    """Perl, Ruby, Node and others: with code in an option, with a file, or with code on the standard input."""
+    letters = _CODE_LETTERS[call.name]
+    read = options(call.words, letters + {"perl": "IMm", "ruby": "Ir", "node": "r"}.get(call.name, ""), _CODE_LONGS)
+    codes = read.all(*letters, *_CODE_LONGS)
+    if call.name == "awk":
+        codes = () if read.has("f", "file") else _program(call)
+    if call.name == "node" and read.operands[:1] == ("eval",):
+        codes = read.operands[1:2]
+    for code in codes:
+        rate_script(walk, call, code, scope)
+    if codes:
+        return None
+    if read.operands and read.operands[0] != "-":
+        return (
+            script_file(walk, call, read.operands[0], scope)
+            if call.place(read.operands[0]).path in scope.files
+            else None
+        )
+    if call.stdin is not None:
+        rate_script(walk, call, call.stdin, scope)
+    return None
+
+
+def _program(call: Call) -> tuple[str, ...]:
+    return options(call.words, "Fvfie", ("field-separator", "assign"), first=True).operands[:1]
+
+
+INTERPRETERS: dict[str, Callable[[Walk, Call, Scope], str | None]] = {
+    **dict.fromkeys(SHELLS, shell),
+    **dict.fromkeys(LANGUAGES, language),
+    "python": python,
+    "source": sourced,
+    ".": sourced,
+}

@@ -1,0 +1,206 @@
+"""Where a path leads, by its letters alone: symbolic links cannot be known. Pure."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from posixpath import normpath
+
+import msgspec
+
+from .shell_text import FACT, MARKS, settled
+
+
+class Zone(StrEnum):
+    """A part of the file system."""
+
+    INSIDE = "inside"
+    """In the workspace."""
+    SCRATCH = "scratch"
+    """Below a directory for temporary files."""
+    STREAM = "stream"
+    """No file: /dev/null, the standard streams, the terminal."""
+    DEVICE = "device"
+    SOCKET = "socket"
+    """/dev/tcp and /dev/udp of bash: a network."""
+    SYSTEM = "system"
+    """What belongs to the machine: programs, their settings, the kernel's files."""
+    OUTSIDE = "outside"
+    """What belongs to people: everything else."""
+    UNKNOWN = "unknown"
+    """A path that is only known when the command runs."""
+
+
+class Site(msgspec.Struct, frozen=True):
+    """Where an agent works: the absolute paths of its workspace and of the home directory ("/~" when not known)."""
+
+    workspace: str
+    home: str
+
+
+class Place(msgspec.Struct, frozen=True):
+    """A path, made absolute where it can be, and its part of the file system."""
+
+    path: str
+    zone: Zone
+
+
+_SCRATCH = ("/tmp", "/var/tmp", "/dev/shm", "/private/tmp", "/private/var/folders", "/run/user")
+_STREAMS = re.compile(r"/dev/(?:null|zero|full|u?random|std(?:in|out|err)|tty|fd(?:/\d+)?)|/proc/self/fd/\d+")
+_SYSTEM = frozenset(
+    {"usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "opt", "proc", "sys", "var", "boot", "nix", "run"}
+    | {"srv", "snap", "System", "Library", "Applications", "private", "lost+found"}
+)
+_HOMES = re.compile(r"/(?:home|Users)/[^/]+|/root")
+
+
+def site(workspace: str) -> Site:
+    """What the workspace's path tells; the home directory is known only when the workspace is in it."""
+    root = normal(workspace)
+    match = _HOMES.match(root)
+    return Site(root, match[0] if match else "/~")
+
+
+def normal(path: str) -> str:
+    """`path` without empty parts, `.` and `..`."""
+    path = normpath(path)
+    return path[1:] if path.startswith("//") else path
+
+
+def within(path: str, directory: str) -> bool:
+    """Whether `path` is `directory` or below it; both are normal."""
+    return directory == "/" or path == directory or path.startswith(directory + "/")
+
+
+@lru_cache(maxsize=512)
+def place(text: str, directory: str, where: Site) -> Place:
+    """Where `text` leads from `directory`, `~` resolved."""
+    if text == "~" or text.startswith("~/"):
+        text = where.home + text[1:]
+    elif text.startswith("~"):
+        text = "/home/" + text[1:]
+    joined = text if text.startswith("/") else f"{directory}/{text}"
+    if not settled(joined):
+        return Place(joined, Zone.UNKNOWN)
+    path = normal(joined)
+    return Place(path, _zone(path, where))
+
+
+def _zone(path: str, where: Site) -> Zone:
+    if path.startswith(("/dev/tcp/", "/dev/udp/")):
+        return Zone.SOCKET
+    if _STREAMS.fullmatch(path):
+        return Zone.STREAM
+    if within(path, where.workspace):
+        return Zone.INSIDE
+    if any(within(path, scratch) for scratch in _SCRATCH):
+        return Zone.SCRATCH
+    if path.startswith("/dev/"):
+        return Zone.DEVICE
+    if path == "/" or path.split("/")[1] in _SYSTEM:
+        return Zone.SYSTEM
+    return Zone.OUTSIDE
+
+
+def protects(path: str, where: Site) -> bool:
+    """Whether the workspace, a home directory or a whole system is at or below `path`: it must never be deleted."""
+    return (
+        within(where.workspace, path) or within(where.home, path) or path.count("/") < 2 or bool(_HOMES.fullmatch(path))
+    )
+
+
+_CREDENTIALS = re.compile(
+    r"(?:^|[/=@:,'\"<~{ ])(?:"
+    r"\.ssh(?:/(?!known_hosts|config$|[^/]*\.pub$)[^/]*)?$|\.ssh/|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?$"
+    r"|\.aws(?:$|/)|\.azure(?:$|/)|\.config/(?:gcloud|gh|hub|rclone|op|doctl|configstore|heroku)(?:$|/)"
+    r"|\.kube(?:$|/)|kubeconfig$|\.docker/config\.json|\.dockercfg$|\.gnupg(?:$|/)|\.password-store(?:$|/)"
+    r"|\.netrc$|_netrc$|\.pgpass$|\.my\.cnf$|\.git-credentials$|\.npmrc$|\.pypirc$|\.vault-token$|\.boto$|\.s3cfg$"
+    r"|\.cargo/credentials(?:\.toml)?$|\.gem/credentials$|\.terraformrc$|\.terraform\.d/credentials|\.databrickscfg$"
+    r"|\.mozilla(?:$|/)|\.config/(?:google-chrome|chromium|BraveSoftware|microsoft-edge)(?:$|/)|Library/Keychains"
+    r"|\.local/share/keyrings|\.claude(?:\.json$|/\.credentials)|\.codex/auth|\.electrum|\.bitcoin(?:$|/)|wallet\.dat$"
+    r"|\.(?:bash|zsh|psql|mysql|python)_history$|\.m2/settings\.xml$|\.gradle/gradle\.properties$|\.composer/auth\.json$"
+    r")"
+)
+_SYSTEM_CREDENTIALS = re.compile(
+    r"/etc/(?:shadow|gshadow|master\.passwd|sudoers|security/opasswd|krb5\.keytab|ssh/ssh_host_[^/]*key|kubernetes)"
+    r"|/proc/(?:self|\d+|[^/]*[*?\[][^/]*|thread-self|[\ue000-\ue006]+)/(?:environ|mem)"
+    r"|/var/run/secrets|/run/secrets|/var/lib/(?:docker|kubelet)|/(?:var/)?run/docker\.sock|/proc/kcore"
+)
+_ENV_FILE = re.compile(
+    r"(?:^|/|=|@)\.env(?:\.(?!example|sample|template|dist)[\w.-]+)?$|(?:^|/)\.?secrets?\.(?:ya?ml|json|toml|env)$"
+)
+_KEY_FILE = re.compile(r"\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ovpn|ppk)$")
+_PUBLIC = re.compile(r"\.ssh/(?:[^/]*\.pub|known_hosts)$")
+_GUESSED = (
+    "{home}/.ssh/id_rsa",
+    "{home}/.aws/credentials",
+    "{home}/.netrc",
+    "{home}/.git-credentials",
+    "{home}/.kube/config",
+    "{home}/.docker/config.json",
+    "{home}/.config/gh/hosts.yml",
+    "{home}/.gnupg/secring.gpg",
+    "{home}/.pgpass",
+    "{home}/.npmrc",
+    "{home}/.pypirc",
+    "{home}/.bash_history",
+    "/etc/shadow",
+    "/etc/sudoers",
+    "/proc/1/environ",
+    "/root/.ssh/id_rsa",
+)
+
+
+@lru_cache(maxsize=512)
+def secret(text: str, path: str, where: Site) -> str:
+    """How secret what stands at `path` (or is named anywhere in `text`) is: "credentials", "settings" or ""."""
+    for candidate in (text, path):
+        if (_CREDENTIALS.search(candidate) or _SYSTEM_CREDENTIALS.search(candidate)) and not _PUBLIC.search(candidate):
+            return "credentials"
+    if any(letter in path for letter in "*?["):
+        parts = path.split("/")
+        for guess in _GUESSED:
+            names = guess.replace("{home}", where.home).split("/")
+            if len(parts) <= len(names) and _matches(parts, names):
+                return "credentials"
+    if _KEY_FILE.search(path) and path.startswith("/"):
+        zone = _zone(path, where)
+        if zone is Zone.OUTSIDE:
+            return "credentials"
+        return "settings" if zone is Zone.INSIDE else ""
+    return "settings" if _ENV_FILE.search(text) or _ENV_FILE.search(path) else ""
+
+
+def _matches(parts: list[str], names: list[str]) -> bool:
+    """Whether a pattern covers the start of a path, with a part that is hidden or a system's own; `*` alone is none."""
+    pairs = list(zip(parts, names, strict=False))
+    if not all(fnmatchcase(name, part) and (part[:1] == name[:1] or name[:1] != ".") for part, name in pairs):
+        return False
+    if len(parts) == len(names):
+        return True
+    return any(mark in parts[-1] for mark in "*?[") and names[len(parts) - 1].startswith(".")
+
+
+_PERSISTENT = re.compile(
+    r"/\.(?:bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile|zlogin|kshrc|inputrc"
+    r"|xinitrc|xprofile|xsession|vimrc|exrc|gdbinit|pythonrc|gitconfig|tmux\.conf|screenrc|curlrc|wgetrc)$"
+    r"|/\.local/bin/|/\.config/(?:autostart|systemd|fish|git/|nvim|pip/)|/\.local/share/systemd|/\.pam_environment|/Library/LaunchAgents"
+    r"|/etc/(?:cron|systemd|init|rc|profile|ld\.so|passwd|group|shadow|sudoers|pam|ssh|hosts|environment|bash|zsh|udev)"
+    r"|/var/spool/cron|/usr/lib/systemd|/lib/systemd|/sitecustomize\.py$|/usercustomize\.py$|\.pth$"
+)
+_HOOKS = re.compile(r"/\.git/(?:hooks(?:$|/(?!.*\.sample$))|config$|modules/)|/\.git/info/attributes$")
+
+
+def persists(found: Place, where: Site) -> bool:
+    """Whether what is written there runs by itself later: start files, services, scheduled jobs, hooks of git."""
+    if _HOOKS.search(found.path):
+        return True
+    inside = found.zone is Zone.INSIDE and not within(where.home, where.workspace)
+    return not inside and bool(_PERSISTENT.search(found.path))
+
+
+def clean(text: str) -> str:
+    """`text` for a person: a mark becomes an ellipsis."""
+    return "".join("…" if letter in MARKS and letter != FACT else letter.replace(FACT, "#") for letter in text)

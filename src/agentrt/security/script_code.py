@@ -1,0 +1,119 @@
+"""Code in Perl, Ruby, JavaScript, PHP, awk and their like, read by a few patterns."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from .calls import Call
+from .paths import secret
+from .shell_scope import Scope
+from .shell_text import DATA, DECODED, FETCHED, decode_ansi, settled
+from .verdicts import high, medium, unknown
+
+if TYPE_CHECKING:
+    from .shell_walk import Walk
+
+_RUNS = re.compile(
+    r"\b(?:system|exec\w*|spawn\w*|popen|shell_exec|passthru|proc_open|fork|Kernel\.\w+|os\.execute|io\.popen|run|"
+    r"do shell script|IO\.popen|Open3\.\w+|command|pipeline|sys)\b"
+)
+_STARTS = re.compile(
+    r"\b(?:system|exec|execSync|execFile\w*|spawn|spawnSync|popen|shell_exec|passthru|proc_open|os\.execute|io\.popen|"
+    r"do shell script|IO\.popen|Open3\.\w+|Kernel\.(?:system|exec))\b\s*[({ ]*\s*(?:(['\"`])(.*?)(?<!\\)\1(\s*[^\s);}\]])?|(\S))",
+    re.DOTALL,
+)
+_TICKS = re.compile(r"(?<![\w$])`([^`]*)`|\bqx\s*[({/|]([^)}/|]*)[)}/|]|%x[({]([^)}]*)[)}]")
+_PIPED = re.compile(r"\|\s*getline|\|\s*\"([^\"]+)\"|\"([^\"]+)\"\s*\|\s*getline|print\s*\|\s*(\S+)")
+_NETWORK = re.compile(
+    r"https?\.(?:get|request)|\bfetch\s*\(|Net::HTTP|LWP::|HTTP::Tiny|IO::Socket|TCPSocket|TCPServer|\bsocket\b|open-uri|URI\.open"
+    r"|require\(['\"](?:node:)?(?:https?|net|dgram|tls|axios|request)['\"]\)|\bnet\.|curl_exec|fsockopen|file_get_contents\(['\"]http"
+    r"|/inet/(?:tcp|udp)|\bUDPSocket\b|XMLHttpRequest|require\s+['\"]socket['\"]|use Socket"
+)
+_READS = re.compile(
+    r"readFile\w*|File\.(?:read|open|foreach)|IO\.read\w*|process\.env\b(?!\.\w)|\bENV\.to_|%ENV\b|\$_ENV|getenv\(\)|file_get_contents"
+    r"|<\$?\w+>|ENVIRON|createReadStream|open\s*\(?\s*(?:my\s+)?\$?\w*\s*,\s*['\"]<"
+)
+_DELETES = re.compile(
+    r"\b(?:rmSync|rmdirSync|unlinkSync|unlink|rmtree|remove_tree|rimraf\w*|FileUtils\.rm\w*|File\.delete|Dir\.(?:delete|rmdir)|fs\.(?:rm|rmdir|unlink)\w*|os\.remove)"
+    r"\b\s*[({ ]*\s*(?:(['\"])(.*?)\1|(\S))"
+)
+_WRITES = re.compile(
+    r"\b(?:writeFile\w*|appendFile\w*|createWriteStream|File\.write|IO\.write|file_put_contents)\s*\(?\s*(['\"])(.*?)\1"
+)
+_DECODES = re.compile(
+    r"atob|base64|Buffer\.from\([^)]*['\"](?:hex|base64)|pack\s*\(?['\"][Hhm]|unpack|gzinflate|str_rot13|hex2bin|fromCharCode|decode64|\bchr\("
+)
+_EVALUATES = re.compile(
+    r"\b(?:eval|assert|create_function|instance_eval|class_eval|vm\.run\w*|new Function|Function|loadstring|load)\s*[({ ]"
+)
+_SHELL = re.compile(r"/bin/(?:ba|z|da|k)?sh\b")
+_TEXT = re.compile(r"(['\"`])((?:\\.|(?!\1).)*)\1", re.DOTALL)
+
+
+def rate_script(walk: Walk, call: Call, code: str, scope: Scope) -> None:
+    """Rate `code` of another language than the shell and Python."""
+    if not settled(code):
+        if FETCHED in code or DECODED in code:
+            walk.add(high("runs what it fetches" if FETCHED in code else "runs decoded text"))
+        else:
+            walk.add(unknown("what it runs is only known when it runs"))
+        return
+    _rate_network(walk, code)
+    if _EVALUATES.search(code):
+        walk.add(high("runs decoded text") if _DECODES.search(code) else unknown("evaluates text as code"))
+    for match in _STARTS.finditer(code):
+        constant, joined, other = match[2], match[3], match[4]
+        if constant is None:
+            if other not in (";", None):
+                walk.add(unknown("what it runs is only known when it runs"))
+        elif joined and "," in joined:
+            texts = tuple(found[2] for found in _TEXT.finditer(code[match.start(1) : match.end() + 400]))
+            walk.run(texts, scope.copy(), plain=True)
+        else:
+            walk.code(_plain(constant) + (" " + DATA if joined else ""), scope.copy())
+    for match in _TICKS.finditer(code):
+        text = match[1] or match[2] or match[3]
+        if call.name != "node" and text:
+            walk.code(text, scope.copy())
+    if call.name == "awk":
+        for match in _PIPED.finditer(code):
+            text = match[1] or match[2]
+            walk.code(text, scope.copy()) if text else walk.add(unknown("pipes into a command"))
+        for match in re.finditer(r">>?\s*(?:\"([^\"]+)\")", code):
+            walk.run(("tee", match[1]), scope.copy(), plain=True)
+    if call.name == "perl":
+        for match in re.finditer(r"open\s*\(?[^;]*?['\"]\s*(?:\|\s*([^'\"]+)|([^'\"]+)\|\s*)['\"]", code):
+            walk.code(match[1] or match[2] or "", scope.copy(), DATA)
+    for match in _WRITES.finditer(code):
+        walk.run(("tee", match[2]), scope.copy(), plain=True)
+    if "child_process" in code and not _STARTS.search(code):
+        walk.add(unknown("what it runs is only known when it runs"))
+    if re.search(r"require\(\s*(?!['\"])|require\(['\"][^'\"]*['\"]\s*\+", code):
+        walk.add(unknown("what it runs is only known when it runs"))
+    if re.search(r"process\.env\b(?![.\[])|\bENV\.to_|%ENV\b|\$_ENV\b(?!\[)", code):
+        walk.add(medium("shows the environment", ("secrets",)))
+    for match in _DELETES.finditer(code):
+        recursive = re.search(
+            r"recursive|rmtree|remove_tree|rimraf|rm_r", match[0] + code[match.end() : match.end() + 60]
+        )
+        walk.run(("rm", "-rf" if recursive else "-f", match[2] if match[2] else DATA), scope.copy(), plain=True)
+    for match in _TEXT.finditer(code):
+        text = _plain(match[2])
+        if secret(text, call.place(text).path, call.where) == "credentials":
+            walk.add(high("reads keys or passwords", ("secrets",)))
+
+
+def _rate_network(walk: Walk, code: str) -> None:
+    if not _NETWORK.search(code):
+        return
+    if _SHELL.search(code) or re.search(r"\bspawn|\bexec\b|dup2|\|&", code):
+        walk.add(high("gives a shell to a network", ("network",)))
+    elif _READS.search(code):
+        walk.add(high("sends local content to a network", ("network",), ("web",)))
+    else:
+        walk.add(medium("talks to a network", ("network",), ("web",)))
+
+
+def _plain(text: str) -> str:
+    return decode_ansi(text)

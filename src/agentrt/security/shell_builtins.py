@@ -1,0 +1,134 @@
+"""Commands of the shell that change what it knows. Their effect only; `command_rules` rates them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from .calls import Call
+from .outputs import output
+from .paths import Zone
+from .shell_scope import Scope
+from .shell_text import ANY, FACT, FIELD, known
+
+if TYPE_CHECKING:
+    from .shell_walk import Walk
+
+Effect = Callable[["Walk", Call, Scope], None]
+
+
+def _move(walk: Walk, call: Call, scope: Scope) -> None:
+    names = [word for word in call.words if not re.fullmatch(r"-[LPe@n]+|--", word)]
+    target = names[0] if names else scope.values("HOME")[0]
+    before = scope.directories
+    if target == "-" or re.fullmatch(r"[-+]\d+", target):
+        found = scope.values("OLDPWD")
+    else:
+        found_place = call.place(target)
+        found = (ANY,) if found_place.zone is Zone.UNKNOWN else (found_place.path,)
+        if not known(found_place.path) or any(letter in target for letter in "*?["):
+            found = (ANY,)
+    scope.variables["OLDPWD"] = before
+    scope.variables["PWD"] = found
+
+
+def _return(walk: Walk, call: Call, scope: Scope) -> None:
+    scope.variables["PWD"] = (scope.values("OLDPWD")[0] if "OLDPWD" in scope.variables else ANY,)
+
+
+def _alias(walk: Walk, call: Call, scope: Scope) -> None:
+    for word in call.words:
+        name, equals, value = word.partition("=")
+        if equals and not name.startswith("-"):
+            walk.code(value, scope.copy())  # a later command may use it
+            scope.aliases[name] = value
+
+
+def _unalias(walk: Walk, call: Call, scope: Scope) -> None:
+    for word in call.words:
+        scope.aliases.pop(word, None)
+    if "-a" in call.words:
+        scope.aliases.clear()
+
+
+def _declare(walk: Walk, call: Call, scope: Scope) -> None:
+    for word in call.words:
+        name, equals, value = word.partition("=")
+        if equals and name.isidentifier():
+            scope.assign(name, (value,))
+        elif equals and not name.startswith("-"):
+            for one in list(scope.variables):
+                scope.variables[one] = (ANY,)
+
+
+def _unset(walk: Walk, call: Call, scope: Scope) -> None:
+    for word in call.words:
+        if "-f" in call.words:
+            scope.functions.pop(word, None)
+        else:
+            scope.variables[word] = ("",)
+
+
+def _set(walk: Walk, call: Call, scope: Scope) -> None:
+    words = list(call.words)
+    while words and re.fullmatch(r"[-+][A-Za-z]+", words[0]):
+        words = words[2:] if words[0].endswith("o") else words[1:]
+    if words[:1] == ["--"]:
+        scope.arguments(tuple(words[1:]))
+    elif words:
+        scope.arguments(tuple(words))
+
+
+def _read(walk: Walk, call: Call, scope: Scope) -> None:
+    value = ANY
+    if call.stdin is not None:
+        value = call.stdin.rstrip("\n")
+    names = [word for word in call.words if word.isidentifier()] or ["REPLY", "MAPFILE"]
+    choices = tuple(dict.fromkeys((value, *value.split(), *value.split("\n"))))[:10]
+    for name in names:
+        scope.assign(name, choices)
+
+
+def _print(walk: Walk, call: Call, scope: Scope) -> None:
+    if call.words[:1] == ("-v",) and len(call.words) > 2:
+        scope.assign(call.words[1], (output(Call("printf", call.words[2:], call.directory, call.where), scope),))
+
+
+def _shift(walk: Walk, call: Call, scope: Scope) -> None:
+    joined = scope.values("@")[0]
+    words = joined.split(FIELD) if joined else []
+    if joined == ANY:
+        return
+    count = int(call.words[0]) if call.words and call.words[0].isdecimal() and len(call.words[0]) < 3 else 1
+    scope.arguments(tuple(words[count:]))
+
+
+def _options(walk: Walk, call: Call, scope: Scope) -> None:
+    names = [word for word in call.words if word.isidentifier()]
+    for name in names[-1:]:
+        scope.assign(name, (FACT,))
+    scope.assign("OPTARG", (ANY,))
+
+
+BUILTINS: dict[str, Effect] = {
+    "cd": _move,
+    "chdir": _move,
+    "pushd": _move,
+    "popd": _return,
+    "alias": _alias,
+    "unalias": _unalias,
+    "export": _declare,
+    "declare": _declare,
+    "typeset": _declare,
+    "local": _declare,
+    "readonly": _declare,
+    "unset": _unset,
+    "set": _set,
+    "read": _read,
+    "mapfile": _read,
+    "readarray": _read,
+    "printf": _print,
+    "shift": _shift,
+    "getopts": _options,
+}

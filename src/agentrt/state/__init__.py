@@ -1,0 +1,25 @@
+"""The state of a conversation: a pure fold of its events.
+
+It has two halves. `Branch` is what goes back on a rewind: what the model sees, what is pending. `Ledger` is what never
+does: what was spent, which messages were received, what was decided for good.
+"""
+
+from .fold import apply, branch, fold
+from .parts import Branch, Checkpoint, Pending, Seen, State
+from .seeing import as_seen, summarized
+from .turns import answered, unread
+
+__all__ = [
+    "Branch",
+    "Checkpoint",
+    "Pending",
+    "Seen",
+    "State",
+    "answered",
+    "apply",
+    "as_seen",
+    "branch",
+    "fold",
+    "summarized",
+    "unread",
+]

@@ -1,0 +1,244 @@
+"""`apply`: the state after one more event."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+from msgspec.structs import replace
+
+from .. import ledger
+from ..events import (
+    ActionEvent,
+    ActionRevised,
+    AgentErrorEvent,
+    BudgetGranted,
+    BudgetReserved,
+    ChildAnswered,
+    ChildFinished,
+    ChildStarted,
+    ChildWaiting,
+    Condensation,
+    CondensationRequest,
+    ConfirmationGiven,
+    ConfirmationRequested,
+    ConversationCreated,
+    ConversationErrorEvent,
+    ConversationStateUpdateEvent,
+    CriticAssessed,
+    DurabilityChanged,
+    Event,
+    ExecutionLost,
+    ExecutionStarted,
+    ExecutionStatus,
+    GoalSet,
+    HeadMoved,
+    HookExecutionEvent,
+    InterruptEvent,
+    MessageEvent,
+    ModelCalled,
+    ModelCallRetried,
+    ModelCallStarted,
+    ObservationEvent,
+    PauseEvent,
+    ResourceLost,
+    RiskAssessed,
+    RuleAdded,
+    RunRequested,
+    SecretsChanged,
+    StuckDetected,
+    SystemPromptEvent,
+    TagsChanged,
+    TitleChanged,
+    UserRejectObservation,
+)
+from ..ledger import Goal, Ledger
+from ..specs import Durability, replaced
+from . import turns
+from .parts import Branch, Checkpoint, Pending, State
+from .seeing import as_seen, condensed
+
+
+def fold(events: Iterable[Event], start: State = State()) -> State:
+    """The state after `events`, from `start` on."""
+    state = start
+    for event in events:
+        state = apply(state, event)
+    return state
+
+
+def branch(events: Iterable[Event]) -> list[Event]:
+    """The events that lead to the head: those that a rewind left behind are gone."""
+    active: list[Event] = []
+    for event in events:
+        if isinstance(event, HeadMoved):
+            active = [kept for kept in active if kept.seq <= event.to]
+        active.append(event)
+    return active
+
+
+def apply(state: State, event: Event) -> State:
+    """The state after one more event."""
+    after = _apply(state, event)
+    here = after.branch
+    if here is state.branch or here.pending or here.call is not None:
+        return replace(after, seq=event.seq)
+    return replace(after, seq=event.seq, checkpoints=after.checkpoints.append(Checkpoint(event.seq, here)))
+
+
+def _apply(state: State, event: Event) -> State:
+    here = state.branch
+    match event:
+        case ModelCallStarted():
+            return _call_started(state, event)
+        case ModelCalled():
+            if event.command == here.call:
+                here = turns.uncut(replace(here, call=None))
+            return replace(state, branch=here, ledger=ledger.called(state.ledger, event))
+        case ActionEvent():
+            pending = (*here.pending, Pending(event, causes=here.labels))
+            return replace(state, branch=replace(here, view=here.view.append(as_seen(event)), pending=pending))
+        case ObservationEvent() | UserRejectObservation() | AgentErrorEvent():
+            return turns.resulted(state, event)
+        case ExecutionStarted():
+            return _pending(state, (event.action_id,), command=event.command, attempt=event.attempt)
+        case ExecutionLost():
+            state = _pending(state, (event.action_id,), command=None, approved=True)
+            return replace(state, branch=turns.uncut(state.branch))
+        case RiskAssessed():
+            return _pending(state, (event.action_id,), risk=event.risk, sinks=event.sinks, labels=event.labels)
+        case ActionRevised():
+            return _revised(state, event)
+        case MessageEvent():
+            return turns.message(state, event)
+        case RunRequested():
+            return turns.run_requested(state)
+        case ConfirmationRequested():
+            return replace(state, status=ExecutionStatus.WAITING_FOR_CONFIRMATION)
+        case ConfirmationGiven():
+            return replace(_pending(state, event.action_ids, approved=True), status=ExecutionStatus.RUNNING)
+        case PauseEvent():
+            return turns.stopped(state, here)
+        case InterruptEvent():
+            return _interrupted(state, event)
+        case HookExecutionEvent():
+            return turns.hooked(state, event)
+        case CriticAssessed():
+            return turns.assessed(state, event)
+        case CondensationRequest():
+            return replace(state, branch=replace(here, condense=True))
+        case Condensation():
+            here = replace(here, view=condensed(here.view, event), condense=False)
+            return replace(state, branch=here, ledger=ledger.began(state.ledger))
+        case ResourceLost():
+            return replace(state, branch=replace(here, queued=(*here.queued, as_seen(event))))
+        case SecretsChanged():
+            here = replace(here, queued=(*here.queued, as_seen(event)))
+            return replace(state, branch=here, ledger=replace(state.ledger, secrets=event.secrets))
+        case StuckDetected(nudge=True):
+            return replace(state, branch=replace(here, nudged=event.seq))
+        case StuckDetected():
+            return replace(state, status=ExecutionStatus.STUCK)
+        case ConversationErrorEvent():
+            return replace(state, status=ExecutionStatus.ERROR, error=event)
+        case HeadMoved():
+            return _rewound(state, event)
+        case ConversationCreated():
+            return _created(state, event)
+        case DurabilityChanged():
+            return replace(state, durability=event.durability, epoch=event.epoch)
+        case SystemPromptEvent():
+            return replace(state, prompt=event, branch=replace(here, view=here.view.append(as_seen(event))))
+        case ConversationStateUpdateEvent():
+            return replace(state, agent=replaced(state.spec, {event.key: msgspec.json.decode(event.value)}))
+        case ChildWaiting() | ChildAnswered() | ChildFinished():
+            return _child(state, event)
+        case _:
+            kept = _kept(state.ledger, event)
+            return state if kept is state.ledger else replace(state, ledger=kept)
+
+
+def _kept(kept: Ledger, event: Event) -> Ledger:
+    """What is kept whatever is rewound."""
+    match event:
+        case BudgetGranted():
+            return replace(kept, granted=kept.granted + event.amount)
+        case ModelCallRetried():
+            return ledger.retried(kept, event)
+        case BudgetReserved():
+            return ledger.reserve(kept, event)
+        case ChildStarted():
+            return ledger.child_started(kept, event)
+        case RuleAdded():
+            return kept if event.rule in kept.rules else replace(kept, rules=(*kept.rules, event.rule))
+        case GoalSet():
+            return replace(kept, goal=Goal(event) if event.objective else None)
+        case TitleChanged():
+            return replace(kept, title=event.title)
+        case TagsChanged():
+            return replace(kept, tags=event.tags)
+        case _:
+            return kept
+
+
+def _created(state: State, event: ConversationCreated) -> State:
+    """The beginning; that of a fork keeps what was said, and has spent nothing yet."""
+    before = state.ledger
+    kept = Ledger(commands=before.commands, message_ids=before.message_ids, started=before.started, title=before.title)
+    state = replace(state, created=event, agent=event.agent, ledger=kept, error=None)
+    return replace(state, status=ExecutionStatus.IDLE, epoch=0, durability=Durability.COMMIT)
+
+
+def _call_started(state: State, event: ModelCallStarted) -> State:
+    here, view = state.branch, state.branch.view
+    for queued in here.queued:
+        view = view.append(queued)
+    here = replace(here, view=view, queued=(), call=event.command, steps=here.steps + 1)
+    return replace(state, branch=here, ledger=ledger.began(state.ledger))
+
+
+def _pending(state: State, action_ids: tuple[str, ...], **changes: object) -> State:
+    pending = tuple(replace(p, **changes) if p.action.id in action_ids else p for p in state.branch.pending)
+    return replace(state, branch=replace(state.branch, pending=pending))
+
+
+def _revised(state: State, event: ActionRevised) -> State:
+    for waiting in state.branch.pending:
+        if waiting.action.id == event.action_id:
+            resources = waiting.action.resources if event.resources is None else event.resources
+            action = replace(waiting.action, arguments=event.arguments, resources=resources)
+            return _pending(state, (event.action_id,), action=action, risk=None, approved=False, sinks=(), labels=())
+    return state
+
+
+def _interrupted(state: State, event: InterruptEvent) -> State:
+    here = replace(state.branch, cut=bool(state.in_flight))
+    if not event.goes_on:
+        return turns.stopped(state, here)
+    going = state.status in (ExecutionStatus.RUNNING, ExecutionStatus.WAITING_FOR_CONFIRMATION)
+    return replace(state, branch=here, status=ExecutionStatus.RUNNING if going else state.status)
+
+
+def _child(state: State, event: ChildWaiting | ChildAnswered | ChildFinished) -> State:
+    match event:
+        case ChildWaiting():
+            kept = ledger.child_changed(state.ledger, event.child_id, waiting=event.actions, answers=())
+            return turns.waiting_for_children(replace(state, ledger=kept))
+        case ChildAnswered():
+            running = state.status is ExecutionStatus.WAITING_FOR_CONFIRMATION
+            status = ExecutionStatus.RUNNING if running else state.status
+            kept = ledger.child_answered(state.ledger, event)
+            return turns.waiting_for_children(replace(state, ledger=kept, status=status))
+        case ChildFinished():
+            here = replace(state.branch, steps=state.branch.steps + event.steps)
+            return replace(state, branch=here, ledger=ledger.child_finished(state.ledger, event))
+
+
+def _rewound(state: State, event: HeadMoved) -> State:
+    keep = len(state.checkpoints)
+    while keep and state.checkpoints[keep - 1].seq > event.to:
+        keep -= 1
+    here = state.checkpoints[keep - 1].branch if keep else Branch()
+    return replace(
+        state, branch=here, status=ExecutionStatus.IDLE, error=None, checkpoints=state.checkpoints.prefix(keep)
+    )

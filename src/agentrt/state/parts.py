@@ -1,0 +1,125 @@
+"""What a state is made of. All of it is immutable."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ..chain import Chain
+from ..events import (
+    ActionEvent,
+    ConversationCreated,
+    ConversationErrorEvent,
+    ExecutionStatus,
+    SystemPromptEvent,
+)
+from ..ledger import Ledger
+from ..specs import Agent, Durability, SecurityRisk
+from ..specs.flow import Label, Sink
+
+
+class Seen(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """A place in the view: an event that the model sees. Its content stays in the log, under its seq."""
+
+    seq: int
+    id: str
+    type: str
+    tool_name: str = ""
+    action_id: str = ""
+    """Of a result, the action that it answers."""
+    answer: bool = False
+    """Whether it is a message with which the agent ends its turn."""
+    fingerprint: int = 0
+    """Of an action and of its result: those that say the same have the same one. 0: it counts for nothing."""
+    user: bool = False
+    """Whether it is a user's message."""
+
+
+class Pending(msgspec.Struct, frozen=True, gc=False):
+    """An action without a result; `command` is the execution in flight."""
+
+    action: ActionEvent
+    risk: SecurityRisk | None = None
+    approved: bool = False
+    command: str | None = None
+    attempt: int = 0
+    sinks: tuple[Sink, ...] = ()
+    """Where its effect goes."""
+    labels: tuple[Label, ...] = ()
+    """What its result will hold that nobody vouches for."""
+    causes: tuple[Label, ...] = ()
+    """What the model had seen of that kind when it asked for it."""
+    hooked: bool = False
+    """Whether the hooks that come before it have run."""
+    asked: bool = False
+    """Whether one of them wants a person's word."""
+
+
+class Branch(msgspec.Struct, frozen=True, gc=False):
+    """What a rewind takes back."""
+
+    view: Chain[Seen] = Chain()
+    """What the model sees, in its order."""
+    queued: tuple[Seen, ...] = ()
+    """What came since the last model call began; it joins the view when the next one does."""
+    pending: tuple[Pending, ...] = ()
+    call: str | None = None
+    """The command of the model call in flight."""
+    condense: bool = False
+    cut: bool = False
+    """An interrupt was logged: what is in flight may only be closed."""
+    steps: int = 0
+    """Model calls since the run began, with those of children."""
+    labels: tuple[Label, ...] = ()
+    """What the view holds that nobody vouches for."""
+    unheard: tuple[str, ...] = ()
+    """Messages of the user that hooks have not seen yet."""
+    done: tuple[str, ...] = ()
+    """Actions with a result that hooks have not seen yet."""
+    ending: tuple[str, ...] | None = None
+    """The agent wants to end; what still has a say in that: "critic", "goal", "stop". None: it does not."""
+    judged: int = 0
+    """How often the critic sent the agent back."""
+    nudged: int = 0
+    """The seq at which the agent was last told that it repeats itself."""
+
+
+class Checkpoint(msgspec.Struct, frozen=True, gc=False):
+    """A branch as it was after event `seq`, with nothing pending: a place to rewind to."""
+
+    seq: int
+    branch: Branch
+
+
+class State(msgspec.Struct, frozen=True, gc=False):
+    """A conversation after its first `seq` events."""
+
+    seq: int = 0
+    epoch: int = 0
+    durability: Durability = Durability.COMMIT
+    created: ConversationCreated | None = None
+    agent: Agent | None = None
+    prompt: SystemPromptEvent | None = None
+    status: ExecutionStatus = ExecutionStatus.IDLE
+    error: ConversationErrorEvent | None = None
+    branch: Branch = Branch()
+    ledger: Ledger = Ledger()
+    checkpoints: Chain[Checkpoint] = Chain()
+
+    @property
+    def spec(self) -> Agent:
+        """The agent as it is configured now; only of a log that has its first event."""
+        assert self.agent is not None
+        return self.agent
+
+    @property
+    def in_flight(self) -> tuple[str, ...]:
+        """The commands that were begun and have no outcome yet."""
+        executions = tuple(p.command for p in self.branch.pending if p.command is not None)
+        return executions if self.branch.call is None else (self.branch.call, *executions)
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether nothing runs, and nothing will without a person."""
+        if self.status is ExecutionStatus.RUNNING:
+            return False
+        return self.status is ExecutionStatus.WAITING_FOR_CONFIRMATION or not self.in_flight

@@ -1,0 +1,64 @@
+"""The view: the places of what the model sees."""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+from ..chain import Chain
+from ..events import (
+    ActionEvent,
+    AgentErrorEvent,
+    Condensation,
+    CondensationSummaryEvent,
+    Event,
+    MessageEvent,
+    ObservationEvent,
+    ResourceLost,
+    UserRejectObservation,
+)
+from .parts import Seen
+
+
+def as_seen(event: Event) -> Seen:
+    """The place that an event takes in a view."""
+    match event:
+        case ActionEvent():
+            said = crc32(bytes(event.arguments), crc32(event.tool_name.encode())) or 1
+            return Seen(event.seq, event.id, "ActionEvent", event.tool_name, fingerprint=said)
+        case ObservationEvent():
+            kind, said = "ObservationEvent", event.fingerprint
+            return Seen(event.seq, event.id, kind, event.tool_name, event.action_id, fingerprint=said)
+        case AgentErrorEvent():
+            kind, said = "AgentErrorEvent", crc32(event.error.encode()) or 1
+            return Seen(event.seq, event.id, kind, event.tool_name, event.action_id, fingerprint=said)
+        case UserRejectObservation():
+            return Seen(event.seq, event.id, "UserRejectObservation", event.tool_name, event.action_id)
+        case MessageEvent():
+            answer = event.source == "agent" and not event.partial
+            return Seen(event.seq, event.id, "MessageEvent", answer=answer, user=event.source == "user")
+        case ResourceLost():
+            return Seen(event.seq, event.id, "ResourceLost", event.tool_name)
+        case _:
+            return Seen(event.seq, event.id, type(event).__name__)
+
+
+def condensed(view: Chain[Seen], event: Condensation) -> Chain[Seen]:
+    """The view without what a condensation forgot, and with its summary."""
+    forgotten = frozenset(event.forgotten_event_ids)
+    kept: list[Seen] = []
+    place: int | None = None
+    for seen in view:
+        if seen.id not in forgotten:
+            kept.append(seen)
+        elif place is None:
+            place = len(kept)
+    if place is not None and event.summary:
+        kept.insert(place, as_seen(summarized(event)))
+    return Chain(kept)
+
+
+def summarized(event: Condensation) -> CondensationSummaryEvent:
+    """What stands in the view for what a condensation forgot."""
+    return CondensationSummaryEvent(
+        id=f"{event.id}-summary", seq=event.seq, timestamp=event.timestamp, summary=event.summary
+    )

@@ -1,0 +1,55 @@
+"""`delegate`: has a task done by a conversation of its own. The log starts that one; no executor runs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from ..errors import ToolError
+from ..protocols import Observation, ToolContext
+from ..specs import Agent, OnCrash
+from ..specs.tool import DELEGATE
+from .definition import ToolType
+
+
+class DelegateAction(msgspec.Struct, frozen=True):
+    """Arguments of `delegate`."""
+
+    task: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            description="What is to be done, with all that one needs to know who has not seen this conversation; and"
+            " what is to be reported.",
+        ),
+    ]
+    agent: Annotated[str, Meta(description="Which of the agents there are does it. Default: one like you.")] = ""
+
+
+class _NobodyHere:
+    async def __call__(self, action: Any, context: ToolContext) -> Observation:
+        raise ToolError("a task is delegated by the conversation itself, which this one cannot")
+
+    async def aclose(self) -> None:
+        return None
+
+
+delegate = ToolType(
+    name=DELEGATE,
+    description="Have a task done by another agent in the same workspace, and get its report. It knows only what you"
+    " tell it. Several calls in one reply run side by side.",
+    action=DelegateAction,
+    executor=lambda params: _NobodyHere(),
+    on_crash=OnCrash.RETRY,
+    resources=lambda action, workspace: (),
+)
+
+
+def to_agents(kind: ToolType, agents: Mapping[str, Agent]) -> ToolType:
+    """`delegate` for an agent that has others by name, which are told to the model."""
+    named = ", ".join(sorted(agents))
+    return dataclasses.replace(kind, description=f"{kind.description} The agents are: {named}.")
