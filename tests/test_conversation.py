@@ -302,10 +302,11 @@ async def test_what_the_body_raises_comes_out_as_it_is(tmp_path: Path) -> None:
 
 async def test_a_risky_action_waits_for_a_person(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
-    client = ScriptedLLM([call("terminal", command="rm -rf x"), say("Gone.")])
+    (tmp_path / "work").mkdir()
+    client = ScriptedLLM([call("terminal", command="rm -rf ../x"), say("Gone.")])
     agent = Agent(llm=LLM(model="scripted"), analyzer="rules", confirmation=ConfirmRisky())
     store = tmp_path / "s"
-    async with Conversation(agent, tmp_path, store=store, client=client) as conversation:
+    async with Conversation(agent, tmp_path / "work", store=store, client=client) as conversation:
         await conversation.send_message("Delete x.")
         state = await conversation.run()
         assert state.status is ExecutionStatus.WAITING_FOR_CONFIRMATION
@@ -321,9 +322,10 @@ async def test_a_risky_action_waits_for_a_person(tmp_path: Path) -> None:
 
 async def test_a_rejected_action_does_not_run_and_the_model_hears_why(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
-    client = ScriptedLLM([call("terminal", command="rm -rf x"), say("I leave it.")])
+    (tmp_path / "work").mkdir()
+    client = ScriptedLLM([call("terminal", command="rm -rf ../x"), say("I leave it.")])
     agent = Agent(llm=LLM(model="scripted"), analyzer="rules", confirmation=ConfirmRisky())
-    async with Conversation(agent, tmp_path, store=tmp_path / "s", client=client) as conversation:
+    async with Conversation(agent, tmp_path / "work", store=tmp_path / "s", client=client) as conversation:
         await conversation.send_message("Delete x.")
         await conversation.run()
         await conversation.reject("We need x.")

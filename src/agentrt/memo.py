@@ -37,6 +37,7 @@ class _Open(msgspec.Struct, frozen=True, array_like=True):
     causes: tuple[Label, ...]
     hooked: bool
     asked: bool
+    held: str
 
 
 class _Branch(msgspec.Struct, frozen=True, array_like=True):

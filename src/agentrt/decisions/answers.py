@@ -10,7 +10,7 @@ from ..events import ActionEvent, ChildAction, ChildAnswered, ConfirmationGiven,
 from ..events import UserRejectObservation as Rejected
 from ..specs.rules import PermissionRule, Scope
 from ..state import Pending, State
-from .permissions import asked, remembering
+from .permissions import remembering
 
 
 def waiting(state: State) -> tuple[Pending, ...]:
@@ -26,7 +26,7 @@ def waiting_in(state: State) -> tuple[ChildAction, ...]:
             tool_name=p.action.tool_name,
             arguments=bytes(p.action.arguments).decode(),
             risk=p.risk,
-            reason=asked(state, p) or "",
+            reason=p.held,
         )
         for p in _own(state)
     )
@@ -62,7 +62,7 @@ def rejection(state: State, reason: str, action_ids: Collection[str] = ()) -> tu
 def _own(state: State) -> tuple[Pending, ...]:
     if state.status is not ExecutionStatus.WAITING_FOR_CONFIRMATION:
         return ()
-    return tuple(p for p in state.branch.pending if p.command is None and not p.approved)
+    return tuple(p for p in state.branch.pending if p.held and p.command is None and not p.approved)
 
 
 def _of_children(state: State) -> list[tuple[str, ChildAction]]:

@@ -11,6 +11,7 @@ import msgspec
 
 from ..events import ActionEvent
 from ..specs import PermissionRule, SecurityRisk
+from ..specs.flow import Sink
 from ..specs.policies import asks
 from ..specs.rules import Verdict
 from ..specs.tool import FINISH, THINK
@@ -21,6 +22,9 @@ HARMLESS = (FINISH, THINK)
 
 _ONE_COMMAND = r"[^;&|<>$`\n(){}\\]*"
 """What a pattern that allows shell commands has for "*": nothing that would begin another one."""
+
+_SINKS: tuple[Sink, ...] = ("secrets", "push", "outside", "network")
+"""The one that says most first."""
 
 _STRENGTH: tuple[Verdict, ...] = ("deny", "ask", "allow")
 
@@ -57,7 +61,7 @@ def _flow(state: State, pending: Pending) -> str | None:
         return None
     if pending.risk is SecurityRisk.UNKNOWN and pending.action.tool_name not in HARMLESS:
         return f"flow:{label}>unknown"
-    sink = next((sink for sink in pending.sinks if sink in flow.sinks), None)
+    sink = next((sink for sink in _SINKS if sink in pending.sinks and sink in flow.sinks), None)
     return None if sink is None else f"flow:{label}>{sink}"
 
 

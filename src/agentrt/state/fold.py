@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import zip_longest
 
 import msgspec
 from msgspec.structs import replace
@@ -114,7 +115,7 @@ def _apply(state: State, event: Event) -> State:
         case RunRequested():
             return turns.run_requested(state)
         case ConfirmationRequested():
-            return replace(state, status=ExecutionStatus.WAITING_FOR_CONFIRMATION)
+            return _held(state, event)
         case ConfirmationGiven():
             return replace(_pending(state, event.action_ids, approved=True), status=ExecutionStatus.RUNNING)
         case PauseEvent():
@@ -195,6 +196,13 @@ def _call_started(state: State, event: ModelCallStarted) -> State:
         view = view.append(queued)
     here = replace(here, view=view, queued=(), call=event.command, steps=here.steps + 1)
     return replace(state, branch=here, ledger=ledger.began(state.ledger))
+
+
+def _held(state: State, event: ConfirmationRequested) -> State:
+    why = dict(zip_longest(event.action_ids, event.reasons, fillvalue="risk"))
+    pending = tuple(replace(p, held=why.get(p.action.id, "")) for p in state.branch.pending)
+    waiting = ExecutionStatus.WAITING_FOR_CONFIRMATION
+    return replace(state, branch=replace(state.branch, pending=pending), status=waiting)
 
 
 def _pending(state: State, action_ids: tuple[str, ...], **changes: object) -> State:

@@ -52,6 +52,8 @@ class Pending(msgspec.Struct, frozen=True, gc=False):
     """Whether the hooks that come before it have run."""
     asked: bool = False
     """Whether one of them wants a person's word."""
+    held: str = ""
+    """Why a person is being asked about it, as a code; "" when nobody is."""
 
 
 class Branch(msgspec.Struct, frozen=True, gc=False):
