@@ -127,8 +127,8 @@ async def test_a_batch_is_rated_and_decided_action_by_action(tmp_path: Path) -> 
 
 
 def test_a_policy_without_an_analyzer_has_the_rules() -> None:
-    for policy in (AlwaysConfirm(), ConfirmRisky()):
-        assert Agent(llm=MODEL, confirmation=policy).analyzers == ("rules",)
+    given = [Agent(llm=MODEL, confirmation=policy).analyzers for policy in (AlwaysConfirm(), ConfirmRisky())]
+    assert given == [("rules",), ("rules",)]
     assert not Agent(llm=MODEL).analyzers
     flowing = Agent(llm=MODEL, flow=InformationFlow())
     assert [flowing.analyzers, replace(flowing, analyzer="model").analyzers] == [("rules",), ("model", "rules")]
@@ -137,7 +137,7 @@ def test_a_policy_without_an_analyzer_has_the_rules() -> None:
 async def test_a_policy_that_is_set_later_holds_and_is_never_silently_off(tmp_path: Path) -> None:
     client = ScriptedLLM([call("terminal", command="touch made"), finish("Done.")])
     async with Conversation(Agent(llm=MODEL, tools=TERMINAL), tmp_path, store=tmp_path / "s", client=client) as live:
-        assert live.state.spec.analyzers == ()
+        assert not live.state.spec.analyzers
         await live.set_confirmation_policy(AlwaysConfirm())
         assert live.state.spec.analyzers == ("rules",)
         await live.set_security_analyzer()

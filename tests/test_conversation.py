@@ -302,16 +302,15 @@ async def test_what_the_body_raises_comes_out_as_it_is(tmp_path: Path) -> None:
 
 async def test_a_risky_action_waits_for_a_person(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
-    (tmp_path / "work").mkdir()
-    client = ScriptedLLM([call("terminal", command="rm -rf ../x"), say("Gone.")])
-    agent = Agent(llm=LLM(model="scripted"), analyzer="rules", confirmation=ConfirmRisky())
+    client = ScriptedLLM([call("terminal", command="rm -rf x"), say("Gone.")])
+    agent = Agent(llm=LLM(model="scripted"), analyzer="rules", confirmation=ConfirmRisky(SecurityRisk.MEDIUM))
     store = tmp_path / "s"
-    async with Conversation(agent, tmp_path / "work", store=store, client=client) as conversation:
+    async with Conversation(agent, tmp_path, store=store, client=client) as conversation:
         await conversation.send_message("Delete x.")
         state = await conversation.run()
         assert state.status is ExecutionStatus.WAITING_FOR_CONFIRMATION
         (pending,) = conversation.pending_confirmation
-        assert pending.risk is SecurityRisk.HIGH
+        assert pending.risk is SecurityRisk.MEDIUM
         assert (tmp_path / "x").exists()
     async with Conversation(id=conversation.id, store=store, client=client) as again:
         assert again.state.status is ExecutionStatus.WAITING_FOR_CONFIRMATION, "it survives a restart"
@@ -322,10 +321,9 @@ async def test_a_risky_action_waits_for_a_person(tmp_path: Path) -> None:
 
 async def test_a_rejected_action_does_not_run_and_the_model_hears_why(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
-    (tmp_path / "work").mkdir()
-    client = ScriptedLLM([call("terminal", command="rm -rf ../x"), say("I leave it.")])
-    agent = Agent(llm=LLM(model="scripted"), analyzer="rules", confirmation=ConfirmRisky())
-    async with Conversation(agent, tmp_path / "work", store=tmp_path / "s", client=client) as conversation:
+    client = ScriptedLLM([call("terminal", command="rm -rf x"), say("I leave it.")])
+    agent = Agent(llm=LLM(model="scripted"), analyzer="rules", confirmation=ConfirmRisky(SecurityRisk.MEDIUM))
+    async with Conversation(agent, tmp_path, store=tmp_path / "s", client=client) as conversation:
         await conversation.send_message("Delete x.")
         await conversation.run()
         await conversation.reject("We need x.")
