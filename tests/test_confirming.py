@@ -37,7 +37,8 @@ from agentrt.events import (
     RuleAdded,
     UserRejectObservation,
 )
-from agentrt.specs import ConfirmationPolicy, LocalWorkspace, ToolAnnotations
+from agentrt.security.rating import Scene
+from agentrt.specs import ConfirmationPolicy, ToolAnnotations
 from agentrt.specs.content import plain
 from agentrt.testing import ScriptedLLM, call, calls, finish, say
 from agentrt.tools import ToolType
@@ -51,7 +52,7 @@ WAITING = ExecutionStatus.WAITING_FOR_CONFIRMATION
 class ByName:
     """Rates an action by the word in its tool's name."""
 
-    async def assess(self, action: ActionEvent, workspace: LocalWorkspace) -> Rating:
+    async def assess(self, action: ActionEvent, scene: Scene) -> Rating:
         """The rating."""
         for risk in SecurityRisk:
             if risk.value.lower() in action.tool_name:
@@ -347,3 +348,19 @@ async def test_a_command_labels_what_it_brings_in(tmp_path: Path) -> None:
         await live.rewind(to=begun)
         assert not live.state.branch.labels
         assert (await live.run()).status is DONE
+
+
+async def test_a_command_is_rated_where_the_terminal_stands(tmp_path: Path) -> None:
+    """What is harmless in the workspace is asked about after a call that went elsewhere, or goes there before it."""
+    elsewhere, deletes = {"command": "cd /"}, {"command": "rm -rf no-such-directory"}
+    for turns in (
+        [call("terminal", **elsewhere), call("terminal", **deletes)],
+        [calls(("terminal", elsewhere), ("terminal", deletes))],
+    ):
+        client = ScriptedLLM([*turns, finish("Done.")])
+        spec = Agent(llm=MODEL, tools=TERMINAL, confirmation=ConfirmRisky())
+        async with Conversation(spec, tmp_path, store=tmp_path / "s", client=client) as live:
+            await live.send_message("go")
+            assert (await live.run()).status is WAITING
+            (pending,) = live.pending_confirmation
+            assert b"no-such" in bytes(pending.action.arguments)

@@ -42,8 +42,8 @@ from agentrt.events import (
     RunRequested,
 )
 from agentrt.protocols import ModelClient, ModelRequest, Watch
-from agentrt.security.rating import Rating
-from agentrt.specs import LocalWorkspace, SecurityRisk, Tool
+from agentrt.security.rating import Rating, Scene
+from agentrt.specs import SecurityRisk, Tool
 from agentrt.specs.content import plain
 from agentrt.state import fold
 from agentrt.storage import read_conversation
@@ -334,7 +334,7 @@ async def test_a_rejected_action_does_not_run_and_the_model_hears_why(tmp_path: 
 
 async def test_an_analyzer_that_fails_counts_as_high(tmp_path: Path) -> None:
     class Broken:
-        async def assess(self, action: ActionEvent, workspace: LocalWorkspace) -> Rating:
+        async def assess(self, action: ActionEvent, scene: Scene) -> Rating:
             raise OSError("the service is down")
 
     client = ScriptedLLM([call("greet", name="A")])

@@ -9,7 +9,7 @@ from .hooks import HookInput, HookResult
 from .protocols import Observation, ToolContext
 from .runtime import Runtime
 from .secrets import Cipher, EnvironmentSecret, LookupSecret
-from .security.rating import Rating
+from .security.rating import Rating, Scene
 from .specs import (
     LLM,
     Agent,
@@ -60,6 +60,7 @@ __all__ = [
     "PermissionRule",
     "Rating",
     "Runtime",
+    "Scene",
     "SecurityRisk",
     "State",
     "StuckDetection",

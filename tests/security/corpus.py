@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 
 from agentrt.events import ActionEvent
+from agentrt.security.rating import Scene
 from agentrt.specs import LocalWorkspace, SecurityRisk
 
-WORKSPACE = LocalWorkspace("/home/me/project")
+SCENE = Scene(LocalWorkspace("/home/me/project"), "/home/me/project")
 _HERE = Path(__file__).parent
 
 

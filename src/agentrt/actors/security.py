@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 
+import msgspec
+
 from ..decisions import AssessRisk
-from ..events import ActionEvent, RiskAssessed
+from ..events import ActionEvent, ObservationEvent, RiskAssessed
 from ..protocols import SecurityAnalyzer
 from ..security.analyzers import EnsembleAnalyzer
-from ..security.rating import Rating
+from ..security.rating import Rating, Scene
 from ..specs import LocalWorkspace, SecurityRisk
 from .dispatcher import Perform
 from .event_log import Log
+
+TERMINAL = "terminal"
+
+_PLACING = ("ObservationEvent", "ResourceLost")
+"""What tells where the terminal stands; one that was restarted stands in the workspace."""
+
+
+_GOES = re.compile(r"\b(?:cd|pushd|popd|eval|source)\b|(?:^|[\s;&|\"])\.\s")
+"""What a command may have that leaves the shell in another directory; one that goes in vain is asked about, too."""
+
+
+class _Placed(msgspec.Struct):
+    working_dir: str = ""
 
 
 class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
@@ -33,7 +49,7 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
         assert isinstance(message.command, AssessRisk)
         action = message.command.action
         try:
-            rating = await self._chosen().assess(action, self._workspace)
+            rating = await self._chosen().assess(action, await self._scene(action))
         except Exception as failure:  # fails closed, whatever it is
             rating = Rating(SecurityRisk.HIGH, f"the analyzer failed: {type(failure).__name__}: {failure}")
         if rating.risk is SecurityRisk.UNKNOWN and self._only_reads(action):
@@ -55,6 +71,22 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
             self._analyzer = made[0] if len(made) == 1 else EnsembleAnalyzer(made)
             self._names = names
         return self._analyzer
+
+    async def _scene(self, action: ActionEvent) -> Scene:
+        """Where the action takes place: where the last command ended, unless one comes before that may go elsewhere."""
+        here = self._log.state.branch
+        for waiting in here.pending:
+            if waiting.action.id == action.id:
+                break
+            if waiting.action.tool_name == TERMINAL and _GOES.search(bytes(waiting.action.arguments).decode()):
+                return Scene(self._workspace, None)
+        last = next((s for s in reversed(here.view) if s.tool_name == TERMINAL and s.type in _PLACING), None)
+        if last is None or last.type != "ObservationEvent":
+            return Scene(self._workspace, self._workspace.path)
+        (event,) = await self._log.load([last])
+        assert isinstance(event, ObservationEvent)
+        found = msgspec.json.decode(event.details, type=_Placed | None)
+        return Scene(self._workspace, (found and found.working_dir) or self._workspace.path)
 
     def _only_reads(self, action: ActionEvent) -> bool:
         """Whether a tool that nobody has rules for declares that it changes nothing, here or elsewhere."""

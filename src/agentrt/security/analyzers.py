@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from ..events import ActionEvent
-from ..specs import LocalWorkspace, SecurityRisk
-from .rating import Rating
+from ..specs import SecurityRisk
+from .rating import Rating, Scene
 from .rules import rate_action
 from .verdicts import highest
 
@@ -15,7 +15,7 @@ from .verdicts import highest
 class Analyzer(Protocol):
     """What an ensemble asks."""
 
-    async def assess(self, action: ActionEvent, workspace: LocalWorkspace) -> Rating:
+    async def assess(self, action: ActionEvent, scene: Scene) -> Rating:
         """The rating of one action."""
         ...
 
@@ -23,15 +23,15 @@ class Analyzer(Protocol):
 class RuleAnalyzer:
     """Rates by the fixed rules of `agentrt.security`."""
 
-    async def assess(self, action: ActionEvent, workspace: LocalWorkspace) -> Rating:
+    async def assess(self, action: ActionEvent, scene: Scene) -> Rating:
         """The rating. Raises `msgspec.ValidationError` when the arguments are not the tool's."""
-        return rate_action(action, workspace)
+        return rate_action(action, scene)
 
 
 class ModelAnalyzer:
     """Takes the model's own word for it: UNKNOWN where it gave none."""
 
-    async def assess(self, action: ActionEvent, workspace: LocalWorkspace) -> Rating:
+    async def assess(self, action: ActionEvent, scene: Scene) -> Rating:
         """The rating."""
         risk = action.security_risk
         return Rating(risk, "the model did not rate it" if risk is SecurityRisk.UNKNOWN else "so the model rates it")
@@ -45,15 +45,15 @@ class EnsembleAnalyzer:
             raise ValueError("an ensemble needs an analyzer: give at least one")
         self._analyzers = tuple(analyzers)
 
-    async def assess(self, action: ActionEvent, workspace: LocalWorkspace) -> Rating:
+    async def assess(self, action: ActionEvent, scene: Scene) -> Rating:
         """The highest rating with who gave it; sinks and labels of all."""
-        return highest([await _ask(analyzer, action, workspace) for analyzer in self._analyzers])
+        return highest([await _ask(analyzer, action, scene) for analyzer in self._analyzers])
 
 
-async def _ask(analyzer: Analyzer, action: ActionEvent, workspace: LocalWorkspace) -> Rating:
+async def _ask(analyzer: Analyzer, action: ActionEvent, scene: Scene) -> Rating:
     name = type(analyzer).__name__
     try:
-        rating = await analyzer.assess(action, workspace)
+        rating = await analyzer.assess(action, scene)
     except Exception as failure:  # fails closed, whatever it is
         return Rating(SecurityRisk.HIGH, f"{name}: failed with {type(failure).__name__}: {failure}")
     return Rating(rating.risk, f"{name}: {rating.reason}", rating.sinks, rating.labels)

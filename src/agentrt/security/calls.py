@@ -9,7 +9,8 @@ import msgspec
 from .paths import Place, Site, place
 
 _VERSION = re.compile(r"((?:python|pypy|pip|perl|ruby|node|php|lua|gcc|clang|go|java|bash|tclsh|gawk)w?)[-\d.]+$")
-_NAMES = {"nodejs": "node", "pypy": "python", "pythonw": "python", "ipython": "python", "gawk": "awk", "mawk": "awk"} | {
+_NAMES = {
+    "nodejs": "node", "pypy": "python", "pythonw": "python", "ipython": "python", "gawk": "awk", "mawk": "awk",
     "nawk": "awk", "vi": "vim", "nvim": "vim", "view": "vim", "ex": "vim", "rvim": "vim", "ncat": "nc", "netcat": "nc",
     "nc.openbsd": "nc", "nc.traditional": "nc", "gtar": "tar", "bsdtar": "tar", "gsed": "sed", "gfind": "find",
     "grm": "rm", "podman": "docker", "nerdctl": "docker", "tofu": "terraform", "oc": "kubectl", "pnpx": "npx",
@@ -76,7 +77,7 @@ def program(path: str) -> str:
 def options(
     words: tuple[str, ...], valued: str = "", long_valued: tuple[str, ...] = (), first: bool = False
 ) -> Options:
-    """Read `words`; letters in `valued` and names in `long_valued` take a value. With `first`, operands end the options."""
+    """Read `words`; letters in `valued` and names in `long_valued` take a value. With `first`, an operand ends them."""
     flags: list[str] = []
     values: list[tuple[str, str]] = []
     operands: list[str] = []

@@ -1,28 +1,21 @@
 """Rates shell source: every program that it may come to, by all rules.
 
-What is LOW was understood: it reads, builds, tests or edits in the workspace. A program of the workspace, or one that no rule
-knows, is LOW as well unless its arguments hit a rule of paths or networks: to ask for each would make a confirmation useless.
-The shell of a conversation lasts from call to call, but one line is all that is seen here. So a line is taken to start in the
-workspace, a variable of an earlier line is not known, and what is defined for later lines is rated where it is defined.
+What is LOW was understood: it reads, builds, tests or edits in the workspace. A program of the workspace, or one that
+no rule knows, is LOW as well unless its arguments hit a rule of paths or networks: to ask for each would make a
+confirmation useless. The shell of a conversation lasts from call to call, but one line is all that is seen here. So a
+line is taken to start in the workspace, a variable of an earlier line is not known, and what is defined for later lines
+is rated where it is defined.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 
+from ..specs import SecurityRisk
 from .calls import Call, names, program
-from .file_rules import (
-    WRITERS,
-    rate_deletion,
-    rate_gathering,
-    rate_mode,
-    rate_moves,
-    rate_read,
-    rate_secret_output,
-    rate_traps,
-    rate_write,
-)
+from .file_rules import FILE_RULES, WRITERS, rate_read, rate_write
 from .interpreters import INTERPRETERS, LANGUAGES, SHELLS, executed
 from .look_alikes import disguise, tampering
 from .network_rules import rate_network, stays_here
@@ -31,10 +24,10 @@ from .paths import Site, Zone, place
 from .program_table import rate_by_table
 from .python_code import rate_python
 from .rating import Rating
-from .shell_parser import TooDeep
+from .shell_reader import TooDeep, TooMuch
 from .shell_scope import Scope
-from .shell_text import DATA, FACT, without_marks
-from .shell_walk import UNREADABLE_SOURCE, TooMuch, Walk
+from .shell_text import DATA, FACT, SECRET, without_marks
+from .shell_walk import UNREADABLE_SOURCE, Walk
 from .variable_rules import rate_environment
 from .verdicts import high, highest, medium, unknown
 from .wrappers import PREFIXES, UNWRAPS
@@ -148,9 +141,8 @@ def _rate_redirect(walk: Walk, call: Call) -> None:
 
 
 def _rate_files(walk: Walk, call: Call, scope: Scope) -> None:
-    walk.add(
-        *rate_deletion(call), *rate_mode(call), *rate_gathering(call), *rate_moves(call), *rate_traps(call), *rate_secret_output(call)
-    )
+    for rule in FILE_RULES:
+        walk.add(*rule(call))
     writer = WRITERS.get(call.name)
     if writer is not None:
         for text in writer(call):
@@ -221,11 +213,13 @@ def _rate_process(walk: Walk, call: Call, scope: Scope) -> None:
         call.name == "unset" and "HISTFILE" in call.words
     ):
         walk.add(high("hides what it does"))
-    elif call.name in ("init", "telinit") and call.words[:1] and call.words[0] in "06":
+    elif call.name in ("init", "telinit") and "".join(call.words[:1]) in ("0", "6"):
         walk.add(high("stops the machine"))
     elif call.name == "service" and len(call.words) > 1 and call.words[1] != "status":
         walk.add(high("changes services"))
-    elif call.name == "printenv" and any(SECRET in scope.values(word)[0] for word in call.words):
+    elif (call.name == "printenv" and any(SECRET in scope.values(word)[0] for word in call.words)) or (
+        call.name == "jq" and any(re.search(r"(?<![\w.])env\b|\$ENV", word) for word in call.words[:3])
+    ):
         walk.add(medium("shows the environment", ("secrets",)))
     elif call.name == "enable" and "-f" in call.words:
         walk.add(high("loads code into other programs"))
@@ -235,15 +229,18 @@ def _rate_process(walk: Walk, call: Call, scope: Scope) -> None:
         and not call.environment
     ):
         walk.add(medium("shows the environment", ("secrets",)))
-    elif disguise(call.words[0] if call.words else ""):
-        walk.add(unknown(f"{disguise(call.words[0])} in an argument"))
+    elif reason := disguise("".join(call.words[:1])):
+        walk.add(unknown(f"{reason} in an argument"))
 
 
 _NESTED = SHELLS | {"rm", "sudo", "su", "dd", "curl", "wget", "nc", "eval", "python", "perl"}
 _TRUSTED = names(
-    "git docker kubectl which type man whatis apropos grep rg ag find fd ls file stat cat head tail less ldd readlink brew pip apt"
-    " apt-get npm yarn pnpm uv poetry cd cp mv ln rm chmod hash apk dnf yum pacman conda gh tldr info whereis ps pgrep pkill killall"
-    " diff cmp wc sort uniq ssh scp rsync tar zip sed awk jq vim xargs parallel ansible dpkg rpm kill mkdir touch cargo go tee"
+    "git docker kubectl which type man whatis apropos grep rg ag find fd ls file stat cat head tail less ldd "
+    "readlink brew pip apt"
+    " apt-get npm yarn pnpm uv poetry cd cp mv ln rm chmod hash apk dnf yum pacman conda gh tldr info whereis "
+    "ps pgrep pkill killall"
+    " diff cmp wc sort uniq ssh scp rsync tar zip sed awk jq vim xargs parallel ansible dpkg rpm kill mkdir "
+    "touch cargo go tee"
     " strings nm objdump bat chown help unset alias unalias for read printf export shellcheck pytest python test make"
 )
 
@@ -252,11 +249,21 @@ def _rate_unknown_wrapper(walk: Walk, call: Call, scope: Scope) -> None:
     """A program that no rule knows may run what stands in its arguments: what is dangerous there counts."""
     if call.name in _TALKERS | _TRUSTED or call.name in UNWRAPS or call.name in INTERPRETERS:
         return
+    for word in call.words:
+        first = word.split(maxsplit=1)[:1]
+        if first and first[0] != word and program(first[0]) in _NESTED:
+            _keep_serious(walk, partial(walk.code, word, scope.copy()))
     for index, word in enumerate(call.words[:-1]):
         if program(word) in _NESTED and (word == program(word) or word.startswith(("/bin/", "/usr/"))):
-            before = len(walk.ratings)
-            walk.run(call.words[index:], scope.copy(), call.stdin, plain=True)
-            found = walk.ratings[before:]
-            del walk.ratings[before:]
-            walk.add(*(rating for rating in found if rating.risk in ("HIGH", "UNKNOWN")))
+            line = call.words[index:]
+            _keep_serious(walk, partial(walk.run, line, scope.copy(), call.stdin, plain=True))
             return
+
+
+def _keep_serious(walk: Walk, look: Callable[[], object]) -> None:
+    """Look at what may be a command: only what is serious counts."""
+    before = len(walk.ratings)
+    look()
+    found = walk.ratings[before:]
+    del walk.ratings[before:]
+    walk.add(*(rating for rating in found if rating.risk in (SecurityRisk.HIGH, SecurityRisk.UNKNOWN)))

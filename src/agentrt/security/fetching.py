@@ -18,6 +18,15 @@ CURL_LONG = tuple(
 )
 
 
+WGET_VALUED = "oaeiBtOTwQPUlARDIX"
+WGET_LONG = tuple(
+    names(
+        "post-data post-file body-file body-data output-document header method directory-prefix user-agent input-file"
+        " use-askpass execute output-file tries timeout"
+    )
+)
+
+
 def fetch_target(call: Call) -> str | None:
     """The file that a fetched text goes to; None when it is printed."""
     if call.name == "curl":
@@ -27,7 +36,7 @@ def fetch_target(call: Call) -> str | None:
         if not named and not read.has("O", "remote-name", "remote-name-all"):
             return None
     elif call.name == "wget":
-        read = options(call.words, "oaeiBtOTwQPUlARDIX", ("output-document", "directory-prefix", "post-data", "header"))
+        read = options(call.words, WGET_VALUED, WGET_LONG)
         named = read.all("O", "output-document")
         directory = (*read.all("P", "directory-prefix"), "")[0]
         if named[-1:] == ("-",):

@@ -191,6 +191,10 @@ _SETUID = re.compile(r"[ugoa]*\+[rwxX]*s[rwxXst]*|[ug]*=[rwx]*s\w*|0?[2467][0-7]
 
 def rate_mode(call: Call) -> Iterator[Rating]:
     """`chmod`, `chown`, `chgrp`."""
+    if call.name == "install":
+        modes = options(call.words, "tSmgo", ("mode",)).all("m", "mode")
+        if any(_SETUID.fullmatch(mode) for mode in modes):
+            yield high("lets a program run as its owner")
     if call.name not in ("chmod", "chown", "chgrp"):
         return
     words = tuple(f"a{word}" if re.fullmatch(r"-[rwxXst]+", word) else word for word in call.words)
@@ -210,10 +214,18 @@ def rate_mode(call: Call) -> Iterator[Rating]:
         if found.zone is Zone.UNKNOWN:
             yield unknown("changes permissions of what is not known")
         elif outside and (recursive or found.zone is not Zone.OUTSIDE or (mode and _MODES.fullmatch(mode[0]))):
-            yield high("opens permissions to everyone" if mode and _MODES.fullmatch(mode[0]) else "takes what is not its own",
+            yield high("opens permissions to everyone" if mode and _MODES.fullmatch(mode[0]) else "takes what "
+                "is not its own",
                        ("outside",))  # fmt: skip
         elif outside:
             yield medium("changes permissions", ("outside",))
+
+
+def rate_mirroring(call: Call) -> Iterator[Rating]:
+    """`rsync --delete`: what is only at the target is gone afterwards."""
+    if call.name == "rsync" and any(word.startswith(("--del", "--remove-source")) for word in call.words):
+        for text in _targets_of_rsync(call):
+            yield _deletion(call, text, True, True)
 
 
 _GATHERERS = frozenset({"tar", "zip", "7z", "7za", "rar", "cp", "rsync", "cpio", "scp", "ar", "restic", "borg", "mv"})
@@ -253,8 +265,11 @@ def rate_moves(call: Call) -> Iterator[Rating]:
         return
     read = options(call.words, "tS", ("target-directory", "suffix"))
     sources = read.operands if read.all("t", "target-directory") else read.operands[:-1]
+    gone = bool(read.operands) and call.place(read.operands[-1]).zone is Zone.STREAM
     for text in sources:
         found = call.place(text)
+        if gone:
+            yield _deletion(call, text, True, True)
         if found.zone is Zone.UNKNOWN:
             continue
         if protects(found.path, call.where) or found.zone is Zone.SYSTEM or (found.path.endswith("/.git")):
@@ -281,3 +296,15 @@ def rate_secret_output(call: Call) -> Iterator[Rating]:
     """Secrets among the arguments of a program that prints or keeps them."""
     if any(SECRET in word for word in call.words):
         yield medium("uses a secret of the environment", ("secrets",))
+
+
+FILE_RULES: tuple[Callable[[Call], Iterator[Rating]], ...] = (
+    rate_deletion,
+    rate_mode,
+    rate_mirroring,
+    rate_gathering,
+    rate_moves,
+    rate_traps,
+    rate_secret_output,
+)
+"""Rules of what a call does to files, but for what it reads and writes."""

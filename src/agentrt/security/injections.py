@@ -11,8 +11,16 @@ from .verdicts import high, medium
 MAX_TEXT = 256 * 1024
 """Characters that are searched."""
 
-_WHOSE = r"(?:all|any|every|the|your|my|our|these|those|of|above|previous|prior|preceding|earlier|former|existing|foregoing|system|safety|security|and|initial|original)"
-_WHAT = r"(?:instructions?|directions?|orders?|commands?|rules?|prompts?|guidelines?|directives?|guardrails?|polic(?:y|ies)|constraints?|restrictions?)"
+_WHOSE = (
+    r"(?:all|any|every|the|your|my|our|these|those|of|above|previous|prior|preceding|earlier|former"
+    r"|existing|foregoing|system|safety|security|and"
+    r"|initial"
+    r"|original)"
+)
+_WHAT = (
+    r"(?:instructions?|directions?|orders?|commands?|rules?|prompts?|guidelines?|directives?|guardrails?"
+    r"|polic(?:y|ies)|constraints?|restrictions?)"
+)
 _OVERRIDES = re.compile(
     rf"(?i)\b(?:ignore|disregard|forget|override|bypass|neglect|do\s+not\s+(?:follow|obey)|stop\s+following|discard)\s+(?:{_WHOSE}\s+){{1,5}}{_WHAT}\b"
     r"|\bignore\s+(?:everything|all|anything)\s+(?:above|before|you\s+were\s+told|that\s+came\s+before)"

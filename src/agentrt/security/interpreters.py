@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from .calls import Call, names, options
-from .paths import Zone
+from .paths import Place, Zone, within
 from .python_code import rate_python
 from .script_code import rate_script
 from .shell_scope import Scope
@@ -77,6 +79,7 @@ def script_file(walk: Walk, call: Call, name: str, scope: Scope, python: bool = 
         mark = next((mark for mark in (FETCHED, DECODED) if mark in name), None)
         walk.add(high("runs what it fetches", ("network",)) if mark == FETCHED else unknown(UNREADABLE))
         return None
+    _rate_fetched(walk, found, scope)
     text = scope.files.get(found.path)
     if found.zone in (Zone.DEVICE, Zone.SOCKET):
         walk.add(high("runs what a network or device sends"))
@@ -87,9 +90,17 @@ def script_file(walk: Walk, call: Call, name: str, scope: Scope, python: bool = 
     return _content(walk, call, text, scope, python)
 
 
+def _rate_fetched(walk: Walk, found: Place, scope: Scope) -> None:
+    if any(within(found.path, directory) for directory in scope.fetched):
+        walk.add(high("runs what it fetches", ("network",), ("web",)))
+
+
 def _content(walk: Walk, call: Call, text: str, scope: Scope, python: bool) -> str | None:
     if not settled(text):
-        return walk.code(text, scope, call.stdin) if FETCHED in text or DECODED in text else _unread(walk)
+        if FETCHED in text or DECODED in text:
+            return walk.code(text, scope, call.stdin)
+        walk.add(unknown(UNREADABLE))
+        return None
     first = text.partition("\n")[0]
     if python or ("python" in first and first.startswith("#!")):
         rate_python(walk, text, scope)
@@ -100,13 +111,10 @@ def _content(walk: Walk, call: Call, text: str, scope: Scope, python: bool) -> s
     return walk.code(text, scope, call.stdin)
 
 
-def _unread(walk: Walk) -> None:
-    walk.add(unknown(UNREADABLE))
-
-
 def executed(walk: Walk, call: Call, scope: Scope) -> str | None:
     """A program that is called by its path: perhaps a file that this line wrote."""
     found = call.place(call.path)
+    _rate_fetched(walk, found, scope)
     if found.path not in scope.files:
         return None
     inner = scope.copy()
@@ -172,6 +180,8 @@ def _serves_outside(call: Call, words: tuple[str, ...]) -> bool:
 def language(walk: Walk, call: Call, scope: Scope) -> str | None:
     """Perl, Ruby, Node and others: with code in an option, with a file, or with code on the standard input."""
     letters = _CODE_LETTERS[call.name]
+    if call.name == "node" and call.words[:1] in (("-pe",), ("-ep",)):
+        call = msgspec.structs.replace(call, words=("-e", *call.words[1:]))
     read = options(call.words, letters + {"perl": "IMm", "ruby": "Ir", "node": "r"}.get(call.name, ""), _CODE_LONGS)
     codes = read.all(*letters, *_CODE_LONGS)
     if call.name == "awk":

@@ -49,7 +49,7 @@ def foreign_name(name: str) -> str:
 
 
 def tampering(source: str) -> str:
-    """Why `source` does not read as it runs: characters that reorder it, or that steer a terminal; empty when it does."""
+    """Why `source` does not read as it runs: characters that reorder it or steer a terminal; empty when it does."""
     if not source.isascii() and _REORDERING.search(source):
         return "characters that change the order of what is shown"
     if _CONTROL.search(source):

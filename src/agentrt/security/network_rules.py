@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from .calls import Call, options
-from .fetching import CURL_LONG, CURL_VALUED, fetch_target
+from .fetching import CURL_LONG, CURL_VALUED, WGET_LONG, WGET_VALUED, fetch_target
 from .file_rules import rate_read, rate_write
 from .rating import Rating
 from .shell_text import ANY, DATA, DECODED, FETCHED, SECRET, known
@@ -105,7 +105,7 @@ def _curl(call: Call) -> Iterator[Rating]:
         if text != "-" or call.stdin is None or not known(call.stdin):
             yield _SENDS
         yield from rate_read(call, text)
-    for text in read.all("K", "config"):
+    if read.has("K", "config"):
         yield unknown("reads its options from a file")
     for text in (*read.operands, *read.all("url")):
         yield from _url(call, text)
@@ -151,8 +151,7 @@ def _saved(call: Call) -> Iterator[Rating]:
 
 
 def _wget(call: Call) -> Iterator[Rating]:
-    read = options(call.words, "oaeiBtOTwQPUlARDIX", ("post-data", "post-file", "body-file", "body-data", "output-document", "header", "method",
-                   "directory-prefix", "user-agent", "input-file", "use-askpass", "execute", "output-file", "tries", "timeout"))  # fmt: skip
+    read = options(call.words, WGET_VALUED, WGET_LONG)
     for text in read.all("post-file", "body-file"):
         yield _SENDS
         yield from rate_read(call, text)

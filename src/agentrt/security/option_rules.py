@@ -97,13 +97,20 @@ def _editor(walk: Walk, call: Call, scope: Scope) -> None:
     for text in texts:
         text = text[1:] if text.startswith("+") else text
         found = re.match(
-            r"\s*:?\s*(?:silent!?\s+|r(?:ead)?\s+|%|\.|\$|1,\$)?\s*(?:!|\\!|\.shell\s|\.system\s|shell\s|platform shell\s|pipe\s)\s*(.+)",
+            r"\s*:?\s*(?:silent!?\s+|r(?:ead)?\s+|%|\.|\$|1,\$)?\s*(?:!|\\!|\.shell\s|\.system\s|shell\s"
+            r"|platform shell\s|pipe\s)\s*(.+)",
             text,
             re.DOTALL,
         )
         if found:
             walk.add(high("runs a command in an option"))
             walk.code(found[1], scope.copy())
+        elif call.name in ("vim", "ed") and (saved := re.match(r"\W*w(?:q|rite)?!?\s+(\S+)", text)):
+            walk.add(rate_write(call, saved[1]))
+        elif call.name == "emacs" and "(" in text:
+            walk.add(unknown("evaluates text as code"))
+            for code in re.findall(r"(?:shell-command|process)[^\"]*\"([^\"]+)\"", text):
+                walk.code(code, scope.copy())
         elif (
             call.name in ("vim", "gdb", "lldb")
             and re.search(
@@ -176,6 +183,8 @@ def _make(walk: Walk, call: Call, scope: Scope) -> None:
     for word in call.words:
         if re.search(r"\$\(shell|\$\(eval|!=", word):
             walk.add(unknown("evaluates text as code"))
+        if re.match(r"SHELL=(?!(?:/usr)?/bin/(?:ba|da|z)?sh$|bash$|sh$)", word):
+            walk.add(unknown("changes which programs are run"))
         if re.match(r"(?:SHELL|CC|CXX|AR|LD|MAKE|PYTHON|RM)=", word):
             walk.code(word.partition("=")[2], scope.copy())
     _hidden(walk, call, scope)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 import binascii
-import itertools
 import re
 from collections.abc import Callable
+from itertools import pairwise
 
 from .calls import Call, names, options
 from .fetching import fetch_target
@@ -21,6 +21,9 @@ _SILENT = names(
     "rmdir touch chmod chown mv ln cp sleep wait exit return test [ [[ read mapfile readarray trap ulimit "
     "umask kill shift hash disown install truncate"
 )
+_HOOKS = names("conda mamba pyenv rbenv nodenv direnv brew starship zoxide mise fnm ssh-agent dircolors opam")
+_HOOK_WORDS = names("init hook shellenv shell.bash shell.zsh -s -b env activate")
+"""Programs that print settings for the shell, which are taken on trust as the programs are."""
 _FACTS = names(
     "date uname nproc id whoami hostname arch seq wc tput lsb_release sw_vers getconf groups tty uptime jobs "
     "ls basename_ stat du df free ps pgrep pidof lsof dpkg rpm expr bc md5sum sha1sum sha256sum cksum "
@@ -40,7 +43,14 @@ def output(call: Call, scope: Scope) -> str:
     made = _MAKERS.get(call.name)
     if made is not None:
         return made(call, scope)[:MAX_TEXT]
-    if call.name in _SILENT:
+    if call.name in ("export", "set", "declare", "typeset", "compgen") and not set(call.words) - {
+        "-p",
+        "-x",
+        "-v",
+        "-e",
+    }:
+        return SECRET
+    if call.name in _SILENT or (call.name in _HOOKS and any(word in _HOOK_WORDS for word in call.words)):
         return ""
     if call.name in FETCHERS:
         return _fetched(call, scope)
@@ -249,7 +259,12 @@ def search(words: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
     roots = tuple(rest[:count]) or (".",)
     tests = rest[count:]
     if "-o" in tests or "-or" in tests:
+        named = [b for a, b in pairwise(tests) if a in ("-name", "-iname")]
+        if len(named) == 1 + tests.count("-o") + tests.count("-or") and all(name.strip("*?") for name in named):
+            return roots, named[0]
         return roots, "" if "-type" not in tests and "-mindepth" not in tests else "*"
+    if "-empty" in tests:
+        return roots, FACT
     for index, word in enumerate(tests[:-1]):
         if word in ("-name", "-iname", "-path", "-wholename", "-ipath") and tests[max(index - 1, 0)] not in (
             "!",
@@ -257,8 +272,8 @@ def search(words: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
         ):
             last = tests[index + 1].rstrip("/").rpartition("/")[2]
             return roots, last if last.strip("*") else "*"
-    narrowed = any(word in ("-mindepth", "-newer", "-empty", "-mtime", "-size", "-regex", "-mmin") for word in tests)
-    files = any(a == "-type" and b != "d" for a, b in itertools.pairwise(tests))
+    narrowed = any(word in ("-mindepth", "-newer", "-mtime", "-size", "-regex", "-mmin") for word in tests)
+    files = any(a == "-type" and b != "d" for a, b in pairwise(tests))
     return roots, "*" if narrowed or files else ""
 
 
@@ -271,6 +286,10 @@ def _ls(call: Call, scope: Scope) -> str:
 
 
 def _git(call: Call, scope: Scope) -> str:
+    words = [word for word in call.words if not word.startswith("-")]
+    if words[:1] == ["clone"] and len(words) > 1:
+        target = words[2] if len(words) > 2 else words[1].rstrip("/").removesuffix(".git").rpartition("/")[2]
+        scope.fetched.append(call.place(target).path)
     if "--show-toplevel" in call.words:
         return call.where.workspace + "\n"
     if any(

@@ -10,7 +10,7 @@ from posixpath import normpath
 
 import msgspec
 
-from .shell_text import FACT, MARKS, settled
+from .shell_text import ANY, FACT, MARKS, settled
 
 
 class Zone(StrEnum):
@@ -34,10 +34,14 @@ class Zone(StrEnum):
 
 
 class Site(msgspec.Struct, frozen=True):
-    """Where an agent works: the absolute paths of its workspace and of the home directory ("/~" when not known)."""
+    """Where an agent works: the absolute paths of its workspace and of the home directory ("/~" when not known).
+
+    `start` is the directory in which a command line begins, or a mark when nobody knows it.
+    """
 
     workspace: str
     home: str
+    start: str
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -56,11 +60,11 @@ _SYSTEM = frozenset(
 _HOMES = re.compile(r"/(?:home|Users)/[^/]+|/root")
 
 
-def site(workspace: str) -> Site:
+def site(workspace: str, start: str | None) -> Site:
     """What the workspace's path tells; the home directory is known only when the workspace is in it."""
     root = normal(workspace)
     match = _HOMES.match(root)
-    return Site(root, match[0] if match else "/~")
+    return Site(root, match[0] if match else "/~", ANY if start is None else normal(start))
 
 
 def normal(path: str) -> str:

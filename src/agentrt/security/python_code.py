@@ -11,6 +11,21 @@ import warnings
 from typing import TYPE_CHECKING
 
 from .paths import secret
+from .python_names import (
+    COMMANDS,
+    DANGEROUS_NAMES,
+    DECODE,
+    EXEC,
+    LOOPBACK,
+    METADATA,
+    MODULES,
+    NETWORK,
+    OF_ENVIRONMENT,
+    PROCESS,
+    QUIET,
+    RUNNER,
+    SHELL,
+)
 from .shell_scope import Scope
 from .shell_text import ANY, DECODED, FACT, FETCHED, settled
 from .verdicts import high, medium, unknown
@@ -21,40 +36,6 @@ if TYPE_CHECKING:
 MAX_CODE = 40_000
 """Characters of Python that are read."""
 UNREADABLE = "what it runs is only known when it runs"
-
-_SHELL = frozenset(
-    {"os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput", "commands.getoutput", "pty.spawn",
-     "asyncio.create_subprocess_shell", "platform.popen", "popen2.popen3", "posix.system", "IPython.get_ipython.system"}
-)  # fmt: skip
-_PROCESS = frozenset({"run", "call", "check_call", "check_output", "Popen"})
-_RUNNER = r"subprocess\.(?:run|call|check_call|check_output|Popen)"
-_EXEC = re.compile(r"(?:os|posix)\.(?:exec|spawn|posix_spawn)\w*")
-_COMMANDS = {
-    "shutil.rmtree": ("rm", "-rf"), "os.removedirs": ("rm", "-rf"), "os.remove": ("rm",), "os.unlink": ("rm",),
-    "os.rmdir": ("rmdir",), "shutil.move": ("mv",), "os.rename": ("mv",), "os.replace": ("mv",), "shutil.copy": ("cp",),
-    "shutil.copyfile": ("cp",), "shutil.copy2": ("cp",), "shutil.copytree": ("cp", "-r"), "os.chmod": ("chmod",),
-    "os.chown": ("chown",), "os.symlink": ("ln", "-s"), "os.truncate": ("truncate",), "os.mkdir": ("mkdir",),
-    "os.makedirs": ("mkdir",), "os.kill": ("kill",), "os.killpg": ("kill",), "os.setuid": ("sudo",),
-}  # fmt: skip
-_MODULES = frozenset({"os", "posix", "subprocess", "shutil", "builtins", "sys", "socket", "importlib"})
-_NETWORK = re.compile(
-    r"(?:urllib\d?|requests|httpx|aiohttp|socket|http\.client|httplib|ftplib|smtplib|paramiko|telnetlib|websockets?|urllib3"
-    r"|pycurl|xmlrpc|http\.server|webbrowser|asyncio\.open_connection|boto3|fabric|dns)(?:\.|$)"
-)
-_QUIET = re.compile(
-    r"(?:urllib\d?\.parse|socket\.(?:gethostname|AF_|SOCK_|timeout|error|SOL_|SO_)|requests\.(?:exceptions|structures|compat|__)|aiohttp\.web|dns\.name)"
-)
-_DECODE = re.compile(
-    r"b64decode|b32decode|b85decode|a85decode|fromhex|unhexlify|decompress|rot13|marshal|decodebytes|bytes\(|chr\("
-)
-_OF_ENVIRONMENT = frozenset({"get", "setdefault", "pop", "update", "copy"})
-_DANGEROUS_NAMES = frozenset(
-    {"__builtins__", "__subclasses__", "__globals__", "__getattribute__", "__code__", "__mro__"}
-)
-_LOOPBACK = re.compile(
-    r"https?://(?:localhost|127\.\d+\.\d+\.\d+|\[::1\]|0\.0\.0\.0)(?=[:/]|$)|localhost|127\.0\.0\.1|testserver"
-)
-_METADATA = re.compile(r"169\.254\.169\.254|metadata\.google\.internal|100\.100\.100\.200|fd00:ec2::254")
 
 
 def rate_python(walk: Walk, code: str, scope: Scope, lines: bool = False) -> None:
@@ -105,7 +86,7 @@ class _Reader:
         single = {
             id(node.value)
             for node in nodes
-            if isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr in _OF_ENVIRONMENT)
+            if isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr in OF_ENVIRONMENT)
         }
         called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
         called |= {id(node.value) for node in nodes if isinstance(node, (ast.Attribute, ast.Assign))}
@@ -113,11 +94,13 @@ class _Reader:
             if isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in called:
                 self._handed_on(node)
             match node:
+                case ast.While() if any(isinstance(n, ast.Attribute) and n.attr == "fork" for n in ast.walk(node)):
+                    self._walk.add(high("starts processes without end"))
                 case ast.Call():
                     self._call(node)
-                case ast.Attribute(attr=attr) | ast.Name(id=attr) if attr in _DANGEROUS_NAMES:
+                case ast.Attribute(attr=attr) | ast.Name(id=attr) if attr in DANGEROUS_NAMES:
                     self._walk.add(unknown("reaches into the interpreter"))
-                case ast.Attribute(attr="__dict__", value=value) if self._dotted(value) in _MODULES:
+                case ast.Attribute(attr="__dict__", value=value) if self._dotted(value) in MODULES:
                     self._walk.add(unknown("reaches into the interpreter"))
                 case ast.Subscript(value=value) if self._dotted(value) in ("sys.modules", "globals", "vars", "locals"):
                     self._walk.add(unknown("reaches into the interpreter"))
@@ -131,7 +114,7 @@ class _Reader:
     def _handed_on(self, node: ast.Name | ast.Attribute) -> None:
         """What runs commands may be called by another name, or by what it is given to."""
         name = self._dotted(node)
-        if name in _SHELL or name in _COMMANDS or _EXEC.fullmatch(name) or re.fullmatch(_RUNNER, name):
+        if name in SHELL or name in COMMANDS or EXEC.fullmatch(name) or re.fullmatch(RUNNER, name):
             self._walk.add(unknown("hands on what runs commands"))
 
     def _note(self, node: ast.AST) -> None:
@@ -196,7 +179,7 @@ class _Reader:
                 return self._fold(value, depth + 1)[::-1]
             case ast.Call():
                 return self._fold_call(node, depth)
-            case ast.Attribute() if _NETWORK.match(self._dotted(node)):
+            case ast.Attribute() if NETWORK.match(self._dotted(node)):
                 return FETCHED
             case ast.Attribute():
                 return {"sys.executable": "python", "os.sep": "/", "os.curdir": ".", "os.devnull": "/dev/null"}.get(
@@ -246,24 +229,24 @@ class _Reader:
                 return f"/tmp/{FACT}"
             case "replace" if len(args) == 2 and isinstance(node.func, ast.Attribute):
                 return self._fold(node.func.value, depth + 1).replace(args[0], args[1])
-        if _NETWORK.match(name):
+        if NETWORK.match(name):
             return FETCHED
-        return ANY if not _DECODE.search(name + "(") else DECODED
+        return ANY if not DECODE.search(name + "(") else DECODED
 
     def _call(self, node: ast.Call) -> None:
         name = self._dotted(node.func)
         last = name.rpartition(".")[2]
         if name in ("eval", "exec", "builtins.eval", "builtins.exec", "compile") and node.args:
             self._evaluates(node.args[0])
-        elif name in _SHELL and node.args:
+        elif name in SHELL and node.args:
             self._runs_text(self._fold(node.args[0]))
-        elif last in _PROCESS and name.startswith(("subprocess.", "asyncio.")):
+        elif last in PROCESS and name.startswith(("subprocess.", "asyncio.")):
             self._process(node)
-        elif name == "asyncio.create_subprocess_exec" or _EXEC.fullmatch(name):
+        elif name == "asyncio.create_subprocess_exec" or EXEC.fullmatch(name):
             self._runs([self._fold(arg) for arg in node.args if not isinstance(arg, ast.Dict)], "spawn" in name, node)
-        elif name in _COMMANDS:
-            words = tuple(self._fold(arg) for arg in node.args[: 2 if _COMMANDS[name][0] in ("mv", "cp", "ln") else 1])
-            self._walk.run((*_COMMANDS[name], *(words or (ANY,))), self._scope.copy(), plain=True)
+        elif name in COMMANDS:
+            words = tuple(self._fold(arg) for arg in node.args[: 2 if COMMANDS[name][0] in ("mv", "cp", "ln") else 1])
+            self._walk.run((*COMMANDS[name], *(words or (ANY,))), self._scope.copy(), plain=True)
         elif last in ("rmtree", "unlink", "rmdir", "write_text", "write_bytes", "read_text", "read_bytes", "touch"):
             self._path_method(node, last)
         elif name in ("open", "io.open", "codecs.open", "builtins.open") or last == "open":
@@ -283,7 +266,7 @@ class _Reader:
             self._walk.add(unknown(UNREADABLE))
         if name.endswith(("os.dup2", "os.getenvb")) or name == "pty.spawn":
             self._shells = True
-        if _NETWORK.match(name) and not _QUIET.match(name):
+        if NETWORK.match(name) and not QUIET.match(name):
             self._network = True
 
     def _evaluates(self, argument: ast.AST) -> None:
@@ -292,7 +275,7 @@ class _Reader:
             rate_python(self._walk, text, self._scope)
         elif FETCHED in text:
             self._walk.add(high("runs what it fetches", ("network",), ("web",)))
-        elif DECODED in text or _DECODE.search(ast.unparse(argument) + "("):
+        elif DECODED in text or DECODE.search(ast.unparse(argument) + "("):
             self._walk.add(high("runs decoded text"))
         else:
             self._walk.add(unknown("evaluates text as code"))
@@ -320,7 +303,7 @@ class _Reader:
 
     def _runs(self, words: list[str], spawns: bool, node: ast.Call) -> None:
         name = self._dotted(node.func)
-        if _EXEC.fullmatch(name):
+        if EXEC.fullmatch(name):
             arguments = node.args[1 if spawns and "posix" not in name.split(".")[1] else 0 :]
             flat: list[str] = []
             for argument in arguments:
@@ -363,7 +346,7 @@ class _Reader:
             self._walk.add(medium("shows the environment", ("secrets",)))
 
     def _text(self, text: str) -> None:
-        if len(text) < 300 and _METADATA.search(text):
+        if len(text) < 300 and METADATA.search(text):
             self._walk.add(high("asks for the machine's own credentials", ("network", "secrets")))
         if len(text) < 300 and "\n" not in text:
             where = self._walk.where
@@ -372,7 +355,7 @@ class _Reader:
 
     def _sends(self) -> None:
         hosts = re.findall(r"https?://[^\s'\"]+", self._code)
-        local = hosts and all(_LOOPBACK.match(host) for host in hosts)
+        local = hosts and all(LOOPBACK.match(host) for host in hosts)
         if not hosts and re.search(r"['\"](?:localhost|127\.0\.0\.1|)['\"]\s*,", self._code):
             local = True
         if self._shells:

@@ -1,11 +1,21 @@
-"""`Rating`: what there is to know of an action before it runs."""
+"""`Rating`: what there is to know of an action before it runs; `Scene`: where it would."""
 
 from __future__ import annotations
 
 import msgspec
 
-from ..specs import SecurityRisk
+from ..specs import LocalWorkspace, SecurityRisk
 from ..specs.flow import Label, Sink
+
+
+class Scene(msgspec.Struct, frozen=True):
+    """Where an action takes place: the workspace, and the directory in which the terminal stands.
+
+    That is an absolute path; None where it is only known when the action runs.
+    """
+
+    workspace: LocalWorkspace
+    directory: str | None
 
 
 class Rating(msgspec.Struct, frozen=True):

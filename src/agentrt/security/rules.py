@@ -7,13 +7,11 @@ import re
 import msgspec
 
 from ..events import ActionEvent
-from ..specs import LocalWorkspace
 from .calls import Call
-from .command_rules import rate_command, rate_input
 from .file_rules import rate_read, rate_write
 from .injections import rate_text
 from .paths import Site, site
-from .rating import Rating
+from .rating import Rating, Scene
 from .verdicts import highest, low, unknown
 
 _HARMLESS = frozenset({"think", "finish", "task_tracker"})
@@ -33,12 +31,12 @@ class _Command(msgspec.Struct):
     is_input: bool = False
 
 
-def rate_action(action: ActionEvent, workspace: LocalWorkspace) -> Rating:
+def rate_action(action: ActionEvent, scene: Scene) -> Rating:
     """The rating of an action by its tool and arguments; a tool without rules is UNKNOWN, whatever its arguments.
 
     Raises `msgspec.ValidationError` when the arguments are not the tool's.
     """
-    where = site(workspace.path)
+    where = site(scene.workspace.path, scene.directory)
     match action.tool_name:
         case "terminal":
             return _terminal(msgspec.json.decode(action.arguments, type=_Command), where)
@@ -56,6 +54,8 @@ def _terminal(call: _Command, where: Site) -> Rating:
         return low("waits")
     if call.is_input and _KEY.fullmatch(text):
         return low("presses a key")
+    from .command_rules import rate_command, rate_input  # their patterns take 50 ms to compile: not at every start
+
     rating = rate_input(call.command, where) if call.is_input else rate_command(call.command, where)
     found = rate_text(call.command)
     return highest((rating, found)) if found is not None else rating

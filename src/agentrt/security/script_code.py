@@ -20,7 +20,8 @@ _RUNS = re.compile(
 )
 _STARTS = re.compile(
     r"\b(?:system|exec|execSync|execFile\w*|spawn|spawnSync|popen|shell_exec|passthru|proc_open|os\.execute|io\.popen|"
-    r"do shell script|IO\.popen|Open3\.\w+|Kernel\.(?:system|exec))\b\s*[({ ]*\s*(?:(['\"`])(.*?)(?<!\\)\1(\s*[^\s);}\]])?|(\S))",
+    r"do shell script|IO\.popen|Open3\.\w+|Kernel\.(?:system|exec))\b\s*[({ "
+    r"]*\s*(?:(['\"`])(.*?)(?<!\\)\1(\s*[^\s);}\]])?|(\S))",
     re.DOTALL,
 )
 _TICKS = re.compile(r"(?<![\w$])`([^`]*)`|\bqx\s*[({/|]([^)}/|]*)[)}/|]|%x[({]([^)}]*)[)}]")
@@ -45,7 +46,8 @@ _DECODES = re.compile(
     r"atob|base64|Buffer\.from\([^)]*['\"](?:hex|base64)|pack\s*\(?['\"][Hhm]|unpack|gzinflate|str_rot13|hex2bin|fromCharCode|decode64|\bchr\("
 )
 _EVALUATES = re.compile(
-    r"\b(?:eval|assert|create_function|instance_eval|class_eval|vm\.run\w*|new Function|Function|loadstring|load)\s*[({ ]"
+    r"\b(?:eval|assert|create_function|instance_eval|class_eval|vm\.run\w*|new Function|Function|loadstring"
+    r"|load)\s*[({ ]"
 )
 _SHELL = re.compile(r"/bin/(?:ba|z|da|k)?sh\b")
 _TEXT = re.compile(r"(['\"`])((?:\\.|(?!\1).)*)\1", re.DOTALL)
@@ -60,6 +62,8 @@ def rate_script(walk: Walk, call: Call, code: str, scope: Scope) -> None:
             walk.add(unknown("what it runs is only known when it runs"))
         return
     _rate_network(walk, code)
+    if re.search(r"\bfork\b[^;]*\bwhile\b|\bwhile\b.{0,40}\bfork\b|\bloop\b.{0,20}\bfork\b", code):
+        walk.add(high("starts processes without end"))
     if _EVALUATES.search(code):
         walk.add(high("runs decoded text") if _DECODES.search(code) else unknown("evaluates text as code"))
     for match in _STARTS.finditer(code):

@@ -1,12 +1,13 @@
-"""Reads shell source with tree-sitter-bash into a `shell_tree`. The one place where tree-sitter is loaded, at first use."""
+"""Reads shell source with tree-sitter-bash into a `shell_tree`: the one place that loads it, at its first use."""
 
 from __future__ import annotations
 
 import re
 from functools import cache, lru_cache
+from time import thread_time
 from typing import TYPE_CHECKING
 
-from .shell_reader import MAX_DEPTH, WORDS, TooDeep, WordReader
+from .shell_reader import WORDS, TooMuch, WordReader
 from .shell_tree import (
     Arithmetic,
     Assignment,
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from tree_sitter import Language
     from tree_sitter import Node as Syntax
 
+MAX_SECONDS = 0.05
+"""CPU time that the grammar gets for one source; what takes longer raises `TooMuch`."""
+
 _JOINTS = frozenset({"&&", "||", ";", "&", ";;", "|", "|&", "\n"})
 _OPERATORS = frozenset({"<", ">", ">>", "&>", "&>>", "<&", ">&", ">|", "<&-", ">&-", "<<<"})
 
@@ -43,13 +47,25 @@ def _language() -> Language:
 
 @lru_cache(maxsize=128)
 def parse(source: str) -> Parsed:
-    """The tree of `source`. Raises `TooDeep`."""
+    """The tree of `source`. Raises `TooDeep` or `TooMuch`."""
     data = source.encode("utf-8", "replace")
-    from tree_sitter import Parser
-
-    root = Parser(_language()).parse(data).root_node
+    root = _syntax(data)
     reader = _Reader(data)
     return Parsed(reader.sequence(root, 0), root.has_error or reader.lost)
+
+
+def _syntax(data: bytes) -> Syntax:
+    """The root of the grammar's tree, if that is done in time: source full of errors takes the square of its length."""
+    from tree_sitter import Parser
+
+    end = thread_time() + MAX_SECONDS
+    try:
+        tree = Parser(_language()).parse(
+            lambda offset, _: data[offset:], encoding="utf8", progress_callback=lambda *_: thread_time() > end
+        )
+    except ValueError:  # "Parsing failed": it was stopped
+        raise TooMuch from None
+    return tree.root_node
 
 
 class _Reader(WordReader):
@@ -62,8 +78,7 @@ class _Reader(WordReader):
         return self.steps(list(node.children), depth)
 
     def steps(self, children: list[Syntax], depth: int) -> Script:
-        if depth > MAX_DEPTH:
-            raise TooDeep
+        self.enter(depth)
         steps: list[Node] = []
         joints: list[str] = []
         background: set[int] = set()
@@ -85,8 +100,7 @@ class _Reader(WordReader):
         return [] if found is None else [found]
 
     def node(self, node: Syntax, depth: int) -> Node | None:
-        if depth > MAX_DEPTH:
-            raise TooDeep
+        self.enter(depth)
         read = _READERS.get(node.type)
         if read is not None:
             return read(self, node, depth)
@@ -168,7 +182,7 @@ class _Reader(WordReader):
     def redirects(
         self, nodes: list[Syntax], depth: int
     ) -> tuple[tuple[Redirect, ...], tuple[Word, ...], list[tuple[str, Node]]]:
-        """Redirections, words that the grammar takes for further targets, and commands after a here-document's start."""
+        """Redirections, words that the grammar takes for targets, and commands after a here-document's start."""
         found: list[Redirect] = []
         words: list[Word] = []
         after: list[tuple[str, Node]] = []

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 MAX_DEPTH = 40
 """Levels of nesting that are read; what is deeper raises `TooDeep`."""
 
+MAX_NODES = 12_000
+"""Nodes that are read; source with more raises `TooMuch`."""
+
 _EXPANSION = re.compile(r"\$\{(!?#?)([A-Za-z_]\w*|[0-9@*#?$!_-])(\[[^\]]*\])?(.*)\}", re.DOTALL)
 _OPERATOR = re.compile(r":[-=+?]|[-=+?]|##?|%%?|//?[#%]?|:|\^\^?|,,?|@")
 WORDS = frozenset(
@@ -60,11 +63,16 @@ class TooDeep(Exception):
     """Raised for source that is nested deeper than `MAX_DEPTH`."""
 
 
+class TooMuch(Exception):
+    """Raised for source that is more than can be read, or walked, in time."""
+
+
 class WordReader(ABC):
     """Turns the syntax of words into a tree. `lost` says that some of it had no known meaning."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
+        self._count = 0
         self.lost = False
 
     @abstractmethod
@@ -75,11 +83,19 @@ class WordReader(ABC):
     def redirects(
         self, nodes: list[Syntax], depth: int
     ) -> tuple[tuple[Redirect, ...], tuple[Word, ...], list[tuple[str, Node]]]:
-        """Redirections, words that the grammar takes for further targets, and commands after a here-document's start."""
+        """Redirections, words that the grammar takes for targets, and commands after a here-document's start."""
 
     @abstractmethod
     def again(self, source: str) -> Parsed:
         """Read source that stands in this one with escapes of its own."""
+
+    def enter(self, depth: int) -> None:
+        """Begin to read a node. Raises `TooDeep` or `TooMuch`."""
+        self._count += 1
+        if depth > MAX_DEPTH:
+            raise TooDeep
+        if self._count > MAX_NODES:
+            raise TooMuch
 
     def text(self, node: Syntax) -> str:
         """The source of `node`."""
@@ -90,13 +106,11 @@ class WordReader(ABC):
         return self._data[start:end].decode("utf-8", "replace")
 
     def word(self, node: Syntax, depth: int) -> Word:
-        if depth > MAX_DEPTH:
-            raise TooDeep
+        self.enter(depth)
         return Word(tuple(self.parts(node, depth + 1)))
 
     def parts(self, node: Syntax, depth: int, quoted: bool = False) -> list[Part]:
-        if depth > MAX_DEPTH:
-            raise TooDeep
+        self.enter(depth)
         match node.type:
             case "raw_string":
                 return [Text(self.text(node)[1:-1], quoted=True)]

@@ -24,7 +24,7 @@ class Scope:
     def __init__(self, where: Site) -> None:
         self.where = where
         self.variables: dict[str, tuple[str, ...]] = {
-            "PWD": (where.workspace,),
+            "PWD": (where.start,),
             "HOME": (where.home,),
             "USER": (where.home.rpartition("/")[2],),
             "LOGNAME": (where.home.rpartition("/")[2],),
@@ -36,6 +36,8 @@ class Scope:
         }
         self.aliases: dict[str, str] = {}
         self.functions: dict[str, Node] = {}
+        self.fetched: list[str] = []
+        """Directories that the line itself fetched."""
         self.programs: dict[str, str] = {}
         """Where the line put copies of programs, and of which."""
         self.files: dict[str, str] = {}
@@ -47,6 +49,7 @@ class Scope:
         other.where = self.where
         other.variables, other.aliases = dict(self.variables), dict(self.aliases)
         other.functions, other.files, other.programs = dict(self.functions), self.files, self.programs
+        other.fetched = self.fetched
         return other
 
     def values(self, name: str) -> tuple[str, ...]:

