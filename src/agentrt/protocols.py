@@ -13,7 +13,7 @@ from .context.messages import Message
 from .context.replies import ModelReply
 from .errors import LogFailed
 from .events import ActionEvent, Event
-from .security.rating import Rating
+from .security.rating import Rating, Scene
 from .specs import LLM, AnyLLM, BlobReference, Capabilities, Content, LocalWorkspace, ToolDefinition
 from .specs.content import TEXT
 from .specs.llm import known_of
@@ -119,6 +119,10 @@ class ToolContext(Protocol):
         """
         ...
 
+    def masked(self, text: str) -> str:
+        """`text` without secrets: for what is cut before it is returned, since half of one is not seen as one."""
+        ...
+
 
 class ToolExecutor(Protocol):
     """Runs one tool's calls for one conversation."""
@@ -144,7 +148,7 @@ class Watchful(Protocol):
 class SecurityAnalyzer(Protocol):
     """Rates actions before they run."""
 
-    async def assess(self, action: ActionEvent, workspace: LocalWorkspace) -> Rating:
+    async def assess(self, action: ActionEvent, scene: Scene) -> Rating:
         """The rating. Whatever it raises counts as HIGH."""
         ...
 
