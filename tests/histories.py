@@ -1,107 +1,123 @@
-"""Histories that the rules of the loop allow, drawn at random."""
+"""Agents and histories that the rules of the loop allow, drawn at random."""
 
 from __future__ import annotations
 
-import msgspec
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
-from agentrt.decisions import (
-    AssessRisk,
-    Command,
-    Condense,
-    beginning,
-    decide,
-    interruption,
+from agentrt.decisions import approval, interruption
+from agentrt.events import Event, HeadMoved, PauseEvent, RunRequested
+from agentrt.specs import (
+    LLM,
+    Agent,
+    AlwaysConfirm,
+    BusyPolicy,
+    ConfirmationPolicy,
+    ConfirmRisky,
+    Hook,
+    HookEvent,
+    InformationFlow,
+    Limits,
+    NeverConfirm,
+    PermissionRule,
+    SecurityRisk,
+    StuckDetection,
+    Tool,
 )
-from agentrt.events import (
-    ActionRevised,
-    Condensation,
-    CondensationRequest,
-    ConfirmationGiven,
-    Event,
-    ExecutionStatus,
-    HeadMoved,
-    ModelCalled,
-    PauseEvent,
-    RiskAssessed,
-    RunRequested,
-)
-from agentrt.specs import ConfirmRisky, Limits, SecurityRisk
-from agentrt.state import State, apply
-from agentrt.usage import Usage
+from agentrt.specs.stuck import Critic
 from tests import samples
+from tests.decisions.world import World
+
+POLICIES: tuple[ConfirmationPolicy, ...] = (
+    NeverConfirm(),
+    AlwaysConfirm(),
+    ConfirmRisky(),
+    ConfirmRisky(SecurityRisk.MEDIUM, confirm_unknown=False),
+)
+RULES = (
+    PermissionRule("deny", "*", "rm *", "command"),
+    PermissionRule("deny", "delegate"),
+    PermissionRule("ask", "terminal"),
+    PermissionRule("ask", "*", "cat x"),
+    PermissionRule("allow", "look"),
+    PermissionRule("allow", "*", "ls*", "command"),
+    PermissionRule("allow", "terminal", "rm *"),
+)
+HOOKS = (
+    Hook(event=HookEvent.BEFORE_TOOL, function="f", matcher="terminal"),
+    Hook(event=HookEvent.BEFORE_TOOL, function="f"),
+    Hook(event=HookEvent.AFTER_TOOL, function="f"),
+    Hook(event=HookEvent.USER_MESSAGE, function="f"),
+    Hook(event=HookEvent.START, function="f"),
+    Hook(event=HookEvent.STOP, function="f"),
+)
+CRITICS = (None, None, Critic("pass", max_iterations=1), Critic("pass", max_iterations=2))
+STUCK = (
+    StuckDetection(),
+    StuckDetection(action_observation=2, action_error=3, alternating=4),
+    StuckDetection(action_observation=3, monologue=2, nudge=False),
+    None,
+)
 
 
-def step(draw: st.DrawFn, state: State) -> tuple[Event, ...]:
-    """Something that can happen next."""
-    commands = decide(state)
-    choices = ["message", "pause", "interrupt", "run", "perform", "perform", "perform", "close", "close", "rewind"]
-    choices.append("revise")
-    held = [p.action.id for p in state.branch.pending if p.command is None]
-    match draw(st.sampled_from(choices)):
-        case "perform" if commands:
-            return _begin(commands[0], draw)
-        case "close" if state.in_flight:
-            return _end(draw, state)
+def some(values: tuple[object, ...]) -> st.SearchStrategy[tuple[object, ...]]:
+    """None or a few of these."""
+    several = st.lists(st.sampled_from(values), min_size=1, max_size=3, unique=True).map(tuple)
+    return st.one_of(st.just(()), st.sampled_from(values).map(lambda value: (value,)), several)
+
+
+@st.composite
+def agents(draw: st.DrawFn) -> Agent:
+    """An agent with any of what a person may configure."""
+    limits = Limits(
+        max_steps=draw(st.sampled_from((50, 50, 8, 2))),
+        tool_concurrency=draw(st.integers(1, 3)),
+        max_cost=draw(st.sampled_from((None, None, 4.0, 1.0))),
+        max_tokens=draw(st.sampled_from((None, None, 4000, 60))),
+    )
+    return Agent(
+        llm=LLM(model="scripted"),
+        tools=(Tool("terminal"), Tool("look"), Tool("once"), Tool("delegate")),
+        analyzer=draw(st.sampled_from((None, "rules", ("rules", "model")))),
+        confirmation=draw(st.sampled_from(POLICIES)),
+        rules=draw(some(RULES)),  # type: ignore[arg-type]
+        flow=draw(st.sampled_from((None, None, InformationFlow(), InformationFlow(("web",), ("network",))))),
+        hooks=draw(some(HOOKS)),  # type: ignore[arg-type]
+        stuck=draw(st.sampled_from(STUCK)),
+        critic=draw(st.sampled_from(CRITICS)),
+        busy=draw(st.sampled_from((BusyPolicy.ENQUEUE, BusyPolicy.STEER, BusyPolicy.INTERRUPT))),
+        limits=limits,
+    )
+
+
+def step(world: World) -> None:
+    """Something happens."""
+    state = world.state
+    choices = ["message", "run", "pause", "interrupt", "confirm", "rewind", "crash", "sleep"] + 8 * ["perform"]
+    match world.pick(choices):
+        case "perform" if world.at_work:
+            world.perform(world.pick(list(world.at_work.values())))
         case "pause":
-            return (PauseEvent(),)
+            world.append(PauseEvent())
         case "interrupt":
-            return interruption(state, "")
-        case "run":
-            return (RunRequested(),)
-        case "revise" if held:
-            return (ActionRevised(action_id=draw(st.sampled_from(held)), arguments=msgspec.Raw(b'{"revised":true}')),)
-        case "rewind" if not state.in_flight and state.status is not ExecutionStatus.RUNNING and state.checkpoints:
-            return (HeadMoved(to=draw(st.sampled_from(list(state.checkpoints))).seq),)
+            world.append(*interruption(state, ""))
+        case "confirm":
+            world.append(*approval(state))
+        case "rewind" if not state.in_flight and state.status != "running":
+            world.append(HeadMoved(to=world.pick(range(2, state.seq + 1))))
+        case "crash":
+            world.crash(lose=False)
+        case "message":
+            world.append(samples.message())
         case _:
-            return _person(state)
-
-
-def _person(state: State) -> tuple[Event, ...]:
-    if state.status is ExecutionStatus.WAITING_FOR_CONFIRMATION:
-        return (ConfirmationGiven(action_ids=tuple(p.action.id for p in state.branch.pending)),)
-    return (samples.message(),)
-
-
-def _begin(command: Command, draw: st.DrawFn) -> tuple[Event, ...]:
-    match command:
-        case AssessRisk(_, action):
-            return (RiskAssessed(action_id=action.id, risk=draw(st.sampled_from(SecurityRisk))),)
-        case Condense():
-            return (Condensation(forgotten_event_ids=(), summary=""),)
-        case _:
-            return beginning(command)
-
-
-def _end(draw: st.DrawFn, state: State) -> tuple[Event, ...]:
-    if state.branch.call is None:
-        started = [p.action for p in state.branch.pending if p.command is not None]
-        return (samples.observation(draw(st.sampled_from(started))),)
-    called = ModelCalled(command=state.branch.call, model="m", usage=Usage(3, 2), cost=0.5)
-    calls = 0 if state.branch.cut else draw(st.integers(0, 3))
-    names = draw(st.lists(st.sampled_from(["look", "terminal", "finish"]), min_size=calls, max_size=calls))
-    if not names:
-        overflow = draw(st.booleans())
-        return (called, CondensationRequest() if overflow else samples.answer(partial=state.branch.cut))
-    response = f"r{state.seq}"
-    return (called, *(samples.action(name, response, *(["x"] if name == "look" else [])) for name in names))
+            world.append(RunRequested())
 
 
 @st.composite
 def histories(draw: st.DrawFn, steps: int = 25) -> list[Event]:
-    """The events of a conversation, numbered."""
-    spec = samples.agent(
-        analyzer=draw(st.sampled_from([None, "rules"])),
-        confirmation=ConfirmRisky(SecurityRisk.HIGH, confirm_unknown=draw(st.booleans())),
-        limits=Limits(max_steps=draw(st.integers(1, 9)), tool_concurrency=draw(st.integers(1, 3))),
-    )
-    events: list[Event] = []
-    state = State()
-    batch: tuple[Event, ...] = samples.beginning(spec)
+    """The events of a conversation, numbered; perhaps none."""
+    if draw(st.integers(0, 30)) == 0:
+        return []
+    world = World(draw(agents()), draw, lambda before, batch: None)
     for _ in range(draw(st.integers(0, steps))):
-        for event in batch:
-            events.append(replace(event, seq=state.seq + 1))
-            state = apply(state, events[-1])
-        batch = step(draw, state)
-    return events
+        step(world)
+    return world.events

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from msgspec.structs import replace
@@ -23,7 +24,11 @@ from agentrt.decisions import (
 )
 from agentrt.errors import EventRefused
 from agentrt.events import (
+    ActionRevised,
     AgentErrorEvent,
+    ChildAnswered,
+    ChildFinished,
+    ChildStarted,
     CondensationRequest,
     ConfirmationGiven,
     ConfirmationRequested,
@@ -32,35 +37,42 @@ from agentrt.events import (
     ExecutionLost,
     ExecutionStarted,
     ExecutionStatus,
+    GoalSet,
     HeadMoved,
     InterruptEvent,
+    MessageEvent,
     ModelCalled,
     ModelCallStarted,
     ObservationEvent,
     PauseEvent,
     ResourceLost,
     RiskAssessed,
+    RuleAdded,
     RunRequested,
     StuckDetected,
+    UserRejectObservation,
 )
-from agentrt.specs import Agent, AlwaysConfirm, ConfirmRisky, Limits, SecurityRisk
+from agentrt.specs import AlwaysConfirm, HookEvent, Limits, PermissionRule, SecurityRisk
+from agentrt.specs.content import text
+from agentrt.specs.stuck import Critic
 from agentrt.state import State, fold
 from tests import samples
+from tests.decisions.states import (
+    CALL,
+    CALLED,
+    GOAL,
+    RISKY,
+    after,
+    child_waits,
+    finished,
+    hooked,
+    judged,
+    rated,
+    started,
+    then,
+    with_hooks,
+)
 from tests.histories import histories
-
-CALL = ModelCallStarted(command="call-1")
-CALLED = ModelCalled(command="call-1", model="m")
-RISKY = samples.agent(analyzer="rules", confirmation=ConfirmRisky())
-
-
-def after(*events: Event, spec: Agent | None = None) -> State:
-    """A conversation with a message that runs, after some more events."""
-    first = [*samples.beginning(spec), samples.message(), RunRequested()]
-    return fold(samples.numbered([*first, *events]))
-
-
-def started(action: Event, attempt: int = 1) -> ExecutionStarted:
-    return ExecutionStarted(action_id=action.id, command=f"execute-{action.id}-{attempt}", attempt=attempt)
 
 
 def table() -> list[tuple[str, str, State]]:
@@ -124,7 +136,165 @@ def table() -> list[tuple[str, str, State]]:
         ),
         ("at rest", "`HeadMoved`", after(CALL, CALLED, samples.answer(), HeadMoved(to=3))),
     ]
-    return rows
+    return [*rows, *_in_charge(), *_ending(), *_delegating()]
+
+
+def _in_charge() -> list[tuple[str, str, State]]:
+    """What hooks, rules and messages do."""
+    act, begun = samples.action(id="a"), (CALL, CALLED, samples.action(id="a"))
+    before, deny = with_hooks(HookEvent.BEFORE_TOOL), RuleAdded(rule=PermissionRule("deny", "terminal"))
+    revised = ActionRevised(action_id="a", arguments=msgspec.Raw(b"{}"))
+    heard = with_hooks(HookEvent.USER_MESSAGE)
+    said = samples.message(id="m")
+    first = fold(samples.numbered([*samples.beginning(heard), said, RunRequested()]))
+    high = (*begun, rated("a"), ConfirmationRequested(action_ids=("a",)))
+    done = (*begun, started(act), samples.observation(act))
+    cut = InterruptEvent(goes_on=True)
+    three = (CALL, CALLED, *(event for n in range(3) for event in _looked(n)))
+    stuck = (*three, StuckDetected(pattern="x", nudge=True), *_looked(3))
+    return [
+        ("idle, with a message, hooks of the start", "`RunRequested`", after(spec=with_hooks(HookEvent.START))),
+        ("idle, with a message, hooks of messages", "`RunRequested`", first),
+        (
+            "running, hooks of messages",
+            "`HookExecutionEvent` that allows",
+            then(first, hooked(HookEvent.USER_MESSAGE, "m")),
+        ),
+        (
+            "running, hooks of messages",
+            "`HookExecutionEvent` that denies all there was",
+            then(first, hooked(HookEvent.USER_MESSAGE, "m", "deny")),
+        ),
+        ("calling the model", "`ModelCalled`, `ActionEvent`, hooks before it", after(*begun, spec=before)),
+        (
+            "hooks see an action",
+            "`HookExecutionEvent` that allows",
+            after(*begun, hooked(HookEvent.BEFORE_TOOL, "a"), spec=before),
+        ),
+        (
+            "hooks see an action",
+            "`HookExecutionEvent` that asks",
+            after(*begun, hooked(HookEvent.BEFORE_TOOL, "a", "ask"), spec=before),
+        ),
+        (
+            "hooks see an action",
+            "`HookExecutionEvent`, `UserRejectObservation`",
+            after(*begun, hooked(HookEvent.BEFORE_TOOL, "a", "deny"), _refused(), spec=before),
+        ),
+        (
+            "hooks see an action",
+            "`HookExecutionEvent`, `ActionRevised`, an analyzer",
+            after(*begun, hooked(HookEvent.BEFORE_TOOL, "a"), revised, spec=replace(before, analyzer="rules")),
+        ),
+        ("calling the model", "`ModelCalled`, `ActionEvent`, a rule denies it", after(deny, *begun)),
+        ("an action is refused", "`UserRejectObservation`", after(deny, *begun, _refused())),
+        (
+            "waiting_for_confirmation",
+            "`RuleAdded` or `ConversationStateUpdateEvent` that allows",
+            after(*high, RuleAdded(rule=PermissionRule("allow")), spec=RISKY),
+        ),
+        ("waiting_for_confirmation", "`RuleAdded` that denies", after(*high, deny, spec=RISKY)),
+        ("waiting_for_confirmation", "`MessageEvent` (user)", after(*high, samples.message(), spec=RISKY)),
+        ("paused", "`ConfirmationGiven`", after(*high, PauseEvent(), ConfirmationGiven(action_ids=("a",)), spec=RISKY)),
+        ("a tool runs, hooks after it", "`ObservationEvent`", after(*done, spec=with_hooks(HookEvent.AFTER_TOOL))),
+        (
+            "hooks see a result",
+            "`HookExecutionEvent`",
+            after(*done, hooked(HookEvent.AFTER_TOOL, "a"), spec=with_hooks(HookEvent.AFTER_TOOL)),
+        ),
+        (
+            "calling the model",
+            "`InterruptEvent` that goes on, `MessageEvent` (user)",
+            after(CALL, cut, samples.message()),
+        ),
+        (
+            "the call is cut and goes on",
+            "`MessageEvent` (partial), `ModelCalled`",
+            after(CALL, cut, samples.message(), samples.answer(partial=True), CALLED),
+        ),
+        ("running, one repetition before it is stuck", "any", after(*three)),
+        ("running, stuck after it was told", "any", after(*stuck)),
+    ]
+
+
+def _ending() -> list[tuple[str, str, State]]:
+    """What has a say when the agent wants to end."""
+    stop, critic = with_hooks(HookEvent.STOP), with_hooks(critic=Critic("pass"))
+    missing = MessageEvent(content=text("This is not done."))
+    denied = hooked(HookEvent.STOP, "f", "deny")
+    return [
+        ("`finish` runs, a critic", "`ObservationEvent`", after(*finished(), spec=critic)),
+        (
+            "its end is judged",
+            "`CriticAssessed` with success",
+            after(*finished(), judged("pass", success=True), spec=critic),
+        ),
+        (
+            "its end is judged",
+            "`CriticAssessed`, `MessageEvent`",
+            after(*finished(), judged("pass", success=False), missing, spec=critic),
+        ),
+        ("its end is judged", "`MessageEvent` (user)", after(*finished(), samples.message(), spec=critic)),
+        ("`finish` runs, a goal", "`ObservationEvent`", after(GOAL, *finished())),
+        ("its end is judged", "`GoalSet` that takes the goal back", after(GOAL, *finished(), GoalSet(objective=""))),
+        ("`finish` runs, hooks of the stop", "`ObservationEvent`", after(*finished(), spec=stop)),
+        (
+            "hooks see the end",
+            "`HookExecutionEvent` that allows",
+            after(*finished(), hooked(HookEvent.STOP), spec=stop),
+        ),
+        (
+            "hooks see the end",
+            "`HookExecutionEvent` that denies, `MessageEvent`",
+            after(*finished(), denied, missing, spec=stop),
+        ),
+        (
+            "hooks see the end",
+            "`PauseEvent`, `RunRequested`",
+            after(*finished(), PauseEvent(), RunRequested(), spec=stop),
+        ),
+        (
+            "paused, `finish` ends",
+            "`RunRequested`",
+            after(*finished()[:-1], PauseEvent(), finished()[-1], RunRequested()),
+        ),
+        ("finished", "`RunRequested`", after(*finished(), RunRequested())),
+    ]
+
+
+def _delegating() -> list[tuple[str, str, State]]:
+    """What conversations that are delegated to do."""
+    task = replace(samples.action("delegate", id="a"), arguments=msgspec.Raw(b'{"task":"look"}'))
+    begun = (CALL, CALLED, task, started(task), ChildStarted(child_id="a-child", task="look", action_id="a"))
+    waits = (*begun, child_waits("a-child", "b1"))
+    answer = ChildAnswered(child_id="a-child", action_id="b1", approved=True)
+    ended = ChildFinished(child_id="a-child", status=ExecutionStatus.FINISHED)
+    return [
+        ("calling the model", "`ModelCalled`, `ActionEvent` that delegates", after(CALL, CALLED, task)),
+        ("a delegation is due", "`ExecutionStarted`, `ChildStarted`", after(*begun)),
+        ("a delegation runs", "`ChildWaiting`", after(*waits)),
+        ("waiting_for_confirmation, below", "`ChildAnswered`", after(*waits, answer)),
+        (
+            "waiting_for_confirmation, below",
+            "`PauseEvent`, `RunRequested`",
+            after(*waits, PauseEvent(), RunRequested()),
+        ),
+        ("a delegation runs", "`ChildFinished`, `ObservationEvent`", after(*begun, ended, samples.observation(task))),
+        (
+            "a delegation was cut by a crash",
+            "`ExecutionLost`, `RunRequested`",
+            after(*begun, ExecutionLost(action_id="a")),
+        ),
+    ]
+
+
+def _refused() -> UserRejectObservation:
+    return UserRejectObservation(source="environment", action_id="a", tool_name="terminal", tool_call_id="call_1")
+
+
+def _looked(n: int) -> tuple[Event, ...]:
+    action = samples.action("look", id=f"l{n}")
+    return (action, replace(samples.observation(action), fingerprint=7))
 
 
 def _error() -> ConversationErrorEvent:
@@ -158,9 +328,10 @@ def test_nothing_is_due_unless_it_runs_and_ids_never_repeat(events: list[Event])
 
 @given(histories())
 def test_every_call_has_one_result_and_no_tool_runs_twice(events: list[Event]) -> None:
-    results = [e.action_id for e in events if isinstance(e, (AgentErrorEvent, ObservationEvent))]
+    kinds = (AgentErrorEvent, ObservationEvent, UserRejectObservation)
+    results = [e.action_id for e in events if isinstance(e, kinds)]
     assert len(results) == len(set(results))
-    executions = [e.action_id for e in events if isinstance(e, ExecutionStarted)]
+    executions = [e.command for e in events if isinstance(e, ExecutionStarted)]
     assert len(executions) == len(set(executions))
 
 

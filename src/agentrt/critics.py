@@ -24,7 +24,7 @@ class PassCritic:
 
 
 class AgentFinishedCritic:
-    """Wants the agent to end with `finish`, having done something before."""
+    """Wants the agent to end with `finish`."""
 
     async def evaluate(self, events: Sequence[Event], workspace: LocalWorkspace) -> CriticResult:
         """1 when it did, 0 when it only said something."""
@@ -38,10 +38,12 @@ class EmptyPatchCritic:
     """Wants files of the workspace, a git repository, to be changed."""
 
     async def evaluate(self, events: Sequence[Event], workspace: LocalWorkspace) -> CriticResult:
-        """1 when git sees a change, 0 when it sees none. Raises `OSError` or `CalledProcessError` where git fails."""
+        """1 when git sees a change, 0 when it sees none. Raises `OSError` or `RuntimeError` where git fails."""
         if not any(isinstance(event, ActionEvent) for event in events):
             return CriticResult(0.0, "nothing was done: change what the task asks for")
-        status = await anyio.run_process(_GIT, cwd=workspace.path)
+        status = await anyio.run_process(_GIT, cwd=workspace.path, check=False)
+        if status.returncode != 0:
+            raise RuntimeError(f"git cannot say what has changed: {status.stderr.decode(errors='replace').strip()}")
         if status.stdout.strip():
             return CriticResult(1.0)
         return CriticResult(0.0, "no file of the repository is changed: make the change that the task asks for")

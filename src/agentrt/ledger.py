@@ -11,6 +11,7 @@ from .events import (
     ChildAnswered,
     ChildFinished,
     ChildStarted,
+    ChildWaiting,
     CriticAssessed,
     ExecutionStatus,
     GoalSet,
@@ -23,6 +24,9 @@ from .specs.rules import PermissionRule
 from .specs.secrets import SavedSecret
 from .usage import Spending, Usage, total
 
+_A_MISCOUNT = 1e-9
+"""USD by which sums of prices may be wrong."""
+
 
 class Child(msgspec.Struct, frozen=True, gc=False):
     """A conversation that was delegated to; once it has ended its `grant` is free again."""
@@ -32,12 +36,26 @@ class Child(msgspec.Struct, frozen=True, gc=False):
     agent: str = ""
     grant: Grant = Grant()
     status: ExecutionStatus = ExecutionStatus.RUNNING
+    """As it was when it came to rest last; running until then."""
     open: bool = True
     waiting: tuple[ChildAction, ...] = ()
     """What waits in it for a person."""
     answers: tuple[ChildAnswered, ...] = ()
-    """What a person said, until it is known to have arrived: that is when it waits for something else."""
+    """What a person said, until it is known to have arrived: that is when it waits for it no more."""
+    spent: dict[str, Spending] | None = None
+    """What it had used when it was left in the middle; None: nobody knows."""
     steps: int = 0
+
+    @property
+    def may_have_spent(self) -> dict[str, Spending]:
+        """What it used, should it never be opened again: all that it was granted where nobody knows."""
+        granted = Spending(usage=Usage(prompt_tokens=self.grant.tokens or 0), cost=self.grant.cost or 0.0)
+        return {"child": granted} if self.spent is None else self.spent
+
+    @property
+    def may_have_taken(self) -> int:
+        """Its model calls, should it never be opened again."""
+        return self.steps if self.spent is not None else self.grant.steps or 0
 
 
 class Goal(msgspec.Struct, frozen=True, gc=False):
@@ -133,9 +151,24 @@ def _spent(ledger: Ledger, usage_id: str, usage: Usage, cost: float | None, seco
 
 
 def child_started(ledger: Ledger, event: ChildStarted) -> Ledger:
-    """After a conversation was delegated to: its grant is reserved."""
+    """After a conversation was delegated to: its grant is reserved. One that goes on keeps what was said for it."""
     child = Child(event.action_id, event.task, event.agent, event.grant)
+    if (known := ledger.children.get(event.child_id)) is not None:
+        child = replace(child, waiting=known.waiting, answers=known.answers)
     return replace(ledger, children=ledger.children | {event.child_id: child})
+
+
+def child_waiting(ledger: Ledger, event: ChildWaiting) -> Ledger:
+    """After a conversation that was delegated to has come to rest, or goes on. An answer stays until it has arrived."""
+    child = ledger.children.get(event.child_id)
+    if child is None:
+        return ledger
+    asked = {action.action_id for action in event.actions}
+    answers = tuple(answer for answer in child.answers if answer.action_id in asked)
+    answered = {answer.action_id for answer in answers}
+    waiting = tuple(action for action in event.actions if action.action_id not in answered)
+    changes = {"status": event.status, "waiting": waiting, "answers": answers}
+    return child_changed(ledger, event.child_id, **changes, spent=event.spending, steps=event.steps)
 
 
 def child_changed(ledger: Ledger, child_id: str, **changes: object) -> Ledger:
@@ -147,16 +180,19 @@ def child_changed(ledger: Ledger, child_id: str, **changes: object) -> Ledger:
 
 
 def child_answered(ledger: Ledger, event: ChildAnswered) -> Ledger:
-    """After a person answered for a conversation that was delegated to."""
+    """After a person answered for a conversation that was delegated to; the first answer counts."""
     child = ledger.children.get(event.child_id)
-    if child is None:
+    if child is None or all(action.action_id != event.action_id for action in child.waiting):
         return ledger
     waiting = tuple(action for action in child.waiting if action.action_id != event.action_id)
-    return child_changed(ledger, event.child_id, waiting=waiting, answers=(*child.answers, event))
+    running, answers = ExecutionStatus.RUNNING, (*child.answers, event)
+    return child_changed(ledger, event.child_id, status=running, waiting=waiting, answers=answers)
 
 
 def child_finished(ledger: Ledger, event: ChildFinished) -> Ledger:
-    """After a conversation that was delegated to has ended: what it spent was spent here."""
+    """After a conversation that was delegated to has ended: what it spent was spent here, once."""
+    if event.child_id in ledger.children and not ledger.children[event.child_id].open:
+        return ledger
     spending = dict(ledger.spending)
     for usage_id, spent in (event.spending or {"child": Spending(cost=event.cost)}).items():
         spending[usage_id] = spending.get(usage_id, Spending()) + spent
@@ -164,6 +200,17 @@ def child_finished(ledger: Ledger, event: ChildFinished) -> Ledger:
     return child_changed(
         ledger, event.child_id, status=event.status, open=False, waiting=(), answers=(), steps=event.steps
     )
+
+
+def children_lost(ledger: Ledger, action_id: str | None = None) -> Ledger:
+    """After nobody sees a child through any more, that of an action or all: it may have spent its whole grant, unless
+    it is known what it had used when it was left."""
+    for child_id, child in ledger.children.items():
+        if child.open and action_id in (None, child.action_id):
+            used, steps = child.may_have_spent, child.may_have_taken
+            lost = ChildFinished(child_id=child_id, status=ExecutionStatus.ERROR, spending=used, steps=steps)
+            ledger = child_finished(ledger, lost)
+    return ledger
 
 
 def judged(ledger: Ledger, event: CriticAssessed) -> Ledger:
@@ -181,6 +228,12 @@ class Allowance(msgspec.Struct, frozen=True):
 
     cost: float | None
     tokens: int | None
+
+
+def fits(reserved: BudgetReserved, left: Allowance) -> bool:
+    """Whether a call may reserve so much of what is left."""
+    cost = left.cost is None or reserved.cost <= left.cost + _A_MISCOUNT
+    return cost and (left.tokens is None or reserved.tokens <= left.tokens)
 
 
 def allowance(ledger: Ledger, limits: Limits, besides: str = "") -> Allowance:

@@ -31,7 +31,7 @@ from .ledger import Child
 from .llm import LimitedClient, LiteLLMClient, ProviderLimits, RetryingClient, RoutedClient
 from .llm.masking import keys_of
 from .protocols import Critic, ModelClient, SecurityAnalyzer
-from .secrets import AnySecret, Cipher, SecretRegistry
+from .secrets import AnySecret, Cipher, LogMask, SecretRegistry
 from .security.analyzers import ModelAnalyzer, RuleAnalyzer
 from .specs import RULES, Agent, Durability, LocalWorkspace, PermissionRule, Tool
 from .specs.secrets import SavedSecret
@@ -50,6 +50,9 @@ ANALYZERS: Mapping[str, Callable[[], SecurityAnalyzer]] = {RULES: RuleAnalyzer, 
 
 _log = logging.getLogger(__name__)
 
+LOGGERS = ("agentrt", "asyncio", "LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "aiohttp", "httpx")
+"""Whose records are masked, with all that goes to the same handlers."""
+
 REST_SECONDS = 30.0
 """How often it is looked for idle conversations, at least."""
 
@@ -65,6 +68,7 @@ class Runtime:
     `limits` of each provider (by its name, "*" for all others); or by `client` alone, when one is given. `routers` are
     rules of one's own for `RouterLLM`, by their names. `hooks` are the functions and `critics` the judges that agents
     name. With a `cipher`, static secrets are kept in the log, encrypted, and come back when it is opened again.
+    `recast` may put others in the place of a conversation's parts, as a replay does.
     """
 
     def __init__(
@@ -83,6 +87,7 @@ class Runtime:
         restarts: RestartPolicy = RestartPolicy(),
         durability: Durability = Durability.COMMIT,
         idle_after: float | None = 600.0,
+        recast: Callable[[Parts], Parts] = lambda parts: parts,
         probe: Probe = lambda point: None,
     ) -> None:
         self.store = FileStore(Path(store) if store is not None else default_store(), probe, Durability(durability))
@@ -96,10 +101,14 @@ class Runtime:
         self._types = {kind.name: kind for kind in (*BUILT_IN, *tools)}
         self._analyzers, self._restarts = {**ANALYZERS, **analyzers}, restarts
         self._hooks, self._critics, self._cipher = dict(hooks), {**CRITICS, **critics}, cipher
-        self._environment = environment
+        self._environment, self._recast = environment, recast
+        self.log_mask = LogMask()
+        """Takes the secrets of all conversations out of log records: for handlers that are added later."""
 
     async def __aenter__(self) -> Runtime:
         async with AsyncExitStack() as stack:
+            self.log_mask.install(*LOGGERS)
+            stack.callback(self.log_mask.uninstall)
             if self._own_client is not None:
                 stack.push_async_callback(self._own_client.aclose)
             await stack.enter_async_context(self.store)
@@ -197,12 +206,15 @@ class Runtime:
                     _, group = await self.create(agent, workspace, child_id, tools, secrets, above)
                     return group
 
-            host = self.host(begin, lambda state: self.release(child_id, state))
+            # it is held by the conversation that delegates: that one lets it go, and does not let it sleep
+            host = Host(self._tasks, begin, lambda state: self.release(child_id, state))
             try:
-                yield await host.wake()
+                group = await host.wake()
+                await self.client.prepare(group.feed.state.spec.llm)
+                yield group
             finally:
                 with anyio.CancelScope(shield=True):
-                    await self.unhost(host)
+                    await host.close()
 
         return opened
 
@@ -236,8 +248,10 @@ class Runtime:
 
     async def unhost(self, host: Host) -> None:
         """Close a place. Raises what failed in it."""
-        await host.close()
-        self._hosts.discard(host)
+        try:
+            await host.close()
+        finally:
+            self._hosts.discard(host)
 
     async def _rest(self, idle: float) -> None:
         """Let idle conversations sleep; for a task of its own."""
@@ -249,11 +263,15 @@ class Runtime:
                 except Exception:  # of one conversation: the others sleep on
                     _log.exception("a conversation could not be let sleep")
 
-    async def fork(self, conversation_id: str, at: int, fork_id: str | None = None) -> str:
+    async def fork(
+        self, conversation_id: str, at: int, fork_id: str | None = None, secrets: SecretRegistry | None = None
+    ) -> str:
         """Begin a conversation that shares the first `at` events of another, which must be durable; its id.
 
-        What was open there is closed here. Raises `EventRefused` when there are not so many, `ConversationMissing`,
-        `ConversationExists`, `LogLocked` or `LogCorrupt`.
+        What was open there is closed here. It has `secrets`, or those that the log has at that place.
+
+        Raises `EventRefused` when there are not so many, `ConversationMissing`, `ConversationExists`, `LogLocked`,
+        `LogCorrupt`, or `ConfigurationError` when its secrets cannot be decrypted.
         """
         name, state = fork_id or new_id(), State()
 
@@ -269,8 +287,14 @@ class Runtime:
             created = ConversationCreated(
                 conversation_id=name, agent=state.spec, workspace=workspace, parent=conversation_id
             )
+            if secrets is None:
+                secrets = self.secrets({})
+                secrets.restore(state.ledger.secrets, self._cipher, state.created.conversation_id)
+            first = forked(state, created)
+            if secrets.names or state.ledger.secrets:  # encrypted for the fork: what is in the log is for its parent
+                first = (*first, SecretsChanged(source="environment", secrets=self.saved(secrets, name)))
             log = EventLogActor(journal, Feed(journal, state), lambda commands: None, lambda: None)
-            await log.ask(Append(forked(state, created)))
+            await log.ask(Append(first))
         finally:
             await self.store.release(name)
         return name
@@ -283,14 +307,15 @@ class Runtime:
         self, agent: Agent, workspace: LocalWorkspace, tools: Sequence[ToolType], secrets: SecretRegistry
     ) -> Parts:
         self.check(agent)
-        secrets.seed(keys_of(agent.llm, self._environment))
+        secrets.seed((*keys_of(agent.llm, self._environment), *(self._cipher.spellings() if self._cipher else ())))
+        self.log_mask.watch(secrets)
         types = self._types | {kind.name: kind for kind in tools}
         if agent.output is not None:
             types[FINISH] = structured(types[FINISH], agent.output)
         if agent.agents:
             types[DELEGATE] = to_agents(types[DELEGATE], agent.agents)
         names = {spec.name: spec for spec in (*agent.tools, Tool(THINK), Tool(FINISH))}
-        return Parts(
+        parts = Parts(
             client=self.client,
             tools=Tools(names.values(), types, workspace, rated=MODEL in agent.analyzers),
             secrets=secrets,
@@ -301,6 +326,7 @@ class Runtime:
             restarts=self._restarts,
             durability=self.store.durability,
         )
+        return self._recast(parts)
 
     def check(self, agent: Agent) -> None:
         """Whether all that an agent names is there. Raises `ConfigurationError` where it is not."""
@@ -314,6 +340,8 @@ class Runtime:
             if missing := [name for name in given if name not in known]:
                 there = ", ".join(sorted(known)) or "none"
                 raise ConfigurationError(f"no {kind} {missing[0]!r}: there are {there}; give more to Runtime(...)")
+        for other in agent.agents.values():
+            self.check(other)
 
     def _first(
         self, name: str, agent: Agent, workspace: LocalWorkspace, tools: Tools, above: State | None
@@ -326,6 +354,7 @@ class Runtime:
             owner=parent.owner if parent else None,
             delegated_by=parent.conversation_id if parent else None,
             depth=parent.depth + 1 if parent else 0,
+            labels=above.branch.labels if above else (),
         )
         prompt = SystemPromptEvent(
             system_prompt=system_prompt(agent, workspace), tools=tools.definitions, caused_by=created.id

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from agentrt.events import ModelCalled, ModelCallStarted
+from agentrt.events import ModelCalled, ModelCallStarted, TagsChanged, TitleChanged
 from agentrt.usage import Usage
 from tests import samples
 from tests.storage.logs import conversation
@@ -19,7 +19,7 @@ def test_a_list_can_be_cut_by_number_and_status(tmp_path: Path) -> None:
     conversation(tmp_path, "running", "go", samples.every_event()[3])
     listed = agentrt(tmp_path, "list")
     assert listed.stderr == ""
-    assert listed.stdout.splitlines()[0].split() == ["id", "status", "calls", "cost", "task"]
+    assert listed.stdout.splitlines()[0].split() == ["id", "status", "calls", "cost", "title"]
     assert len(listed.stdout.splitlines()) == 5
     assert [line.split()[0] for line in agentrt(tmp_path, "list", "--status", "running").stdout.splitlines()] == [
         "id",
@@ -31,13 +31,21 @@ def test_a_list_can_be_cut_by_number_and_status(tmp_path: Path) -> None:
     assert "Invalid value for '--status'" in agentrt(tmp_path, "list", "--status", "gone").stderr
 
 
-def test_on_a_narrow_terminal_the_task_gives_way(tmp_path: Path) -> None:
+def test_on_a_narrow_terminal_the_title_gives_way(tmp_path: Path) -> None:
     call = (ModelCallStarted(command="x"), ModelCalled(command="x", model="m", usage=Usage(1, 1)))
     conversation(tmp_path, "0" * 36, "a long task " * 9, *call)
     (header, row) = agentrt(tmp_path, "list", COLUMNS="80").stdout.splitlines()
-    assert header.split() == ["id", "status", "calls", "cost", "task"]
+    assert header.split() == ["id", "status", "calls", "cost", "title"]
     assert row.startswith(f"{'0' * 36}  idle      1      price unknown  a long")
     assert len(row) <= 80
+
+
+def test_a_list_as_json_has_titles_and_tags(tmp_path: Path) -> None:
+    conversation(tmp_path, "c", "go", TitleChanged(title="Tests"), TagsChanged(tags={"team": "core"}))
+    assert "Tests" in agentrt(tmp_path, "list").stdout
+    (row,) = map(json.loads, agentrt(tmp_path, "list", "--json").stdout.splitlines())
+    assert (row["id"], row["status"], row["title"], row["tags"]) == ("c", "idle", "Tests", {"team": "core"})
+    assert agentrt(tmp_path / "none", "list", "--json").stdout == ""
 
 
 def test_words_are_found_with_their_place(tmp_path: Path) -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
-import signal
 import subprocess
 import sys
 from functools import partial
@@ -20,7 +18,8 @@ from agentrt.storage import read_conversation
 from agentrt.testing import ScriptedProvider, Stall, call, finish, say
 from agentrt.testing.turns import Turn
 
-SECONDS = 60
+from .terminal import SECONDS, Terminal
+
 _KEYS = re.compile(r"_(API_KEY|TOKEN)$")
 
 
@@ -95,7 +94,7 @@ def test_a_conversation_can_be_listed_and_shown(demo: tuple[Path, subprocess.Com
     home, _ = demo
     listed = agentrt(home, "list")
     header, row = listed.stdout.splitlines()
-    assert header.split() == ["id", "status", "calls", "cost", "task"]
+    assert header.split() == ["id", "status", "calls", "cost", "title"]
     name = row.split()[0]
     assert row.split()[1:3] == ["finished", "7"]
     shown = agentrt(home, "show", name)
@@ -177,12 +176,16 @@ async def test_run_works_against_a_provider_and_json_is_one_event_a_line(tmp_pat
 
 
 async def test_without_a_terminal_what_is_risky_is_refused_unless_yes(tmp_path: Path) -> None:
-    async with ScriptedProvider([call("terminal", command="rm -rf keep"), say("Done.")]) as provider:
+    """The agent's home directory is outside of its workspace."""
+    (tmp_path / "work").mkdir()
+    async with ScriptedProvider([call("terminal", command="rm -rf ~/keep"), say("Done.")]) as provider:
         for yes in (False, True):
             (tmp_path / "keep").mkdir(exist_ok=True)
-            options = ["--workspace", str(tmp_path), "--base-url", provider.base_url, "--model", "openai/scripted"]
-            options += ["--yes"] if yes else []
-            ran = await anyio.to_thread.run_sync(partial(agentrt, tmp_path / "h", "run", "x", *options))
+            options = ["--workspace", str(tmp_path / "work"), "--base-url", provider.base_url]
+            options += ["--model", "openai/scripted", *(["--yes"] if yes else [])]
+            ran = await anyio.to_thread.run_sync(
+                partial(agentrt, tmp_path / "h", "run", "x", *options, HOME=str(tmp_path))
+            )
             assert ran.returncode == 0, ran.stderr
             assert (tmp_path / "keep").exists() is not yes
             assert ("rejected: Nobody is there" in ran.stdout) is not yes
@@ -197,15 +200,11 @@ async def test_ctrl_c_interrupts_and_says_how_to_resume(tmp_path: Path) -> None:
             *(sys.executable, "-m", "agentrt", "run", "go", "--workspace", str(tmp_path)),
             *("--model", "openai/scripted", "--base-url", provider.base_url),
         ]
-        screen, child = open_terminal(command, environment(home))
-        with anyio.fail_after(SECONDS):
-            while b"Thinking aloud" not in screen.text:
-                await screen.more()
-            child.send_signal(signal.SIGINT)
-            while b"To go on: agentrt resume " not in screen.text:
-                await screen.more()
-            assert await anyio.to_thread.run_sync(child.wait) == 130
-        screen.close()
+        async with Terminal(command, environment(home)) as terminal:
+            await terminal.until("Thinking aloud")
+            terminal.press_ctrl_c()
+            await terminal.until("To go on: agentrt resume ")
+            assert await terminal.exit_code() == 130
         (directory,) = (home / "conversations").iterdir()
         assert any(isinstance(event, InterruptEvent) for event in read_conversation(directory))
         ran = await anyio.to_thread.run_sync(lambda: agentrt(home, "resume", directory.name))
@@ -243,25 +242,3 @@ async def test_after_kill_9_resume_goes_on_and_repeats_nothing(tmp_path: Path) -
     assert [event.id for event in read_conversation(directory)][: len(before)] == before
     assert any("whether it took effect is unknown" in str(message.get("content")) for message in told)
     assert any("The terminal was restarted" in str(message.get("content")) for message in told)
-
-
-class Screen:
-    """What a program wrote to its terminal."""
-
-    def __init__(self, terminal: int) -> None:
-        self._terminal = terminal
-        self.text = b""
-
-    async def more(self) -> None:
-        await anyio.wait_readable(self._terminal)
-        self.text += os.read(self._terminal, 65536)
-
-    def close(self) -> None:
-        os.close(self._terminal)
-
-
-def open_terminal(command: list[str], env: dict[str, str]) -> tuple[Screen, subprocess.Popen[bytes]]:
-    ours, theirs = pty.openpty()
-    child = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=env, start_new_session=True)
-    os.close(theirs)
-    return Screen(ours), child

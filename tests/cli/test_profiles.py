@@ -14,7 +14,8 @@ from agentrt.llm.profiles import ProfileStore
 from agentrt.specs import LLM, FallbackLLM
 from agentrt.testing import ScriptedProvider, say
 
-from .test_main import SECONDS, agentrt, environment
+from .terminal import SECONDS
+from .test_main import agentrt, environment
 
 
 def test_a_profile_is_saved_listed_shown_and_removed(tmp_path: Path) -> None:

@@ -5,9 +5,36 @@ from __future__ import annotations
 import msgspec
 from msgspec.structs import replace
 
-from agentrt.cli.story import FOLDED, Story, clean, headline, summary
-from agentrt.events import ConversationErrorEvent, Event, ExecutionStarted, RiskAssessed
-from agentrt.specs import SecurityRisk
+from agentrt.cli.story import FOLDED, Story, summary
+from agentrt.events import (
+    ActionRevised,
+    BudgetGranted,
+    ChildAction,
+    ChildFinished,
+    ChildStarted,
+    ChildWaiting,
+    ConversationErrorEvent,
+    CriticAssessed,
+    Event,
+    ExecutionStarted,
+    ExecutionStatus,
+    GoalSet,
+    HookExecutionEvent,
+    HookRun,
+    InterruptEvent,
+    MessageEvent,
+    ModelCallRetried,
+    RiskAssessed,
+    RuleAdded,
+    SecretsChanged,
+    StuckDetected,
+    TagsChanged,
+    TitleChanged,
+    UserRejectObservation,
+)
+from agentrt.specs import HookEvent, PermissionRule, SecurityRisk
+from agentrt.specs.content import text
+from agentrt.specs.secrets import SavedStatic
 from agentrt.state import fold
 from tests import samples
 
@@ -56,7 +83,6 @@ def test_what_was_streamed_is_not_told_again() -> None:
 
 
 def test_control_characters_never_reach_the_terminal() -> None:
-    assert clean("a\x1b[31mred\x07\r\x9b2J\tb\nc") == "a[31mred2J\tb\nc"
     act = samples.action()
     assert not any("\x1b" in line for line in told(act, samples.observation(act, "\x1b]0;owned\x07text")))
 
@@ -67,11 +93,119 @@ def test_errors_and_endings_are_said() -> None:
     assert summary(state, 1.25).plain == "idle  ·  0 model calls  ·  0 tokens in, 0 out  ·  $0.0000  ·  1.2 s"
 
 
-def test_a_headline_of_odd_arguments_is_their_json() -> None:
-    odd = replace(samples.action("file_editor"), arguments=msgspec.Raw(b'{"x":1}'))
-    assert headline(odd) == '{"x":1}'
-    long = replace(samples.action("custom"), arguments=msgspec.Raw(b'{"x":"' + b"y" * 300 + b'"}'))
-    assert len(headline(long)) == 161
+def test_a_hook_is_told_when_it_did_something() -> None:
+    act = samples.action()
+    revised = ActionRevised(action_id=act.id, arguments=msgspec.Raw(b'{"command":"ls -l"}'))
+    before, after = HookEvent.BEFORE_TOOL, HookEvent.AFTER_TOOL
+    assert told(act, HookExecutionEvent(hook_event=before, target=act.id)) == []
+    assert told(act, revised, ExecutionStarted(action_id=act.id, command="x")) == [
+        "↪ a hook rewrote  $ ls",
+        "● terminal  $ ls -l",
+    ]
+    asks = HookExecutionEvent(hook_event=before, target=act.id, verdict="ask", reason="on Friday", by="./check")
+    assert told(asks) == ["↪ hook ./check asks you: on Friday"]
+    failed = HookRun(hook="./look", error="it took longer than 1 s")
+    assert told(HookExecutionEvent(hook_event=after, runs=(failed,))) == [
+        "↪ hook ./look failed: it took longer than 1 s"
+    ]
+    stop = HookExecutionEvent(hook_event=HookEvent.STOP, verdict="deny", reason="no tests", by="./end")
+    assert told(stop) == ["↪ hook ./end does not let it end: no tests"]
+    assert told(MessageEvent(source="hook", content=text("Mind the gap."))) == ["↪ Mind the gap."]
+
+
+def test_what_a_hook_denied_is_told_once() -> None:
+    act = samples.action()
+    denied = HookExecutionEvent(
+        hook_event=HookEvent.BEFORE_TOOL, target=act.id, verdict="deny", reason="no pushing", by="./check"
+    )
+    refused = UserRejectObservation(
+        source="hook",
+        action_id=act.id,
+        tool_name="terminal",
+        tool_call_id="call_1",
+        rejection_reason="no pushing",
+        caused_by=denied.id,
+    )
+    assert told(act, denied, refused) == ["● terminal  $ ls", "↪ hook ./check denied it: no pushing"]
+    assert told(act, replace(refused, caused_by=None))[-1] == "  │ rejected: no pushing"
+
+
+def test_goals_critics_and_repetition() -> None:
+    judged = CriticAssessed(critic="goal", score=0.5, success=False, message="the tests")
+    assert told(GoalSet(objective="it works"), judged, replace(judged, score=1.0, success=True, message="")) == [
+        "◎ goal: it works",
+        "◎ goal not reached, 0.50 of 1: the tests",
+        "◎ goal reached, 1.00 of 1",
+    ]
+    assert told(GoalSet(objective="")) == ["◎ the goal was taken back"]
+    assert told(replace(judged, critic="neat")) == ["◎ not good enough, 0.50 of 1, says critic neat: the tests"]
+    stuck = StuckDetected(pattern="monologue", detail="messages came without any action, 3 times in a row")
+    assert told(replace(stuck, nudge=True), stuck) == [
+        "! it repeats itself: messages came without any action, 3 times in a row",
+        "✗ stopped, since it repeats itself: messages came without any action, 3 times in a row",
+    ]
+
+
+def test_delegated_conversations_have_names() -> None:
+    started = ChildStarted(child_id="d", task="look")
+    asks = ChildWaiting(child_id="e", actions=(ChildAction("b", "terminal", "{}"),))
+    ended = ChildFinished(child_id="d", status=ExecutionStatus.FINISHED, cost=0.25, steps=1)
+    assert told(started, replace(started, child_id="e", agent="scout"), asks, replace(asks, actions=()), ended) == [
+        "  ▸ child 1  d",
+        "  ▸ scout 2  e",
+        "  ▸ scout 2 has 1 action for your word",
+        "  ◂ child 1 finished  ·  1 model call  ·  $0.2500",
+    ]
+    assert told(replace(ended, status=ExecutionStatus.STUCK, steps=3)) == [
+        "  ◂ d ended: stuck  ·  3 model calls  ·  $0.2500"
+    ]
+
+
+def test_what_a_person_set_is_told_and_no_secret_is() -> None:
+    assert told(
+        RuleAdded(rule=PermissionRule("deny", "terminal", "git push*", "command"), scope="project"),
+        SecretsChanged(secrets={"TOKEN": SavedStatic(token="gibberish", description="of the API")}),
+        SecretsChanged(secrets={}),
+        TitleChanged(title="Tests"),
+        TagsChanged(tags={"team": "core"}),
+        BudgetGranted(amount=2.5),
+        InterruptEvent(reason="lunch"),
+        InterruptEvent(goes_on=True),
+    ) == [
+        '+ rule in this project: deny terminal, command like "git push*"',
+        "secrets: TOKEN",
+        "secrets: none any more",
+        "title: Tests",
+        "tags: team=core",
+        "$2.50 more may be spent",
+        "■ interrupted: lunch",
+        "■ cut for a message",
+    ]
+
+
+def test_a_retry_says_what_failed_and_what_comes() -> None:
+    failed = ModelCallRetried(command="c", attempt=1, model="m", next_model="m", code="timeout", detail="no", wait=0.5)
+    assert told(failed, replace(failed, next_model="n", wait=0.0)) == [
+        "↻ m failed (timeout: no): again in 0.5 s",
+        "↻ m failed (timeout: no): again with n at once",
+    ]
+
+
+def test_the_summary_has_the_goal_and_what_was_delegated() -> None:
+    started = ChildStarted(child_id="d", task="look")
+    events = [
+        *samples.beginning(),
+        GoalSet(objective="it works", max_iterations=1),
+        started,
+        replace(started, id="x", child_id="e"),
+        ChildFinished(child_id="e", status=ExecutionStatus.FINISHED),
+    ]
+    line = summary(fold(samples.numbered(events))).plain
+    assert line.startswith("idle  ·  goal not reached yet  ·  2 delegated: 1 finished, 1 at work  ·  0 model calls")
+    judged = CriticAssessed(critic="goal", score=0.5, success=False)
+    assert "goal not reached, judged 1 time  ·" in summary(fold(samples.numbered([*events, judged]))).plain
+    judged = replace(judged, success=True)
+    assert "idle  ·  goal reached  ·" in summary(fold(samples.numbered([*events, judged]))).plain
 
 
 def test_every_sample_can_be_told() -> None:

@@ -247,3 +247,11 @@ async def test_cancelling_leaves_no_process(tmp_path: Path) -> None:
         pids = [int(file.read_text()) for file in files]
         group.cancel_scope.cancel()
     assert not any(map(lives, pids))
+
+
+async def test_what_is_printed_is_masked_before_it_is_cut() -> None:
+    """Half a secret at the place where it is cut would not be seen as one."""
+    value = "abcdefghij" * 300
+    hook = shell(f"printf '{value}%.0s' 1 2 3 4 5 >&2; exit 2")
+    (result,) = await run_hooks([hook], before(), masked=lambda text: text.replace(value, "-"))
+    assert (result.reason, result.stderr) == ("-----", "-----")

@@ -98,7 +98,7 @@ async def test_a_broken_reply_is_replayed(tmp_path: Path, reply: ModelReply) -> 
     assert isinstance(again, ModelReply)
     assert (again.text, again.tool_calls) == (reply.text, reply.tool_calls), "as the model sent it"
     told = [event for event in events if isinstance(event, MessageEvent) and event.source == "environment"]
-    assert not any(recording.by_a_person(event) for event in told)
+    assert not any(recording.from_outside(event) for event in told)
 
 
 async def test_calls_in_text_are_replayed(tmp_path: Path) -> None:

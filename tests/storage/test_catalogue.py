@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from agentrt.events import Event, ExecutionStatus, ModelCalled, ModelCallStarted
+from agentrt.events import Event, ExecutionStatus, ModelCalled, ModelCallStarted, TagsChanged, TitleChanged
 from agentrt.state import State, fold
 from agentrt.storage import FileStore, read_conversation
 from agentrt.storage.catalogue import CATALOGUE, Catalogue
@@ -73,6 +73,21 @@ def test_a_row_says_how_a_conversation_stands(tmp_path: Path) -> None:
     )
     assert row.created is not None
     assert abs((row.created - first.timestamp).total_seconds()) < 1e-5
+
+
+def test_a_title_that_was_given_and_tags_come_before_what_was_said(tmp_path: Path) -> None:
+    """Whether the log is read for them, or who wrote it tells its last state."""
+    titled = TitleChanged(title="Tests"), TagsChanged(tags={"team": "core"})
+    conversation(tmp_path, "c", "Mend it.", *titled)
+    catalogue = Catalogue(tmp_path)
+    (row,) = catalogue.page()
+    assert (row.title, row.tags) == ("Tests", {"team": "core"})
+    write_log(tmp_path, "c", TitleChanged(title="x" * 300), TagsChanged(tags={}), after=5)
+    catalogue.begin("c")
+    catalogue.note("c", state_of(tmp_path, "c"))
+    catalogue.close()
+    (row,) = catalogue.page()
+    assert (row.title, row.tags, row.events) == ("x" * 200, {}, 7)
 
 
 def test_a_child_names_its_parent(tmp_path: Path) -> None:

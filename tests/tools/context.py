@@ -47,6 +47,10 @@ class FakeContext:
         """The secrets that `text` names."""
         return await self._registry.named_in(text)
 
+    def masked(self, text: str) -> str:
+        """The text without secrets."""
+        return self._registry.mask.text(text)
+
     async def until(self, pattern: str) -> re.Match[str]:
         """The first place where the output matches, once it does. Raises `TimeoutError` after 5 s."""
         with anyio.fail_after(5):

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from agentrt.context.replies import BadCall
 from agentrt.errors import ToolError
+from agentrt.secrets import SecretRegistry
 from agentrt.specs import ImageContent, LocalWorkspace, Tool
 from agentrt.specs.content import plain
 from agentrt.tools.definition import Tools
@@ -441,3 +442,11 @@ def test_arguments_that_do_not_fit_are_refused(arguments: dict[str, Any]) -> Non
     tools = Tools([Tool("file_editor")], {"file_editor": file_editor}, LocalWorkspace("/work"))
     with pytest.raises(BadCall, match=r"do not fit: .* Their schema is \{"):
         tools.parse("file_editor", msgspec.Raw(msgspec.json.encode(arguments)))
+
+
+async def test_half_a_secret_is_not_left_where_a_view_is_cut(tmp_path: Path) -> None:
+    value = "abcdefghij" * 20
+    (tmp_path / "keys").write_text("".join(f"{value}\n" for _ in range(200)))
+    context = FakeContext(tmp_path, registry=SecretRegistry({"TOKEN": value}))
+    viewed = await FileEditor({})(FileEditorAction("view", str(tmp_path / "keys")), context)
+    assert "abcd" not in plain(viewed.content)

@@ -197,10 +197,11 @@ async def test_after_its_time_limit_a_command_is_left_running(run: Run, context:
     await polled(run, "begun")
     poll = await run(timeout=SHORT)
     assert (poll.exit_code, poll.status) == (STILL_RUNNING, "hard_timeout")
+    assert (first.still_running, poll.still_running) == (False, True), "waiting is not repeating oneself"
     assert shown(poll) == "begun"
     await anyio.Path(tmp_path / "gate").write_text("through\n")
     last = await run()
-    assert (last.exit_code, last.status) == (5, "completed")
+    assert (last.exit_code, last.status, last.still_running) == (5, "completed", False)
     assert shown(last) == "begun\nthrough"
 
 
@@ -367,6 +368,16 @@ async def test_half_a_secret_is_not_left_where_output_is_cut(terminal: Terminal,
     context = FakeContext(tmp_path, registry=SecretRegistry({"TOKEN": "0123456789" * 100}))
     observation = await terminal(TerminalAction("for i in $(seq 60); do echo $TOKEN; done"), context)
     assert "456" not in shown(observation)
+    assert context.kept == {}
+
+
+async def test_much_output_is_masked_before_it_is_cut_whoever_gave_the_secret(
+    terminal: Terminal, tmp_path: Path
+) -> None:
+    context = FakeContext(tmp_path, registry=SecretRegistry({"TOKEN": "0123456789" * 2000}))
+    command = "python3 -c 'print(chr(10).join(\"0123456789\" * 2000 for _ in range(60)))'"
+    observation = await terminal(TerminalAction(command), context)
+    assert shown(observation) == "\n".join(["<secret-hidden>"] * 60)
     assert context.kept == {}
 
 

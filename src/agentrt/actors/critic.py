@@ -7,14 +7,14 @@ from contextlib import AbstractAsyncContextManager
 
 from ..context.judging import judgement, judging
 from ..decisions import Judge
-from ..errors import AgentrtError, ModelError
+from ..errors import ActorError, LogError, ModelError
 from ..events import ConversationErrorEvent, CriticAssessed, Event, MessageEvent
 from ..protocols import Critic
 from ..specs import LocalWorkspace
 from ..specs.content import text
 from .dispatcher import Perform
 from .event_log import Log
-from .side_calls import SideCalls, complete_view
+from .side_calls import SideCalls
 
 GOAL = "goal"
 
@@ -38,7 +38,7 @@ class CriticActor(AbstractAsyncContextManager["CriticActor"]):
         except ModelError as error:
             failed = f"the work could not be judged: {error}"
             events = (ConversationErrorEvent(code=error.code, detail=failed, retryable=error.retryable),)
-        except AgentrtError:
+        except (LogError, ActorError):
             raise
         except Exception as error:  # a critic is the user's own code
             failed = f"the work could not be judged: {type(error).__name__}: {error}"
@@ -48,8 +48,9 @@ class CriticActor(AbstractAsyncContextManager["CriticActor"]):
     async def _critic(self) -> tuple[Event, ...]:
         state = self._log.state
         spec = state.spec.critic
-        assert spec is not None
-        history = await self._log.load(complete_view(state))
+        if spec is None:  # it was taken back meanwhile
+            return (CriticAssessed(critic="", score=1.0, success=True),)
+        history = await self._calls.history(state)
         result = await self._critics[spec.name]().evaluate(history, self._workspace)
         success = result.score >= spec.threshold
         assessed = CriticAssessed(critic=spec.name, score=result.score, success=success, message=result.message)
@@ -58,8 +59,9 @@ class CriticActor(AbstractAsyncContextManager["CriticActor"]):
     async def _goal(self) -> tuple[Event, ...]:
         state = self._log.state
         goal = state.ledger.goal
-        assert goal is not None
-        history = await self._log.load(complete_view(state))
+        if goal is None or goal.status != "running":  # it was taken back meanwhile
+            return (CriticAssessed(critic=GOAL, score=1.0, success=True),)
+        history = await self._calls.history(state)
         reply = await self._calls.complete(judging(goal.set.objective, history), GOAL, goal.set.judge)
         result, complete = judgement(reply.text)
         assessed = CriticAssessed(critic=GOAL, score=result.score, success=complete, message=result.message)

@@ -19,6 +19,7 @@ from ..decisions import (
     Judge,
     RunHooks,
     Task,
+    failed,
     lost,
 )
 from ..errors import ActorCrashed, ActorError, ActorStopped, AgentrtError, LogError
@@ -82,6 +83,8 @@ class Dispatcher:
         self._running: dict[str, Envelope | None] = {}
         self._next: dict[str, Task] = {}
         """What became due again while it was still being cut."""
+        self._cut: set[str] = set()
+        """What was cut, until it has ended: that it did not finish is no failure."""
         self._unfinished: asyncio.Queue[tuple[Task, BaseException | None]] = asyncio.Queue()
         self._log: Log | None = None
         self._idle = anyio.Event()
@@ -102,6 +105,7 @@ class Dispatcher:
     def cut(self) -> None:
         """Cancel all that runs."""
         self._next.clear()
+        self._cut.update(self._running)
         for envelope in list(self._running.values()):
             if envelope is not None:
                 envelope.cancel()
@@ -149,6 +153,7 @@ class Dispatcher:
 
     def _ended(self, command: Task) -> None:
         del self._running[command.id]
+        self._cut.discard(command.id)
         if (again := self._next.pop(command.id, None)) is not None:
             self._post(again)
         if not self._running:
@@ -165,7 +170,9 @@ class Dispatcher:
         cut = problem is None or self._log.state.branch.cut
         why = "Interrupted: it did not finish." if cut else f"It failed: {problem}"
         events: tuple[Event, ...] = lost(self._log.state, command.id, why)
-        if not self._log.state.branch.cut:
+        if events and isinstance(command, Delegate) and isinstance(problem, ActorStopped):  # nobody has begun it
+            events = failed(self._log.state, command, None, "", why)
+        if not self._log.state.branch.cut and command.id not in self._cut:
             match command:
                 case AssessRisk(_, action):
                     reason = f"the rating failed: {problem}"

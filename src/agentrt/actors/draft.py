@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Literal
 
 from ..context.budget import BYTES_A_TOKEN, afford, cost, estimated_tokens
 from ..context.replies import ModelReply
+from ..errors import EventRefused
 from ..events import BudgetReserved, Event, MessageEvent, ModelCalled, ModelCallRetried
 from ..ids import new_id
 from ..ledger import allowance
@@ -14,8 +16,13 @@ from ..protocols import FailedTry, ModelRequest, Watch
 from ..specs import AnyLLM, Capabilities
 from ..specs.content import text
 from ..specs.llm import members, named
+from ..state import State
 from ..usage import Usage
 from .event_log import Log
+
+
+def _newer(seq: int, state: State) -> bool:
+    return state.seq > seq
 
 
 class Draft(Watch):
@@ -51,17 +58,21 @@ class Draft(Watch):
     async def begin(self, request: ModelRequest, known: Capabilities) -> int | None:
         """Reserve what the call may use, where there is a budget; durable before it is sent."""
         self.begun, self._sent = time.monotonic(), (request, known)
-        state = self._log.state
-        limits = state.spec.limits
-        if limits.max_cost is None and limits.max_tokens is None:
-            return None
-        left, wanted = allowance(state.ledger, limits, besides=self._command), request.one.max_output_tokens
-        may = afford(left, limits, self._estimated(), wanted, known)
-        usage_id = request.one.usage_id
-        await self._log.append(
-            BudgetReserved(command=self._command, tokens=may.tokens, cost=may.cost, usage_id=usage_id)
-        )
-        return may.answer
+        while True:
+            seq, limits, ledger = self._log.state.seq, self._log.state.spec.limits, self._log.state.ledger
+            if limits.max_cost is None and limits.max_tokens is None:
+                return None
+            left, wanted = allowance(ledger, limits, besides=self._command), request.one.max_output_tokens
+            may = afford(left, limits, self._estimated(), wanted, known)
+            usage_id = request.one.usage_id
+            try:
+                await self._log.append(
+                    BudgetReserved(command=self._command, tokens=may.tokens, cost=may.cost, usage_id=usage_id)
+                )
+            except EventRefused:  # something else has reserved it, and is about to be seen
+                await self._log.wait_for(partial(_newer, seq))
+            else:
+                return may.answer
 
     async def failed(self, failure: FailedTry) -> None:
         """Note a try that failed; its text is void."""

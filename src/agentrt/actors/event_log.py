@@ -74,15 +74,17 @@ CLEANUP_SECONDS = 5.0
 class _Commit:
     """A batch on its way to the disk, and what follows once it is there."""
 
-    __slots__ = ("batch", "cut", "due", "reply", "state")
+    __slots__ = ("batch", "cut", "due", "over", "reply", "state")
 
     def __init__(self, batch: Sequence[Event], state: State, due: Sequence[Task]) -> None:
         self.batch, self.state, self.due = batch, state, due
         self.cut = any(isinstance(event, InterruptEvent) for event in batch)
+        self.over = False
         self.reply: asyncio.Future[Cursor] = asyncio.get_running_loop().create_future()
 
     def end(self, failure: AgentrtError | None) -> None:
         """Tell the asker."""
+        self.over = True
         if self.reply.done():
             return
         if failure is None:
@@ -92,7 +94,7 @@ class _Commit:
 
     async def ended(self) -> None:
         """Return once it is committed or has failed; for an asker that was cancelled."""
-        if self.reply.cancelled():
+        if self.reply.cancelled() and not self.over:
             self.reply = asyncio.get_running_loop().create_future()
             with anyio.CancelScope(shield=True), anyio.move_on_after(CLEANUP_SECONDS):
                 await asyncio.wait([self.reply])
@@ -297,7 +299,7 @@ class Log:
 
     async def keep(self, data: bytes, name: str, media_type: str = TEXT) -> BlobReference:
         """Store bytes beside the log, without secrets; durable when this returns. Raises `LogFailed`."""
-        return await self._journal.keep(self._veil.data(data), name, media_type)
+        return await self._journal.keep(await self._veil.data(data), name, media_type)
 
     async def fetch(self, blob: BlobReference) -> bytes:
         """Bytes that were stored. Raises `LogCorrupt` when they are gone or damaged."""

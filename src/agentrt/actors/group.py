@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
+from typing import TypeAlias
 
 import anyio
 import msgspec
 
 from ..decisions import asleep, recovery
 from ..errors import ActorCrashed
-from ..events import DurabilityChanged, Event, ExecutionStatus
+from ..events import DurabilityChanged, Event, ExecutionStatus, HookExecutionEvent
 from ..hooks import HookFunction
 from ..protocols import Critic, Journal, ModelClient, SecurityAnalyzer
 from ..secrets import SecretRegistry
@@ -19,7 +20,7 @@ from ..state import State
 from ..tools.definition import Tools
 from .agent import AgentActor
 from .condenser import CondenserActor
-from .core import RestartPolicy, Supervisor
+from .core import Actor, RestartPolicy, Supervisor
 from .critic import CriticActor
 from .delegate import Children, DelegateActor
 from .dispatcher import Dispatcher, Performer
@@ -34,6 +35,12 @@ from .veil import Veil
 STOP_SECONDS = 5.0
 """How long leaving a group waits for what it cut to end."""
 
+END_SECONDS = 3.0
+"""How long a hook of the end may take."""
+
+
+PerformerFactory: TypeAlias = Callable[[Log, "Parts"], Actor]
+
 
 class Parts(msgspec.Struct, frozen=True):
     """The implementations that a conversation's actors use."""
@@ -47,6 +54,8 @@ class Parts(msgspec.Struct, frozen=True):
     critics: Mapping[str, Callable[[], Critic]]
     restarts: RestartPolicy = RestartPolicy()
     durability: Durability = Durability.COMMIT
+    performers: Mapping[str, PerformerFactory] = {}
+    """What takes the place of a performer, by the first word of its name: in a replay, which runs nothing."""
 
 
 class ConversationGroup:
@@ -67,6 +76,7 @@ class ConversationGroup:
         self._first, self._more = first, more
         self._journal, self._parts, self._workspace = journal, parts, workspace
         self._stack = AsyncExitStack()
+        self._leaving = False
 
     async def __aenter__(self) -> ConversationGroup:
         async with AsyncExitStack() as stack:
@@ -86,6 +96,7 @@ class ConversationGroup:
 
     async def __aexit__(self, *_: object) -> None:
         """Cut what runs and stop the actors; what the body raised goes on as it is, in no exception group."""
+        self._leaving = True
         try:
             with anyio.CancelScope(shield=True), anyio.move_on_after(STOP_SECONDS):
                 if self.feed.state.status is ExecutionStatus.RUNNING and not self.feed.failed:
@@ -110,6 +121,9 @@ class ConversationGroup:
     async def begin(self) -> None:
         """Append the first batch: that of a new conversation, or what closes what a dead process left open."""
         events, durability = (*(self._first or recovery(self.feed.state)), *self._more), self._parts.durability
+        if self.feed.state.ledger.started and self._has_hooks(HookEvent.START):
+            # nobody has said that it left memory: the hooks of the start are due again
+            events = (*events, HookExecutionEvent(hook_event=HookEvent.END))
         if durability is not Durability.COMMIT:
             epoch = self.feed.state.epoch + (self.feed.state.durability is not Durability.COMMIT)
             events = (*events, DurabilityChanged(durability=durability, epoch=epoch))
@@ -132,17 +146,21 @@ class ConversationGroup:
 
     async def _say_end(self) -> None:
         """Run the hooks of the end; what they say can change nothing any more."""
-        if self.feed.failed or self.feed.state.agent is None:
-            return
-        if any(hook.event is HookEvent.END for hook in self.feed.state.spec.hooks):
-            hooks = HookActor(self.log, self._parts.hooks, self._parts.tools, self._workspace)
-            _, event = await hooks.run(hooks.given(HookEvent.END))
+        if not self.feed.failed and self._has_hooks(HookEvent.END) and "hooks" not in self._parts.performers:
+            hooks = HookActor(self.log, self._parts.hooks, self._parts.tools, self._workspace, self._veil.text)
+            _, event = await hooks.run(hooks.given(HookEvent.END), at_most=END_SECONDS)
             await self.log.append(event)
+
+    def _has_hooks(self, event: HookEvent) -> bool:
+        agent = self.feed.state.agent
+        return agent is not None and any(hook.event is event for hook in agent.hooks)
 
     def _performer(self, name: str) -> Performer:
         log, parts, workspace = self.log, self._parts, self._workspace
         concurrency = self.feed.state.spec.limits.tool_concurrency
         kind, _, tool = name.partition(":")
+        if (replaced := parts.performers.get(kind)) is not None:
+            return Performer(lambda: replaced(log, parts), concurrency)
         match kind:
             case "agent":
                 return Performer(lambda: AgentActor(log, parts.client, parts.tools, self._veil))
@@ -151,11 +169,13 @@ class ConversationGroup:
             case "condenser":
                 return Performer(lambda: CondenserActor(log))
             case "hooks":
-                return Performer(lambda: HookActor(log, parts.hooks, parts.tools, workspace), concurrency)
+                return Performer(
+                    lambda: HookActor(log, parts.hooks, parts.tools, workspace, self._veil.text), concurrency
+                )
             case "critic":
                 return Performer(lambda: CriticActor(log, parts.critics, self.calls, workspace))
             case "delegate":
-                return Performer(lambda: DelegateActor(log, parts.children), concurrency)
+                return Performer(lambda: DelegateActor(log, parts.children, lambda: self._leaving), concurrency)
             case _:
                 return Performer(lambda: ToolActor(log, parts.tools, tool, workspace, parts.secrets), concurrency)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from ..context.replies import BadCall, Toolbox
 from ..decisions import RunHooks
@@ -14,6 +16,7 @@ from ..events import (
     ActionEvent,
     ActionRevised,
     AgentErrorEvent,
+    ConversationErrorEvent,
     Event,
     HookExecutionEvent,
     HookRun,
@@ -25,18 +28,28 @@ from ..hooks import HookFunction, HookInput, HookResult, combined, run_hooks
 from ..specs import HookEvent, LocalWorkspace
 from ..specs.content import plain, text
 from ..specs.hooks import matches
-from ..state import State
+from ..specs.tool import FINISH
+from ..state import Seen, State
 from .dispatcher import Perform
 from .event_log import Log
 
+MAX_DENIALS = 3
+"""How often in a row an agent that does nothing in between is kept from finishing; then the run ends with an error."""
+
 
 class HookActor(AbstractAsyncContextManager["HookActor"]):
-    """Performs `RunHooks`."""
+    """Performs `RunHooks`; what hooks print is `masked` before it is cut."""
 
     def __init__(
-        self, log: Log, functions: Mapping[str, HookFunction], toolbox: Toolbox, workspace: LocalWorkspace
+        self,
+        log: Log,
+        functions: Mapping[str, HookFunction],
+        toolbox: Toolbox,
+        workspace: LocalWorkspace,
+        masked: Callable[[str], str],
     ) -> None:
         self._log, self._functions, self._toolbox, self._workspace = log, functions, toolbox, workspace
+        self._masked = masked
 
     async def __aexit__(self, *_: object) -> None:
         return None
@@ -45,24 +58,32 @@ class HookActor(AbstractAsyncContextManager["HookActor"]):
         """Run the hooks of one event; what they come to is one batch."""
         assert isinstance(message.command, RunHooks)
         command, state = message.command, self._log.state
-        given = await self._given(command, state)
-        outcome, event = await self.run(given, command.target)
         action = next((p.action for p in state.branch.pending if p.action.id == command.target), None)
-        events = (event, *self._told(outcome, event))
-        if action is not None and command.event is HookEvent.BEFORE_TOOL:
-            events = self._before_tool(action, outcome, event)
-        elif command.event is HookEvent.STOP and outcome.verdict == "deny":
-            events = (*events, _message(outcome.reason, event))
+        if action is None and command.event is HookEvent.BEFORE_TOOL:
+            return  # it has its result meanwhile
+        given = await self._given(command, action, state)
+        outcome, event = await self.run(given, command.target)
+        match command.event:
+            case HookEvent.BEFORE_TOOL if action is not None:
+                events = self._before_tool(action, outcome, event)
+            case HookEvent.STOP:
+                events = _at_the_end(outcome, event, given.metadata["denials"])
+            case HookEvent.USER_MESSAGE if outcome.verdict == "deny":
+                events = (event,)  # context is for who sees the message
+            case _:
+                events = (event, *_told(outcome, event))
         await self._log.append(*events, command=command.id)
 
-    async def run(self, given: HookInput, target: str = "") -> tuple[HookResult, HookExecutionEvent]:
-        """What the hooks of an event come to, and the event that says so."""
+    async def run(
+        self, given: HookInput, target: str = "", at_most: float = math.inf
+    ) -> tuple[HookResult, HookExecutionEvent]:
+        """What the hooks of an event come to, each in `at_most` seconds, and the event that says so."""
         hooks = [
-            hook
+            replace(hook, timeout=min(hook.timeout, at_most))
             for hook in self._log.state.spec.hooks
             if hook.event is given.event_type and matches(hook, given.tool_name)
         ]
-        results = await run_hooks(hooks, given, self._functions)
+        results = await run_hooks(hooks, given, self._functions, self._masked)
         outcome = combined(results)
         event = HookExecutionEvent(
             hook_event=given.event_type,
@@ -81,25 +102,50 @@ class HookActor(AbstractAsyncContextManager["HookActor"]):
         assert created is not None
         return HookInput(event_type=event, session_id=created.conversation_id, working_dir=self._workspace.path, **more)
 
-    async def _given(self, command: RunHooks, state: State) -> HookInput:
+    async def _given(self, command: RunHooks, action: ActionEvent | None, state: State) -> HookInput:
         event, here = command.event, state.branch
         match event:
-            case HookEvent.BEFORE_TOOL:
-                action = next(p.action for p in here.pending if p.action.id == command.target)
+            case HookEvent.BEFORE_TOOL if action is not None:
                 return self.given(event, tool_name=action.tool_name, tool_input=action.arguments)
             case HookEvent.AFTER_TOOL:
-                wanted = [seen for seen in here.view if command.target in (seen.id, seen.action_id)]
-                called, *results = await self._log.load(wanted)
-                assert isinstance(called, ActionEvent)
-                response = msgspec.Raw(msgspec.json.encode(_response(results[0]) if results else None))
-                return self.given(
-                    event, tool_name=called.tool_name, tool_input=called.arguments, tool_response=response
-                )
+                return await self._after_tool(command.target, state)
             case HookEvent.USER_MESSAGE | HookEvent.STOP:
-                said = [seen for seen in (*here.view, *here.queued) if seen.id == command.target]
-                return self.given(event, message="\n".join(_words(each) for each in await self._log.load(said)))
+                said = [seen for seen in (*here.queued, *here.view) if seen.id == command.target]
+                if said and said[0].action_id:
+                    said = [seen for seen in here.view if seen.id == said[0].action_id]
+                words = "\n".join(_words(each) for each in await self._log.load(said))
+                if event is HookEvent.USER_MESSAGE:
+                    return self.given(event, message=words)
+                denials = await self._denials(state)
+                return self.given(event, message=words, metadata={"stop_hook_active": denials > 0, "denials": denials})
             case _:
                 return self.given(event)
+
+    async def _after_tool(self, action_id: str, state: State) -> HookInput:
+        """What is told of a call: its arguments are those that it ran with, also where a hook rewrote them."""
+        called, *results = [seen for seen in state.branch.view if action_id in (seen.id, seen.action_id)]
+        since = range(called.seq, results[0].seq + 1) if results else range(called.seq, called.seq + 1)
+        events = await self._log.load([Seen(seq, "", "") for seq in since])
+        revised = [e for e in events if isinstance(e, ActionRevised) and e.action_id == action_id]
+        action = events[0]
+        assert isinstance(action, ActionEvent)
+        return self.given(
+            HookEvent.AFTER_TOOL,
+            tool_name=action.tool_name,
+            tool_input=revised[-1].arguments if revised else action.arguments,
+            tool_response=msgspec.Raw(msgspec.json.encode(_response(events[-1]) if results else None)),
+        )
+
+    async def _denials(self, state: State) -> int:
+        """How often the agent was kept from finishing, by hooks, since it last did anything else."""
+        told: list[Seen] = []
+        for seen in reversed(state.branch.view):
+            if seen.type == "MessageEvent" and not seen.answer and not seen.user:
+                told.append(seen)
+            elif not seen.answer and seen.tool_name != FINISH:
+                break
+        before = await self._log.load([Seen(seen.seq - 1, "", "") for seen in told[:MAX_DENIALS]])
+        return sum(isinstance(event, HookExecutionEvent) and event.hook_event is HookEvent.STOP for event in before)
 
     def _before_tool(self, action: ActionEvent, outcome: HookResult, event: HookExecutionEvent) -> tuple[Event, ...]:
         revised: ActionRevised | None = None
@@ -108,18 +154,34 @@ class HookActor(AbstractAsyncContextManager["HookActor"]):
                 resources = self._toolbox.resources(action.tool_name, outcome.arguments)
             except BadCall as bad:
                 reason = f"a hook rewrote the call into one that cannot run: {bad}"
-                event = msgspec.structs.replace(event, verdict="deny", reason=reason)
+                event = replace(event, verdict="deny", reason=reason)
             else:
                 revised = ActionRevised(
                     action_id=action.id, arguments=outcome.arguments, resources=resources, caused_by=event.id
                 )
-        told = self._told(outcome, event)
+        told = _told(outcome, event)
+        if action.tool_name == FINISH and event.verdict != "deny":
+            told = ()  # who finishes is told nothing: it would begin again
         if event.verdict == "deny":
             return (event, _rejected(action, event), *told)
         return (event, revised, *told) if revised is not None else (event, *told)
 
-    def _told(self, outcome: HookResult, event: HookExecutionEvent) -> tuple[Event, ...]:
-        return (_message(outcome.context, event),) if outcome.context else ()
+
+def _at_the_end(outcome: HookResult, event: HookExecutionEvent, denials: int) -> tuple[Event, ...]:
+    """An agent that may finish is told nothing: it would begin again."""
+    if outcome.verdict != "deny":
+        return (event,)
+    if denials < MAX_DENIALS:
+        return (event, _message(outcome.reason, event), *_told(outcome, event))
+    detail = (
+        f"hook {outcome.name!r} kept the agent from finishing {denials + 1} times in a row, and it did nothing in"
+        f" between: {outcome.reason}. Tell the agent how to go on, or change the hook"
+    )
+    return (event, ConversationErrorEvent(code="stop_hook", detail=detail, caused_by=event.id))
+
+
+def _told(outcome: HookResult, event: HookExecutionEvent) -> tuple[Event, ...]:
+    return (_message(outcome.context, event),) if outcome.context else ()
 
 
 def _noted(result: HookResult) -> HookRun:
@@ -162,4 +224,8 @@ def _response(result: Event) -> dict[str, object]:
 
 
 def _words(event: Event) -> str:
-    return plain(event.content) if isinstance(event, (MessageEvent, ObservationEvent)) else ""
+    """What was said: in a message, or with `finish`, where that has words."""
+    if isinstance(event, ActionEvent):
+        arguments = msgspec.json.decode(event.arguments, type=dict[str, Any])
+        return str(arguments.get("message") or bytes(event.arguments).decode())
+    return plain(event.content) if isinstance(event, MessageEvent) else ""

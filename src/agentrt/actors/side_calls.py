@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import anyio
+import anyio.to_thread
 
+from ..context.images import image_blobs, with_blobs
 from ..context.messages import Message, to_messages
 from ..context.replies import ModelReply
 from ..context.titles import titled, titling
 from ..errors import ConfigurationError, ModelError
-from ..events import MessageEvent
+from ..events import Event, MessageEvent
 from ..ids import new_id
 from ..protocols import ModelClient, ModelRequest
 from ..specs import AnyLLM
@@ -58,9 +60,19 @@ class SideCalls:
 
     async def ask(self, question: str, llm: AnyLLM | None = None) -> str:
         """The agent's answer to a question, from what it sees now; its history stays as it is."""
-        told = to_messages(await self._log.load(complete_view(self._log.state)))
+        told = to_messages(await self.history(self._log.state))
+        if kept := image_blobs(told):
+            blobs = {sha256: await self._log.fetch(blob) for sha256, blob in kept.items()}
+            told = await anyio.to_thread.run_sync(with_blobs, told, blobs)
         reply = await self.complete([*told, Message("user", text(ASIDE + question))], "ask-agent", llm)
-        return reply.text
+        return self._veil.text(reply.text)
+
+    async def history(self, state: State) -> list[Event]:
+        """What the model sees in a state, as far as it is complete."""
+        return await self._load(complete_view(state))
+
+    async def _load(self, view: Sequence[Seen]) -> list[Event]:
+        return [self._veil.event(event) for event in await self._log.load(view)]
 
     async def title(self, length: int, llm: AnyLLM | None = None) -> str:
         """A title after the first message of a user, "" where there is none; that message cut where a model fails."""
@@ -68,14 +80,14 @@ class SideCalls:
         first = next((seen for seen in (*state.branch.view, *state.branch.queued) if seen.user), None)
         if first is None:
             return ""
-        (message,) = await self._log.load([first])
+        (message,) = await self._load([first])
         assert isinstance(message, MessageEvent)
         said = plain(message.content)
         try:
             reply = await self.complete(titling(said, length), "title", llm)
         except (ModelError, ConfigurationError):
             return titled(said, length)
-        return titled(reply.text, length) or titled(said, length)
+        return titled(self._veil.text(reply.text), length) or titled(said, length)
 
 
 def complete_view(state: State) -> list[Seen]:

@@ -16,7 +16,7 @@ from ..errors import ToolError
 from ..events import ActionEvent, Event, ObservationEvent
 from ..ids import new_id
 from ..protocols import Observation, Watchful
-from ..secrets import SecretRegistry
+from ..secrets import SecretRegistry, StreamMask
 from ..specs import BlobReference, LocalWorkspace, content
 from ..specs.content import TEXT
 from ..specs.flow import Label
@@ -45,6 +45,7 @@ class _Call:
         self.workspace = workspace
         self._log = log
         self._tail: deque[str] = deque(maxlen=TAIL)
+        self._masked = StreamMask(secrets.mask)
 
     async def previous(self) -> msgspec.Raw | None:
         for seen in reversed(self._log.state.branch.view):
@@ -55,7 +56,8 @@ class _Call:
         return None
 
     def output(self, text: str) -> None:
-        self._tail.append(text)
+        self._masked.mask = self._secrets.mask
+        self._tail.append(self._masked.feed(text))  # masked before it is cut: half a secret is one too
         self._log.show(self.observation_id, "output", text, self._command)
 
     async def keep(self, data: bytes, name: str, media_type: str = TEXT) -> BlobReference:
@@ -63,6 +65,9 @@ class _Call:
 
     async def secrets(self, text: str) -> Mapping[str, str]:
         return await self._secrets.named_in(text)
+
+    def masked(self, text: str) -> str:
+        return self._secrets.mask.text(text)
 
     def so_far(self) -> str:
         shown = "".join(self._tail).strip()

@@ -20,7 +20,8 @@ from ..runtime import Runtime
 from ..specs import Agent, ConfirmRisky
 from ..testing import ScriptedProvider, call, finish
 from ..tools import ToolType
-from .session import refuse, work
+from .asking import refuse
+from .session import work
 from .views import View
 
 TASK = "A test of this project fails. Find out why, mend it, and show me that all tests pass."
@@ -71,7 +72,7 @@ async def demo(
                 await runtime.client.prepare(agent.llm)
             async with Conversation(agent, project, runtime=runtime) as conversation:
                 await conversation.send_message(TASK)
-                code = await work(conversation, view, console, refuse)
+                code = await work(conversation, view, console, refuse, runtime.store.read)
             log = runtime.store.directory(conversation.id) / "events.jsonl"
     passed = await _tests_pass(project, console)
     console.print(Text(f"log     {log}\nread it: agentrt show {conversation.id}", "dim"), soft_wrap=True)

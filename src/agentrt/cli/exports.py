@@ -31,7 +31,7 @@ from ..specs import Content, ImageContent
 from ..specs.content import plain
 from ..specs.llm import named
 from ..state import branch, fold
-from .story import clean
+from .wording import clean
 
 _SPEAKERS = {"user": "User", "agent": "Agent", "environment": "Environment", "hook": "Hook"}
 _INDENT = 2

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
+from ..conversation import Conversation
 from ..errors import ConversationMissing
+from ..runtime import Runtime
 from ..storage import conversations, default_store
 from ..storage.catalogue import Catalogue
 from ..storage.reading import EVENTS
@@ -28,3 +32,12 @@ def find(name: str | None, store: Path | None) -> Path:
     if len(exact or found) != 1:
         raise ConversationMissing(name)
     return (exact or found)[0]
+
+
+@asynccontextmanager
+async def reopened(directory: Path, runtime: Runtime | None = None) -> AsyncIterator[Conversation]:
+    """The conversation of a directory, open. Raises `LogLocked` while it is open elsewhere, or another `LogError`."""
+    async with Conversation(
+        id=directory.name, runtime=runtime, store=directory.parent.parent if runtime is None else None
+    ) as live:
+        yield live

@@ -19,7 +19,7 @@ from ..storage.catalogue import Catalogue
 from ..storage.index import Hit
 from ..storage.rows import DAMAGED, Row
 from .options import store_option
-from .story import clean, money
+from .wording import clean, money
 
 _SPACE = re.compile(r"\s+")
 
@@ -32,10 +32,15 @@ MANY = 1000
 @click.option(
     "--status", type=click.Choice([*(s.value for s in ExecutionStatus), DAMAGED]), default=None, help="Only these."
 )
+@click.option("--json", "as_json", is_flag=True, help="Print one conversation a line, as JSON, with its tags.")
 @store_option
-def list_(limit: int, status: str | None, store: Path | None) -> None:
-    """List conversations, the newest first."""
+def list_(limit: int, status: str | None, as_json: bool, store: Path | None) -> None:
+    """List conversations, the newest first: with the title that each was given, else what was first said in it."""
     rows = Catalogue(store or default_store()).page(limit, status=status)
+    if as_json:
+        for row in rows:
+            click.echo(msgspec.json.encode(row))
+        return
     if not rows:
         none = f"no conversation is {status}" if status else "no conversations yet: 'agentrt demo' makes one"
         click.echo(none)
@@ -43,7 +48,7 @@ def list_(limit: int, status: str | None, store: Path | None) -> None:
     table = Table(box=None, header_style="bold", pad_edge=False)
     for column, width in (("id", 36), ("status", 8), ("calls", 5), ("cost", 7)):
         table.add_column(column, no_wrap=True, min_width=width)
-    table.add_column("task", ratio=1)  # the one that gives way on a narrow terminal
+    table.add_column("title", ratio=1)  # the one that gives way on a narrow terminal
     for row in rows:
         table.add_row(*(Text(cell, no_wrap=True, overflow="ellipsis") for cell in _cells(row)))
     Console().print(table)

@@ -21,7 +21,7 @@ from ..storage.snapshots import SNAPSHOT, read_snapshot
 from .exports import FORMATS
 from .finding import find
 from .options import store_option
-from .story import clean
+from .wording import clean, count
 
 
 @click.group()
@@ -62,23 +62,19 @@ def verify_(conversation: str | None, every: bool, store: Path | None) -> None:
 
 def _told(verdict: Verdict) -> str:
     """A verdict on a line."""
-    whole = f"{_count(verdict.events, 'event')}, {_count(verdict.length, 'byte')}"
+    whole = f"{count(verdict.events, 'event')}, {count(verdict.length, 'byte')}"
     if verdict.damage is not None:
         return f"corrupt: {verdict.damage}; before it {whole} in whole batches"
     if verdict.torn:
         place = f"{verdict.path}:{verdict.events + 1}"
-        told = f"torn: {place}: {_count(verdict.torn, 'byte')} from byte {verdict.length} on are no whole batch"
+        told = f"torn: {place}: {count(verdict.torn, 'byte')} from byte {verdict.length} on are no whole batch"
         told += f"; before them {whole}; 'agentrt log repair' sets them aside"
     elif verdict.missing:
         told = f"incomplete: {whole}"
     else:
-        told = f"ok: {whole}" + (f", {_count(verdict.blobs, 'blob')}" if verdict.blobs else "")
+        told = f"ok: {whole}" + (f", {count(verdict.blobs, 'blob')}" if verdict.blobs else "")
     shared = f", after {verdict.after} of its parent" if verdict.after else ""
     return "; ".join([told + shared, *map(str, verdict.missing)])
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 @log.command(name="repair")
@@ -98,16 +94,16 @@ def repair_(conversation: str | None, force: bool, store: Path | None) -> None:
         hint = "" if force else "\nto cut it there, with a copy of the file kept beside it: agentrt log repair --force"
         click.echo(f"agentrt: {clean(str(corrupt))}{hint}", err=True)
         sys.exit(1)
-    remain = f"{_count(done.events, 'event')} remain" if done.events != 1 else "1 event remains"
+    remain = f"{count(done.events, 'event')} remain" if done.events != 1 else "1 event remains"
     if done.kept is None:
-        click.echo(f"{clean(directory.name)}  nothing to repair: {_count(done.events, 'event')}")
+        click.echo(f"{clean(directory.name)}  nothing to repair: {count(done.events, 'event')}")
     elif done.whole:
-        click.echo(f"{clean(directory.name)}  cut by {_count(done.cut, 'byte')}: {remain}")
+        click.echo(f"{clean(directory.name)}  cut by {count(done.cut, 'byte')}: {remain}")
         click.echo(f"the whole file as it was is kept in {done.kept}")
         click.echo("one event was added, which begins a new epoch: clients that saw what is gone start over")
     else:
         click.echo(f"{clean(directory.name)}  a torn tail was set aside: {remain}")
-        click.echo(f"its {_count(done.cut, 'byte')} are kept in {done.kept}")
+        click.echo(f"its {count(done.cut, 'byte')} are kept in {done.kept}")
 
 
 @log.command()
@@ -167,16 +163,16 @@ def _compare(directory: Path, events: list[Event]) -> int:
     name, stored = clean(directory.name), read_snapshot(directory)
     if stored is None:
         state = fold(events)
-        click.echo(f"{name}  {_count(state.seq, 'event')}, {state.status.value}; no {SNAPSHOT} to compare with")
+        click.echo(f"{name}  {count(state.seq, 'event')}, {state.status.value}; no {SNAPSHOT} to compare with")
         return 0
     found = differences(stored, snapshot(fold(event for event in events if event.seq <= stored.seq)))
     if found:
         click.echo(f"{name}  the snapshot of event {stored.seq} is not what the events give: {clean(found[0])}")
         if more := len(found) - 1:
-            click.echo(f"and {_count(more, 'more difference')}")
+            click.echo(f"and {count(more, 'more difference')}")
         return 1
     behind = f" ({len(events) - stored.seq} came later)" if len(events) > stored.seq else ""
-    click.echo(f"{name}  the state after {_count(stored.seq, 'event')} is that of the snapshot{behind}")
+    click.echo(f"{name}  the state after {count(stored.seq, 'event')} is that of the snapshot{behind}")
     return 0
 
 
@@ -185,7 +181,7 @@ def _rerun(directory: Path, events: list[Event]) -> int:
     for tool in done.from_log:
         click.echo(f"agentrt: tool {tool!r} has no implementation here; its definition is the recorded one", err=True)
     if done.difference is None:
-        click.echo(f"{name}  {_count(done.events, 'event')} with {_count(done.calls, 'model call')} came as recorded")
+        click.echo(f"{name}  {count(done.events, 'event')} with {count(done.calls, 'model call')} came as recorded")
         return 0
     click.echo(f"{name}  {clean(_pointed_at(done.difference))}")
     return 1

@@ -16,23 +16,34 @@ from .. import __version__
 from ..conversation import Conversation
 from ..errors import AgentrtError, MissingKey
 from ..runtime import Runtime
-from ..specs import Agent, ConfirmRisky, Limits
+from ..specs import ConfirmationPolicy
 from ..state import fold
 from ..storage import read_conversation
+from .asking import Answer, approve, ask_person, refuse
 from .demo import demo as run_demo
-from .finding import find
+from .finding import find, reopened
+from .labels import rename, tag
 from .lineage import delete, fork
 from .listing import list_, search
 from .log import log
-from .options import store_option
-from .profiles import base_url_option, chosen_llm, model_option, profile_option
-from .profiles import profile as profile_commands
-from .session import approve, ask_person, refuse, work
+from .options import (
+    Beginning,
+    agent_of,
+    agent_options,
+    beginning_options,
+    confirm_option,
+    grant_option,
+    json_option,
+    store_option,
+    workspace_option,
+    yes_option,
+)
+from .profiles import profile
+from .rules import rules
+from .session import work
 from .story import Story, summary
 from .views import JsonView, view_for
-
-_json = click.option("--json", "as_json", is_flag=True, help="Print one event a line, as JSON.")
-_yes = click.option("--yes", is_flag=True, help="Run risky actions without asking.")
+from .wording import clean
 
 
 def main() -> None:
@@ -50,7 +61,7 @@ def main() -> None:
         sys.exit(2)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="agentrt")
 def commands() -> None:
     """Run software agents, with every event on disk before you see it.
@@ -61,51 +72,48 @@ def commands() -> None:
 
 @commands.command()
 @click.argument("task")
-@click.option(
-    "--workspace",
-    "-w",
-    type=click.Path(path_type=Path),
-    default=Path("."),
-    help="The directory to work in. Default: this one.",
-)
-@model_option
-@base_url_option
-@profile_option
-@click.option(
-    "--max-steps", type=click.IntRange(1), default=Limits().max_steps, show_default=True, help="Model calls at most."
-)
-@_yes
-@_json
+@workspace_option
+@agent_options
+@beginning_options
+@yes_option
+@json_option
 @store_option
 def run(
     task: str,
     workspace: Path,
-    model: str | None,
-    base_url: str | None,
-    profile: str | None,
-    max_steps: int,
+    beginning: Beginning,
     yes: bool,
     as_json: bool,
     store: Path | None,
+    **agent: Any,
 ) -> None:
     """Give an agent a TASK and watch it work.
 
-    Actions that are rated risky are asked about first; without a terminal they are rejected, unless --yes is given.
+    Actions that are rated risky are asked about first: y runs one, a and p also what is the same from now on, n or a
+    reason refuses it, q stops. Without a terminal they are rejected, and the model is told why, unless --yes is given.
     Ctrl-C interrupts; what was done so far is kept and can be resumed.
+
+    \b
+    agentrt run "Mend the tests" --max-cost 2 --goal "All tests pass"
+    agentrt run "Tidy up" --deny "*git push*" --allow "git commit *" --confirm always
+    agentrt run "Make the release notes" --secret GITHUB_TOKEN --flow --hooks hooks.json
     """
-    llm = chosen_llm(model, base_url, profile, store)
-    agent = Agent(llm=llm, analyzer="rules", confirmation=ConfirmRisky(), limits=Limits(max_steps=max_steps))
+    spec = agent_of(store=store, **agent)
 
     async def begin(console: Console) -> int:
         async with Runtime(store) as runtime:
             with console.status(Text("loading the model client", "dim")):
-                await runtime.client.prepare(llm)
-            async with Conversation(agent, workspace, runtime=runtime) as conversation:
+                await runtime.client.prepare(spec.llm)
+            async with Conversation(spec, workspace, runtime=runtime, secrets=beginning.secrets) as conversation:
                 created = conversation.state.created
                 assert created is not None
-                console.print(Text(f"conversation {conversation.id} in {created.workspace.path}", "dim"))
+                console.print(
+                    Text(f"conversation {conversation.id} in {created.workspace.path}", "dim"), soft_wrap=True
+                )
+                await beginning.of(conversation)
                 await conversation.send_message(task)
-                return await work(conversation, view_for(console, as_json=as_json), console, _answer(console, yes))
+                view = view_for(console, as_json=as_json)
+                return await work(conversation, view, console, _answer(console, yes=yes), runtime.store.read)
 
     _drive(begin, as_json)
 
@@ -113,28 +121,64 @@ def run(
 @commands.command()
 @click.argument("conversation", required=False)
 @click.option("--message", "-m", default=None, help="Something to say first.")
-@_yes
-@_json
+@confirm_option(None)
+@grant_option
+@yes_option
+@json_option
 @store_option
-def resume(conversation: str | None, message: str | None, yes: bool, as_json: bool, store: Path | None) -> None:
-    """Go on with a CONVERSATION where it stands; without an id, with the newest one."""
+def resume(
+    conversation: str | None,
+    message: str | None,
+    confirm: ConfirmationPolicy | None,
+    grant: float | None,
+    yes: bool,
+    as_json: bool,
+    store: Path | None,
+) -> None:
+    """Go on with a CONVERSATION where it stands; without an id, with the newest one.
+
+    What waits for an answer is asked again, as by `agentrt run`.
+    """
     directory = find(conversation, store)
 
     async def go_on(console: Console) -> int:
-        async with Conversation(id=directory.name, store=store) as live:
+        async with Runtime(directory.parent.parent) as runtime, reopened(directory, runtime) as live:
             view = view_for(console, as_json=as_json)
+            if confirm is not None:
+                await live.set_confirmation_policy(confirm)
+            if grant is not None:
+                await live.grant(grant)
             if message is not None:
                 await live.send_message(message)
-            return await work(live, view, console, _answer(console, yes))
+            return await work(live, view, console, _answer(console, yes=yes), runtime.store.read)
 
     _drive(go_on, as_json)
+
+
+@commands.command()
+@click.argument("conversation")
+@click.argument("question")
+@store_option
+def ask(conversation: str, question: str, store: Path | None) -> None:
+    """Ask the agent of a CONVERSATION a QUESTION, besides its task.
+
+    It answers from what it has seen. Nothing is run, and its history stays as it is; only the cost is added. While
+    another process runs the conversation, that one must be asked.
+    """
+    directory = find(conversation, store)
+
+    async def answered() -> str:
+        async with reopened(directory) as live:
+            return await live.ask_agent(question)
+
+    click.echo(clean(anyio.run(answered)))
 
 
 @commands.command()
 @click.argument("conversation", required=False)
 @click.option("--all", "whole", is_flag=True, help="Do not fold long results.")
 @click.option("--at", type=click.IntRange(1), default=None, help="As it was after this event. Default: now.")
-@_json
+@json_option
 @store_option
 def show(conversation: str | None, whole: bool, at: int | None, as_json: bool, store: Path | None) -> None:
     """Print a CONVERSATION (an id, a directory, or the newest one). It is only read, also while it runs."""
@@ -154,7 +198,7 @@ def show(conversation: str | None, whole: bool, at: int | None, as_json: bool, s
 @click.option(
     "--pace", type=click.FloatRange(0, 1), default=0.02, show_default=True, help="Seconds between streamed pieces."
 )
-@_json
+@json_option
 @store_option
 def demo(pace: float, as_json: bool, store: Path | None) -> None:
     """Watch an agent mend a small project, without a key and without a network.
@@ -164,12 +208,8 @@ def demo(pace: float, as_json: bool, store: Path | None) -> None:
     _drive(lambda console: run_demo(view_for(console, as_json=as_json), console, pace=pace, store=store), as_json)
 
 
-commands.add_command(delete)
-commands.add_command(fork)
-commands.add_command(list_)
-commands.add_command(log)
-commands.add_command(profile_commands)
-commands.add_command(search)
+for command in (delete, fork, list_, log, profile, rename, rules, search, tag):
+    commands.add_command(command)
 
 
 def _drive(begin: Callable[[Console], Awaitable[int]], as_json: bool) -> None:
@@ -177,7 +217,7 @@ def _drive(begin: Callable[[Console], Awaitable[int]], as_json: bool) -> None:
     sys.exit(anyio.run(begin, console))
 
 
-def _answer(console: Console, yes: bool) -> Any:
+def _answer(console: Console, *, yes: bool) -> Answer:
     if yes:
         return approve
     return ask_person(console) if sys.stdin.isatty() and console.is_terminal else refuse

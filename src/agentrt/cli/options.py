@@ -1,10 +1,57 @@
-"""The options that several commands share."""
+"""The options that several commands share, and the agent that they make."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
+import msgspec
+
+from ..context.titles import checked_tags
+from ..conversation import Conversation
+from ..errors import ConfigurationError
+from ..llm.profiles import ProfileStore, profiles_file
+from ..secrets import EnvironmentSecret
+from ..specs import (
+    LLM,
+    RULES,
+    Agent,
+    AlwaysConfirm,
+    AnyLLM,
+    ConfirmationPolicy,
+    ConfirmRisky,
+    Hook,
+    InformationFlow,
+    Limits,
+    NeverConfirm,
+    PermissionRule,
+)
+from ..specs.hooks import hooks_from_json
+from .permissions import rule_from
+
+DEFAULT_MODEL = "openai/gpt-5.5"
+
+POLICIES: Mapping[str, ConfirmationPolicy] = {
+    "risky": ConfirmRisky(),
+    "always": AlwaysConfirm(),
+    "never": NeverConfirm(),
+}
+"""Who is asked, by the words of --confirm."""
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+R = TypeVar("R")
+Option = Callable[[Any], Any]
+
+
+def _positive(context: click.Context, parameter: click.Parameter, given: float | None) -> float | None:
+    if given is not None and not 0 < given < float("inf"):
+        raise click.BadParameter(f"{given} is no amount: give a number above 0", context, parameter)
+    return given
+
 
 store_option = click.option(
     "--store",
@@ -12,3 +59,250 @@ store_option = click.option(
     default=None,
     help="Where conversations are kept. Default: $AGENTRT_HOME, else ~/.agentrt.",
 )
+workspace_option = click.option(
+    "--workspace",
+    "-w",
+    type=click.Path(path_type=Path),
+    default=Path("."),
+    help="The directory to work in. Default: this one.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one event a line, as JSON.")
+yes_option = click.option(
+    "--yes", is_flag=True, help="Approve what would be asked about, without asking. What a rule denies stays denied."
+)
+grant_option = click.option(
+    "--grant", type=float, metavar="USD", callback=_positive, help="What it may spend on top of its --max-cost."
+)
+base_url_option = click.option(
+    "--base-url", default=None, help="The address of a server that speaks the provider's API."
+)
+
+
+def _policy(context: click.Context, parameter: click.Parameter, given: str | None) -> ConfirmationPolicy | None:
+    return None if given is None else POLICIES[given]
+
+
+def _rules(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> tuple[PermissionRule, ...]:
+    try:
+        return tuple(rule_from("deny" if parameter.name == "deny" else "allow", written) for written in given)
+    except ValueError as error:
+        raise click.BadParameter(str(error), context, parameter) from error
+
+
+def _hooks(context: click.Context, parameter: click.Parameter, given: Path | None) -> tuple[Hook, ...]:
+    if given is None:
+        return ()
+    try:
+        return hooks_from_json(msgspec.json.decode(given.read_bytes()))
+    except OSError as error:
+        raise click.BadParameter(f"cannot read {given}: {error.strerror}", context, parameter) from error
+    except (ValueError, msgspec.MsgspecError) as error:
+        raise click.BadParameter(f"{given}: {error}", context, parameter) from error
+
+
+def _secrets(
+    context: click.Context, parameter: click.Parameter, given: tuple[str, ...]
+) -> dict[str, EnvironmentSecret]:
+    """What was given is never repeated in an error: it may be a value."""
+    secrets = {}
+    for each in given:
+        name, equals, variable = each.partition("=")
+        variable = variable if equals else name
+        if not os.environ.get(variable):
+            why = f"the variable for {name} is not set" if equals else "no variable of that name is set"
+            raise click.BadParameter(
+                f"{why}. A secret's value is never given on the command line, where other programs and the shell's"
+                " history see it: put it in an environment variable, and give the name of that.",
+                context,
+                parameter,
+            )
+        secrets[name] = EnvironmentSecret(variable)
+    return secrets
+
+
+def tags_of(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    """Tags from "KEY=VALUE"; an empty value stays one. Raises `click.BadParameter`."""
+    pairs = [each.partition("=") for each in given]
+    for key, equals, _ in pairs:
+        if not equals:
+            raise click.BadParameter(f"{key!r} has no value: write {key}=VALUE", context, parameter)
+    try:
+        return checked_tags({key: value for key, _, value in pairs})
+    except ConfigurationError as error:
+        raise click.BadParameter(str(error), context, parameter) from error
+
+
+def confirm_option(default: str | None) -> Option:
+    """Who is asked; without a default it stays as it is."""
+    return click.option(
+        "--confirm",
+        type=click.Choice(list(POLICIES)),
+        default=default,
+        show_default=default is not None or "as it was",
+        callback=_policy,
+        help="Which actions wait for your word: those rated risky, or that nobody can rate; all; or none.",
+    )
+
+
+_AGENT: tuple[Option, ...] = (
+    click.option(
+        "--model",
+        "-m",
+        default=None,
+        show_default=f"$AGENTRT_MODEL, else {DEFAULT_MODEL}",
+        help="Any model that litellm knows, with its provider.",
+    ),
+    base_url_option,
+    click.option(
+        "--profile", default=None, metavar="NAME", help="A saved model, in place of --model: see `agentrt profile`."
+    ),
+    click.option(
+        "--max-steps",
+        type=click.IntRange(1),
+        default=Limits().max_steps,
+        show_default=True,
+        help="Model calls at most.",
+    ),
+    click.option(
+        "--max-cost",
+        type=float,
+        metavar="USD",
+        callback=_positive,
+        help="What it may spend in all. It is never passed: each call is paid for in advance. Needs a model whose"
+        " price is known.",
+    ),
+    click.option("--max-tokens", type=click.IntRange(1), help="Tokens at most in all, in and out."),
+    click.option(
+        "--max-seconds",
+        type=float,
+        metavar="SECONDS",
+        callback=_positive,
+        help="How long a run may take; what is at work then is cut.",
+    ),
+    confirm_option("risky"),
+    click.option(
+        "--deny",
+        multiple=True,
+        metavar="PATTERN",
+        callback=_rules,
+        help="Never run what matches: a command as '*git push*', or TOOL:PATTERN as 'file_editor:/etc/*'. The whole"
+        " command is matched. May be repeated; what is denied stays denied, whatever allows it.",
+    ),
+    click.option(
+        "--allow",
+        multiple=True,
+        metavar="PATTERN",
+        callback=_rules,
+        help="Run what matches without asking, however it is rated: as 'docker compose *'. Here a star stands for no"
+        " second command. May be repeated.",
+    ),
+    click.option(
+        "--flow",
+        is_flag=True,
+        help="Also ask when the agent has read the web, an MCP server or a file from outside, and an action reaches"
+        " the network, a secret, a push or a place outside of the workspace.",
+    ),
+    click.option(
+        "--hooks",
+        type=click.Path(dir_okay=False, path_type=Path),
+        default=None,
+        metavar="FILE",
+        callback=_hooks,
+        help="A hooks.json: commands that are run before and after what the agent does, and may forbid it.",
+    ),
+)
+
+
+def with_options(command: Command, options: Sequence[Option]) -> Command:
+    """The command with these options, in their order."""
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def agent_options(command: Command) -> Command:
+    """What `agent_of` takes."""
+    return with_options(command, _AGENT)
+
+
+def agent_of(
+    *,
+    model: str | None,
+    base_url: str | None,
+    profile: str | None,
+    store: Path | None,
+    confirm: ConfirmationPolicy,
+    allow: tuple[PermissionRule, ...],
+    deny: tuple[PermissionRule, ...],
+    flow: bool,
+    hooks: tuple[Hook, ...],
+    **limits: Any,
+) -> Agent:
+    """The agent that the options describe. Raises `click.UsageError` for two models, or `ProfileMissing`."""
+    return Agent(
+        llm=chosen_llm(model, base_url, profile, store),
+        analyzer=RULES,
+        confirmation=confirm,
+        rules=(*deny, *allow),
+        flow=InformationFlow() if flow else None,
+        hooks=hooks,
+        limits=Limits(**limits),
+    )
+
+
+def chosen_llm(model: str | None, base_url: str | None, profile: str | None, store: Path | None) -> AnyLLM:
+    """The model that a command's options name. Raises `click.UsageError` for two, or `ProfileMissing`."""
+    if profile is None:
+        return LLM(model=model or os.environ.get("AGENTRT_MODEL", DEFAULT_MODEL), base_url=base_url)
+    if model is not None or base_url is not None:
+        raise click.UsageError("--profile has a model and its address: give it, or --model and --base-url")
+    return ProfileStore(profiles_file(store)).load(profile)
+
+
+_BEGINNING: tuple[Option, ...] = (
+    click.option(
+        "--goal",
+        default="",
+        metavar="TEXT",
+        help="What must be true in the end. A judge sends the agent back with what is missing, ten times at most.",
+    ),
+    click.option(
+        "--secret",
+        "secrets",
+        multiple=True,
+        metavar="NAME",
+        callback=_secrets,
+        help="An environment variable whose value the agent's commands may use by its name, and that is shown to"
+        " nobody. NAME=VARIABLE takes it from another one. May be repeated.",
+    ),
+    click.option("--title", default="", help="What it is called in `agentrt list`. Default: the task."),
+    click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", callback=tags_of, help="A tag; may be repeated."),
+)
+
+
+class Beginning(msgspec.Struct, frozen=True, kw_only=True):
+    """What a conversation is begun with, besides its agent."""
+
+    goal: str
+    secrets: dict[str, EnvironmentSecret]
+    title: str
+    tags: dict[str, str]
+
+    async def of(self, conversation: Conversation) -> None:
+        """Let a conversation begin so; its secrets are given to it when it is made."""
+        if self.title:
+            await conversation.rename(self.title)
+        if self.tags:
+            await conversation.set_tags(self.tags)
+        if self.goal:
+            await conversation.set_goal(self.goal)
+
+
+def beginning_options(command: Callable[..., R]) -> Callable[..., R]:
+    """A `beginning`, of the options that it is made of."""
+
+    @wraps(command)
+    def begun(*, goal: str, secrets: dict[str, EnvironmentSecret], title: str, tags: dict[str, str], **rest: Any) -> R:
+        return command(beginning=Beginning(goal=goal, secrets=secrets, title=title, tags=tags), **rest)
+
+    return with_options(begun, _BEGINNING)

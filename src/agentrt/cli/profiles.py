@@ -1,8 +1,7 @@
-"""`agentrt profile`: models with their settings under names; and which model a command takes."""
+"""`agentrt profile`: models with their settings under names."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import IO, get_args
 
@@ -15,32 +14,7 @@ from rich.text import Text
 from ..llm.profiles import ProfileStore, profiles_file
 from ..specs import LLM, AnyLLM
 from ..specs.llm import Effort, named
-from .options import store_option
-
-DEFAULT_MODEL = "openai/gpt-5.5"
-
-model_option = click.option(
-    "--model",
-    "-m",
-    default=None,
-    show_default=f"$AGENTRT_MODEL, else {DEFAULT_MODEL}",
-    help="Any model that litellm knows, with its provider.",
-)
-base_url_option = click.option(
-    "--base-url", default=None, help="The address of a server that speaks the provider's API."
-)
-profile_option = click.option(
-    "--profile", default=None, metavar="NAME", help="A saved model, in place of --model: see `agentrt profile`."
-)
-
-
-def chosen_llm(model: str | None, base_url: str | None, profile: str | None, store: Path | None) -> AnyLLM:
-    """The model that a command's options name. Raises `click.UsageError` for two, or `ProfileMissing`."""
-    if profile is None:
-        return LLM(model=model or os.environ.get("AGENTRT_MODEL", DEFAULT_MODEL), base_url=base_url)
-    if model is not None or base_url is not None:
-        raise click.UsageError("--profile has a model and its address: give it, or --model and --base-url")
-    return ProfileStore(profiles_file(store)).load(profile)
+from .options import base_url_option, store_option
 
 
 @click.group()

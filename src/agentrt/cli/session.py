@@ -4,120 +4,145 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 import anyio
-import anyio.to_thread
+from anyio.abc import TaskStatus
 from rich.console import Console
 from rich.text import Text
 
 from ..conversation import Conversation
 from ..errors import AgentrtError
-from ..events import ExecutionStatus
-from ..state import Pending
-from .story import clean, headline, summary
+from ..events import ChildWaiting, ConfirmationRequested, ExecutionStatus
+from ..state import State
+from .asking import Answer, Approve, Quit, Refuse, Reply
+from .questions import Question, Read, question_of
+from .story import summary
 from .views import View
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
 
-NOBODY = "Nobody is there to approve this: do it in a way that needs no approval, or say what you would have done."
-
-Answer = Callable[[Pending], Awaitable[str | None]]
-"""Asks about an action: None approves it, a text is the reason for refusing it."""
+_AT_WORK = (ExecutionStatus.RUNNING, ExecutionStatus.WAITING_FOR_CONFIRMATION)
 
 
-async def work(conversation: Conversation, view: View, console: Console, answer: Answer) -> int:
-    """Run until nothing is due, and give the exit code: 0 finished, 130 interrupted, 1 anything else."""
-    begun = time.monotonic()
-    failure: AgentrtError | None = None
+async def work(conversation: Conversation, view: View, console: Console, answer: Answer, read: Read) -> int:
+    """Run until nothing is due, and give the exit code: 0 finished, 130 interrupted, 1 anything else.
+
+    `read` reads the logs of conversations that are delegated to. Raises what the run does.
+    """
+    begun, session = time.monotonic(), _Session(conversation, view, answer, read)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_listen, conversation, tasks.cancel_scope)
+        await tasks.start(session.listen, tasks.cancel_scope)
         try:
-            await _run(conversation, view, answer)
+            await session.run()
         except AgentrtError as error:
-            failure = error
+            session.failure = error
         tasks.cancel_scope.cancel()
     view.rest()
-    if failure is not None:
-        raise failure
+    if session.failure is not None:
+        raise session.failure
     state = conversation.state
     console.print(summary(state, time.monotonic() - begun), soft_wrap=True)
-    if state.status is ExecutionStatus.PAUSED:
-        console.print(Text(f"To go on: agentrt resume {conversation.id}", "yellow"))
-        return INTERRUPTED
-    return 0 if state.status is ExecutionStatus.FINISHED else 1
+    if state.status is ExecutionStatus.FINISHED:
+        return 0
+    interrupted = session.interrupted or state.status is ExecutionStatus.PAUSED
+    if (more := _to_go_on(state, interrupted=interrupted)) is not None:
+        console.print(Text(f"To go on: agentrt resume {conversation.id}{more}", "yellow"), soft_wrap=True)
+    return INTERRUPTED if interrupted else 1
 
 
-async def _run(conversation: Conversation, view: View, answer: Answer) -> None:
-    after = conversation.cursor
-    while True:
-        async for item in conversation.run(after).stream():
-            view.show(item)
-        after = conversation.cursor
-        view.rest()
-        if conversation.state.status is not ExecutionStatus.WAITING_FOR_CONFIRMATION:
-            return
-        await _ask(conversation, answer)
+def _to_go_on(state: State, *, interrupted: bool) -> str | None:
+    """What `agentrt resume ID` needs besides; None where it would change nothing."""
+    if interrupted:
+        return ""
+    ended = state.error.code if state.status is ExecutionStatus.ERROR and state.error else None
+    return {"max_cost": " --grant USD", "max_steps": ""}.get(ended or "")
 
 
-async def _listen(conversation: Conversation, run: anyio.CancelScope) -> None:
-    """Ctrl-C once interrupts the conversation; twice leaves at once, with the log as it is."""
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async for _ in signals:
-            if conversation.state.status is ExecutionStatus.PAUSED:
-                run.cancel()
-            else:
-                await conversation.interrupt()
+class _Session:
+    """What a run and a person who may interrupt it share."""
 
+    def __init__(self, conversation: Conversation, view: View, answer: Answer, read: Read) -> None:
+        self._conversation, self._view, self._answer, self._read = conversation, view, answer, read
+        self._question: anyio.CancelScope | None = None
+        self.interrupted = False
+        self.failure: AgentrtError | None = None
 
-async def _ask(conversation: Conversation, answer: Answer) -> None:
-    for pending in conversation.pending_confirmation:
-        reason = await answer(pending)
-        if conversation.state.status is not ExecutionStatus.WAITING_FOR_CONFIRMATION:
-            return
-        if reason is None:
-            await conversation.confirm(pending.action.id)
-        else:
-            await conversation.reject(reason, pending.action.id)
+    async def run(self) -> None:
+        """Show what happens, and ask where it waits; nobody is slowed by a question but who waits for its answer."""
+        after = self._conversation.cursor
+        while not self.interrupted:
+            async for item in self._conversation.run(after).stream():
+                self._view.show(item)
+                if isinstance(item, ConfirmationRequested | ChildWaiting):
+                    await self._ask()
+            after = self._conversation.cursor
+            self._view.rest()
+            if not self._conversation.pending_confirmation:
+                return
+            await self._ask()
+        async for event in self._conversation.events(after):
+            self._view.show(event)
 
+    async def listen(self, run: anyio.CancelScope, *, task_status: TaskStatus[None]) -> None:
+        """Ctrl-C once interrupts the conversation and all below it; twice leaves at once, with the log as it is."""
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            task_status.started()
+            async for _ in signals:
+                again = self.interrupted or self._conversation.state.status not in _AT_WORK
+                self.interrupted = True
+                try:
+                    if again:
+                        run.cancel()
+                    elif self._question is not None:
+                        self._question.cancel()
+                    else:
+                        await self._conversation.interrupt()
+                except AgentrtError as error:
+                    self.failure = error
+                    run.cancel()
 
-async def approve(pending: Pending) -> str | None:
-    """Approve everything."""
-    return None
+    async def _ask(self) -> None:
+        """Ask about what waits, one after the other, until nothing does."""
+        self._view.rest()
+        while not self.interrupted and (waiting := self._conversation.pending_confirmation):
+            question = await question_of(self._conversation, waiting[0], self._read)
+            reply = await self._answered(question)
+            if self.interrupted:
+                await self._conversation.interrupt()
+            elif reply is not None and self._waits(question):
+                await self._pass_on(question, reply)
 
+    async def _answered(self, question: Question) -> Reply | None:
+        """The answer; None when the question was taken back: by Ctrl-C, or because the action waits no more."""
+        reply: Reply | None = None
+        async with anyio.create_task_group() as tasks:
+            self._question = tasks.cancel_scope
+            tasks.start_soon(self._take_back, question, tasks.cancel_scope)
+            reply = await self._answer(question)
+            tasks.cancel_scope.cancel()
+        self._question = None
+        return reply
 
-async def refuse(pending: Pending) -> str | None:
-    """Refuse everything, since nobody is there."""
-    return NOBODY
+    async def _take_back(self, question: Question, scope: anyio.CancelScope) -> None:
+        """Cancel the question once its action waits no more; a log that fails is the run's to tell."""
+        with suppress(AgentrtError):
+            async for _ in self._conversation.stream(self._conversation.cursor):
+                if not self._waits(question):
+                    break
+        scope.cancel()
 
+    def _waits(self, question: Question) -> bool:
+        return any(pending.action.id == question.action.id for pending in self._conversation.pending_confirmation)
 
-def ask_person(console: Console) -> Answer:
-    """Ask on the terminal; anything but yes refuses, and is the reason."""
-
-    async def ask(pending: Pending) -> str | None:
-        risk = pending.risk.value.lower() if pending.risk else "unrated"
-        question = Text.assemble(
-            ("? ", "bold yellow"),
-            f"{pending.action.tool_name} is rated {risk}: ",
-            (clean(headline(pending.action)), "bold"),
-        )
-        console.print(question)
-        console.print(Text("  Run it? y, or the reason why not: ", "yellow"), end="")
-        said = (await anyio.to_thread.run_sync(_line, abandon_on_cancel=True)).strip()
-        return (
-            None
-            if said.lower() in ("y", "yes")
-            else said
-            if said.lower() not in ("", "n", "no")
-            else "The user said no."
-        )
-
-    return ask
-
-
-def _line() -> str:
-    try:
-        return input()
-    except EOFError:
-        return "no"
+    async def _pass_on(self, question: Question, reply: Reply) -> None:
+        match reply:
+            case Approve(always):
+                rule = question.always if always is not None else None
+                await self._conversation.confirm(question.action.id, always=always, rule=rule)
+            case Refuse(reason):
+                await self._conversation.reject(reason, question.action.id)
+            case Quit():
+                self.interrupted = True
+                await self._conversation.interrupt()

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import msgspec
+from msgspec.structs import replace
 from rich.text import Text
 
 from ..events import (
     ActionEvent,
+    ActionRevised,
     AgentErrorEvent,
+    ChildStarted,
     Condensation,
     ConfirmationRequested,
     ConversationErrorEvent,
     Event,
     ExecutionStarted,
     ExecutionStatus,
-    InterruptEvent,
+    HookExecutionEvent,
     MessageEvent,
     ObservationEvent,
-    PauseEvent,
     ResourceLost,
     RiskAssessed,
     UserRejectObservation,
@@ -29,6 +30,8 @@ from ..specs import SecurityRisk
 from ..specs.content import plain
 from ..specs.tool import FINISH, THINK
 from ..state import State
+from .notes import note
+from .wording import clean, count, headline, money
 
 FOLDED = 6
 """Lines of a result that are shown unless all are asked for."""
@@ -36,18 +39,13 @@ FOLDED = 6
 FOLDED_DIFF = 16
 """The same for a change of a file."""
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_RISK = {
+RISK = {
     SecurityRisk.LOW: "green",
     SecurityRisk.MEDIUM: "yellow",
     SecurityRisk.HIGH: "bold red",
     SecurityRisk.UNKNOWN: "yellow",
 }
-
-
-def clean(text: str) -> str:
-    """Text without control characters, so that no output of a tool or model can steer the terminal."""
-    return _CONTROL.sub("", text)
+"""The colours of ratings."""
 
 
 class Story:
@@ -61,6 +59,9 @@ class Story:
         self._folded = folded
         self._untold: dict[str, ActionEvent] = {}
         self._risk: dict[str, SecurityRisk] = {}
+        self._children: dict[str, str] = {}
+        self._denied: set[str] = set()
+        """Denials by hooks that were told; the refusals that follow on them say nothing new."""
 
     def tell(self, event: Event) -> Iterator[Text]:
         """The lines of an event; most bookkeeping has none."""
@@ -86,19 +87,40 @@ class Story:
                 yield from self._indented(event.error, "red")
             case UserRejectObservation():
                 yield from self._action(event.action_id)
-                yield from self._indented(f"rejected: {event.rejection_reason}", "yellow")
-            case InterruptEvent():
-                yield Text("■ interrupted" + (f": {clean(event.reason)}" if event.reason else ""), "yellow")
-            case PauseEvent():
-                yield Text("‖ paused" + (f": {clean(event.reason)}" if event.reason else ""), "yellow")
+                if event.caused_by not in self._denied:
+                    yield from self._indented(f"rejected: {event.rejection_reason}", "yellow")
+            case ActionRevised():
+                yield from self._revised(event)
+            case HookExecutionEvent():
+                yield from self._hooked(event)
+            case _:
+                yield from self._rest(event)
+
+    def _rest(self, event: Event) -> Iterator[Text]:
+        match event:
             case ConversationErrorEvent():
                 yield Text(f"✗ {event.code}: {clean(event.detail)}", "bold red")
             case Condensation():
                 yield Text(f"… {len(event.forgotten_event_ids)} events left the model's view", "dim")
             case ResourceLost():
                 yield Text(f"! {clean(event.detail)}", "yellow")
-            case _:
-                return
+            case ChildStarted() if event.child_id not in self._children:
+                self._children[event.child_id] = f"{event.agent or 'child'} {len(self._children) + 1}"
+        yield from note(event, self._children)
+
+    def _hooked(self, event: HookExecutionEvent) -> Iterator[Text]:
+        """What a hook says of an action comes after that action's line."""
+        if event.verdict == "deny" and event.target in self._untold:
+            yield from self._action(event.target)
+            self._denied.add(event.id)
+        yield from note(event, self._children)
+
+    def _revised(self, event: ActionRevised) -> Iterator[Text]:
+        action = self._untold.get(event.action_id)
+        if action is None:
+            return
+        yield Text(f"↪ a hook rewrote  {clean(headline(action))}", "yellow")
+        self._untold[event.action_id] = replace(action, arguments=event.arguments)
 
     def _message(self, event: MessageEvent) -> Iterator[Text]:
         if event.id in self.said:
@@ -107,6 +129,7 @@ class Story:
         if event.source == "user":
             yield Text.assemble(("› ", "bold cyan"), (said, "bold"))
         else:
+            said = f"↪ {said}" if event.source == "hook" else said
             yield Text(said + (" [cut]" if event.partial else ""), "" if event.source == "agent" else "dim")
 
     def _action(self, action_id: str) -> Iterator[Text]:
@@ -116,7 +139,7 @@ class Story:
         risk = self._risk.pop(action_id, None)
         line = Text.assemble(("● ", "blue"), (clean(action.tool_name), "bold blue"), "  ", clean(headline(action)))
         if risk is not None:
-            line.append(f"  {risk.value.lower()}", _RISK[risk])
+            line.append(f"  {risk.value.lower()}", RISK[risk])
         yield line
 
     def _result(self, event: ObservationEvent) -> Iterator[Text]:
@@ -144,37 +167,8 @@ class Story:
         return [*lines[:head], f"… {len(lines) - most} more lines", *lines[-(most - head) :]]
 
 
-class _Editing(msgspec.Struct):
-    command: str
-    path: str
-
-
 class _Diff(msgspec.Struct):
     diff: str = ""
-
-
-def headline(action: ActionEvent) -> str:
-    """An action's arguments on a line."""
-    try:
-        match action.tool_name:
-            case "terminal":
-                command = _argument(action, "command")
-                return f"$ {command}" if command else "(waits for more output)"
-            case "file_editor":
-                edit = msgspec.json.decode(action.arguments, type=_Editing)
-                return f"{edit.command} {edit.path}"
-            case "think":
-                return _argument(action, "thought")
-            case "finish":
-                return _argument(action, "message")
-    except msgspec.ValidationError:
-        pass
-    shown = bytes(action.arguments).decode()
-    return shown if len(shown) <= 160 else shown[:160] + "…"
-
-
-def _argument(action: ActionEvent, name: str) -> str:
-    return str(msgspec.json.decode(action.arguments, type=dict[str, object]).get(name, ""))
 
 
 def _diff(event: ObservationEvent) -> str:
@@ -185,15 +179,8 @@ def _diff(event: ObservationEvent) -> str:
     return found.diff if found is not None else ""
 
 
-def money(cost: float, unpriced: int) -> str:
-    """What was spent, as far as it is known."""
-    if unpriced == 0:
-        return f"${cost:.4f}"
-    return f"${cost:.4f} and {unpriced} calls of unknown price" if cost else "price unknown"
-
-
 def summary(state: State, seconds: float | None = None) -> Text:
-    """How a conversation stands, and what it used, on a line."""
+    """How a conversation stands, and what it used, on a line; what was delegated is in the sums, but for the calls."""
     colour = {
         ExecutionStatus.FINISHED: "green",
         ExecutionStatus.ERROR: "red",
@@ -202,6 +189,7 @@ def summary(state: State, seconds: float | None = None) -> Text:
     spent = state.ledger.total
     usage = spent.usage
     parts = [
+        *_achieved(state),
         f"{state.ledger.commands} model calls",
         f"{usage.prompt_tokens:,} tokens in, {usage.completion_tokens:,} out",
         money(spent.cost, spent.unpriced),
@@ -211,3 +199,18 @@ def summary(state: State, seconds: float | None = None) -> Text:
     return Text.assemble(
         (state.status.value.replace("_", " "), f"bold {colour}"), ("  ·  " + "  ·  ".join(parts), "dim")
     )
+
+
+def _achieved(state: State) -> Iterator[str]:
+    """How the goal stands, and what became of what was delegated."""
+    goal, children = state.ledger.goal, state.ledger.children.values()
+    if goal is not None:
+        yield {
+            "complete": "goal reached",
+            "capped": f"goal not reached, judged {count(goal.iterations, 'time')}",
+        }.get(goal.status, "goal not reached yet")
+    if children:
+        at_work, good = sum(c.open for c in children), sum(c.status is ExecutionStatus.FINISHED for c in children)
+        rest = len(children) - at_work - good
+        said = ((good, "finished"), (at_work, "at work"), (rest, "failed"))
+        yield f"{len(children)} delegated: " + ", ".join(f"{number} {what}" for number, what in said if number)

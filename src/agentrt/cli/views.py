@@ -13,7 +13,8 @@ from ..codec import encode
 from ..deltas import Delta
 from ..events import ActionEvent, Event, ExecutionStarted, MessageEvent, ModelCalled, ModelCallStarted
 from ..specs.content import plain
-from .story import Story, clean
+from .story import Story
+from .wording import clean
 
 
 class View(Protocol):

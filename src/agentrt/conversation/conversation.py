@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -34,7 +35,7 @@ from ..host import Host
 from ..ids import new_id
 from ..protocols import ModelClient
 from ..runtime import Runtime
-from ..secrets import AnySecret
+from ..secrets import AnySecret, SecretRegistry
 from ..specs import Agent, AnyLLM, BusyPolicy, ConfirmationPolicy, Content, PermissionRule, replaced
 from ..specs.content import text
 from ..specs.rules import Scope
@@ -42,6 +43,9 @@ from ..specs.tool import FINISH
 from ..state import Pending, State
 from ..tools import ToolType
 from .run import Run, seq_of
+
+_log = logging.getLogger(__name__)
+_MISSING = "secrets of conversation %s were not kept when it was closed: %s; give them again with update_secrets"
 
 INTERRUPT_SECONDS = 0.1
 """How long an interrupt waits for what it cut; what takes longer ends on its own."""
@@ -60,7 +64,17 @@ class Conversation:
     leaving it interrupts what runs and keeps everything in the log.
     """
 
-    __slots__ = ("_agent", "_entered", "_id", "_own_runtime", "_runtime", "_secrets", "_tools", "_workspace")
+    __slots__ = (
+        "_agent",
+        "_entered",
+        "_id",
+        "_own_runtime",
+        "_registry",
+        "_runtime",
+        "_secrets",
+        "_tools",
+        "_workspace",
+    )
 
     def __init__(
         self,
@@ -80,6 +94,8 @@ class Conversation:
             raise ConfigurationError("store and client belong to the runtime: give them to Runtime(...)")
         self._agent, self._workspace, self._tools = agent, workspace, tools
         self._id, self._secrets = id, secrets
+        self._registry: SecretRegistry | None = None
+        """Of one that has secrets: what the log does not hold of them outlives its sleep."""
         self._own_runtime = Runtime(store, client=client) if runtime is None else None
         self._runtime: Runtime = runtime or self._own_runtime  # type: ignore[assignment]
         self._entered: Host | None = None
@@ -92,6 +108,8 @@ class Conversation:
             await self._entered.wake(self._open if self._agent is None else self._create)
             if self._agent is None and self._secrets:
                 await self.update_secrets(self._secrets)
+            if self.missing_secrets:
+                _log.warning(_MISSING, self.id, ", ".join(self.missing_secrets))
             self._agent = None
         except BaseException:
             await self.__aexit__(*sys.exc_info())
@@ -112,10 +130,14 @@ class Conversation:
         assert self._agent is not None
         secrets = self._runtime.secrets(self._secrets)
         self._id, group = await self._runtime.create(self._agent, self._workspace, self._id, self._tools, secrets)
-        return group
+        return self._keeping(group)
 
     async def _open(self) -> ConversationGroup:
-        return await self._runtime.open(self.id, self._tools)
+        return self._keeping(await self._runtime.open(self.id, self._tools, self._registry))
+
+    def _keeping(self, group: ConversationGroup) -> ConversationGroup:
+        self._registry = group.secrets if group.secrets.names else None
+        return group
 
     async def _release(self, state: State) -> None:
         await self._runtime.release(self.id, state)
@@ -155,6 +177,11 @@ class Conversation:
         policy = BusyPolicy(busy) if busy is not None else None
         async with self._host.use() as group:
             return await group.log.say(event, policy)
+
+    @property
+    def missing_secrets(self) -> tuple[str, ...]:
+        """The secrets whose values were not kept when it was closed: give them again with `update_secrets`."""
+        return self._registry.missing if self._registry is not None else ()
 
     def run(self, after: Cursor | int | None = None) -> Run:
         """Let the agent work: iterate over the events, or await it for the state at its end.
@@ -243,7 +270,7 @@ class Conversation:
     async def update_secrets(self, secrets: Mapping[str, AnySecret | None]) -> Cursor:
         """Add, replace or, with None, remove secrets; what was one stays hidden. Raises `ConfigurationError`."""
         async with self._host.use() as group:
-            registry = group.secrets
+            registry = self._registry = group.secrets
             registry.update({name: secret for name, secret in secrets.items() if secret is not None})
             registry.remove(*(name for name, secret in secrets.items() if secret is None))
             return await group.log.append(SecretsChanged(secrets=self._runtime.saved(registry, self.id)))
@@ -314,15 +341,17 @@ class Conversation:
 
     async def fork(self, at: Cursor | int | None = None, *, id: str | None = None) -> Conversation:
         """A new conversation, not yet entered, that shares the events up to `at` (all, when not given) and goes on by
-        itself, in the same workspace and runtime. What is open there is cancelled in it.
+        itself, in the same workspace and runtime, with the same secrets. What is open there is cancelled in it.
 
         Raises `CursorExpired`, `ConversationExists`, or `EventRefused` where the conversation has not begun.
         """
         async with self._host.use() as group:
             upto = group.feed.state.seq if at is None else self._seq(at)
             await group.log.sync()
-            name = await self._runtime.fork(self.id, upto, id)
-        return Conversation(id=name, tools=self._tools, runtime=self._runtime)
+            name = await self._runtime.fork(self.id, upto, id, group.secrets)
+            fork = Conversation(id=name, tools=self._tools, runtime=self._runtime)
+            fork._registry = group.secrets.copy()
+        return fork
 
     def events(self, after: Cursor | int = 0) -> AsyncIterator[Event]:
         """The events after a cursor, up to the newest one now; they are read while it sleeps, too.

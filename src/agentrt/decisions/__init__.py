@@ -1,5 +1,6 @@
 """What is due now, and what the log takes: all rules, as pure functions of the state."""
 
+from ..state import EVERYTHING
 from .answers import approval, rejection, waiting, waiting_in
 from .beginnings import beginning
 from .commands import (
@@ -19,7 +20,7 @@ from .commands import (
     Task,
     Warn,
 )
-from .due import EVERYTHING, decide
+from .due import decide
 from .outcomes import (
     action_error,
     asleep,
@@ -33,6 +34,8 @@ from .outcomes import (
     said,
     unfinished,
 )
+from .relaying import over, relayed_down, relayed_up
+from .reports import cut_short, ended, failed, left
 from .sharing import share_of
 
 __all__ = [
@@ -57,14 +60,21 @@ __all__ = [
     "asleep",
     "beginning",
     "check",
+    "cut_short",
     "decide",
+    "ended",
     "expiry",
+    "failed",
     "forked",
     "interruption",
+    "left",
     "lost",
+    "over",
     "recovery",
     "refusal",
     "rejection",
+    "relayed_down",
+    "relayed_up",
     "said",
     "share_of",
     "unfinished",

@@ -42,11 +42,12 @@ def approval(
     """
     own = [p.action for p in _own(state) if not action_ids or p.action.id in action_ids]
     events: list[Event] = []
-    if always is not None:
-        chosen = [rule] if rule is not None else [remembering(action) for action in own]
-        events += [RuleAdded(rule=each, scope=always) for each in dict.fromkeys(chosen)]
     if own:
         events.append(ConfirmationGiven(action_ids=tuple(action.id for action in own)))
+    if always is not None:
+        named = [p.action for p in waiting(state) if not action_ids or p.action.id in action_ids]
+        chosen = [rule] if rule is not None else [remembering(action) for action in named]
+        events += [RuleAdded(rule=each, scope=always) for each in dict.fromkeys(chosen)]
     return (*events, *_to_children(state, action_ids, approved=True, reason=""))
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from ..events import ExecutionStatus
 from ..ledger import allowance
 from ..specs import HookEvent
-from ..specs.hooks import matches
 from ..specs.tool import DELEGATE
-from ..state import Pending, State, unread
+from ..state import Pending, State, beginnable, unread
 from .commands import (
     AssessRisk,
     CallModel,
@@ -23,15 +22,12 @@ from .commands import (
     Stop,
     Warn,
 )
-from .permissions import asked, denied
+from .permissions import asked, denied, heard, rated
 from .repetition import repetition
 from .sharing import child_id, grant, used_steps
 
 SIDE_BY_SIDE = 16
 """Actions of a batch that are rated, or given to hooks, side by side."""
-
-EVERYTHING = "*"
-"""The resource key that every call shares."""
 
 
 def decide(state: State) -> tuple[Command, ...]:
@@ -108,23 +104,17 @@ def _stuck(state: State) -> Warn | None:
 
 
 def _for_pending(state: State) -> tuple[Command, ...]:
-    agent = state.spec
-    waiting = [p for p in state.branch.pending if p.command is None and not p.approved]
-    if waiting:
-        if agent.hooks and (unhooked := [p for p in waiting if not p.hooked and _has_hook(state, p)]):
-            return tuple(_hooks(HookEvent.BEFORE_TOOL, p.action.id) for p in unhooked[:SIDE_BY_SIDE])
-        if refused := tuple(refusal for p in waiting if (refusal := _refused(state, p)) is not None):
-            return refused
-        if agent.analyzer and (unrated := [p.action for p in waiting if p.risk is None]):
-            return tuple(AssessRisk(f"assess-{action.id}", action) for action in unrated[:SIDE_BY_SIDE])
-        if held := tuple((p.action.id, code) for p in waiting if (code := asked(state, p)) is not None):
-            return (RequestConfirmation(f"confirm-{held[0][0]}", held),)
-    return _runnable(state)
-
-
-def _has_hook(state: State, p: Pending) -> bool:
-    name = p.action.tool_name
-    return any(hook.event is HookEvent.BEFORE_TOOL and matches(hook, name) for hook in state.spec.hooks)
+    waiting = [p for p in state.branch.pending if p.command is None]
+    if hooked := [p for p in waiting if not heard(state, p)]:
+        return tuple(_hooks(HookEvent.BEFORE_TOOL, p.action.id) for p in hooked[:SIDE_BY_SIDE])
+    if refused := tuple(refusal for p in waiting if (refusal := _refused(state, p)) is not None):
+        return refused
+    if unrated := [p.action for p in waiting if not rated(state, p)]:
+        return tuple(AssessRisk(f"assess-{action.id}", action) for action in unrated[:SIDE_BY_SIDE])
+    if held := tuple((p.action.id, code) for p in waiting if (code := asked(state, p)) is not None):
+        return (RequestConfirmation(f"confirm-{held[0][0]}", held),)
+    begin = beginnable(state.branch.pending, state.spec.limits.tool_concurrency)
+    return tuple(_execution(state, p) for p in begin)
 
 
 def _refused(state: State, p: Pending) -> Refuse | None:
@@ -134,25 +124,6 @@ def _refused(state: State, p: Pending) -> Refuse | None:
     about = "" if rule.pattern == "*" else f" with {rule.argument or 'arguments'} like {rule.pattern}"
     reason = f"A rule denies {rule.tool}{about}. Find another way, or say what you would have done."
     return Refuse(f"refuse-{p.action.id}", p.action, reason)
-
-
-def _runnable(state: State) -> tuple[Execution, ...]:
-    """Those that share no resource with an earlier one, as many as may run side by side."""
-    pending, limits = state.branch.pending, state.spec.limits
-    running = sum(p.command is not None for p in pending)
-    taken: set[str] = set()
-    due: list[Execution] = []
-    for p in pending:
-        touches = p.action.resources
-        free = (
-            taken.isdisjoint(touches)
-            and EVERYTHING not in taken
-            and not (EVERYTHING in touches and p is not pending[0])
-        )
-        if p.command is None and free and running + len(due) < limits.tool_concurrency:
-            due.append(_execution(state, p))
-        taken.update(touches)
-    return tuple(due)
 
 
 def _execution(state: State, p: Pending) -> Execution:

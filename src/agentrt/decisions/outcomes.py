@@ -10,7 +10,7 @@ from ..errors import ConversationBusy, EventRefused
 from ..events import (
     ActionEvent,
     AgentErrorEvent,
-    ChildFinished,
+    BudgetReserved,
     ConversationCreated,
     ConversationErrorEvent,
     DurabilityChanged,
@@ -26,13 +26,12 @@ from ..events import (
     ResourceLost,
     UserRejectObservation,
 )
+from ..ledger import allowance, fits
 from ..specs import BusyPolicy, Durability, OnCrash, ToolDefinition
 from ..specs.llm import members, named
-from ..specs.tool import DELEGATE
-from ..state import Pending, State
-from ..usage import Spending, Usage
+from ..state import State
+from ..usage import Usage
 from .due import decide
-from .sharing import child_id
 
 
 def refusal(state: State, events: Sequence[Event], command: str | None) -> str | None:
@@ -42,12 +41,15 @@ def refusal(state: State, events: Sequence[Event], command: str | None) -> str |
     if command in state.in_flight:
         cut = state.branch.cut and any(isinstance(e, ActionEvent) for e in events)
         return command if cut else None
+    if state.status is ExecutionStatus.PAUSED:  # what runs may end
+        state = replace(state, status=ExecutionStatus.RUNNING)
     return None if any(due.id == command for due in decide(state)) else command
 
 
 def check(state: State, events: Sequence[Event]) -> None:
     """Hold the invariants of the history. Raises `EventRefused` when `events` would break one."""
     called = {p.action.id for p in state.branch.pending}
+    first = state.prompt.seq if state.prompt is not None else 1
     for event in events:
         match event:
             case ActionEvent():
@@ -56,12 +58,14 @@ def check(state: State, events: Sequence[Event]) -> None:
                 if event.action_id not in called:
                     raise EventRefused(f"action {event.action_id!r} has a result already, or was never asked for")
                 called.remove(event.action_id)
+            case BudgetReserved() if not fits(event, allowance(state.ledger, state.spec.limits, event.command)):
+                raise EventRefused("the budget was reserved for something else first")
             case MessageEvent() if state.prompt is None:
                 raise EventRefused("a system prompt must precede the first message")
             case HeadMoved() if state.in_flight or state.status is ExecutionStatus.RUNNING:
                 raise EventRefused("a conversation that runs cannot be rewound: interrupt it first")
-            case HeadMoved() if not 0 < event.to <= state.seq:
-                raise EventRefused(f"no event {event.to} to rewind to: there are {state.seq}")
+            case HeadMoved() if not first <= event.to <= state.seq:
+                raise EventRefused(f"no event {event.to} to rewind to: there are {first} to {state.seq}")
             case _:
                 pass
 
@@ -113,15 +117,11 @@ def expiry(state: State, seconds: float) -> tuple[Event, ...]:
 def lost(state: State, command: str, why: str) -> tuple[Event, ...]:
     """The outcome of a command whose performer failed, by what kind of command it was.
 
-    A model call may have used all that was reserved for it, and a child all that it was granted: that counts.
+    A model call may have used all that was reserved for it: that counts.
     """
     if command == state.branch.call or command in state.ledger.reserved:
         return (_lost_call(state, command, why),)
-    events: list[Event] = []
-    for p in state.branch.pending:
-        if p.command == command:
-            events += [*_lost_child(state, p), action_error(p.action, why)]
-    return tuple(events)
+    return tuple(action_error(p.action, why) for p in state.branch.pending if p.command == command)
 
 
 def _lost_call(state: State, command: str, why: str) -> ModelCalled:
@@ -133,29 +133,23 @@ def _lost_call(state: State, command: str, why: str) -> ModelCalled:
     return replace(ended, usage=used, cost=reserved.cost, usage_id=reserved.usage_id, estimated=True)
 
 
-def _lost_child(state: State, p: Pending) -> tuple[Event, ...]:
-    child = state.ledger.children.get(child_id(p)) if p.action.tool_name == DELEGATE else None
-    if child is None or not child.open:
-        return ()
-    cost, steps = child.grant.cost or 0.0, child.grant.steps or 0
-    used = {"child": Spending(usage=Usage(prompt_tokens=child.grant.tokens or 0), cost=cost)}
-    ended = ExecutionStatus.ERROR
-    return (ChildFinished(child_id=child_id(p), status=ended, cost=cost, spending=used, steps=steps),)
-
-
 def recovery(state: State) -> tuple[Event, ...]:
     """What a process that died left open, closed: the first batch after a crash. Empty when it left nothing."""
     events: list[Event] = []
     if state.durability is not Durability.COMMIT:
         events.append(DurabilityChanged(durability=Durability.COMMIT, epoch=state.epoch + 1))
     definitions = _definitions(state)
-    calls = dict.fromkeys((*state.ledger.reserved, *([state.branch.call] if state.branch.call is not None else [])))
+    calls = [*state.ledger.reserved]
+    if (call := state.branch.call) is not None and call not in calls:
+        calls.append(call)
     events.extend(_lost_call(state, command, "crashed") for command in calls)
     for p in state.branch.pending:
         if p.command is None:
             continue
         definition = definitions.get(p.action.tool_name)
         match definition.on_crash if definition else OnCrash.ASK:
+            case OnCrash.RETRY if state.branch.cut:
+                events.append(action_error(p.action, "Interrupted: the process died before it had ended."))
             case OnCrash.RETRY:
                 events.append(ExecutionLost(action_id=p.action.id, caused_by=p.action.id))
             case OnCrash.FAIL:

@@ -10,8 +10,9 @@ from functools import lru_cache
 import msgspec
 
 from ..events import ActionEvent
-from ..specs import PermissionRule, SecurityRisk
+from ..specs import HookEvent, PermissionRule, SecurityRisk
 from ..specs.flow import Sink
+from ..specs.hooks import matches as hook_matches
 from ..specs.policies import asks
 from ..specs.rules import Verdict
 from ..specs.tool import FINISH, THINK
@@ -27,6 +28,19 @@ _SINKS: tuple[Sink, ...] = ("secrets", "push", "outside", "network")
 """The one that says most first."""
 
 _STRENGTH: tuple[Verdict, ...] = ("deny", "ask", "allow")
+
+
+def heard(state: State, pending: Pending) -> bool:
+    """Whether the hooks that come before an action have run."""
+    name = pending.action.tool_name
+    return pending.hooked or not any(
+        hook.event is HookEvent.BEFORE_TOOL and hook_matches(hook, name) for hook in state.spec.hooks
+    )
+
+
+def rated(state: State, pending: Pending) -> bool:
+    """Whether an action was rated, where actions are."""
+    return pending.risk is not None or not state.spec.analyzers
 
 
 def denied(state: State, pending: Pending) -> PermissionRule | None:

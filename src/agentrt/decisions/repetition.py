@@ -12,9 +12,13 @@ from ..specs import StuckDetection
 from ..state import Seen
 
 WINDOW = 40
-"""Places of the view that are looked at: twenty actions with their results."""
+"""Places of the view that are looked at, at least: twenty actions with their results."""
 
-_RESULTS = ("ObservationEvent", "AgentErrorEvent")
+PLACES = 4
+"""That an action takes in the view, about: itself, its result, and what hooks say of both."""
+
+_RESULTS = ("ObservationEvent", "AgentErrorEvent", "UserRejectObservation")
+"""Of rejections those by rules and hooks: what a person rejects has no fingerprint."""
 
 Pair: TypeAlias = tuple[Seen, Seen | None]
 
@@ -41,7 +45,7 @@ class Repetition(msgspec.Struct, frozen=True):
 
 def repetition(view: Chain[Seen], limits: StuckDetection) -> Repetition | None:
     """What the end of a view repeats, when that is the limit, or one less."""
-    recent = _since_the_user(view)
+    recent = _since_the_user(view, limits)
     if not recent:
         return None
     if recent[-1].answer:
@@ -52,8 +56,9 @@ def repetition(view: Chain[Seen], limits: StuckDetection) -> Repetition | None:
     return _same(pairs, limits) or _alternating(pairs, limits)
 
 
-def _since_the_user(view: Chain[Seen]) -> list[Seen]:
-    recent = view.since(max(len(view) - WINDOW, 0))
+def _since_the_user(view: Chain[Seen], limits: StuckDetection) -> list[Seen]:
+    longest = max(limits.action_observation, limits.action_error, limits.monologue, limits.alternating)
+    recent = view.since(max(len(view) - max(WINDOW, PLACES * longest), 0))
     for place in range(len(recent) - 1, -1, -1):
         if recent[place].user:
             return recent[place + 1 :]
@@ -88,7 +93,7 @@ def _same(pairs: Sequence[Pair], limits: StuckDetection) -> Repetition | None:
     last, times = pairs[-1], 1
     while times < len(pairs) and _equal(last, pairs[-1 - times]):
         times += 1
-    failed = last[1] is not None and last[1].type == "AgentErrorEvent"
+    failed = last[1] is not None and last[1].type != "ObservationEvent"
     pattern, limit = (
         ("action_error", limits.action_error) if failed else ("action_observation", limits.action_observation)
     )

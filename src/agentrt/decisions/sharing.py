@@ -59,6 +59,8 @@ def delegated(arguments: msgspec.Raw) -> Delegated:
 def share_of(state: State, child: Child) -> Agent:
     """The agent of a conversation that is delegated to: the one that is named, within what it was granted.
 
+    The rules of the one that delegates, and its information flow, hold for it, too.
+
     Raises `ConfigurationError` when there is no such agent, or no conversation may stand so deep.
     """
     agent = state.spec
@@ -78,7 +80,10 @@ def share_of(state: State, child: Child) -> Agent:
     )
     deepest = depth == limits.max_depth
     tools = tuple(tool for tool in chosen.tools if tool.name != DELEGATE) if deepest else chosen.tools
-    return replace(chosen, limits=limits, tools=tools, output=None if chosen is agent else chosen.output)
+    if chosen is agent:
+        return replace(agent, limits=limits, tools=tools, output=None)
+    rules = tuple(dict.fromkeys((*agent.rules, *chosen.rules)))
+    return replace(chosen, limits=limits, tools=tools, rules=rules, flow=chosen.flow or agent.flow)
 
 
 N = TypeVar("N", int, float)

@@ -24,6 +24,8 @@ class ConversationCreated(Event, frozen=True, kw_only=True):
     delegated_by: str | None = None
     """The conversation that this works for, and how many there are above it."""
     depth: int = 0
+    labels: tuple[Label, ...] = ()
+    """What the one that delegated had seen that nobody vouches for: its task may come from there."""
 
 
 class SystemPromptEvent(Event, frozen=True, kw_only=True):

@@ -45,10 +45,15 @@ class ChildAction(msgspec.Struct, frozen=True):
 
 
 class ChildWaiting(Event, frozen=True, kw_only=True):
-    """A delegated conversation waits for a person's word on these actions, its own or those of its own children."""
+    """A delegated conversation has come to rest, or goes on: its `status`, and the actions that wait for a person's
+    word, its own or those of its own children. One that was left in the middle has `spending` and `steps` so far.
+    """
 
     child_id: str
     actions: tuple[ChildAction, ...]
+    status: ExecutionStatus = ExecutionStatus.WAITING_FOR_CONFIRMATION
+    spending: dict[str, Spending] | None = None
+    steps: int = 0
 
 
 class ChildAnswered(Event, frozen=True, kw_only=True):

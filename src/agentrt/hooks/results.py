@@ -56,6 +56,9 @@ class HookResult(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
 
 
+Masked: TypeAlias = Callable[[str], str]
+"""A text without secrets."""
+
 HookFunction: TypeAlias = Callable[[HookInput], Awaitable[HookResult | None]]
 """A hook in Python; None allows. Whatever it raises is a failure."""
 
@@ -66,8 +69,10 @@ def hook_name(hook: Hook) -> str:
     return name if len(name) <= _NAME else name[: _NAME - 3] + "..."
 
 
-def settled(hook: Hook, found: HookResult) -> HookResult:
+def settled(hook: Hook, found: HookResult, masked: Masked = str) -> HookResult:
     """What holds of a result: a failure denies unless it is ignored, texts have a bound, and the event has its say.
+
+    What has a bound is `masked` before it is cut: half a secret is not seen as one.
 
     Only a tool's input can be rewritten, and only for a tool can a person be asked: elsewhere a hook that asks denies.
     What happened cannot be denied: after a tool, at the start and at the end a denial is context.
@@ -89,12 +94,12 @@ def settled(hook: Hook, found: HookResult) -> HookResult:
         found,
         name=name,
         verdict=verdict,
-        reason=_clip(reason),
+        reason=_clip(masked(reason)),
         arguments=arguments if hook.event is HookEvent.BEFORE_TOOL and verdict != "deny" else None,
-        context=_clip(context),
-        stdout=_clip(found.stdout),
-        stderr=_clip(found.stderr),
-        error=_clip(error),
+        context=_clip(masked(context)),
+        stdout=_clip(masked(str(found.stdout))),
+        stderr=_clip(masked(str(found.stderr))),
+        error=_clip(masked(error)),
     )
 
 

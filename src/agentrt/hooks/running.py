@@ -11,12 +11,17 @@ import msgspec
 from ..specs.hooks import Hook, HookEvent
 from .commands import run_command
 from .replies import read_reply
-from .results import HookFunction, HookInput, HookResult, settled
+from .results import HookFunction, HookInput, HookResult, Masked, settled
 
 _NO_FUNCTIONS: Mapping[str, HookFunction] = {}
 
 
-async def run_hook(hook: Hook, given: HookInput, functions: Mapping[str, HookFunction] = _NO_FUNCTIONS) -> HookResult:
+async def run_hook(
+    hook: Hook,
+    given: HookInput,
+    functions: Mapping[str, HookFunction] = _NO_FUNCTIONS,
+    masked: Masked = str,
+) -> HookResult:
     """Run one hook; a failure is a result too, whose verdict is what `hook.on_failure` says.
 
     Cancelling it ends all that a command started, and cancels a function.
@@ -26,23 +31,27 @@ async def run_hook(hook: Hook, given: HookInput, functions: Mapping[str, HookFun
         found = await _call(hook, given, functions.get(hook.function))
     else:
         found = await _execute(hook, given)
-    return msgspec.structs.replace(settled(hook, found), seconds=time.monotonic() - begun)
+    return msgspec.structs.replace(settled(hook, found, masked), seconds=time.monotonic() - begun)
 
 
 async def run_hooks(
-    hooks: Sequence[Hook], given: HookInput, functions: Mapping[str, HookFunction] = _NO_FUNCTIONS
+    hooks: Sequence[Hook],
+    given: HookInput,
+    functions: Mapping[str, HookFunction] = _NO_FUNCTIONS,
+    masked: Masked = str,
 ) -> tuple[HookResult, ...]:
     """Run all that are given, which are for `given.event_type`; the results of those that ran, in their order.
 
     Before a tool they run one after the other: each sees the input that those before it rewrote, and after a denial
-    no more are run. Else they run side by side. `combined` makes one result of these.
+    no more are run. Else they run side by side. `combined` makes one result of these. What they print is `masked`
+    before it is cut.
     """
     if given.event_type is HookEvent.BEFORE_TOOL:
-        return await _one_by_one(hooks, given, functions)
+        return await _one_by_one(hooks, given, functions, masked)
     results: dict[int, HookResult] = {}
 
     async def run(number: int, hook: Hook) -> None:
-        results[number] = await run_hook(hook, given, functions)
+        results[number] = await run_hook(hook, given, functions, masked)
 
     async with anyio.create_task_group() as group:
         for number, hook in enumerate(hooks):
@@ -51,11 +60,11 @@ async def run_hooks(
 
 
 async def _one_by_one(
-    hooks: Sequence[Hook], given: HookInput, functions: Mapping[str, HookFunction]
+    hooks: Sequence[Hook], given: HookInput, functions: Mapping[str, HookFunction], masked: Masked
 ) -> tuple[HookResult, ...]:
     results: list[HookResult] = []
     for hook in hooks:
-        result = await run_hook(hook, given, functions)
+        result = await run_hook(hook, given, functions, masked)
         results.append(result)
         if result.verdict == "deny":
             break

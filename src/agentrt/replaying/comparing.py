@@ -1,6 +1,7 @@
 """What counts as a difference between a recorded event and a replayed one. Pure.
 
-Ids, times, latencies, what a call cost and a tool's own details do not; ids of events are compared as their seqs.
+Ids, times, latencies, what a call cost and a tool's own details do not; ids of events are compared as their seqs, and
+fingerprints not at all: they were taken of what a result said before secrets were hidden in it.
 """
 
 from __future__ import annotations
@@ -13,16 +14,16 @@ import msgspec
 
 from ..codec import encode
 from ..context.messages import Message
-from ..events import Event, ModelCalled
+from ..events import ChildStarted, Event, ModelCalled
 
 _LEFT_OUT = frozenset(
     {
         "id", "seq", "timestamp", "by", "caused_by", "command", "latency", "usage", "cost", "details", "tool_call_id",
         "llm_response_id", "conversation_id", "workspace", "schema_version", "parent", "owner", "time_to_first_token",
-        "tokens", "draft",
+        "tokens", "draft", "fingerprint",
     }
 )  # fmt: skip
-_IDS = frozenset({"action_id", "action_ids", "forgotten_event_ids"})
+_IDS = frozenset({"action_id", "action_ids", "child_id", "forgotten_event_ids", "target"})
 _SECONDS = re.compile(r"\bInterrupted(?: after \d+\.\d s\.|: it did not finish\.)")
 _AROUND = 60
 """Characters of a long line that are shown before and after the first one that differs."""
@@ -47,6 +48,8 @@ class Side(msgspec.Struct, frozen=True):
         """Remember the event's id, for those that name it later."""
         self.seqs[event.id] = event.seq
         self.seqs[f"{event.id}-summary"] = event.seq  # under which a condensation stands in a view
+        if isinstance(event, ChildStarted):
+            self.seqs[event.child_id] = event.seq
 
     def text(self, text: str) -> str:
         """A text as it is compared."""

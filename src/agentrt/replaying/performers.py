@@ -1,201 +1,244 @@
-"""The model, tools and analyzers of a replay: they give what was recorded, each when its turn has come."""
+"""The performers of a replay: they give what was recorded, each outcome when its turn has come."""
 
 from __future__ import annotations
 
-import dataclasses
+import contextlib
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from functools import partial
 
 import anyio
-import msgspec
 from msgspec.structs import replace
 
-from ..context.messages import to_messages
-from ..context.replies import BadCall, ModelReply
-from ..context.views import viewed
-from ..errors import ModelError
-from ..events import ActionEvent, AgentErrorEvent, BudgetReserved, ObservationEvent
-from ..protocols import FailedTry, ModelRequest, Observation, SecurityAnalyzer, ToolContext, Watch
-from ..security.rating import Rating
-from ..specs import LLM, AnyLLM, Capabilities, LocalWorkspace, ToolDefinition
-from ..specs.llm import members
-from ..specs.tool import FINISH, THINK
-from ..tools import BUILT_IN, ToolType
-from .comparing import Side, compare_messages
-from .recording import Call, Execution, Recording
+from ..actors.condenser import CondenserActor
+from ..actors.critic import GOAL, CriticActor
+from ..actors.dispatcher import Perform
+from ..actors.event_log import Log
+from ..actors.group import Parts, PerformerFactory
+from ..actors.hooks import HookActor
+from ..actors.security import SecurityActor
+from ..actors.side_calls import SideCalls
+from ..actors.veil import Veil
+from ..context.judging import CriticResult
+from ..decisions import AssessRisk, Delegate
+from ..errors import ActorError, AgentrtError
+from ..events import (
+    AgentErrorEvent,
+    ChildFinished,
+    ChildWaiting,
+    ConversationErrorEvent,
+    CriticAssessed,
+    Event,
+    ExecutionLost,
+    HookExecutionEvent,
+    ObservationEvent,
+)
+from ..hooks import HookInput, HookResult
+from ..protocols import Critic, SecurityAnalyzer
+from ..specs import LocalWorkspace
+from ..state import State
+from .calls import JUDGED_WITHOUT, model_error
+from .recording import Recording
 from .stage import Stage
 
-_FAILED = re.compile(r"^(?P<tool>\S+) failed: (?P<kind>\w+): (?P<text>.*)$", re.DOTALL)
-_LAST_OUTPUT = re.compile(r"^Interrupted after \d+\.\d s\. Its last output was:\n(?P<text>.*)$", re.DOTALL)
+_FAILED = re.compile(r"^(?P<kind>\w+): (?P<text>.*)$", re.DOTALL)
 
 
-class RecordedModel:
-    """A `ModelClient` that gives the recorded replies, once it was sent what the model was sent then."""
+def stand_ins(
+    recording: Recording, stage: Stage, analyzers: Mapping[str, Callable[[], SecurityAnalyzer]]
+) -> dict[str, PerformerFactory]:
+    """What takes the place of a conversation's performers, but for the agent and the tools."""
+    workspace = recording.created.workspace
 
-    def __init__(self, recording: Recording, stage: Stage, recorded: Side, replayed: Side) -> None:
-        self._recording, self._stage = recording, stage
-        self._recorded, self._replayed = recorded, replayed
+    def judge(log: Log, parts: Parts) -> CriticActor:
+        critics = {name: partial(RecordedCritic, recording, stage, name) for name in critics_of(recording)}
+        calls = SideCalls(log, parts.client, Veil(parts.secrets))
+        return RecordedJudge(recording, stage, log, critics, calls, workspace)
 
-    async def prepare(self, llm: AnyLLM) -> None:
-        """Nothing to load."""
-
-    def known(self, llm: LLM) -> Capabilities:
-        """No price: it costs nothing."""
-        return Capabilities(input_cost=0.0, output_cost=0.0)
-
-    async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
-        """The recorded reply. Raises the recorded error; a call that was cut waits until it is again."""
-        call = self._stage.next_call()
-        if call is None:
-            await anyio.sleep_forever()
-        assert call is not None
-        await self._stage.reached(call.begun)
-        then = self._recorded.messages(to_messages(viewed(call.view, self._recording.by_seq)))
-        if difference := compare_messages(then, self._replayed.messages(request.messages), call.begun):
-            self._stage.differ(difference)
-            await anyio.sleep_forever()
-        await self._try(call, request, watch)
-        if call.shown:
-            watch.show("text", call.shown)
-        self._stage.at_work(call.begun)
-        if call.outcome is None:
-            await self._stage.cut(call.ended)
-        await self._stage.turn(call.ended)
-        if isinstance(call.outcome, ModelError):
-            raise call.outcome
-        assert call.outcome is not None
-        return call.outcome
-
-    async def _try(self, call: Call, request: ModelRequest, watch: Watch) -> None:
-        """What was reserved and tried before the outcome."""
-        for event in call.tries:
-            await self._stage.turn(event.seq)
-            if isinstance(event, BudgetReserved):
-                one = members(request.llm)[0]
-                await watch.begin(replace(request, llm=one), self.known(one))
-            else:
-                names = event.model, event.next_model
-                await watch.failed(FailedTry(event.attempt, *names, event.code, event.detail, event.wait))
+    return {
+        "security": lambda log, parts: RecordedSecurity(recording, stage, log, analyzers),
+        "condenser": lambda log, parts: RecordedCondenser(recording, stage, log),
+        "hooks": lambda log, parts: RecordedHooks(recording, stage, log, parts),
+        "critic": judge,
+        "delegate": lambda log, parts: RecordedDelegate(recording, stage, log),
+    }
 
 
-class RecordedExecutor:
-    """A `ToolExecutor` that gives the recorded results of one tool, in the order in which its runs were begun."""
-
-    def __init__(self, stage: Stage, tool: str) -> None:
-        self._stage, self._tool = stage, tool
-
-    async def __call__(self, action: Any, context: ToolContext) -> Observation:
-        """The recorded result. Raises what was recorded as the tool's failure."""
-        run = self._stage.next_execution(self._tool) or Execution(begun=0)
-        self._stage.at_work(run.begun)
-        match run.outcome:
-            case ObservationEvent(content=content, is_error=is_error):
-                try:
-                    await self._stage.turn(run.ended)
-                except anyio.get_cancelled_exc_class():  # it had ended by the time at which it was cut
-                    with anyio.CancelScope(shield=True):
-                        await self._stage.turn(run.ended)
-                return Observation(content=content, is_error=is_error)
-            case AgentErrorEvent(error=error) if failed := _FAILED.match(error):
-                await self._stage.turn(run.ended)
-                raise type(failed["kind"], (Exception,), {})(failed["text"])
-            case AgentErrorEvent(error=error) if last := _LAST_OUTPUT.match(error):
-                context.output(last["text"])
-            case _:
-                pass
-        return await self._stage.cut(run.ended)
-
-    async def aclose(self) -> None:
-        """Nothing to give up."""
+def critics_of(recording: Recording) -> tuple[str, ...]:
+    """The names of the critics of a recording."""
+    return tuple({agent.critic.name for agent in recording.agents if agent.critic is not None})
 
 
-class RecordedAnalyzer:
-    """A `SecurityAnalyzer` that rates in the recorded order: by the rules that it is given, or as was recorded."""
+class RecordedSecurity(SecurityActor):
+    """Rates in the recorded order: by analyzers that are known, or else as was recorded."""
 
-    def __init__(self, recording: Recording, stage: Stage, rules: SecurityAnalyzer | None) -> None:
-        self._recording, self._stage, self._rules = recording, stage, rules
+    def __init__(
+        self,
+        recording: Recording,
+        stage: Stage,
+        log: Log,
+        analyzers: Mapping[str, Callable[[], SecurityAnalyzer]],
+    ) -> None:
+        super().__init__(log, analyzers, recording.created.workspace)
+        self._recording, self._stage, self._known = recording, stage, analyzers
 
-    async def assess(self, action: ActionEvent, workspace: LocalWorkspace) -> Rating:
-        """The rating, for the recorded workspace."""
-        ratings = self._recording.ratings.get(action.seq, [])
-        rating = next((rating for rating in ratings if rating.seq > self._stage.matched), None)
+    async def handle(self, message: Perform) -> None:
+        """Rate one action, for the recorded workspace."""
+        assert isinstance(message.command, AssessRisk)
+        action = message.command.action
+        rating = self._recording.rating(action.seq, self._stage.matched)
         await self._stage.turn(rating.seq if rating is not None else None)
-        if self._rules is not None:
-            return await self._rules.assess(action, self._recording.created.workspace)
-        assert rating is not None
-        return Rating(rating.risk, rating.reason)
+        if all(name in self._known for name in self._log.state.spec.analyzers):
+            await super().handle(message)
+        elif rating is not None:
+            again = replace(rating, seq=0, action_id=action.id, caused_by=action.id)
+            await self._log.append(again, command=message.command.id)
 
 
-@dataclass(frozen=True)
-class _LoggedTool(ToolType):
-    """A tool that is known from the log only."""
+class RecordedCondenser(CondenserActor):
+    """Condenses when it was done."""
 
-    logged: ToolDefinition | None = None
+    def __init__(self, recording: Recording, stage: Stage, log: Log) -> None:
+        super().__init__(log)
+        self._recording, self._stage = recording, stage
 
-    @cached_property
-    def definition(self) -> ToolDefinition:
-        assert self.logged is not None
-        return self.logged
-
-    @cached_property
-    def decoder(self) -> msgspec.json.Decoder[Any]:
-        return msgspec.json.Decoder(msgspec.Raw)
+    async def handle(self, message: Perform) -> None:
+        """Condense the view as it is then."""
+        condensed = self._recording.condensed(self._stage.matched)
+        await self._stage.turn(condensed.seq if condensed is not None else None)
+        await super().handle(message)
 
 
-def stand_ins(recording: Recording, stage: Stage, tools: Iterable[ToolType]) -> tuple[list[ToolType], tuple[str, ...]]:
-    """The tools of a replay, and the names of those that are known from the log only.
+class RecordedHooks(HookActor):
+    """Runs no hook: each event's hooks come to what was recorded; what follows from that is real."""
 
-    Those that are known here keep their definition, their check of arguments and their resources.
-    """
-    known = {kind.name: kind for kind in (*BUILT_IN, *tools)}
-    specs = (spec for agent in recording.agents for spec in agent.tools)
-    names = dict.fromkeys([*(spec.name for spec in specs), THINK, FINISH])
-    found: list[ToolType] = []
-    for name in names:
-        if name in known:
-            found.append(_acting(known[name], stage, recording.created.workspace))
-        elif name in recording.definitions:
-            found.append(_logged(recording.definitions[name], stage, recording))
-    return found, tuple(name for name in names if name not in known)
+    def __init__(self, recording: Recording, stage: Stage, log: Log, parts: Parts) -> None:
+        super().__init__(log, {}, parts.tools, recording.created.workspace, str)
+        self._recording, self._stage = recording, stage
 
-
-def _acting(kind: ToolType, stage: Stage, workspace: LocalWorkspace) -> ToolType:
-    return dataclasses.replace(
-        kind,
-        executor=lambda params: RecordedExecutor(stage, kind.name),
-        resources=lambda action, _: kind.resources(action, workspace),
-    )
+    async def run(
+        self, given: HookInput, target: str = "", at_most: float = 0.0
+    ) -> tuple[HookResult, HookExecutionEvent]:
+        """What the hooks of an event came to."""
+        seq = _seq(self._log.state, target)
+        hooked = self._recording.hooked(given.event_type, seq, self._stage.matched)
+        if hooked is None:
+            return await self._stage.never()
+        await self._stage.turn(hooked.event.seq)
+        return hooked.result, replace(hooked.event, seq=0, target=target, caused_by=target or None)
 
 
-def _logged(definition: ToolDefinition, stage: Stage, recording: Recording) -> ToolType:
-    name = definition.name
-
-    def resources(arguments: Any, _: LocalWorkspace) -> tuple[str, ...]:
-        checked = recording.checked.get((name, bytes(arguments)))
-        if checked is not None and checked.problem is not None:
-            raise BadCall(checked.problem)
-        return checked.resources if checked is not None else ()
-
-    return _LoggedTool(
-        name=name,
-        description=definition.description,
-        action=msgspec.defstruct("Unknown", []),
-        executor=lambda params: RecordedExecutor(stage, name),
-        resources=resources,
-        logged=definition,
-    )
+def _seq(state: State, target: str) -> int:
+    """The seq of the action or message that a hook is about; 0 for none."""
+    here = state.branch
+    for p in here.pending:
+        if p.action.id == target:
+            return p.action.seq
+    return next((seen.seq for seen in (*here.view, *here.queued) if seen.id == target), 0)
 
 
-def analyzers(
-    recording: Recording, stage: Stage, known: Mapping[str, Callable[[], SecurityAnalyzer]]
-) -> dict[str, Callable[[], SecurityAnalyzer]]:
-    """The analyzers of a replay, by name: the real rules where they are known."""
+class RecordedCritic(Critic):
+    """A critic that says what was recorded, or fails as it did."""
 
-    def rated(rules: Callable[[], SecurityAnalyzer] | None) -> RecordedAnalyzer:
-        return RecordedAnalyzer(recording, stage, rules() if rules is not None else None)
+    def __init__(self, recording: Recording, stage: Stage, name: str) -> None:
+        self._recording, self._stage, self._name = recording, stage, name
 
-    names = [*known, *(name for agent in recording.agents for name in agent.analyzers)]
-    return {name: partial(rated, known.get(name)) for name in names}
+    async def evaluate(self, events: object, workspace: LocalWorkspace) -> CriticResult:
+        """The recorded score and words. Raises what ended the run."""
+        said = self._recording.judged(self._name, self._stage.matched)
+        if said is None:
+            return await self._stage.never()
+        await self._stage.turn(said.seq)
+        if isinstance(said, CriticAssessed):
+            return CriticResult(said.score, said.message)
+        raise failure_of(said)
+
+
+class RecordedJudge(CriticActor):
+    """Judges in the recorded order; against a goal by the words of a `RecordedModel`."""
+
+    def __init__(
+        self,
+        recording: Recording,
+        stage: Stage,
+        log: Log,
+        critics: Mapping[str, Callable[[], Critic]],
+        calls: SideCalls,
+        workspace: LocalWorkspace,
+    ) -> None:
+        super().__init__(log, critics, calls, workspace)
+        self._recording, self._stage = recording, stage
+
+    async def _goal(self) -> tuple[Event, ...]:
+        said = self._recording.judged(GOAL, self._stage.matched)
+        ended = said.seq if said is not None else None
+        if isinstance(said, ConversationErrorEvent) and not self._calls_before(said.seq):
+            await self._stage.turn(ended)
+            raise failure_of(said)
+        try:
+            events = await super()._goal()
+        except AgentrtError:
+            await self._stage.turn(ended)
+            raise
+        await self._stage.turn(ended)
+        return events
+
+    def _calls_before(self, seq: int) -> bool:
+        call = self._stage.next_judgement()
+        return call is not None and call.begun < seq
+
+
+def failure_of(event: ConversationErrorEvent) -> Exception:
+    """What a critic raised, by the error that it ended the run with."""
+    words = event.detail.removeprefix(JUDGED_WITHOUT)
+    if event.code == "internal":
+        return ActorError(event.detail.removeprefix("It failed: "))
+    if event.code == "critic" and (found := _FAILED.match(words)):
+        raised: type[Exception] = type(found["kind"], (Exception,), {})
+        return raised(found["text"])
+    return model_error(event, words)
+
+
+class RecordedDelegate(AbstractAsyncContextManager["RecordedDelegate"]):
+    """Performs `Delegate` without a conversation: what was heard of it, and what it came to, is recorded."""
+
+    def __init__(self, recording: Recording, stage: Stage, log: Log) -> None:
+        self._recording, self._stage, self._log = recording, stage, log
+
+    async def __aexit__(self, *_: object) -> None:
+        return None
+
+    async def handle(self, message: Perform) -> None:
+        """Append what came of one delegation, also when it is cut; nothing of one that a crash ended."""
+        assert isinstance(message.command, Delegate)
+        command = message.command
+        given = self._recording.delegations.get((command.action.seq, command.attempt))
+        if given is None:
+            await self._stage.never()
+        self._stage.at_work(given.begun)
+        try:
+            for waiting in given.waiting:
+                await self._stage.turn(waiting.seq)
+                await self._log.append(_again(waiting, command))
+            await self._stage.turn(given.ended)
+        except anyio.get_cancelled_exc_class():
+            await self._stage.turn_of_the_cut(given.ended)
+            with anyio.CancelScope(shield=True), contextlib.suppress(AgentrtError):
+                await self._append(command, given.outcome or (ExecutionLost(action_id=command.action.id),))
+            raise
+        await self._append(command, given.outcome)
+
+    async def _append(self, command: Delegate, outcome: tuple[Event, ...]) -> None:
+        await self._log.append(*(_again(event, command) for event in outcome), command=command.id)
+
+
+def _again(event: Event, command: Delegate) -> Event:
+    """An event of a delegation, with the replay's ids."""
+    match event:
+        case ChildWaiting() | ChildFinished():
+            return replace(event, seq=0, child_id=command.child_id)
+        case ObservationEvent() | AgentErrorEvent() | ExecutionLost():
+            return replace(event, seq=0, action_id=command.action.id, caused_by=command.action.id)
+        case _:
+            return replace(event, seq=0)

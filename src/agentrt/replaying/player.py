@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import AsyncIterator, Iterable, Sequence
 from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.lowlevel
@@ -14,35 +15,39 @@ import anyio.to_thread
 import msgspec
 from msgspec.structs import replace
 
-from ..actors.group import ConversationGroup
-from ..decisions import forked, recovery
+from ..actors.group import ConversationGroup, Parts
+from ..decisions import recovery, said
 from ..errors import LogError
 from ..events import (
-    ActionRevised,
     AgentErrorEvent,
+    ChildAnswered,
+    ChildStarted,
     ConfirmationGiven,
     ConversationCreated,
-    DurabilityChanged,
+    ConversationStateUpdateEvent,
     Event,
-    ExecutionLost,
     InterruptEvent,
-    ModelCalled,
-    PauseEvent,
-    ResourceLost,
+    MessageEvent,
+    RuleAdded,
     UserRejectObservation,
 )
 from ..runtime import ANALYZERS, Runtime
-from ..state import State, apply
+from ..specs import BusyPolicy
+from ..state import Branch, State, apply
 from ..tools import ToolType
 from .comparing import Difference, Side, compare, outline
-from .performers import RecordedModel, analyzers, stand_ins
+from .model import RecordedModel
+from .performers import critics_of, stand_ins
 from .recording import Recording
 from .stage import Stage
+from .tools import tools_of
 
 PATIENCE = 5.0
 """Seconds until a recorded event that does not come counts as a difference."""
 
-_AFTER_A_CRASH = (DurabilityChanged, ModelCalled, ExecutionLost, AgentErrorEvent, ResourceLost, PauseEvent)
+_ANSWERS = (ConfirmationGiven, UserRejectObservation, RuleAdded, ChildAnswered)
+_TOGETHER = (_ANSWERS, (ConversationStateUpdateEvent,))
+"""What a person says in one batch: given one by one, the rules would go on in between."""
 
 
 class Replay(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,8 +63,9 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
 async def replay(events: Sequence[Event], tools: Iterable[ToolType] = (), *, patience: float = PATIENCE) -> Replay:
     """Run a conversation again with its recorded replies and results, and find the first difference.
 
-    Everything between is real: the decisions, the actors, the log, the rating of actions, the messages to the model.
-    Nothing is run and nothing outside of a scratch directory is touched. `tools` are the implementations of tools that
+    Everything between is real: the decisions, the log, the rating of actions, the messages to the model, what follows
+    from a hook's or a judge's word. No tool, hook, critic, judge or delegated conversation is run, and nothing outside
+    of a scratch directory is touched. `tools` are the implementations of tools that
     are not built in, for their definitions and checks. Raises `ValueError` when the events do not begin a log, and
     `ConfigurationError` when the agent cannot be made here.
     """
@@ -79,9 +85,9 @@ class _Player:
         self._recorded = Side({})
         self._replayed = Side({}, {str(self._workspace): recording.created.workspace.path})
         self._stage = Stage(recording)
-        self._tools, self._from_log = stand_ins(recording, self._stage, tools)
+        self._tools, self._from_log = tools_of(recording, self._stage, tools)
         self._client = RecordedModel(recording, self._stage, self._recorded, self._replayed)
-        self._analyzers = analyzers(recording, self._stage, ANALYZERS)
+        self._performers = stand_ins(recording, self._stage, ANALYZERS)
         self._store, self._name, self._life = scratch / "store-1", "replayed-1", 1
         """Where it is played, under which id, and how many processes there were."""
         self._state = State()
@@ -105,11 +111,11 @@ class _Player:
 
     async def _live(self) -> bool:
         """One process; whether the replay is over with it."""
-        async with Runtime(self._store, tools=self._tools, client=self._client, analyzers=self._analyzers) as runtime:
+        async with self._runtime() as runtime:
             async with await self._group(runtime) as group:
                 scope = self._stage.begin()
                 try:
-                    await group.begin()
+                    await self._begin(group)
                     with scope:
                         if await self._play(group):
                             return True
@@ -118,10 +124,39 @@ class _Player:
                     self._stage.end()
         return self._stage.difference is not None
 
+    async def _begin(self, group: ConversationGroup) -> None:
+        """Append the first batch, or what closes what the process before left open; the rest comes from outside."""
+        if not self._stage.matched:
+            await group.begin()
+        elif events := recovery(group.feed.state):
+            await group.log.append(*events)
+
+    def _runtime(self) -> Runtime:
+        """A runtime that knows all names of the recording, has no secret, and whose performers run nothing."""
+        agents = self._recording.agents
+        return Runtime(
+            self._store,
+            tools=self._tools,
+            client=self._client,
+            environment={},
+            analyzers={name: _stub for agent in agents for name in agent.analyzers if name not in ANALYZERS},
+            hooks={hook.function: _stub for agent in agents for hook in agent.hooks if hook.function is not None},
+            critics=dict.fromkeys(critics_of(self._recording), _stub),
+            recast=self._recast,
+        )
+
+    def _recast(self, parts: Parts) -> Parts:
+        return replace(parts, client=self._client, performers=self._performers)
+
     async def _group(self, runtime: Runtime) -> ConversationGroup:
         if self._stage.matched:
             return await runtime.open(self._name)
-        _, group = await runtime.create(self._recording.created.agent, self._workspace, self._name)
+        created = self._recording.created
+        above = None
+        if created.delegated_by is not None:
+            over = replace(created, conversation_id=created.delegated_by, depth=created.depth - 1)
+            above = State(created=over, branch=Branch(labels=created.labels))
+        _, group = await runtime.create(created.agent, self._workspace, self._name, above=above)
         return group
 
     async def _go_on_elsewhere(self, runtime: Runtime) -> None:
@@ -142,10 +177,10 @@ class _Player:
         while stage.matched < len(events):
             due = events[stage.matched]
             if due.seq > self._given:
-                if others := self._elsewhere(due):
+                if others := self._recording.handovers.get(due.seq):
                     self._given = due.seq + others - 1
                     return False
-                if self._recording.by_a_person(due):
+                if self._recording.from_outside(due):
                     await self._do(group, due)
             await self._next(stream, due)
         if group.feed.state.seq > len(events):
@@ -160,14 +195,16 @@ class _Player:
         with anyio.move_on_after(self._patience):
             event = await anext(stream)
         cut = self._state.branch.cut
-        recorded = self._recorded.facts(due, cut=cut)
         self._recorded.note(due)
+        recorded = self._recorded.facts(due, cut=cut)
         if event is None:
             difference: Difference | None = Difference(due.seq, "type", outline(recorded), "nothing: it waits")
         else:
-            difference = compare(recorded, self._replayed.facts(event, cut=cut), due.seq)
             self._replayed.note(event)
+            difference = compare(recorded, self._replayed.facts(event, cut=cut), due.seq)
             self._ids[due.id] = event.id
+            if isinstance(due, ChildStarted) and isinstance(event, ChildStarted):
+                self._ids[due.child_id] = event.child_id
         if difference is not None:
             self._stage.differ(difference)
             await anyio.lowlevel.checkpoint()
@@ -177,16 +214,6 @@ class _Player:
     def _outline(self, event: Event) -> str:
         return outline(self._replayed.facts(event, cut=False))
 
-    def _elsewhere(self, due: Event) -> int:
-        """How many events another process logged first, when this is the first of them; else 0."""
-        if isinstance(due, ConversationCreated):
-            return len(forked(self._state, due))
-        if not isinstance(due, _AFTER_A_CRASH):
-            return 0
-        closing = recovery(self._state)
-        same = bool(closing) and type(closing[0]) is type(due) and _telling(closing[0]) == _telling(due)
-        return len(closing) if same else 0
-
     async def _do(self, group: ConversationGroup, due: Event) -> None:
         """Do what a person did; what they said at once is one batch."""
         batch = self._batch(due)
@@ -195,10 +222,7 @@ class _Player:
             if isinstance(due, InterruptEvent):
                 with anyio.move_on_after(self._patience):
                     await self._stage.all_at_work()
-                if due.source == "environment":
-                    await group.log.expire(group.feed.state.spec.limits.max_seconds or 0.0)
-                else:
-                    await group.log.interrupt(due.reason)
+                await self._interrupt(group, due, batch[-1])
             else:
                 await group.log.append(*(self._again(event) for event in batch))
         except LogError as refused:
@@ -206,30 +230,47 @@ class _Player:
             self._stage.differ(Difference(due.seq, "type", recorded, f"refused: {refused}"))
             await anyio.lowlevel.checkpoint()
 
+    async def _interrupt(self, group: ConversationGroup, due: InterruptEvent, last: Event) -> None:
+        """Cut what runs: at the limit of time, with a message that goes on, or because a person says so."""
+        if due.source == "environment" and not due.goes_on:
+            await group.log.expire(group.feed.state.spec.limits.max_seconds or 0.0)
+        elif isinstance(last, MessageEvent):
+            message = replace(last, seq=0)
+            await group.log.say(message, _policy(self._state, message, due))
+        else:
+            await group.log.interrupt(due.reason)
+
     def _batch(self, due: Event) -> list[Event]:
-        """The event, and the refusals that came with it: one by one they would have been asked about again."""
-        if not isinstance(due, UserRejectObservation):
-            return [due]
+        """The event, and those that were given with it."""
         later = self._recording.events[due.seq :]
-        return [due, *takewhile(lambda event: isinstance(event, UserRejectObservation), later)]
+        if isinstance(due, InterruptEvent) and due.goes_on:
+            closed = [*takewhile(lambda event: isinstance(event, AgentErrorEvent), later)]
+            return [due, *closed, *later[len(closed) : len(closed) + 1]]
+        kinds = next((kinds for kinds in _TOGETHER if isinstance(due, kinds)), ())
+        together = takewhile(lambda event: isinstance(event, kinds) and self._recording.from_outside(event), later)
+        return [due, *together]
 
     def _again(self, event: Event) -> Event:
         """What came from outside, with the replay's ids."""
-        match event:
-            case UserRejectObservation() | ActionRevised():
-                return replace(event, seq=0, action_id=self._ids.get(event.action_id, event.action_id))
-            case ConfirmationGiven():
-                return replace(event, seq=0, action_ids=tuple(self._ids.get(name, name) for name in event.action_ids))
-            case _:
-                return replace(event, seq=0)
+        changes: dict[str, Any] = {
+            name: self._ids[known]
+            for name in ("action_id", "child_id")
+            if (known := getattr(event, name, None)) in self._ids
+        }
+        if isinstance(event, ConfirmationGiven):
+            changes["action_ids"] = tuple(self._ids.get(name, name) for name in event.action_ids)
+        return replace(event, seq=0, **changes)
 
 
-def _telling(event: Event) -> object:
-    """By what an event that closes what a crash left open is known from others of its type."""
-    match event:
-        case ModelCalled() | AgentErrorEvent():
-            return event.error
-        case DurabilityChanged():
-            return event.epoch
-        case _:
-            return event.source
+def _policy(state: State, message: MessageEvent, interrupt: InterruptEvent) -> BusyPolicy:
+    """The policy by which a message interrupts as it did then."""
+    for policy in (BusyPolicy.STEER, BusyPolicy.INTERRUPT):
+        first = said(state, message, policy)[0]
+        if isinstance(first, InterruptEvent) and first.reason == interrupt.reason:
+            return policy
+    return BusyPolicy.ENQUEUE
+
+
+def _stub(*_: object) -> Any:
+    """Stands for an implementation that no replay calls."""
+    raise AssertionError("a replay runs nothing")

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
-from ..context.messages import ToolCall
-from ..context.repair import CUT, repaired
-from ..context.replies import ModelReply
-from ..errors import ContextWindowExceeded, ModelError
+from ..actors.critic import GOAL
+from ..context.repair import repaired
+from ..decisions import Judge, decide
 from ..events import (
     ActionEvent,
+    ActionRevised,
     AgentErrorEvent,
     BudgetReserved,
-    CondensationRequest,
+    ChildFinished,
+    ChildStarted,
+    ChildWaiting,
+    Condensation,
     ConversationCreated,
     ConversationErrorEvent,
+    CriticAssessed,
     Event,
     ExecutionLost,
     ExecutionStarted,
+    HookExecutionEvent,
+    InterruptEvent,
     MessageEvent,
     ModelCalled,
     ModelCallRetried,
@@ -28,23 +35,21 @@ from ..events import (
     ObservationEvent,
     RiskAssessed,
     SystemPromptEvent,
+    UserRejectObservation,
 )
-from ..specs import ToolDefinition
+from ..hooks import HookResult
+from ..runtime import MODEL
+from ..specs import Agent, HookEvent, ToolDefinition
 from ..specs.content import plain
-from ..state import Seen, State, apply
+from ..specs.tool import DELEGATE
+from ..state import State, apply
+from .calls import Call, Checked, Replies, failure, verdict
+from .handovers import handed_over
+from .origins import Origin, Origins, is_judging
 
-
-class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """A model call: begun with event `begun`, its outcome from event `ended` on; without one, a crash ended it."""
-
-    begun: int
-    view: Sequence[Seen]
-    ended: int | None = None
-    outcome: ModelReply | ModelError | None = None
-    """None when the call was cut."""
-    shown: str = ""
-    """What had streamed in of a call that was cut, or that failed."""
-    tries: tuple[BudgetReserved | ModelCallRetried, ...] = ()
+Tried: TypeAlias = BudgetReserved | ModelCallRetried | ModelCalled
+Judged: TypeAlias = CriticAssessed | ConversationErrorEvent
+E = TypeVar("E", bound=Event)
 
 
 class Execution(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,15 +60,24 @@ class Execution(msgspec.Struct, frozen=True, kw_only=True):
     outcome: ObservationEvent | AgentErrorEvent | None = None
 
 
-class Checked(msgspec.Struct, frozen=True):
-    """What a call's arguments came to when its reply was logged: the resources, or why it cannot run."""
+class Delegation(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation that was delegated to: what was heard of it, and its outcome, a batch from event `ended` on."""
 
-    resources: tuple[str, ...]
-    problem: str | None
+    begun: int
+    waiting: tuple[ChildWaiting, ...] = ()
+    ended: int | None = None
+    outcome: tuple[Event, ...] = ()
+
+
+class Hooked(msgspec.Struct, frozen=True):
+    """What the hooks of an event came to."""
+
+    event: HookExecutionEvent
+    result: HookResult
 
 
 class Recording:
-    """The events of a conversation, and what its model, tools and analyzer gave in them.
+    """The events of a conversation, and what its model, tools, hooks and judges gave in them.
 
     Raises `ValueError` when they are not the events of a log from its first one on.
     """
@@ -73,144 +87,227 @@ class Recording:
             raise ValueError("a recording begins with ConversationCreated")
         self.events = tuple(events)
         self.created: ConversationCreated = events[0]
-        self.agents = [event.agent for event in events if isinstance(event, ConversationCreated)]
-        """That of the conversation, and of each fork on the way to it."""
+        self.agents: list[Agent] = []
+        """Each that there was: of the conversation, of a fork on the way to it, and after each change."""
         self.by_seq = {event.seq: event for event in events}
         self.definitions: dict[str, ToolDefinition] = {}
         self.calls: list[Call] = []
+        self.judgements: list[Call] = []
+        """The calls of a goal's judge."""
         self.executions: dict[str, list[Execution]] = {}
-        self.ratings: dict[int, list[RiskAssessed]] = {}
+        self.delegations: dict[tuple[int, int], Delegation] = {}
+        """By the seq of the action, and the attempt."""
         self.checked: dict[tuple[str, bytes], Checked] = {}
         """By tool and arguments."""
+        self._ratings: dict[int, list[RiskAssessed]] = {}
+        self._hooked: dict[tuple[HookEvent, int], list[Hooked]] = {}
+        self._judged: dict[str, list[Judged]] = {}
+        self._condensed: list[Event] = []
+        self._origins = Origins(events)
+        self._seqs: dict[str, int] = {}
         self._actions: dict[str, ActionEvent] = {}
-        self._called_ids: set[str] = set()
         self._running: dict[str, tuple[str, int]] = {}
-        state = State()
+        self._delegated: dict[str, tuple[int, int]] = {}
+        self._children: dict[str, str] = {}
+        self._judging: dict[str, int] = {}
+        self._cut_at = 0
+        self.handovers: dict[int, int] = {}
+        """How many events another process logged first, by the seq of the first of them."""
+        closed, state = 0, State()
         for index, event in enumerate(events):
+            self._seqs[event.id] = event.seq
+            if index >= closed and (others := handed_over(state, events[index:])):
+                self.handovers[event.seq] = others
+                closed = index + others
             before, state = state, apply(state, event)
-            self._take(index, event, before, state)
+            if state.agent is not None and state.agent is not before.agent:
+                self.agents.append(state.agent)
+            if index >= closed:
+                self._take(index, event, before, state)
+            else:
+                self._lost(event)
+
+    def from_outside(self, event: Event) -> bool:
+        """Whether an event is to be given again, at its place."""
+        return self._origins.of(event) is Origin.OUTSIDE
+
+    def rating(self, action_seq: int, after: int) -> RiskAssessed | None:
+        """The next rating of an action, after event `after`."""
+        return _next(self._ratings.get(action_seq, []), after)
+
+    def hooked(self, event: HookEvent, target_seq: int, after: int) -> Hooked | None:
+        """What the hooks of an event come to next, for the action or message with that seq (0: for none)."""
+        found = self._hooked.get((event, target_seq), [])
+        return next((hooked for hooked in found if hooked.event.seq > after), None)
+
+    def judged(self, critic: str, after: int) -> Judged | None:
+        """What a critic, or a goal's judge, says next, or how it fails."""
+        return _next(self._judged.get(critic, []), after)
+
+    def condensed(self, after: int) -> Event | None:
+        """What the next condensation comes to."""
+        return _next(self._condensed, after)
+
+    def _lost(self, event: Event) -> None:
+        """Another process closed what this one had open: it has no outcome."""
+        if isinstance(event, ExecutionLost | AgentErrorEvent):
+            self._running.pop(event.action_id, None)
+            self._delegated.pop(event.action_id, None)
 
     def _take(self, index: int, event: Event, before: State, state: State) -> None:
         match event:
             case SystemPromptEvent():
                 self.definitions.update({definition.name: definition for definition in event.tools})
+                self._replies = Replies(_rated(self.created.agent, self.definitions))
+            case InterruptEvent():
+                self._cut_at = event.seq
             case ModelCallStarted():
                 self.calls.append(Call(begun=event.seq, view=state.branch.view))
-            case BudgetReserved() | ModelCallRetried() if state.branch.call == event.command:
-                self.calls[-1] = replace(self.calls[-1], tries=(*self.calls[-1].tries, event))
-            case ModelCalled() if before.branch.call == event.command and event.error not in _LOST:
-                self._called_ids.add(event.id)
-                self.calls[-1] = self._called(index, event, cut=before.branch.cut)
+            case BudgetReserved() | ModelCallRetried() | ModelCalled():
+                self._tried(index, event, before)
             case ActionEvent():
                 self._actions[event.id] = event
+            case ActionRevised():
+                action = self._actions[event.action_id]
+                resources = action.resources if event.resources is None else event.resources
+                self.checked[action.tool_name, bytes(event.arguments)] = Checked(resources, None)
             case RiskAssessed():
-                self.ratings.setdefault(self._actions[event.action_id].seq, []).append(event)
+                self._ratings.setdefault(self._seqs[event.action_id], []).append(event)
+            case HookExecutionEvent():
+                key = event.hook_event, self._seqs.get(event.target, 0)
+                self._hooked.setdefault(key, []).append(_hooked(event, self.events[index + 1 :]))
+            case CriticAssessed():
+                self._judged.setdefault(event.critic, []).append(event)
+            case Condensation():
+                self._condensed.append(event)
+            case ConversationErrorEvent():
+                self._failed(event, before)
+            case _:
+                self._executed(event)
+
+    def _failed(self, event: ConversationErrorEvent, before: State) -> None:
+        """Note the error of a critic or of a condensation, which the event does not name."""
+        if before.branch.condense:
+            self._condensed.append(event)
+        elif before.branch.ending is not None:
+            for command in decide(before):
+                if isinstance(command, Judge):
+                    critic = before.spec.critic if command.critic != GOAL else None
+                    self._judged.setdefault(critic.name if critic is not None else GOAL, []).append(event)
+
+    def _tried(self, index: int, event: Tried, before: State) -> None:
+        if before.branch.call == event.command:
+            call = self.calls[-1]
+            if isinstance(event, ModelCalled):
+                self.calls[-1] = self._called(call, index, event, cut=before.branch.cut)
+            else:
+                self.calls[-1] = replace(call, tries=(*call.tries, event))
+        elif is_judging(event.command):
+            if event.command not in self._judging:
+                self._judging[event.command] = len(self.judgements)
+                cut = isinstance(event, ModelCalled) and event.error == "interrupted"
+                self.judgements.append(Call(begun=(self._cut_at if cut else event.seq) - 1))
+            number = self._judging[event.command]
+            call = self.judgements[number]
+            if isinstance(event, ModelCalled):
+                self.judgements[number] = self._judge_called(call, index, event)
+            else:
+                self.judgements[number] = replace(call, tries=(*call.tries, event))
+
+    def _judge_called(self, call: Call, index: int, called: ModelCalled) -> Call:
+        call = replace(call, ended=called.seq, called=called)
+        if called.error == "interrupted":
+            return call
+        judged = next((event for event in self.events[index + 1 :] if isinstance(event, Judged)), None)
+        return replace(call, outcome=verdict(called, judged))
+
+    def _called(self, call: Call, index: int, called: ModelCalled, *, cut: bool) -> Call:
+        before, following = self.events[index - 1], self.events[index + 1 :]
+        call = replace(call, ended=called.seq, called=called)
+        if isinstance(before, MessageEvent) and before.partial and before.caused_by == called.command:
+            call = replace(call, ended=before.seq, shown=plain(before.content))
+        if cut or called.error == "interrupted":
+            return call
+        if called.error is not None:
+            return replace(call, outcome=failure(called.error, following))
+        reply, checked = self._replies.reply(called, following)
+        for event in following:
+            if isinstance(event, ActionEvent) and event.id in checked:
+                self._check(event, checked[event.id])
+        return replace(call, outcome=reply)
+
+    def _check(self, action: ActionEvent, checked: Checked) -> None:
+        """Note what the arguments came to, but for such as could not be read, whatever the tool."""
+        call = self._replies.asked(action)
+        if action.malformed is None or repaired(call, tuple(self.definitions.values())).problem is None:
+            self.checked[action.tool_name, bytes(action.arguments)] = checked
+
+    def _executed(self, event: Event) -> None:
+        match event:
             case ExecutionStarted():
-                tool = self._actions[event.action_id].tool_name
-                runs = self.executions.setdefault(tool, [])
-                self._running[event.action_id] = (tool, len(runs))
-                runs.append(Execution(begun=event.seq))
-            case ExecutionLost():
-                self._running.pop(event.action_id, None)
-            case ObservationEvent() | AgentErrorEvent():
-                self._resulted(event)
+                action = self._actions[event.action_id]
+                if action.tool_name == DELEGATE:
+                    key = self._delegated[event.action_id] = (action.seq, event.attempt)
+                    self.delegations[key] = Delegation(begun=event.seq)
+                else:
+                    runs = self.executions.setdefault(action.tool_name, [])
+                    self._running[event.action_id] = (action.tool_name, len(runs))
+                    runs.append(Execution(begun=event.seq))
+            case ChildStarted():
+                self._children[event.child_id] = event.action_id
+            case ChildWaiting():
+                of = self._delegated.get(self._children.get(event.child_id, ""))
+                if of is not None:
+                    known = self.delegations[of]
+                    self.delegations[of] = replace(known, waiting=(*known.waiting, event))
+            case ChildFinished():
+                self._reported(self._children.get(event.child_id, ""), event, last=False)
+            case ExecutionLost() | ObservationEvent() | AgentErrorEvent():
+                self._reported(event.action_id, event, last=True)
+                if event.action_id in self._running:
+                    tool, number = self._running.pop(event.action_id)
+                    if not isinstance(event, ExecutionLost):
+                        runs = self.executions[tool]
+                        runs[number] = Execution(begun=runs[number].begun, ended=event.seq, outcome=event)
             case _:
                 pass
 
-    def _resulted(self, event: ObservationEvent | AgentErrorEvent) -> None:
-        if event.action_id in self._running:
-            tool, number = self._running.pop(event.action_id)
-            runs = self.executions[tool]
-            runs[number] = Execution(begun=runs[number].begun, ended=event.seq, outcome=event)
+    def _reported(self, action_id: str, event: Event, *, last: bool) -> None:
+        """Note what came of a delegation, if this is about one."""
+        key = self._delegated.pop(action_id, None) if last else self._delegated.get(action_id)
+        if key is not None:
+            known = self.delegations[key]
+            ended = event.seq if known.ended is None else known.ended
+            self.delegations[key] = replace(known, ended=ended, outcome=(*known.outcome, event))
 
-    def _called(self, index: int, called: ModelCalled, *, cut: bool) -> Call:
-        call, before = self.calls[-1], self.events[index - 1]
-        if isinstance(before, MessageEvent) and before.partial and before.caused_by == called.command:
-            call = replace(call, ended=before.seq, shown=plain(before.content))
-        else:
-            call = replace(call, ended=called.seq)
-        if cut or called.error == "interrupted":
-            return call
-        outcome = self._failure(index, called.error) if called.error is not None else self._reply(index, called)
-        return replace(call, outcome=outcome)
 
-    def _failure(self, index: int, code: str) -> ModelError:
-        why = self.events[index + 1] if index + 1 < len(self.events) else None
-        match why:
-            case CondensationRequest(reason=reason):
-                return ContextWindowExceeded(reason)
-            case ConversationErrorEvent():
-                error = ModelError(why.detail)
-                error.code, error.retryable = code, why.retryable
-                return error
+def _next(events: Sequence[E], after: int) -> E | None:
+    return next((event for event in events if event.seq > after), None)
+
+
+def _rated(agent: Agent, definitions: dict[str, ToolDefinition]) -> dict[str, ToolDefinition]:
+    """The tools whose calls the model rates."""
+    if MODEL not in agent.analyzers:
+        return {}
+    return {name: definition for name, definition in definitions.items() if not definition.annotations.read_only}
+
+
+def _hooked(event: HookExecutionEvent, following: Sequence[Event]) -> Hooked:
+    """What hooks came to: with their rewriting and their words, which are events of their own."""
+    arguments, words = None, []
+    for later in following:
+        match later:
+            case ActionRevised() if later.caused_by == event.id:
+                arguments = later.arguments
+            case MessageEvent(source="hook") if later.caused_by == event.id:
+                words.append(plain(later.content))
+            case UserRejectObservation() if later.caused_by == event.id:
+                pass
             case _:
-                return ModelError(f"the call failed: {code}")
-
-    def _reply(self, index: int, called: ModelCalled) -> ModelReply:
-        reply = ModelReply(
-            response_id=called.llm_response_id or called.id,
-            usage=called.usage,
-            cost=called.cost,
-            model=called.model,
-            usage_id=called.usage_id,
-        )
-        actions: dict[str, ActionEvent] = {}
-        for event in self.events[index + 1 :]:
-            match event:
-                case ActionEvent() if event.llm_response_id == called.llm_response_id:
-                    if not actions:
-                        reply = replace(reply, text=event.thought, reasoning=event.reasoning, thinking=event.thinking)
-                    reply = replace(reply, tool_calls=(*reply.tool_calls, _asked(event)))
-                    actions[event.id] = event
-                    self._check(event, None)
-                case AgentErrorEvent() if event.action_id in actions:
-                    self._check(actions[event.action_id], event.error)
-                    if event.error == CUT:
-                        reply = replace(reply, finish_reason="length")
-                case MessageEvent(source="agent") if event.llm_response_id == called.llm_response_id:
-                    said = plain(event.content)
-                    return replace(reply, text=said, reasoning=event.reasoning, thinking=event.thinking)
-                case MessageEvent(source="environment", caused_by=cause) if cause == called.id:
-                    reply = replace(reply, complaint=plain(event.content))
-                case _:
-                    break
-        return reply
-
-    def _check(self, action: ActionEvent, problem: str | None) -> None:
-        """Note what the arguments came to, but for such as could not be read, whatever the tool."""
-        if action.malformed is None or repaired(_asked(action), tuple(self.definitions.values())).problem is None:
-            self.checked[action.tool_name, bytes(action.arguments)] = Checked(action.resources, problem)
-
-    def by_a_person(self, event: Event) -> bool:
-        """Whether an event came from outside of the runtime."""
-        if isinstance(event, MessageEvent):
-            complaint = event.source == "environment" and event.caused_by in self._called_ids
-            return event.source != "agent" and not complaint
-        return type(event).__name__ in _BY_A_PERSON
-
-
-def _asked(action: ActionEvent) -> ToolCall:
-    """The call as the model sent it."""
-    given = bytes(action.arguments).decode() if action.malformed is None else action.malformed
-    return ToolCall(action.tool_call_id, action.asked_as or action.tool_name, given)
-
-
-_LOST = ("crashed", "forked")
-"""What is said of a model call that another process, or a fork, found open."""
-
-_BY_A_PERSON = frozenset(
-    {
-        "RunRequested",
-        "PauseEvent",
-        "InterruptEvent",
-        "ConfirmationGiven",
-        "UserRejectObservation",
-        "HeadMoved",
-        "BudgetGranted",
-        "ActionRevised",
-        "DurabilityChanged",
-        "ConversationStateUpdateEvent",
-        "ChildStarted",
-        "ChildFinished",
-    }
-)
+                break
+    if event.hook_event is HookEvent.STOP and event.reason in words:
+        words.remove(event.reason)  # what the agent is told of a denial comes from the verdict
+    context = "\n\n".join(words)
+    name = event.by or ""
+    result = HookResult(verdict=event.verdict, reason=event.reason, arguments=arguments, context=context, name=name)
+    return Hooked(event, result)

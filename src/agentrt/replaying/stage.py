@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Never
 
 import anyio
 
+from .calls import Call
 from .comparing import Difference
-from .recording import Call, Execution, Recording
+from .recording import Delegation, Execution, Recording
+
+_NEVER = sys.maxsize
+"""The seq of an event that the recording does not have."""
 
 
 class Stage:
@@ -61,8 +66,10 @@ class Stage:
 
     async def all_at_work(self) -> None:
         """Return once all is there that the recording has under way: what has not begun cannot be cut."""
-        parts: list[Call | Execution] = [*self._recording.calls]
-        parts.extend(run for runs in self._recording.executions.values() for run in runs)
+        recording = self._recording
+        parts: list[Call | Execution | Delegation] = [*recording.calls, *recording.judgements]
+        parts.extend(recording.delegations.values())
+        parts.extend(run for runs in recording.executions.values() for run in runs)
         begun = [part for part in parts if self._before < part.begun <= self.matched]
         wanted = {part.begun for part in begun if part.ended is None or part.ended > self.matched}
         while not wanted <= self._at_work:
@@ -77,25 +84,36 @@ class Stage:
     async def turn(self, seq: int | None) -> None:
         """Return once the event before `seq` has come; never when the recording has no such event."""
         if seq is None:
-            await anyio.sleep_forever()
+            await self.never()
         else:
             await self.reached(seq - 1)
+
+    async def never(self) -> Never:
+        """Wait to be cancelled: the recording has nothing more to give."""
+        await anyio.sleep_forever()
+        raise AssertionError("nothing ends this but a cancellation")
 
     async def cut(self, seq: int | None) -> Never:
         """Wait to be cancelled, and then for one's turn to say so."""
         try:
-            await anyio.sleep_forever()
+            await self.never()
         finally:
-            if seq is not None:
-                with anyio.CancelScope(shield=True):
-                    await self.turn(seq)
-        raise AssertionError("nothing ends this but a cancellation")
+            await self.turn_of_the_cut(seq)
+
+    async def turn_of_the_cut(self, seq: int | None) -> None:
+        """As `turn`, for who was cancelled; it returns at the latest when the process is over."""
+        with anyio.CancelScope(shield=True):
+            await self.reached(seq - 1 if seq is not None else _NEVER)
 
     def next_call(self) -> Call | None:
         """The recorded model call that comes next."""
         self._calls += 1
         calls = self._recording.calls
         return calls[self._calls - 1] if self._calls <= len(calls) else None
+
+    def next_judgement(self) -> Call | None:
+        """The recorded call of a judge that comes next."""
+        return next((call for call in self._recording.judgements if call.last > self.matched), None)
 
     def next_execution(self, tool: str) -> Execution | None:
         """The recorded run of a tool that comes next."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+from collections.abc import Callable
 
 from ..errors import ConfigurationError
 from ..specs.secrets import Token
@@ -34,6 +35,9 @@ class Cipher:
         except ImportError:
             raise ConfigurationError("encrypting secrets needs 'pip install agentrt[secrets]'") from None
         self._aead = AESGCM(secret)
+        spellings = (base64.b64encode(secret).decode(), base64.urlsafe_b64encode(secret).decode())
+        self.spellings: Callable[[], tuple[str, ...]] = lambda: spellings
+        """The key as text, for a mask; a function, since that shows nothing when it is printed."""
 
     @staticmethod
     def new_key() -> str:

@@ -84,6 +84,13 @@ class SecretRegistry:
             for known in (self._sources, self._kept, self._locks):
                 known.pop(name, None)
 
+    def copy(self) -> SecretRegistry:
+        """Another one with the same secrets, for a fork: what changes in one does not in the other."""
+        other = SecretRegistry(environment=self._environment, clock=self._clock)
+        other.mask, other.version = self.mask, self.version
+        other._sources, other._kept = dict(self._sources), dict(self._kept)
+        return other
+
     def seed(self, values: Iterable[str]) -> None:
         """Mask values that no tool may have, such as the keys of models."""
         self._learn(values)
@@ -113,7 +120,7 @@ class SecretRegistry:
             case LookupSecret() | CallableSecret():
                 return await self._looked_up(name, source)
             case MissingSecret():
-                raise ToolError(f"secret {name!r} was not kept over a restart: ask the user to give it again")
+                raise ToolError(f"secret {name!r} was not kept over a restart: ask the user for it (update_secrets)")
             case None:
                 raise ToolError(f"there is no secret {name!r} (there are: {', '.join(self.names) or 'none'})")
 

@@ -14,7 +14,8 @@ from .paths import Site, site
 from .rating import Rating, Scene
 from .verdicts import highest, low, unknown
 
-_HARMLESS = frozenset({"think", "finish", "task_tracker"})
+_HARMLESS = frozenset({"think", "finish", "task_tracker", "delegate"})
+"""Tools that touch nothing themselves; what is delegated is rated where it is done."""
 _KEY = re.compile(r"(?i)C-[a-z]|UP|DOWN|RIGHT|LEFT|HOME|END|PGUP|PGDN|TAB|ESC|BS|ENTER|y|n|yes|no|q|\d{1,6}")
 
 

@@ -4,12 +4,14 @@ It has two halves. `Branch` is what goes back on a rewind: what the model sees, 
 does: what was spent, which messages were received, what was decided for good.
 """
 
+from .batches import EVERYTHING, beginnable
 from .fold import apply, branch, fold
 from .parts import Branch, Checkpoint, Pending, Seen, State
 from .seeing import as_seen, summarized
 from .turns import answered, unread
 
 __all__ = [
+    "EVERYTHING",
     "Branch",
     "Checkpoint",
     "Pending",
@@ -18,6 +20,7 @@ __all__ = [
     "answered",
     "apply",
     "as_seen",
+    "beginnable",
     "branch",
     "fold",
     "summarized",

@@ -81,10 +81,10 @@ def branch(events: Iterable[Event]) -> list[Event]:
 def apply(state: State, event: Event) -> State:
     """The state after one more event."""
     after = _apply(state, event)
-    here = after.branch
-    if here is state.branch or here.pending or here.call is not None:
+    here, past = after.branch, after.checkpoints
+    if here is state.branch or here.pending or here.call is not None or (past and past[-1].branch is here):
         return replace(after, seq=event.seq)
-    return replace(after, seq=event.seq, checkpoints=after.checkpoints.append(Checkpoint(event.seq, here)))
+    return replace(after, seq=event.seq, checkpoints=past.append(Checkpoint(event.seq, here)))
 
 
 def _apply(state: State, event: Event) -> State:
@@ -117,7 +117,7 @@ def _apply(state: State, event: Event) -> State:
         case ConfirmationRequested():
             return _held(state, event)
         case ConfirmationGiven():
-            return replace(_pending(state, event.action_ids, approved=True), status=ExecutionStatus.RUNNING)
+            return turns.confirmed(state, event)
         case PauseEvent():
             return turns.stopped(state, here)
         case InterruptEvent():
@@ -141,7 +141,8 @@ def _apply(state: State, event: Event) -> State:
         case StuckDetected():
             return replace(state, status=ExecutionStatus.STUCK)
         case ConversationErrorEvent():
-            return replace(state, status=ExecutionStatus.ERROR, error=event)
+            here = replace(here, condense=False) if here.condense else here
+            return replace(state, branch=here, status=ExecutionStatus.ERROR, error=event)
         case HeadMoved():
             return _rewound(state, event)
         case ConversationCreated():
@@ -151,8 +152,16 @@ def _apply(state: State, event: Event) -> State:
         case SystemPromptEvent():
             return replace(state, prompt=event, branch=replace(here, view=here.view.append(as_seen(event))))
         case ConversationStateUpdateEvent():
-            return replace(state, agent=replaced(state.spec, {event.key: msgspec.json.decode(event.value)}))
-        case ChildWaiting() | ChildAnswered() | ChildFinished():
+            state = replace(state, agent=replaced(state.spec, {event.key: msgspec.json.decode(event.value)}))
+            return turns.settled(turns.asked_anew(state))
+        case RuleAdded():
+            known = event.rule in state.ledger.rules
+            rules = state.ledger.rules if known else (*state.ledger.rules, event.rule)
+            return turns.asked_anew(replace(state, ledger=replace(state.ledger, rules=rules)))
+        case GoalSet():
+            goal = Goal(event) if event.objective else None
+            return turns.settled(replace(state, ledger=replace(state.ledger, goal=goal)))
+        case ChildStarted() | ChildWaiting() | ChildAnswered() | ChildFinished():
             return _child(state, event)
         case _:
             kept = _kept(state.ledger, event)
@@ -168,12 +177,6 @@ def _kept(kept: Ledger, event: Event) -> Ledger:
             return ledger.retried(kept, event)
         case BudgetReserved():
             return ledger.reserve(kept, event)
-        case ChildStarted():
-            return ledger.child_started(kept, event)
-        case RuleAdded():
-            return kept if event.rule in kept.rules else replace(kept, rules=(*kept.rules, event.rule))
-        case GoalSet():
-            return replace(kept, goal=Goal(event) if event.objective else None)
         case TitleChanged():
             return replace(kept, title=event.title)
         case TagsChanged():
@@ -183,10 +186,18 @@ def _kept(kept: Ledger, event: Event) -> Ledger:
 
 
 def _created(state: State, event: ConversationCreated) -> State:
-    """The beginning; that of a fork keeps what was said, and has spent nothing yet."""
+    """The beginning; that of a fork keeps what was said and what may be done, and has spent nothing yet."""
     before = state.ledger
-    kept = Ledger(commands=before.commands, message_ids=before.message_ids, started=before.started, title=before.title)
-    state = replace(state, created=event, agent=event.agent, ledger=kept, error=None)
+    kept = Ledger(
+        commands=before.commands,
+        message_ids=before.message_ids,
+        started=before.started,
+        rules=before.rules,
+        title=before.title,
+    )
+    labels = tuple(sorted({*state.branch.labels, *event.labels}))
+    here = replace(state.branch, labels=labels) if event.labels else state.branch
+    state = replace(state, created=event, agent=event.agent, branch=here, ledger=kept, error=None)
     return replace(state, status=ExecutionStatus.IDLE, epoch=0, durability=Durability.COMMIT)
 
 
@@ -194,7 +205,7 @@ def _call_started(state: State, event: ModelCallStarted) -> State:
     here, view = state.branch, state.branch.view
     for queued in here.queued:
         view = view.append(queued)
-    here = replace(here, view=view, queued=(), call=event.command, steps=here.steps + 1)
+    here = replace(here, view=view, queued=(), call=event.command, steps=here.steps + 1, ending=None)
     return replace(state, branch=here, ledger=ledger.began(state.ledger))
 
 
@@ -227,19 +238,20 @@ def _interrupted(state: State, event: InterruptEvent) -> State:
     return replace(state, branch=here, status=ExecutionStatus.RUNNING if going else state.status)
 
 
-def _child(state: State, event: ChildWaiting | ChildAnswered | ChildFinished) -> State:
+def _child(state: State, event: ChildStarted | ChildWaiting | ChildAnswered | ChildFinished) -> State:
     match event:
+        case ChildStarted():
+            return turns.waiting_for_children(replace(state, ledger=ledger.child_started(state.ledger, event)))
         case ChildWaiting():
-            kept = ledger.child_changed(state.ledger, event.child_id, waiting=event.actions, answers=())
-            return turns.waiting_for_children(replace(state, ledger=kept))
+            state = replace(state, ledger=ledger.child_waiting(state.ledger, event))
+            return turns.asked_anew(state) if event.spending is None else state
         case ChildAnswered():
-            running = state.status is ExecutionStatus.WAITING_FOR_CONFIRMATION
-            status = ExecutionStatus.RUNNING if running else state.status
-            kept = ledger.child_answered(state.ledger, event)
-            return turns.waiting_for_children(replace(state, ledger=kept, status=status))
+            return turns.asked_anew(replace(state, ledger=ledger.child_answered(state.ledger, event)))
         case ChildFinished():
-            here = replace(state.branch, steps=state.branch.steps + event.steps)
-            return replace(state, branch=here, ledger=ledger.child_finished(state.ledger, event))
+            kept = ledger.child_finished(state.ledger, event)
+            if kept is state.ledger:
+                return state
+            return replace(state, branch=replace(state.branch, steps=state.branch.steps + event.steps), ledger=kept)
 
 
 def _rewound(state: State, event: HeadMoved) -> State:
@@ -248,5 +260,10 @@ def _rewound(state: State, event: HeadMoved) -> State:
         keep -= 1
     here = state.checkpoints[keep - 1].branch if keep else Branch()
     return replace(
-        state, branch=here, status=ExecutionStatus.IDLE, error=None, checkpoints=state.checkpoints.prefix(keep)
+        state,
+        branch=here,
+        ledger=ledger.children_lost(state.ledger),
+        status=ExecutionStatus.IDLE,
+        error=None,
+        checkpoints=state.checkpoints.prefix(keep),
     )

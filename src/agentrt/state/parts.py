@@ -27,7 +27,7 @@ class Seen(msgspec.Struct, frozen=True, gc=False, array_like=True):
     action_id: str = ""
     """Of a result, the action that it answers."""
     answer: bool = False
-    """Whether it is a message with which the agent ends its turn."""
+    """Whether the agent ends its turn with it: its message, or the result of `finish`."""
     fingerprint: int = 0
     """Of an action and of its result: those that say the same have the same one. 0: it counts for nothing."""
     user: bool = False
@@ -78,7 +78,7 @@ class Branch(msgspec.Struct, frozen=True, gc=False):
     done: tuple[str, ...] = ()
     """Actions with a result that hooks have not seen yet."""
     ending: tuple[str, ...] | None = None
-    """The agent wants to end; what still has a say in that: "critic", "goal", "stop". None: it does not."""
+    """The agent wants to end; what may still have a say in that: "critic", "goal", "stop". None: it does not."""
     judged: int = 0
     """How often the critic sent the agent back."""
     nudged: int = 0
@@ -124,4 +124,10 @@ class State(msgspec.Struct, frozen=True, gc=False):
         """Whether nothing runs, and nothing will without a person."""
         if self.status is ExecutionStatus.RUNNING:
             return False
-        return self.status is ExecutionStatus.WAITING_FOR_CONFIRMATION or not self.in_flight
+        if self.status is ExecutionStatus.WAITING_FOR_CONFIRMATION:
+            return True
+        children = self.ledger.children.values()
+        resting = {child.action_id for child in children if child.status is not ExecutionStatus.RUNNING}
+        here = self.branch
+        at_work = any(p.command is not None and p.action.id not in resting for p in here.pending)
+        return here.call is None and not here.cut and not at_work

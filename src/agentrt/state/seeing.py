@@ -16,6 +16,7 @@ from ..events import (
     ResourceLost,
     UserRejectObservation,
 )
+from ..specs.tool import FINISH
 from .parts import Seen
 
 
@@ -26,13 +27,15 @@ def as_seen(event: Event) -> Seen:
             said = crc32(bytes(event.arguments), crc32(event.tool_name.encode())) or 1
             return Seen(event.seq, event.id, "ActionEvent", event.tool_name, fingerprint=said)
         case ObservationEvent():
-            kind, said = "ObservationEvent", event.fingerprint
-            return Seen(event.seq, event.id, kind, event.tool_name, event.action_id, fingerprint=said)
+            kind, said, last = "ObservationEvent", event.fingerprint, event.tool_name == FINISH and not event.is_error
+            return Seen(event.seq, event.id, kind, event.tool_name, event.action_id, last, said)
         case AgentErrorEvent():
             kind, said = "AgentErrorEvent", crc32(event.error.encode()) or 1
             return Seen(event.seq, event.id, kind, event.tool_name, event.action_id, fingerprint=said)
         case UserRejectObservation():
-            return Seen(event.seq, event.id, "UserRejectObservation", event.tool_name, event.action_id)
+            kind = "UserRejectObservation"
+            said = 0 if event.source == "user" else crc32(event.rejection_reason.encode()) or 1
+            return Seen(event.seq, event.id, kind, event.tool_name, event.action_id, fingerprint=said)
         case MessageEvent():
             answer = event.source == "agent" and not event.partial
             return Seen(event.seq, event.id, "MessageEvent", answer=answer, user=event.source == "user")

@@ -6,21 +6,27 @@ from msgspec.structs import replace
 
 from ..events import (
     ActionResult,
+    ConfirmationGiven,
     CriticAssessed,
     ExecutionStatus,
     HookExecutionEvent,
     MessageEvent,
     ObservationEvent,
 )
-from ..ledger import judged
+from ..ledger import children_lost, judged
 from ..specs import Agent, HookEvent
+from ..specs.flow import Label
 from ..specs.hooks import matches
-from ..specs.tool import DELEGATE, FINISH
-from .parts import Branch, State
+from ..specs.tool import DELEGATE
+from .batches import beginnable
+from .parts import Branch, Pending, State
 from .seeing import as_seen
 
 _ENDED = (ExecutionStatus.FINISHED, ExecutionStatus.ERROR, ExecutionStatus.STUCK)
 _STOPPABLE = (ExecutionStatus.RUNNING, ExecutionStatus.WAITING_FOR_CONFIRMATION)
+
+CHECKS = ("critic", "goal", "stop")
+"""What may have a say in whether the agent has finished, in the order in which they are asked."""
 
 
 def unread(here: Branch) -> bool:
@@ -33,9 +39,7 @@ def answered(state: State) -> bool:
     here = state.branch
     if here.pending or here.condense or here.done or here.ending is not None or unread(here):
         return False
-    if state.status is ExecutionStatus.FINISHED or len(here.view) <= 1:
-        return True
-    return here.view[-1].answer
+    return state.status is ExecutionStatus.FINISHED or len(here.view) <= 1 or here.view[-1].answer
 
 
 def run_requested(state: State) -> State:
@@ -44,8 +48,8 @@ def run_requested(state: State) -> State:
         return state
     if answered(state):
         return replace(state, status=ExecutionStatus.FINISHED) if state.status is ExecutionStatus.PAUSED else state
-    here = replace(state.branch, steps=0, judged=0)
-    return replace(state, status=ExecutionStatus.RUNNING, error=None, branch=here)
+    here = replace(_unheld(state.branch), steps=0, judged=0)
+    return waiting_for_children(settled(replace(state, status=ExecutionStatus.RUNNING, error=None, branch=here)))
 
 
 def stopped(state: State, here: Branch) -> State:
@@ -62,13 +66,41 @@ def uncut(here: Branch) -> Branch:
 
 def waiting_for_children(state: State) -> State:
     """A conversation waits for a person when all that it has in flight does."""
-    if state.status is not ExecutionStatus.RUNNING or not state.ledger.children or state.branch.call is not None:
+    here = state.branch
+    if state.status is not ExecutionStatus.RUNNING or not state.ledger.children or here.call is not None or here.cut:
         return state
-    asking = {child.action_id for child in state.ledger.children.values() if child.open and child.waiting}
-    running = [p for p in state.branch.pending if p.command is not None]
+    children = [child for child in state.ledger.children.values() if child.open and child.waiting]
+    asking = {child.action_id for child in children if child.status is ExecutionStatus.WAITING_FOR_CONFIRMATION}
+    running = [p for p in here.pending if p.command is not None]
+    if beginnable(here.pending, state.spec.limits.tool_concurrency):
+        return state
     if running and all(p.action.tool_name == DELEGATE and p.action.id in asking for p in running):
         return replace(state, status=ExecutionStatus.WAITING_FOR_CONFIRMATION)
     return state
+
+
+def asked_anew(state: State) -> State:
+    """What a person is asked about is decided again: rules, results or answers have changed it."""
+    if state.status is ExecutionStatus.WAITING_FOR_CONFIRMATION:
+        state = replace(state, status=ExecutionStatus.RUNNING, branch=_unheld(state.branch))
+    return waiting_for_children(state)
+
+
+def _unheld(here: Branch) -> Branch:
+    if not any(p.held for p in here.pending):
+        return here
+    return replace(here, pending=tuple(replace(p, held="") for p in here.pending))
+
+
+def confirmed(state: State, event: ConfirmationGiven) -> State:
+    """A person approved actions; a word that comes when nobody waits for it any more changes nothing."""
+    if state.status is not ExecutionStatus.WAITING_FOR_CONFIRMATION:
+        return state
+    here = state.branch
+    pending = tuple(
+        replace(p, approved=True) if p.held and p.action.id in event.action_ids else p for p in here.pending
+    )
+    return asked_anew(replace(state, branch=replace(here, pending=pending)))
 
 
 def message(state: State, event: MessageEvent) -> State:
@@ -77,38 +109,60 @@ def message(state: State, event: MessageEvent) -> State:
     if event.source == "agent":
         state = replace(state, branch=replace(here, view=here.view.append(seen)))
         return state if event.partial else _ending(state)
-    kept, unheard = state.ledger, here.unheard
-    if event.source == "user":
-        kept = replace(kept, message_ids=kept.message_ids | {event.id})
-        if state.agent is not None and _hooks(state.agent, HookEvent.USER_MESSAGE):
-            unheard = (*unheard, event.id)
+    here = replace(here, queued=(*here.queued, seen))
+    if event.source != "user":
+        return replace(state, branch=here)
+    if state.agent is not None and _hooks(state.agent, HookEvent.USER_MESSAGE):
+        here = replace(here, unheard=(*here.unheard, event.id))
     return replace(
         state,
-        branch=replace(here, queued=(*here.queued, seen), unheard=unheard, ending=None),
-        ledger=kept,
+        branch=here,
+        ledger=replace(state.ledger, message_ids=state.ledger.message_ids | {event.id}),
         status=ExecutionStatus.IDLE if state.status in _ENDED else state.status,
     )
 
 
 def resulted(state: State, event: ActionResult) -> State:
     """An action has its result."""
-    here = state.branch
-    pending = tuple(p for p in here.pending if p.action.id != event.action_id)
-    if len(pending) == len(here.pending):
+    here, seen = state.branch, as_seen(event)
+    closed = next((p for p in here.pending if p.action.id == event.action_id), None)
+    if closed is None:
         return state
-    ran = any(p.command for p in here.pending if p.action.id == event.action_id)
-    finished = isinstance(event, ObservationEvent) and event.tool_name == FINISH and not event.is_error
-    here = uncut(replace(here, view=here.view.append(as_seen(event)), pending=pending))
-    if isinstance(event, ObservationEvent) and event.labels:
-        here = replace(here, labels=tuple(sorted({*here.labels, *event.labels})))
-    if ran and not finished and state.agent is not None and _hooks(state.agent, HookEvent.AFTER_TOOL, event.tool_name):
+    pending = tuple(p for p in here.pending if p is not closed)
+    here = uncut(replace(here, view=here.view.append(seen), pending=pending))
+    if labels := _labels(state, closed, event):
+        here = replace(here, labels=tuple(sorted({*here.labels, *labels})))
+    ran = closed.command is not None
+    if (
+        ran
+        and not seen.answer
+        and state.agent is not None
+        and _hooks(state.agent, HookEvent.AFTER_TOOL, seen.tool_name)
+    ):
         here = replace(here, done=(*here.done, event.action_id))
     state = replace(state, branch=here)
-    if finished:
-        return _ending(state)
-    if state.status is ExecutionStatus.WAITING_FOR_CONFIRMATION:
-        state = replace(state, status=ExecutionStatus.RUNNING)
-    return waiting_for_children(state)
+    state = asked_anew(_child_lost(state, event.action_id) if event.tool_name == DELEGATE else state)
+    return _ending(state) if seen.answer and not pending else state
+
+
+def _child_lost(state: State, action_id: str) -> State:
+    """A delegation that has its result, and nobody said what its conversation used: it may be all that was granted."""
+    children = state.ledger.children.values()
+    steps = [child.may_have_taken for child in children if child.open and child.action_id == action_id]
+    if not steps:
+        return state
+    here = replace(state.branch, steps=state.branch.steps + sum(steps))
+    return replace(state, branch=here, ledger=children_lost(state.ledger, action_id))
+
+
+def _labels(state: State, closed: Pending, event: ActionResult) -> tuple[Label, ...]:
+    """What a result holds that nobody vouches for; the error of a call that was cut may hold what it had read."""
+    if isinstance(event, ObservationEvent):
+        return event.labels
+    if closed.command is None:
+        return ()
+    tools = state.prompt.tools if state.prompt is not None else ()
+    return (*closed.labels, *(label for tool in tools if tool.name == event.tool_name for label in tool.labels))
 
 
 def hooked(state: State, event: HookExecutionEvent) -> State:
@@ -121,8 +175,8 @@ def hooked(state: State, event: HookExecutionEvent) -> State:
             here = replace(here, unheard=tuple(heard for heard in here.unheard if heard != target))
             if event.verdict == "deny":
                 here = replace(here, queued=tuple(seen for seen in here.queued if seen.id != target))
-            state = replace(state, branch=here)
-            return _finished(state) if event.verdict == "deny" and not unread(here) else state
+            state = settled(replace(state, branch=here))
+            return _finished(state) if event.verdict == "deny" and answered(state) else state
         case HookEvent.BEFORE_TOOL:
             asked = event.verdict == "ask"
             pending = tuple(
@@ -130,51 +184,55 @@ def hooked(state: State, event: HookExecutionEvent) -> State:
             )
             return replace(state, branch=replace(here, pending=pending))
         case HookEvent.AFTER_TOOL:
-            return _settled(
+            return settled(
                 replace(state, branch=replace(here, done=tuple(done for done in here.done if done != target)))
             )
         case HookEvent.STOP:
-            return _settled(replace(state, branch=_passed(here, "stop"))) if event.verdict != "deny" else state
-        case _:
-            return state
+            return settled(replace(state, branch=_passed(here, "stop"))) if event.verdict != "deny" else state
+        case HookEvent.END:
+            return replace(state, ledger=replace(state.ledger, started=False))
 
 
 def assessed(state: State, event: CriticAssessed) -> State:
     """What the agent finished was judged; what it is told when that was not enough comes as a message."""
     if event.critic == "goal":
         state = replace(state, ledger=judged(state.ledger, event))
-        over = state.ledger.goal is None or state.ledger.goal.status != "running"
-        return _settled(replace(state, branch=_passed(state.branch, "goal"))) if over else state
+        return settled(state)
     critic, here = state.spec.critic, state.branch
     if event.success or critic is None or here.judged >= critic.max_iterations:
-        return _settled(replace(state, branch=_passed(here, "critic")))
+        return settled(replace(state, branch=_passed(here, "critic")))
     return replace(state, branch=replace(here, judged=here.judged + 1))
 
 
-def _ending(state: State) -> State:
-    """The agent wants to end."""
-    if state.status is not ExecutionStatus.RUNNING or unread(state.branch):
+def settled(state: State) -> State:
+    """It has ended when it wants to, nothing has a say in that any more, and nothing more was said."""
+    here = state.branch
+    if here.ending is None:
         return state
-    checks = []
-    if state.agent is not None:
-        if state.agent.critic is not None:
-            checks.append("critic")
-        if state.ledger.goal is not None and state.ledger.goal.status == "running":
-            checks.append("goal")
-        if _hooks(state.agent, HookEvent.STOP):
-            checks.append("stop")
-    if not checks and not state.branch.done:
-        return _finished(state)
-    return replace(state, branch=replace(state.branch, ending=tuple(checks)))
+    left = tuple(check for check in here.ending if _has_a_say(state, check))
+    if left or here.done or unread(here) or state.status is not ExecutionStatus.RUNNING:
+        return state if left == here.ending else replace(state, branch=replace(here, ending=left))
+    return _finished(state)
+
+
+def _ending(state: State) -> State:
+    """The agent wants to end; it is asked for whoever has a say in that when it runs and nothing more was said."""
+    return settled(replace(state, branch=replace(state.branch, ending=CHECKS)))
+
+
+def _has_a_say(state: State, check: str) -> bool:
+    agent, goal = state.agent, state.ledger.goal
+    match check:
+        case "critic":
+            return agent is not None and agent.critic is not None
+        case "goal":
+            return goal is not None and goal.status == "running"
+        case _:
+            return agent is not None and _hooks(agent, HookEvent.STOP)
 
 
 def _passed(here: Branch, check: str) -> Branch:
     return here if here.ending is None else replace(here, ending=tuple(name for name in here.ending if name != check))
-
-
-def _settled(state: State) -> State:
-    """It has ended when nothing has a say in that any more."""
-    return _finished(state) if state.branch.ending == () and not state.branch.done else state
 
 
 def _finished(state: State) -> State:

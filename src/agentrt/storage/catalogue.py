@@ -10,16 +10,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from ..state import State
 from .database import Database, transaction
 from .index import Hit, Index, Log, Progress, to_match
 from .lineage import DELETED
 from .reading import EVENTS
-from .rows import Mark, Row, from_micros, read_row, read_title, row_of, to_micros
+from .rows import Mark, Row, from_micros, read_row, read_task, row_of, to_micros
 
 CATALOGUE = "catalogue.sqlite"
 
-VERSION = 1
+VERSION = 2
 """Of the layout below; a file of another one is replaced."""
 
 FEW = 5000
@@ -40,14 +42,14 @@ CREATE TABLE conversations (
     dirty INTEGER NOT NULL DEFAULT 0,   -- someone may be writing it
     known INTEGER NOT NULL DEFAULT 0,   -- the rest was read from the log when it was so
     created INTEGER, status TEXT, title TEXT, model TEXT, calls INTEGER, cost REAL, unpriced INTEGER, events INTEGER,
-    parent TEXT
+    parent TEXT, tags TEXT              -- a JSON object
 );
 CREATE INDEX newest ON conversations (updated, id);
 CREATE INDEX written ON conversations (number) WHERE dirty;
 CREATE TABLE seen (modified INTEGER NOT NULL);  -- the directory's time when its names were read last, nanoseconds
 """
 
-_COLUMNS = "id, updated, bytes, created, status, title, model, calls, cost, unpriced, events, parent"
+_COLUMNS = "id, updated, bytes, created, status, title, model, calls, cost, unpriced, events, parent, tags"
 
 
 class Catalogue:
@@ -133,10 +135,12 @@ class Catalogue:
             )
 
     def _row(self, name: str, updated: int, size: int, state: State, connection: sqlite3.Connection) -> Row:
-        """The row of a state, with the title that is known, or else from the beginning of the log."""
-        told = connection.execute("SELECT title FROM conversations WHERE id = ?", (name,)).fetchone()
-        title = (told and told[0]) or read_title(self._conversations / name)
-        return row_of(name, from_micros(updated), size, state, title)
+        """The row of a state; what it is called without a title is known, or stands at the beginning of the log."""
+        task = ""
+        if not state.ledger.title:
+            told = connection.execute("SELECT title FROM conversations WHERE id = ?", (name,)).fetchone()
+            task = (told and told[0]) or read_task(self._conversations / name)
+        return row_of(name, from_micros(updated), size, state, task)
 
     def _page(self, connection: sqlite3.Connection, limit: int, after: Mark | None, status: str | None) -> list[Row]:
         self._refresh(connection)
@@ -256,11 +260,12 @@ def _write(connection: sqlite3.Connection, rows: Iterable[Row]) -> None:
     values = []
     for row in rows:
         created = None if row.created is None else to_micros(row.created)
-        read = (row.status, row.title, row.model, row.calls, row.cost, row.unpriced, row.events, row.parent)
+        tags = msgspec.json.encode(row.tags).decode()
+        read = (row.status, row.title, row.model, row.calls, row.cost, row.unpriced, row.events, row.parent, tags)
         values.append((to_micros(row.updated), row.bytes, created, *read, row.id))
     connection.executemany(
         "UPDATE conversations SET known = 1, updated = ?, bytes = ?, created = ?, status = ?, title = ?, model = ?,"
-        " calls = ?, cost = ?, unpriced = ?, events = ?, parent = ? WHERE id = ?",
+        " calls = ?, cost = ?, unpriced = ?, events = ?, parent = ?, tags = ? WHERE id = ?",
         values,
     )
 
@@ -270,7 +275,7 @@ def _from_columns(columns: Sequence[Any]) -> Row:
     name, updated, size, created, *read = columns
     if read[0] is None:
         return Row(id=name, updated=from_micros(updated), bytes=size)
-    status, title, model, calls, cost, unpriced, events, parent = read
+    status, title, model, calls, cost, unpriced, events, parent, tags = read
     return Row(
         id=name,
         updated=from_micros(updated),
@@ -284,6 +289,7 @@ def _from_columns(columns: Sequence[Any]) -> Row:
         unpriced=unpriced,
         events=events,
         parent=parent,
+        tags=msgspec.json.decode(tags, type=dict[str, str]),
     )
 
 

@@ -35,7 +35,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation as it stood when its log, of so many `bytes`, was last `updated`.
 
     `status` is that of the fold, or `DAMAGED`; `cost` in USD, without the `unpriced` calls; `events` is the last seq;
-    `title` the first line that a user wrote, `parent` the id of the conversation that this one comes from.
+    `title` the one that it was given, else the first line that a user wrote; `parent` the id of the conversation that
+    this one comes from.
     """
 
     id: str
@@ -50,6 +51,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     unpriced: int = 0
     events: int = 0
     parent: str | None = None
+    tags: dict[str, str] = {}
 
     @property
     def mark(self) -> Mark:
@@ -57,8 +59,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         return Mark(self.updated, self.id)
 
 
-def row_of(name: str, updated: datetime, size: int, state: State, title: str) -> Row:
-    """The row of a conversation in a state."""
+def row_of(name: str, updated: datetime, size: int, state: State, task: str) -> Row:
+    """The row of a conversation in a state; `task` is its title where it was given none."""
     ledger, created = state.ledger, state.created
     return Row(
         id=name,
@@ -66,13 +68,14 @@ def row_of(name: str, updated: datetime, size: int, state: State, title: str) ->
         bytes=size,
         created=None if created is None else created.timestamp,
         status=state.status.value,
-        title=title,
+        title=ledger.title[:TITLE] or task,
         model="" if state.agent is None else named(state.agent.llm),
         calls=ledger.commands,
         cost=ledger.cost,
         unpriced=ledger.unpriced,
         events=state.seq,
         parent=None if created is None else created.parent,
+        tags=ledger.tags,
     )
 
 
@@ -88,26 +91,26 @@ def read_row(directory: Path, updated: datetime, size: int) -> Row:
         read_log(directory, replay, outlines=True)
     except (LogError, OSError):
         return Row(id=directory.name, updated=updated, bytes=size)
-    return row_of(directory.name, updated, size, state, read_title(directory))
+    return row_of(directory.name, updated, size, state, "" if state.ledger.title else read_task(directory))
 
 
 class _Said(Exception):
     """Ends the reading of a log at the first message."""
 
 
-def read_title(directory: Path) -> str:
+def read_task(directory: Path) -> str:
     """The first line that a user wrote; no more is read than that takes."""
-    title = ""
+    task = ""
 
     def replay(event: Event) -> None:
-        nonlocal title
+        nonlocal task
         if isinstance(event, MessageEvent) and event.source == "user":
-            title = next(iter(plain(event.content).strip().splitlines()), "")[:TITLE]
+            task = next(iter(plain(event.content).strip().splitlines()), "")[:TITLE]
             raise _Said
 
     with suppress(_Said, LogError, OSError):
         read_log(directory, replay)
-    return title
+    return task
 
 
 def to_micros(time: datetime) -> int:

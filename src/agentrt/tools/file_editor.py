@@ -75,26 +75,26 @@ class FileEditor:
 
     async def __call__(self, action: FileEditorAction, context: ToolContext) -> FileEditorObservation:
         """Do one command. Raises `ToolError` with what to do instead."""
-        return await anyio.to_thread.run_sync(self._do, action, context.workspace)
+        return await anyio.to_thread.run_sync(self._do, action, context)
 
     async def aclose(self) -> None:
         """Forget the edits."""
         self._undo.clear()
 
-    def _do(self, action: FileEditorAction, workspace: LocalWorkspace) -> FileEditorObservation:
+    def _do(self, action: FileEditorAction, context: ToolContext) -> FileEditorObservation:
         path = Path(action.path)
         if not path.is_absolute():
-            raise ToolError(f"{action.path!r} is not an absolute path: did you mean {workspace.path}/{path}?")
+            raise ToolError(f"{action.path!r} is not an absolute path: did you mean {context.workspace.path}/{path}?")
         if "\0" in action.path:
             raise ToolError("path has a NUL character: no file has")
         try:
             match action.command:
                 case "view":
-                    return _view(path, action)
+                    return _view(path, action, context)
                 case "create":
                     return self._create(path, action)
                 case "str_replace" | "insert":
-                    return self._edit(path, action)
+                    return self._edit(path, action, context)
                 case "undo_edit":
                     return self._take_back(path)
         except OSError as error:
@@ -109,7 +109,7 @@ class FileEditor:
         self._write(path, None, _File(action.file_text))
         return _edited(path, None, action.file_text, f"Created {path}.")
 
-    def _edit(self, path: Path, action: FileEditorAction) -> FileEditorObservation:
+    def _edit(self, path: Path, action: FileEditorAction, context: ToolContext) -> FileEditorObservation:
         if action.new_str is None and action.command == "insert":
             raise ToolError("insert needs new_str")
         old = _read(path)
@@ -123,7 +123,7 @@ class FileEditor:
                 raise ToolError("insert needs insert_line")
             text, line = insert_after(old.text, action.insert_line, new_str), action.insert_line + 1
         self._write(path, old, msgspec.structs.replace(old, text=text))
-        shown = snippet(text, line, new_str.count("\n") + 1)
+        shown = context.masked(snippet(text, line, new_str.count("\n") + 1))
         return _edited(path, old.text, text, f"Edited {path}. Around the change:\n{clip(shown, MAX_SHOWN)}")
 
     def _take_back(self, path: Path) -> FileEditorObservation:
@@ -224,14 +224,15 @@ def _edited(path: Path, old: str | None, new: str, said: str) -> FileEditorObser
     )
 
 
-def _view(path: Path, action: FileEditorAction) -> FileEditorObservation:
+def _view(path: Path, action: FileEditorAction, context: ToolContext) -> FileEditorObservation:
     content: Content
     if path.is_dir():
-        content = TextContent(clip(_listing(path), MAX_SHOWN))
+        content = TextContent(clip(context.masked(_listing(path)), MAX_SHOWN))
     elif path.suffix.lower() in IMAGES and path.is_file():
         content = _image(path)
     else:
-        content = TextContent(clip(view_lines(_read(path).text, action.view_range), MAX_SHOWN))
+        shown = context.masked(view_lines(_read(path).text, action.view_range))
+        content = TextContent(clip(shown, MAX_SHOWN))
     return FileEditorObservation(content=(content,), path=str(path))
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import anyio
+import anyio.to_thread
 import msgspec
 from msgspec import Meta
 
 from ..errors import ToolError
 from ..protocols import Observation, ToolContext
 from ..sandboxes.shell import Shell
-from ..secrets import Mask
 from ..specs import Content, OnCrash, TextContent, ToolAnnotations
 from .clipping import clip
 from .definition import Params, ToolType
@@ -25,6 +25,9 @@ MAX_OUTPUT = 30_000
 
 NO_CHANGE_SECONDS = 30.0
 """After this long without output a command that has no time limit is left running."""
+
+IN_A_THREAD = 256 * 1024
+"""Characters of output from which on it is prepared in a thread."""
 
 STILL_RUNNING = -1
 """The exit code of a command that has not ended."""
@@ -79,8 +82,6 @@ class Terminal:
         """That of the call that runs; what is printed between calls is shown by the next poll."""
         self._unseen = False
         """Whether a command was left running whose end no call has shown."""
-        self._mask = Mask()
-        """Of the secrets that its commands were given."""
         limit = params.get("no_change_timeout")
         self._no_change = float(limit) if isinstance(limit, (int, float)) else NO_CHANGE_SECONDS
 
@@ -114,7 +115,7 @@ class Terminal:
                 if shell.running or not shell.alive:
                     await self.aclose()
             raise
-        return await self._observation(shell, status, time.monotonic() - begun, context)
+        return await self._observation(shell, status, time.monotonic() - begun, context, polled=_polls(action))
 
     async def aclose(self) -> None:
         """End the shell and all that it started."""
@@ -153,7 +154,6 @@ class Terminal:
         if action.is_input or _polls(action):
             raise ToolError("no command is running in this terminal: send one")
         secrets = await context.secrets(action.command)
-        self._mask = self._mask.adding(secrets.values())
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         await shell.begin(action.command, lambda data: self._show(decoder.decode(data)), secrets)
 
@@ -168,14 +168,12 @@ class Terminal:
         return "completed"
 
     async def _observation(
-        self, shell: Shell, status: Status, seconds: float, context: ToolContext
+        self, shell: Shell, status: Status, seconds: float, context: ToolContext, *, polled: bool
     ) -> TerminalObservation:
         self._unseen = shell.running
         ended = await shell.wait(0) if not shell.running else None
         exit_code = STILL_RUNNING if shell.running else (ended.exit_code if ended else 1)
-        shown = self._mask.text(
-            _ESCAPES.sub("", shell.text()).rstrip("\n")
-        )  # before it is cut: half a secret is one too
+        shown = await _shown(shell, context)
         content: list[Content] = [TextContent(clip(shown, MAX_OUTPUT))]
         if len(shown) > MAX_OUTPUT:
             content.append(await context.keep(shown.encode(), "full output"))
@@ -183,11 +181,24 @@ class Terminal:
         return TerminalObservation(
             content=tuple(content),
             is_error=exit_code not in (0, STILL_RUNNING),
+            still_running=polled and exit_code == STILL_RUNNING,
             exit_code=exit_code,
             working_dir=shell.directory,
             status=status,
             seconds=round(seconds, 3),
         )
+
+
+async def _shown(shell: Shell, context: ToolContext) -> str:
+    """The output without escapes and without secrets; much of it takes a while, and a thread."""
+    output = shell.text()
+    if len(output) < IN_A_THREAD:
+        return _clean(output, context)
+    return await anyio.to_thread.run_sync(_clean, output, context)
+
+
+def _clean(output: str, context: ToolContext) -> str:
+    return context.masked(_ESCAPES.sub("", output).rstrip("\n"))
 
 
 def _polls(action: TerminalAction) -> bool:

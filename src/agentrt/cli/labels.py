@@ -1,0 +1,53 @@
+"""`agentrt rename` and `agentrt tag`: what a conversation is called."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import anyio
+import click
+
+from ..conversation import Conversation
+from .finding import find, reopened
+from .options import store_option, tags_of
+from .wording import clean
+
+
+@click.command()
+@click.argument("conversation")
+@click.argument("title")
+@store_option
+def rename(conversation: str, title: str, store: Path | None) -> None:
+    """Give a CONVERSATION a TITLE, in place of its task in `agentrt list`."""
+    if not title.strip():
+        raise click.UsageError("the title is empty: give one")
+    _with(find(conversation, store), lambda live: live.rename(title))
+
+
+@click.command()
+@click.argument("conversation")
+@click.argument("tags", nargs=-1, metavar="[KEY=VALUE]...", callback=tags_of)
+@store_option
+def tag(conversation: str, tags: dict[str, str], store: Path | None) -> None:
+    """Add tags to a CONVERSATION, and print those that it has then.
+
+    A tag of the same KEY is replaced; KEY= takes it away. Keys are of small letters and digits.
+    """
+
+    async def set_tags(live: Conversation) -> None:
+        kept = {key: value for key, value in (live.state.ledger.tags | tags).items() if value}
+        if kept != live.state.ledger.tags:
+            await live.set_tags(kept)
+        for key, value in kept.items():
+            click.echo(clean(f"{key}={value}"))
+
+    _with(find(conversation, store), set_tags)
+
+
+def _with(directory: Path, change: Callable[[Conversation], Awaitable[object]]) -> None:
+    async def changed() -> None:
+        async with reopened(directory) as live:
+            await change(live)
+
+    anyio.run(changed)

@@ -1,0 +1,125 @@
+"""What people, hooks, judges and delegated conversations do, a line each. Pure: events in, rich text out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from rich.text import Text
+
+from ..events import (
+    BudgetGranted,
+    ChildFinished,
+    ChildStarted,
+    ChildWaiting,
+    CriticAssessed,
+    Event,
+    ExecutionStatus,
+    GoalSet,
+    HookExecutionEvent,
+    InterruptEvent,
+    ModelCallRetried,
+    PauseEvent,
+    RuleAdded,
+    SecretsChanged,
+    StuckDetected,
+    TagsChanged,
+    TitleChanged,
+)
+from ..specs import HookEvent
+from .permissions import rule_words
+from .wording import clean, count, money
+
+_SCOPES = {"session": "in this conversation", "project": "in this project"}
+_CHECKS = (HookEvent.BEFORE_TOOL, HookEvent.USER_MESSAGE, HookEvent.STOP)
+"""Where a hook's denial keeps something from happening; elsewhere the model is only told."""
+
+
+def note(event: Event, children: Mapping[str, str]) -> Iterator[Text]:
+    """The lines of an event; `children` are the delegated conversations' names by their ids."""
+    match event:
+        case InterruptEvent():
+            what = "■ cut for a message" if event.goes_on else "■ interrupted"
+            yield Text(what + _reason(event.reason), "yellow")
+        case PauseEvent():
+            yield Text("‖ paused" + _reason(event.reason), "yellow")
+        case HookExecutionEvent():
+            yield from _hooks(event)
+        case CriticAssessed() | GoalSet():
+            yield _judged(event)
+        case StuckDetected():
+            repeats = f"it repeats itself: {clean(event.detail)}"
+            yield Text(f"! {repeats}", "yellow") if event.nudge else Text(f"✗ stopped, since {repeats}", "bold red")
+        case ChildStarted() | ChildWaiting() | ChildFinished():
+            yield from _child(event, children.get(event.child_id, event.child_id))
+        case ModelCallRetried():
+            yield Text(_retried(event), "dim yellow")
+        case _:
+            yield from (Text(line, "dim") for line in _settings(event))
+
+
+def _settings(event: Event) -> Iterator[str]:
+    match event:
+        case RuleAdded():
+            yield f"+ rule {_SCOPES[event.scope]}: {clean(rule_words(event.rule))}"
+        case SecretsChanged():
+            yield f"secrets: {clean(', '.join(event.secrets)) or 'none any more'}"
+        case TitleChanged():
+            yield f"title: {clean(event.title)}"
+        case TagsChanged():
+            yield f"tags: {clean(', '.join(f'{key}={value}' for key, value in event.tags.items())) or 'none any more'}"
+        case BudgetGranted():
+            yield f"${event.amount:.2f} more may be spent"
+
+
+def _reason(reason: str) -> str:
+    return f": {clean(reason)}" if reason else ""
+
+
+def _hooks(event: HookExecutionEvent) -> Iterator[Text]:
+    """What hooks kept from happening, what they want to be asked, and which of them failed."""
+    named = clean(event.by or event.hook_event.value)
+    if event.verdict != "allow" and event.hook_event in _CHECKS:
+        what = {
+            HookEvent.BEFORE_TOOL: "asks you" if event.verdict == "ask" else "denied it",
+            HookEvent.USER_MESSAGE: "kept the message from the agent",
+            HookEvent.STOP: "does not let it end",
+        }[event.hook_event]
+        yield Text(f"↪ hook {named} {what}{_reason(event.reason)}", "yellow")
+        return
+    for run in event.runs:
+        if run.error:
+            yield Text(f"↪ hook {clean(run.hook)} failed: {clean(run.error)}", "yellow")
+
+
+def _judged(event: CriticAssessed | GoalSet) -> Text:
+    match event:
+        case GoalSet():
+            return Text(f"◎ goal: {clean(event.objective)}" if event.objective else "◎ the goal was taken back", "cyan")
+        case CriticAssessed():
+            goal = event.critic == "goal"
+            reached, missed = ("goal reached", "goal not reached") if goal else ("good enough", "not good enough")
+            line = f"◎ {reached if event.success else missed}, {event.score:.2f} of 1"
+            line += "" if goal else f", says critic {clean(event.critic)}"
+            return Text(line + _reason(event.message), "green" if event.success else "yellow")
+
+
+def _child(event: ChildStarted | ChildWaiting | ChildFinished, named: str) -> Iterator[Text]:
+    match event:
+        case ChildStarted():
+            yield Text.assemble(("  ▸ ", "blue"), named, (f"  {event.child_id}", "dim"))
+        case ChildWaiting():
+            if event.actions:
+                waits = f"{count(len(event.actions), 'action')} for your word"
+                yield Text.assemble(("  ▸ ", "blue"), named, (f" has {waits}", "yellow"))
+        case ChildFinished():
+            good = event.status is ExecutionStatus.FINISHED
+            unpriced = sum(spent.unpriced for spent in event.spending.values())
+            spent = f"  ·  {count(event.steps, 'model call')}  ·  {money(event.cost, unpriced)}"
+            how = "finished" if good else "ended: " + event.status.value.replace("_", " ")
+            yield Text.assemble(("  ◂ ", "blue"), f"{named} ", (how, "green" if good else "red"), (spent, "dim"))
+
+
+def _retried(event: ModelCallRetried) -> str:
+    after = f"in {event.wait:.1f} s" if event.wait else "at once"
+    other = f" with {event.next_model}" if event.next_model != event.model else ""
+    return clean(f"↻ {event.model} failed ({event.code}: {event.detail}): again{other} {after}")

@@ -1,0 +1,83 @@
+"""`Question`: what a person must know to decide on an action, found in the log."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from ..conversation import Conversation
+from ..decisions.permissions import remembering, strongest
+from ..errors import LogError
+from ..events import ActionEvent, ChildWaiting, ConfirmationRequested, Event, HookExecutionEvent, RiskAssessed
+from ..specs import PermissionRule, SecurityRisk
+from ..state import Pending, State
+from .permissions import rule_words
+from .wording import why_asked
+
+Read = Callable[[str], AsyncIterator[Event]]
+"""Reads the events of a conversation, by its id. Raises `LogError`."""
+
+
+class Question(msgspec.Struct, frozen=True):
+    """An action that waits: its rating with the analyzer's reason, and why a person is asked.
+
+    `always` is the rule that an answer for all times would add; None where such a rule would change nothing, since the
+    action's risk is not why it is asked. `task` is what was delegated, of an action of a delegated conversation.
+    """
+
+    action: ActionEvent
+    risk: SecurityRisk | None = None
+    rating: str = ""
+    why: str = ""
+    always: PermissionRule | None = None
+    task: str = ""
+
+
+async def question_of(conversation: Conversation, pending: Pending, read: Read) -> Question:
+    """The question about an action that waits in a conversation, or in one that it delegated to."""
+    state, action = conversation.state, pending.action
+    for child_id, child in state.ledger.children.items():
+        for waiting in child.waiting:
+            if waiting.action_id == action.id:
+                question = asked(
+                    Question(action, pending.risk), waiting.reason, await _below(child_id, action.id, read)
+                )
+                return replace(question, task=child.task)
+    events = [event async for event in conversation.events(max(action.seq - 1, 0))]
+    return asked(Question(action, pending.risk), pending.held, events, _ruled(state, action))
+
+
+def asked(question: Question, code: str, events: Sequence[Event], rule: PermissionRule | None = None) -> Question:
+    """The question with what the events since the action say of it; `code` is why it is asked. Pure."""
+    action, detail = question.action, rule_words(rule) if rule is not None else ""
+    for event in events:
+        match event:
+            case RiskAssessed() if event.action_id == action.id:
+                question = replace(question, risk=event.risk, rating=event.reason)
+            case ConfirmationRequested() if action.id in event.action_ids:
+                reasons = dict(zip(event.action_ids, event.reasons, strict=False))
+                code = reasons.get(action.id, code)
+            case HookExecutionEvent() if event.target == action.id and event.verdict == "ask":
+                detail = event.reason or detail
+    always = remembering(action) if code == "risk" else None
+    return replace(question, why=why_asked(code, detail), always=always)
+
+
+def _ruled(state: State, action: ActionEvent) -> PermissionRule | None:
+    return strongest((*state.spec.rules, *state.ledger.rules), action)
+
+
+async def _below(child_id: str, action_id: str, read: Read) -> list[Event]:
+    """The events of the delegated conversation whose own action it is; what cannot be read is left out."""
+    try:
+        events = [event async for event in read(child_id)]
+    except LogError:
+        return []
+    if any(isinstance(event, ActionEvent) and event.id == action_id for event in events):
+        return events
+    for event in events:
+        if isinstance(event, ChildWaiting) and any(action.action_id == action_id for action in event.actions):
+            return await _below(event.child_id, action_id, read)
+    return events

@@ -1,0 +1,90 @@
+"""`agentrt rules`: the permission rules that are remembered for a workspace."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import get_args
+
+import click
+import msgspec
+
+from ..errors import WorkspaceMissing
+from ..specs import PermissionRule
+from ..specs.rules import Verdict
+from ..storage import change_project_rules, default_store, project_rules
+from ..tools import BUILT_IN
+from .options import store_option, workspace_option
+from .permissions import rule_for, rule_words
+from .wording import clean
+
+
+class _Place(msgspec.Struct, frozen=True):
+    """Whose rules."""
+
+    store: Path
+    workspace: str
+
+    def rules(self) -> tuple[PermissionRule, ...]:
+        return project_rules(self.store, self.workspace)
+
+
+@click.group(invoke_without_command=True)
+@workspace_option
+@store_option
+@click.pass_context
+def rules(context: click.Context, workspace: Path, store: Path | None) -> None:
+    """List, add and remove the permission rules of a workspace.
+
+    They hold for every conversation in it, beside those of the agent: what one denies is never run, what one asks about
+    waits for your word, and what one allows runs without, unless another denies it or asks. Answering p when you are
+    asked adds one. They are kept outside of the workspace, where no agent in it writes.
+
+    \b
+    agentrt rules add deny terminal "*git push*"
+    agentrt rules --workspace ../other add allow file_editor
+    agentrt rules remove 1
+    """
+    if not workspace.is_dir():
+        raise WorkspaceMissing(workspace.absolute())
+    context.obj = place = _Place(store or default_store(), str(workspace.absolute()))
+    if context.invoked_subcommand is None:
+        _print(place.rules(), f"no rules are remembered for {place.workspace}")
+
+
+@rules.command()
+@click.argument("verdict", type=click.Choice(get_args(Verdict)))
+@click.argument("tool")
+@click.argument("pattern", default="*")
+@click.pass_obj
+def add(place: _Place, verdict: Verdict, tool: str, pattern: str) -> None:
+    """Allow, ask about, or deny the calls of a TOOL, or those of them that a PATTERN matches.
+
+    The pattern is for the terminal's whole command, the file_editor's path, or any argument of another tool. A star
+    stands for anything; in a rule that allows, for nothing that would begin a second command.
+    """
+    rule = rule_for(verdict, tool, pattern)
+    if not any(fnmatchcase(known.name, tool) for known in BUILT_IN):
+        click.echo(f"note: {clean(tool)!r} is no built-in tool", err=True)
+    _print(change_project_rules(place.store, place.workspace, add=[rule]), "")
+
+
+@rules.command()
+@click.argument("number", type=click.IntRange(1))
+@click.pass_obj
+def remove(place: _Place, number: int) -> None:
+    """Remove the rule of that NUMBER in the list.
+
+    Conversations that began or were resumed with it keep it.
+    """
+    held = place.rules()
+    if number > len(held):
+        raise click.UsageError(f"there is no rule {number}: 'agentrt rules' lists them")
+    _print(change_project_rules(place.store, place.workspace, remove=[held[number - 1]]), "no rules are left")
+
+
+def _print(held: tuple[PermissionRule, ...], none: str) -> None:
+    for number, rule in enumerate(held, 1):
+        click.echo(f"{number}  {clean(rule_words(rule))}")
+    if not held and none:
+        click.echo(none)

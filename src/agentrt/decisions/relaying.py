@@ -1,0 +1,67 @@
+"""Relaying: what goes down to a conversation that is delegated to, and up from it. Pure."""
+
+from __future__ import annotations
+
+from ..events import ChildWaiting, Event, ExecutionStatus, MessageEvent, PauseEvent, RuleAdded, RunRequested
+from ..ledger import Child
+from ..specs.content import text
+from ..state import State, answered
+from .answers import approval, rejection, waiting_in
+
+_OVER = (ExecutionStatus.FINISHED, ExecutionStatus.ERROR, ExecutionStatus.STUCK)
+_AT_WORK = (ExecutionStatus.RUNNING, ExecutionStatus.WAITING_FOR_CONFIRMATION)
+
+
+def over(below: State) -> bool:
+    """Whether a conversation that is delegated to has ended, or has nothing to do."""
+    if not below.at_rest or not _received(below):
+        return False
+    return below.status in _OVER or (below.status is ExecutionStatus.IDLE and answered(below))
+
+
+def relayed_down(above: State, child_id: str, below: State) -> tuple[Event, ...]:
+    """What is to be appended to the conversation below: its task, rules, a person's answers, a pause or its end.
+
+    Nothing is begun below while the conversation above does not run.
+    """
+    child, runs = above.ledger.children[child_id], above.status in _AT_WORK
+    held = (*below.spec.rules, *below.ledger.rules)
+    rules = tuple(RuleAdded(rule=rule) for rule in above.ledger.rules if rule not in held)
+    if not _received(below):
+        return (*rules, _task(child_id, child), *((RunRequested(),) if runs else ()))
+    if not runs:
+        paused = PauseEvent(reason="the conversation that delegated this was paused")
+        return (*rules, paused) if below.status is ExecutionStatus.RUNNING else rules
+    if below.status in (ExecutionStatus.PAUSED, ExecutionStatus.IDLE):
+        return (*rules, RunRequested())
+    for answer in child.answers:
+        chosen = (answer.action_id,)
+        if events := approval(below, chosen) if answer.approved else rejection(below, answer.reason, chosen):
+            return (*rules, *events)
+    return rules
+
+
+def relayed_up(above: State, child_id: str, below: State) -> tuple[Event, ...]:
+    """What is to be appended to the conversation above: whether the one below rests, and what it asks a person."""
+    known, actions = above.ledger.children[child_id], waiting_in(below)
+    status = below.status if below.at_rest else ExecutionStatus.RUNNING
+    asked = {action.action_id for action in actions}
+    answers = {answer.action_id for answer in known.answers}
+    unanswered = tuple(action for action in actions if action.action_id not in answers)
+    if (status, unanswered) == (known.status, known.waiting) and answers <= asked:
+        return ()
+    return (ChildWaiting(child_id=child_id, actions=actions, status=status),)
+
+
+def _task(child_id: str, child: Child) -> MessageEvent:
+    return MessageEvent(id=_task_id(child_id), source="user", content=text(child.task))
+
+
+def _received(below: State) -> bool:
+    assert below.created is not None
+    return _task_id(below.created.conversation_id) in below.ledger.message_ids
+
+
+def _task_id(child_id: str) -> str:
+    """The same after a crash: a task that comes twice counts once."""
+    return f"{child_id}-task"

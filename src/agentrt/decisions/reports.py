@@ -1,0 +1,111 @@
+"""Reports: what a delegation comes to, for the conversation that delegated. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..events import ChildFinished, ChildWaiting, Event, ExecutionLost, ExecutionStatus, ObservationEvent
+from ..ledger import Child
+from ..specs.content import text
+from ..state import State
+from ..usage import Spending, Usage, total
+from .answers import waiting_in
+from .commands import Delegate
+from .outcomes import action_error, lost
+
+
+def ended(command: Delegate, below: State, words: str) -> tuple[Event, ...]:
+    """The outcome of a delegation whose conversation has ended, and said these words last."""
+    match below.status:
+        case ExecutionStatus.FINISHED:
+            said = words
+        case ExecutionStatus.STUCK:
+            said = f"It was stopped because it repeated itself. It said last: {words}"
+        case ExecutionStatus.IDLE:
+            said = "It did nothing: it was rewound to before its task."
+        case _:
+            said = f"It failed: {below.error.detail if below.error else 'for no known reason'}\nIt said last: {words}"
+    return _reported(command, below, said)
+
+
+def cut_short(above: State, command: Delegate, below: State | None, words: str) -> tuple[Event, ...]:
+    """The outcome of a delegation that was interrupted; its conversation may not have been open yet."""
+    if below is None:
+        return _never_open(above, command, "Interrupted before the work had begun.")
+    return _reported(command, below, f"Interrupted: the work was cut. It said last: {words}")
+
+
+def failed(above: State, command: Delegate, below: State | None, words: str, why: str) -> tuple[Event, ...]:
+    """The outcome of a delegation whose conversation could not be opened, or could not go on."""
+    if below is None:
+        return _never_open(above, command, f"The task could not be delegated: {why}")
+    return _reported(command, below, f"It failed: {why}\nIt said last: {words}", ExecutionStatus.ERROR)
+
+
+def left(command: Delegate, below: State | None) -> tuple[Event, ...]:
+    """A delegation that goes on when the conversation is opened again; what it has used is known until then."""
+    lost = ExecutionLost(action_id=command.action.id, caused_by=command.action.id)
+    if below is None:
+        return (lost,)
+    so_far = ChildWaiting(
+        child_id=command.child_id,
+        status=below.status,
+        actions=waiting_in(below),
+        spending=_spent(below),
+        steps=_steps(below),
+    )
+    return (so_far, lost)
+
+
+def _never_open(above: State, command: Delegate, why: str) -> tuple[Event, ...]:
+    if command.attempt > 1:  # it may have worked before: nobody knows what it used
+        return lost(above, command.id, why)
+    ended = ChildFinished(child_id=command.child_id, status=ExecutionStatus.ERROR)
+    return (ended, action_error(command.action, why))
+
+
+def _reported(
+    command: Delegate, below: State, said: str, status: ExecutionStatus | None = None
+) -> tuple[ChildFinished, ObservationEvent]:
+    spending = _spent(below)
+    finished = ChildFinished(
+        child_id=command.child_id,
+        status=status or below.status,
+        cost=total(spending.values()).cost,
+        spending=spending,
+        steps=_steps(below),
+    )
+    observation = ObservationEvent(
+        action_id=command.action.id,
+        tool_name=command.action.tool_name,
+        tool_call_id=command.action.tool_call_id,
+        content=text(f"{said}\n[conversation {command.child_id}]"),
+        is_error=finished.status is not ExecutionStatus.FINISHED,
+        labels=below.branch.labels,
+        caused_by=command.action.id,
+    )
+    return finished, observation
+
+
+def _spent(below: State) -> dict[str, Spending]:
+    """What was spent, by usage id, with all that may have been by what is still open."""
+    spending = dict(below.ledger.spending)
+
+    def add(usage_id: str, more: Spending) -> None:
+        spending[usage_id] = spending.get(usage_id, Spending()) + more
+
+    for reserved in below.ledger.reserved.values():
+        add(reserved.usage_id, Spending(usage=Usage(prompt_tokens=reserved.tokens), cost=reserved.cost))
+    for child in _open(below):
+        for usage_id, more in child.may_have_spent.items():
+            add(usage_id, more)
+    return spending
+
+
+def _steps(below: State) -> int:
+    children = below.ledger.children.values()
+    return below.ledger.commands + sum(child.may_have_taken if child.open else child.steps for child in children)
+
+
+def _open(below: State) -> Iterable[Child]:
+    return (child for child in below.ledger.children.values() if child.open)

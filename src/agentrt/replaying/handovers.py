@@ -1,0 +1,51 @@
+"""Handovers: where a log goes on in another process, or as a fork. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..decisions import forked, recovery
+from ..events import (
+    AgentErrorEvent,
+    ConversationCreated,
+    DurabilityChanged,
+    Event,
+    ExecutionLost,
+    ModelCalled,
+    PauseEvent,
+    ResourceLost,
+)
+from ..state import State
+
+_FIRST = (DurabilityChanged, ModelCalled, ExecutionLost, AgentErrorEvent, ResourceLost, PauseEvent)
+
+
+def handed_over(state: State, following: Sequence[Event]) -> int:
+    """How many of the following events another process logged at once, to close what `state` had open; 0 when the
+    first of them is none of these.
+
+    That a process ended with nothing open leaves no trace.
+    """
+    first = following[0]
+    if isinstance(first, ConversationCreated):
+        return len(forked(state, first)) if state.seq else 0
+    if not isinstance(first, _FIRST):
+        return 0
+    closing = recovery(state)
+    same = len(closing) <= len(following) and all(map(_alike, closing, following))
+    return len(closing) if same else 0
+
+
+def _alike(one: Event, other: Event) -> bool:
+    return type(one) is type(other) and _telling(one) == _telling(other)
+
+
+def _telling(event: Event) -> object:
+    """By what an event that closes something is known from others of its type."""
+    match event:
+        case ModelCalled() | AgentErrorEvent():
+            return event.error
+        case DurabilityChanged():
+            return event.epoch
+        case _:
+            return event.source

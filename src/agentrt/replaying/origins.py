@@ -1,0 +1,198 @@
+"""Where each event comes from: from outside, from a performer, or from the rules. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
+from typing import TypeAlias
+
+from ..actors.critic import GOAL
+from ..events import (
+    ActionEvent,
+    ActionRevised,
+    AgentErrorEvent,
+    BudgetGranted,
+    BudgetReserved,
+    ChildAnswered,
+    ChildFinished,
+    ChildStarted,
+    ChildWaiting,
+    Condensation,
+    CondensationRequest,
+    ConfirmationGiven,
+    ConfirmationRequested,
+    ConversationCreated,
+    ConversationErrorEvent,
+    ConversationStateUpdateEvent,
+    CriticAssessed,
+    DurabilityChanged,
+    Event,
+    ExecutionLost,
+    ExecutionStarted,
+    GoalSet,
+    HeadMoved,
+    HookExecutionEvent,
+    InterruptEvent,
+    MessageEvent,
+    ModelCalled,
+    ModelCallRetried,
+    ModelCallStarted,
+    ObservationEvent,
+    PauseEvent,
+    ResourceLost,
+    RiskAssessed,
+    RuleAdded,
+    RunRequested,
+    SecretsChanged,
+    StuckDetected,
+    SystemPromptEvent,
+    TagsChanged,
+    TimerFired,
+    TitleChanged,
+    UnknownEvent,
+    UserRejectObservation,
+)
+from ..specs import HookEvent
+
+
+class Origin(StrEnum):
+    """Who an event comes from, and so who gives it in a replay."""
+
+    OUTSIDE = "outside"
+    """A person, a program or the process around the conversation: the replay gives it at its place."""
+    PERFORMER = "performer"
+    """The outcome of a command: a recorded performer gives it when its turn has come."""
+    RULES = "rules"
+    """What follows from the rest: the replay gives nothing, the rules that are replayed must."""
+
+
+OUTSIDE, PERFORMER, RULES = Origin.OUTSIDE, Origin.PERFORMER, Origin.RULES
+
+
+class Cause:
+    """What an event's origin can depend on: the event that caused it, and whether the runtime made its model call."""
+
+    __slots__ = ("event", "own_call")
+
+    def __init__(self, event: Event | None, *, own_call: bool) -> None:
+        self.event, self.own_call = event, own_call
+
+
+Rule: TypeAlias = Callable[[Event, Cause], Origin]
+
+
+def _message(event: Event, cause: Cause) -> Origin:
+    match cause.event:
+        case _ if event.source == "agent":
+            return PERFORMER
+        case ModelCalled() | HookExecutionEvent() | CriticAssessed():
+            return PERFORMER  # a complaint about a reply, what a hook says, or what is missing
+        case StuckDetected():
+            return RULES
+        case _:
+            return OUTSIDE
+
+
+def _refusal(event: Event, cause: Cause) -> Origin:
+    if isinstance(cause.event, HookExecutionEvent):
+        return PERFORMER
+    return RULES if event.source == "environment" and event.by == "rule" else OUTSIDE
+
+
+def _revision(event: Event, cause: Cause) -> Origin:
+    return PERFORMER if isinstance(cause.event, HookExecutionEvent) else OUTSIDE
+
+
+def _hooks(event: Event, cause: Cause) -> Origin:
+    """Those of the end run as a process leaves, which the replay does not decide."""
+    return OUTSIDE if isinstance(event, HookExecutionEvent) and event.hook_event is HookEvent.END else PERFORMER
+
+
+def _model_call(event: Event, cause: Cause) -> Origin:
+    """A question besides, and the making of a title, are asked from outside."""
+    return PERFORMER if cause.own_call else OUTSIDE
+
+
+def _error(event: Event, cause: Cause) -> Origin:
+    """A limit has no cause, and the limit of time an interrupt."""
+    limit = isinstance(event, ConversationErrorEvent) and event.code in ("max_steps", "max_cost", "max_tokens")
+    return RULES if isinstance(cause.event, InterruptEvent) or (limit and cause.event is None) else PERFORMER
+
+
+ORIGINS: Mapping[type[Event], Origin | Rule] = {
+    # how a conversation begins
+    ConversationCreated: RULES,
+    SystemPromptEvent: RULES,
+    # what people and programs say and decide
+    MessageEvent: _message,
+    RunRequested: OUTSIDE,
+    PauseEvent: OUTSIDE,
+    InterruptEvent: OUTSIDE,
+    ConfirmationGiven: OUTSIDE,
+    UserRejectObservation: _refusal,
+    RuleAdded: OUTSIDE,
+    GoalSet: OUTSIDE,
+    BudgetGranted: OUTSIDE,
+    ChildAnswered: OUTSIDE,
+    SecretsChanged: OUTSIDE,
+    TitleChanged: OUTSIDE,
+    TagsChanged: OUTSIDE,
+    ConversationStateUpdateEvent: OUTSIDE,
+    HeadMoved: OUTSIDE,
+    TimerFired: OUTSIDE,
+    UnknownEvent: OUTSIDE,
+    # what the process around it does
+    DurabilityChanged: OUTSIDE,
+    ResourceLost: OUTSIDE,
+    # what the rules note
+    ModelCallStarted: RULES,
+    ExecutionStarted: RULES,
+    ExecutionLost: RULES,
+    ChildStarted: RULES,
+    ConfirmationRequested: RULES,
+    StuckDetected: RULES,
+    # the model
+    BudgetReserved: _model_call,
+    ModelCallRetried: _model_call,
+    ModelCalled: _model_call,
+    ActionEvent: PERFORMER,
+    CondensationRequest: PERFORMER,
+    ConversationErrorEvent: _error,
+    # the others
+    RiskAssessed: PERFORMER,
+    HookExecutionEvent: _hooks,
+    ActionRevised: _revision,
+    ObservationEvent: PERFORMER,
+    AgentErrorEvent: PERFORMER,
+    Condensation: PERFORMER,
+    CriticAssessed: PERFORMER,
+    ChildWaiting: PERFORMER,
+    ChildFinished: PERFORMER,
+}
+"""By type; where a type has several origins, what decides. What closes a crash is told apart before this is asked."""
+
+
+class Origins:
+    """The origins of the events of one log."""
+
+    def __init__(self, events: Iterable[Event]) -> None:
+        events = tuple(events)
+        self._by_id = {event.id: event for event in events}
+        self._commands = {event.command for event in events if isinstance(event, ModelCallStarted)}
+
+    def of(self, event: Event) -> Origin:
+        """Where an event comes from."""
+        found = ORIGINS[type(event)]
+        if isinstance(found, Origin):
+            return found
+        return found(event, Cause(self._by_id.get(event.caused_by or ""), own_call=self.is_own(event)))
+
+    def is_own(self, event: Event) -> bool:
+        """Whether an event of a model call is of one that the rules asked for: the agent's, or a judge's."""
+        command = getattr(event, "command", "")
+        return command in self._commands or is_judging(command)
+
+
+def is_judging(command: str) -> bool:
+    """Whether a model call is that of a judge."""
+    return command.startswith(f"{GOAL}-")

@@ -1,0 +1,146 @@
+"""The tools of a replay: real definitions and checks, recorded results."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any, cast
+
+import anyio
+import msgspec
+from msgspec.structs import replace
+
+from ..context.replies import BadCall
+from ..events import AgentErrorEvent, ObservationEvent
+from ..protocols import Observation, ToolContext
+from ..runtime import MODEL
+from ..specs import LocalWorkspace, ToolDefinition
+from ..specs.tool import FINISH, THINK
+from ..tools import BUILT_IN, ToolType
+from .recording import Execution, Recording
+from .stage import Stage
+
+_FAILED = re.compile(r"^(?P<tool>\S+) failed: (?P<kind>\w+): (?P<text>.*)$", re.DOTALL)
+_LAST_OUTPUT = re.compile(r"^Interrupted after \d+\.\d s\. Its last output was:\n(?P<text>.*)$", re.DOTALL)
+_OWN_RATING = ("security_risk", "summary")
+
+
+class RecordedExecutor:
+    """A `ToolExecutor` that gives the recorded results of one tool, in the order in which its runs were begun."""
+
+    def __init__(self, stage: Stage, tool: str) -> None:
+        self._stage, self._tool = stage, tool
+
+    async def __call__(self, action: Any, context: ToolContext) -> Observation:
+        """The recorded result. Raises what was recorded as the tool's failure."""
+        run = self._stage.next_execution(self._tool) or Execution(begun=0)
+        self._stage.at_work(run.begun)
+        match run.outcome:
+            case ObservationEvent() as result:
+                try:
+                    await self._stage.turn(run.ended)
+                except anyio.get_cancelled_exc_class():  # it had ended by the time at which it was cut
+                    await self._stage.turn_of_the_cut(run.ended)
+                return _observation(result)
+            case AgentErrorEvent(error=error) if failed := _FAILED.match(error):
+                await self._stage.turn(run.ended)
+                raise type(failed["kind"], (Exception,), {})(failed["text"])
+            case AgentErrorEvent(error=error) if last := _LAST_OUTPUT.match(error):
+                context.output(last["text"])
+            case _:
+                pass
+        return await self._stage.cut(run.ended)
+
+    async def aclose(self) -> None:
+        """Nothing to give up."""
+
+
+def _observation(event: ObservationEvent) -> Observation:
+    """The result of a tool, as it was when it was logged."""
+    details = msgspec.json.decode(event.details)
+    given = details if isinstance(details, dict) else {}
+    kind: Callable[..., Observation] = _with_details(tuple(given)) if given else Observation
+    return kind(content=event.content, is_error=event.is_error, still_running=not event.fingerprint, **given)
+
+
+@cache
+def _with_details(names: tuple[str, ...]) -> Callable[..., Observation]:
+    """An observation with these fields more, whatever they hold."""
+    fields = [(name, Any) for name in names]
+    made: Any = msgspec.defstruct("RecordedObservation", fields, bases=(Observation,), frozen=True, kw_only=True)
+    return cast("Callable[..., Observation]", made)
+
+
+@dataclass(frozen=True)
+class _LoggedTool(ToolType):
+    """A tool that is known from the log only."""
+
+    logged: ToolDefinition | None = None
+
+    @cached_property
+    def definition(self) -> ToolDefinition:
+        assert self.logged is not None
+        return self.logged
+
+    @cached_property
+    def decoder(self) -> msgspec.json.Decoder[Any]:
+        return msgspec.json.Decoder(msgspec.Raw)
+
+
+def tools_of(recording: Recording, stage: Stage, tools: Iterable[ToolType]) -> tuple[list[ToolType], tuple[str, ...]]:
+    """The tools of a replay, and the names of those that are known from the log only.
+
+    Those that are known here keep their definition, their check of arguments and their resources.
+    """
+    known = {kind.name: kind for kind in (*BUILT_IN, *tools)}
+    specs = (spec for agent in recording.agents for spec in agent.tools)
+    names = dict.fromkeys([*(spec.name for spec in specs), THINK, FINISH])
+    found: list[ToolType] = []
+    for name in names:
+        if name in known:
+            found.append(_acting(known[name], stage, recording.created.workspace))
+        elif name in recording.definitions:
+            found.append(_logged(recording.definitions[name], stage, recording))
+    return found, tuple(name for name in names if name not in known)
+
+
+def _acting(kind: ToolType, stage: Stage, workspace: LocalWorkspace) -> ToolType:
+    return dataclasses.replace(
+        kind,
+        executor=lambda params: RecordedExecutor(stage, kind.name),
+        resources=lambda action, _: kind.resources(action, workspace),
+    )
+
+
+def _logged(definition: ToolDefinition, stage: Stage, recording: Recording) -> ToolType:
+    name = definition.name
+
+    def resources(arguments: Any, _: LocalWorkspace) -> tuple[str, ...]:
+        checked = recording.checked.get((name, bytes(arguments)))
+        if checked is not None and checked.problem is not None:
+            raise BadCall(checked.problem)
+        return checked.resources if checked is not None else ()
+
+    return _LoggedTool(
+        name=name,
+        description=definition.description,
+        action=msgspec.defstruct("Unknown", []),
+        executor=lambda params: RecordedExecutor(stage, name),
+        resources=resources,
+        labels=definition.labels,
+        logged=_unrated(definition) if MODEL in recording.created.agent.analyzers else definition,
+    )
+
+
+def _unrated(definition: ToolDefinition) -> ToolDefinition:
+    """A tool as it was before its calls had a rating of the model's own."""
+    if definition.annotations.read_only:
+        return definition
+    shape: dict[str, Any] = msgspec.json.decode(definition.parameters)
+    properties = {name: given for name, given in shape["properties"].items() if name not in _OWN_RATING}
+    required = [name for name in shape["required"] if name not in _OWN_RATING]
+    shape = {**shape, "properties": properties, "required": required}
+    return replace(definition, parameters=msgspec.Raw(msgspec.json.encode(shape)))

@@ -1,0 +1,101 @@
+"""What a person sees and says when asked; the terminal itself is in `test_session.py`."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from agentrt.cli.asking import Approve, Quit, Refuse, Reply, lines_of, reply_to
+from agentrt.cli.questions import Question, asked
+from agentrt.events import ConfirmationRequested, HookExecutionEvent, RiskAssessed
+from agentrt.specs import HookEvent, PermissionRule, SecurityRisk
+from tests import samples
+
+ACTION = samples.action(id="a1")
+RATED = RiskAssessed(action_id="a1", risk=SecurityRisk.HIGH, reason="lists everything")
+
+
+def requested(code: str) -> ConfirmationRequested:
+    return ConfirmationRequested(action_ids=("other", "a1"), reasons=("rule", code))
+
+
+@pytest.mark.parametrize(
+    ("said", "reply"),
+    [
+        ("y\n", Approve()),
+        (" YES ", Approve()),
+        ("a", Approve("session")),
+        ("p", Approve("project")),
+        ("n", Refuse("The user said no.")),
+        ("q", Quit()),
+        ("not there, in the other one\n", Refuse("not there, in the other one")),
+        ("", None),
+        ("x", None),
+    ],
+)
+def test_an_answer(said: str, reply: Reply | None) -> None:
+    assert reply_to(said, may_always=True) == reply
+
+
+def test_always_is_no_answer_where_it_would_not_hold() -> None:
+    for said in ("a", "p", "always", "project"):
+        assert reply_to(said, may_always=False) is None
+
+
+@given(st.text())
+def test_nothing_but_its_keys_approves(said: str) -> None:
+    reply = reply_to(said, may_always=True)
+    if isinstance(reply, Approve):
+        assert said.strip().lower() in ("y", "yes", "a", "always", "p", "project")
+    elif isinstance(reply, Refuse):
+        assert reply.reason
+
+
+def test_a_question_says_what_and_why() -> None:
+    question = asked(Question(ACTION), "", [RATED, requested("risk")])
+    assert question == Question(
+        ACTION,
+        SecurityRisk.HIGH,
+        "lists everything",
+        "because of its risk",
+        PermissionRule("allow", "terminal", "ls", "command"),
+    )
+    assert [line.plain for line in lines_of(replace(question, task="tidy"))] == [
+        "? terminal  $ ls",
+        "  high: lists everything; asked because of its risk",
+        "  in the delegated task: tidy",
+        '  a and p remember: allow terminal, command "ls"',
+        "  y once    a always in this conversation    p always in this project"
+        "    n no, or write why not    q stop here",
+    ]
+
+
+def test_the_last_rating_and_the_hooks_reason_count() -> None:
+    hook = HookExecutionEvent(hook_event=HookEvent.BEFORE_TOOL, target="a1", verdict="ask", reason="it is Friday")
+    other = replace(RATED, action_id="other", reason="other")
+    question = asked(Question(ACTION), "", [RATED, hook, replace(RATED, reason="again"), other, requested("hook")])
+    assert (question.rating, question.why) == ("again", "because a hook says so: it is Friday")
+    assert question.always is None
+
+
+def test_without_events_it_is_asked_for_the_reason_that_is_known() -> None:
+    """As of a delegated conversation whose log cannot be read."""
+    question = asked(Question(ACTION, SecurityRisk.UNKNOWN), "flow:web>network", [])
+    lines = [line.plain for line in lines_of(question)]
+    assert lines[1].startswith("  unknown; asked because what the agent read on the web")
+    assert lines[-1] == "  y once    n no, or write why not    q stop here"
+
+
+def test_all_that_is_approved_is_seen_and_none_of_it_steers_the_terminal() -> None:
+    long = replace(
+        ACTION, tool_name="custom", arguments=msgspec.Raw(msgspec.json.encode({"x": "y" * 1000 + "end\x1b["}))
+    )
+    shown = lines_of(asked(Question(long), "risk", []))[0].plain
+    assert "yend" in shown
+    command = replace(ACTION, arguments=msgspec.Raw(msgspec.json.encode({"command": "ls \x1b]0;owned\x07"})))
+    lines = [line.plain for line in lines_of(asked(Question(command), "risk", []))]
+    assert not any("\x1b" in line for line in lines)
+    assert "  it has characters that cannot be shown" in lines

@@ -1,0 +1,60 @@
+"""Plain words for what stands in events."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from agentrt.cli.wording import clean, headline, why_asked
+from agentrt.specs.flow import Label, Sink
+from tests import samples
+
+
+def test_control_characters_are_taken_out() -> None:
+    assert clean("a\x1b[31mred\x07\r\x9b2J\tb\nc") == "a[31mred2J\tb\nc"
+    assert clean("rm \u202efig.\u2066txt") == "rm fig.txt", "nothing turns the direction of writing"
+
+
+def test_a_headline_of_odd_arguments_is_their_json() -> None:
+    odd = replace(samples.action("file_editor"), arguments=msgspec.Raw(b'{"x":1}'))
+    assert headline(odd) == '{"x":1}'
+    long = replace(samples.action("custom"), arguments=msgspec.Raw(b'{"x":"' + b"y" * 300 + b'"}'))
+    assert len(headline(long)) == 161
+    assert headline(long, 4000) == bytes(long.arguments).decode()
+
+
+def test_a_headline_of_what_is_delegated_is_the_task() -> None:
+    given = samples.action("delegate")
+    assert headline(replace(given, arguments=msgspec.Raw(b'{"task":"look"}'))) == "look"
+    assert headline(replace(given, arguments=msgspec.Raw(b'{"task":"look","agent":"scout"}'))) == "to scout: look"
+
+
+@pytest.mark.parametrize(
+    ("code", "detail", "words"),
+    [
+        ("risk", "", "because of its risk"),
+        ("rule", "ask terminal", "because a rule says so: ask terminal"),
+        ("hook", "it is Friday", "because a hook says so: it is Friday"),
+        ("flow:web>push", "", "because what the agent read on the web may have caused it, and it publishes something"),
+        (
+            "flow:mcp>unknown",
+            "",
+            "because what an MCP server said may have caused it, and nobody can say where it leads",
+        ),
+        ("flow:new>network", "", "because content from 'new' may have caused it, and it reaches the network"),
+        ("whatever", "x", "because of whatever: x"),
+    ],
+)
+def test_why_a_person_is_asked(code: str, detail: str, words: str) -> None:
+    assert why_asked(code, detail) == words
+
+
+def test_every_cause_and_effect_has_words() -> None:
+    for label in get_args(Label):
+        for sink in get_args(Sink):
+            words = why_asked(f"flow:{label}>{sink}")
+            assert "content from" not in words
+            assert "nobody can say" not in words

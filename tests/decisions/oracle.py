@@ -1,0 +1,217 @@
+"""`Oracle`: what must never happen, said a second time: from the events alone, and without the code that decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+from msgspec.structs import replace
+
+from agentrt.events import (
+    ActionEvent,
+    ActionRevised,
+    AgentErrorEvent,
+    ConfirmationGiven,
+    ConfirmationRequested,
+    CriticAssessed,
+    Event,
+    ExecutionLost,
+    ExecutionStarted,
+    ExecutionStatus,
+    HookExecutionEvent,
+    MessageEvent,
+    ModelCallStarted,
+    ObservationEvent,
+    RiskAssessed,
+    RuleAdded,
+    UserRejectObservation,
+)
+from agentrt.specs import Agent, AlwaysConfirm, ConfirmRisky, HookEvent, NeverConfirm, PermissionRule, SecurityRisk
+from agentrt.state import State, apply
+
+HARMLESS = ("think", "finish")
+_LEVEL = {SecurityRisk.LOW: 1, SecurityRisk.MEDIUM: 2, SecurityRisk.HIGH: 3}
+
+
+class Asked(msgspec.Struct):
+    """What is known of one call."""
+
+    action: ActionEvent
+    untrusted: frozenset[str]
+    """What the agent had seen when it asked for it."""
+    risk: SecurityRisk | None = None
+    sinks: tuple[str, ...] = ()
+    hook: str = ""
+    requested: bool = False
+    approved: bool = False
+    began: bool = False
+    """Whether it was begun before, and lost to a crash."""
+    results: int = 0
+
+
+class Oracle:
+    """Sees every event of a conversation and raises `AssertionError` for what must not be."""
+
+    def __init__(self) -> None:
+        self.calls: dict[str, Asked] = {}
+        self.rules: list[PermissionRule] = []
+        self.labels: dict[str, frozenset[str]] = {}
+        """Of each observation, what it holds that nobody vouches for."""
+        self.last_words: set[str] = set()
+        """The answers in words, and the results of `finish`, by their ids."""
+
+    @classmethod
+    def of(cls, events: Iterable[Event]) -> Oracle:
+        """One that has seen these events."""
+        oracle = cls()
+        oracle.see(State(), events)
+        return oracle
+
+    def see(self, before: State, batch: Iterable[Event]) -> None:
+        """Look at a batch, each event with the state before it."""
+        state = before
+        for event in batch:
+            after = apply(state, event)
+            self._see(state, event, after)
+            state = after
+
+    def _see(self, before: State, event: Event, after: State) -> None:
+        match event:
+            case ActionEvent():
+                seen = (self.labels.get(seen.id, frozenset()) for seen in before.branch.view)
+                self.calls[event.id] = Asked(event, frozenset().union(*seen))
+            case ObservationEvent() | AgentErrorEvent() | UserRejectObservation():
+                call = self.calls[event.action_id]
+                call.results += 1
+                assert call.results == 1, "never two results for one call"
+                if isinstance(event, ObservationEvent):
+                    self.labels[event.id] = frozenset(event.labels)
+                    if event.tool_name == "finish" and not event.is_error:
+                        self.last_words.add(event.id)
+            case MessageEvent(source="agent", partial=False):
+                self.last_words.add(event.id)
+            case CriticAssessed() | HookExecutionEvent(hook_event=HookEvent.STOP):
+                assert self._has_ended(before), "nobody judges an end that is none"
+            case RiskAssessed():
+                call = self.calls[event.action_id]
+                call.risk, call.sinks = event.risk, event.sinks
+            case ActionRevised():
+                call = self.calls[event.action_id]
+                call.action = replace(call.action, arguments=event.arguments)
+                call.risk, call.sinks, call.requested, call.approved = None, (), False, False
+            case HookExecutionEvent(hook_event=HookEvent.BEFORE_TOOL) if event.target in self.calls:
+                call = self.calls[event.target]
+                call.hook = "ask" if call.hook == "ask" else event.verdict
+            case RuleAdded():
+                self.rules.append(event.rule)
+            case ConfirmationRequested():
+                for action_id in event.action_ids:
+                    self.calls[action_id].requested = True
+            case ConfirmationGiven():
+                for action_id in event.action_ids:
+                    if action_id in self.calls and self.calls[action_id].requested:
+                        self.calls[action_id].approved = True
+            case ExecutionLost():
+                self.calls[event.action_id].began = True
+            case ExecutionStarted():
+                self._may_begin(before)
+                self._may_run(self.calls[event.action_id], before.spec)
+            case ModelCallStarted():
+                self._may_begin(before)
+                self._may_call(after)
+            case _:
+                pass
+        if after.status is ExecutionStatus.FINISHED is not before.status:
+            assert self._has_ended(after) or len(after.branch.view) <= 1, "it ends with the agent's last word"
+            assert not after.branch.pending
+        for held, budget in ((_cost, _money), (_tokens, _tokens_in_all)):
+            assert held(after) <= max(budget(after), held(before)) + 1e-9, "never more than the budget"
+
+    def _has_ended(self, state: State) -> bool:
+        return bool(state.branch.view) and state.branch.view[-1].id in self.last_words
+
+    def _may_begin(self, before: State) -> None:
+        assert before.status is ExecutionStatus.RUNNING, f"nothing begins while {before.status}"
+        assert not before.branch.cut, "nothing begins before what was cut has ended"
+
+    def _may_call(self, after: State) -> None:
+        view = [seen for seen in after.branch.view if seen.type not in ("ResourceLost", "SecretsChanged")]
+        assert len(view) > 1, "never a call with nothing to answer"
+        assert view[-1].id not in self.last_words, "never a call after finish, or the agent's last word"
+        results = [seen.action_id for seen in view if seen.action_id]
+        assert len(results) == len(set(results)), "each call has one result in the view"
+        open_calls = {seen.id for seen in view if seen.type == "ActionEvent"} ^ set(results)
+        assert not open_calls, "each call that the model sees has its result"
+
+    def _may_run(self, call: Asked, agent: Agent) -> None:
+        action = call.action
+        assert call.results == 0, "nothing runs that has a result"
+        rules = [rule for rule in (*agent.rules, *self.rules) if _about(rule, action)]
+        assert all(rule.verdict != "deny" for rule in rules), "what a rule denies never runs"
+        hooks = [hook for hook in agent.hooks if hook.event is HookEvent.BEFORE_TOOL]
+        if any(hook.matcher in ("*", action.tool_name) for hook in hooks):
+            assert call.hook, "hooks see an action before it runs"
+        assert call.hook != "deny", "what a hook denies never runs"
+        assert call.risk is not None or not agent.analyzers, "what is rated is rated before it runs"
+        assert call.approved or call.began or not self._asks(call, agent, rules), "never without the word it needed"
+
+    def _asks(self, call: Asked, agent: Agent, rules: list[PermissionRule]) -> bool:
+        """Whether a person has to be asked."""
+        harmless = call.action.tool_name in HARMLESS
+        flow = agent.flow
+        if flow is not None and call.untrusted & set(flow.labels):
+            nobody_knows = call.risk is SecurityRisk.UNKNOWN and not harmless
+            if nobody_knows or set(call.sinks) & set(flow.sinks):
+                return True
+        if call.hook == "ask" or any(rule.verdict == "ask" for rule in rules):
+            return True
+        if any(rule.verdict == "allow" for rule in rules) or harmless or not agent.analyzers:
+            return False
+        match agent.confirmation:
+            case NeverConfirm():
+                return False
+            case AlwaysConfirm():
+                return True
+            case ConfirmRisky(threshold, confirm_unknown):
+                assert call.risk is not None
+                if call.risk is SecurityRisk.UNKNOWN:
+                    return confirm_unknown
+                return _LEVEL[call.risk] >= _LEVEL[threshold]
+
+
+def _about(rule: PermissionRule, action: ActionEvent) -> bool:
+    """Whether a rule is about an action: enough for patterns that are "*", a text, or a beginning and "*"."""
+    if rule.tool not in ("*", action.tool_name):
+        return False
+    if rule.pattern == "*":
+        return True
+    text: str = msgspec.json.decode(action.arguments)["command"]
+    if not rule.pattern.endswith("*"):
+        return text == rule.pattern
+    plain = rule.verdict != "allow" or not set(text) & set(";&|\n$`")
+    return text.startswith(rule.pattern[:-1]) and plain
+
+
+def _money(state: State) -> float:
+    limits = state.agent.limits if state.agent is not None else None
+    return float("inf") if limits is None or limits.max_cost is None else limits.max_cost + state.ledger.granted
+
+
+def _tokens_in_all(state: State) -> float:
+    limits = state.agent.limits if state.agent is not None else None
+    return float("inf") if limits is None or limits.max_tokens is None else limits.max_tokens
+
+
+def _cost(state: State) -> float:
+    """What was spent, reserved and granted."""
+    ledger = state.ledger
+    spent = sum(each.cost for each in ledger.spending.values())
+    grants = sum(child.grant.cost or 0.0 for child in ledger.children.values() if child.open)
+    return spent + sum(each.cost for each in ledger.reserved.values()) + grants
+
+
+def _tokens(state: State) -> float:
+    ledger = state.ledger
+    spent = sum(each.usage.total for each in ledger.spending.values())
+    grants = sum(child.grant.tokens or 0 for child in ledger.children.values() if child.open)
+    return spent + sum(each.tokens for each in ledger.reserved.values()) + grants

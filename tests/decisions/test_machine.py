@@ -1,0 +1,12 @@
+"""Whatever happens to a conversation, in whatever order: the laws of the loop hold."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, settings
+
+from tests.decisions.machine import ConversationMachine
+
+TestConversation = ConversationMachine.TestCase
+TestConversation.settings = settings(
+    max_examples=150, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+)

@@ -1,0 +1,192 @@
+"""Which actions a rule is about, which rule counts, and what is remembered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from agentrt.decisions import AssessRisk, Refuse, RequestConfirmation, decide
+from agentrt.decisions.permissions import asked, denied, heard, matches, rated, remembering, strongest
+from agentrt.events import RuleAdded, UserRejectObservation
+from agentrt.specs import Agent, AlwaysConfirm, ConfirmRisky, HookEvent, InformationFlow, PermissionRule, SecurityRisk
+from agentrt.specs.rules import Verdict
+from agentrt.state import Pending
+from tests import samples
+from tests.decisions.states import after, call, calls, hooked, then, with_hooks
+
+ALLOW_GIT = PermissionRule("allow", "terminal", "git *", "command")
+SEPARATORS = (";", "&", "&&", "|", "||", "\n", "`", "$(", "${", "<(", ">", ">>", "<", "(", "{", "\\\n")
+
+
+def runs(rule: PermissionRule, command: str) -> bool:
+    return matches(rule, call(command=command))
+
+
+@pytest.mark.parametrize(
+    "command", ["git status", "git log --oneline -3", "git commit -m 'a message'", "git diff a..b"]
+)
+def test_a_pattern_that_allows_commands_allows_one_command(command: str) -> None:
+    assert runs(ALLOW_GIT, command)
+
+
+@pytest.mark.parametrize("separator", SEPARATORS)
+@pytest.mark.parametrize("verdict", ["allow", "ask", "deny"])
+def test_a_pattern_that_allows_does_not_reach_over_into_another_command(verdict: Verdict, separator: str) -> None:
+    rule = replace(ALLOW_GIT, verdict=verdict)
+    assert runs(rule, f"git status {separator} rm x") is (verdict != "allow")
+    assert runs(rule, f"git status{separator}rm x") is False or verdict != "allow"
+
+
+@given(st.text(), st.sampled_from(SEPARATORS), st.text())
+def test_no_text_with_a_separator_in_its_free_part_is_allowed(before: str, separator: str, rest: str) -> None:
+    assert not runs(ALLOW_GIT, f"git {before}{separator}{rest}")
+    assert not runs(replace(ALLOW_GIT, pattern="git ?????*"), f"git {before}{separator}{rest}")
+
+
+@pytest.mark.parametrize(
+    ("rule", "arguments", "held"),
+    [
+        (PermissionRule("deny", "terminal"), {}, True),
+        (PermissionRule("deny", "term*"), {}, True),
+        (PermissionRule("deny", "Terminal"), {}, False),
+        (PermissionRule("deny", "look"), {}, False),
+        (PermissionRule("deny", "*", "*secret*"), {"command": "ls", "note": "a secret"}, True),
+        (PermissionRule("allow", "*", "*secret*"), {"command": "ls", "note": "a secret"}, False),
+        (PermissionRule("allow", "*", "*secret*"), {"command": "secret", "note": "a secret"}, True),
+        (PermissionRule("allow", "*", "ls", "command"), {"command": "ls", "note": "rm x"}, True),
+        (PermissionRule("allow", "*", "ls"), {"command": "ls", "timeout": 5}, True),
+        (PermissionRule("allow", "*", "ls"), {"timeout": 5}, False),
+        (PermissionRule("deny", "*", "rm *", "command"), {"command": "rm a\nrm b"}, True),
+        (PermissionRule("deny", "*", "rm *", "command"), {"path": "rm x"}, False),
+        (PermissionRule("ask", "*", "rm *"), {"command": ["rm x"]}, False),
+        (PermissionRule("allow", "*", "*", "command"), {"command": "ls; rm x"}, False),
+        (PermissionRule("allow", "*", "*", "command"), {"command": "ls -la"}, True),
+        (PermissionRule("allow", "*", "l?"), {"command": "ls"}, True),
+        (PermissionRule("allow", "*", "l?"), {"command": "l;"}, False),
+    ],
+)
+def test_one_that_allows_must_match_all_that_it_is_about(
+    rule: PermissionRule, arguments: dict[str, Any], held: bool
+) -> None:
+    assert matches(rule, call(**arguments)) is held
+
+
+def test_of_several_rules_the_one_that_says_no_counts() -> None:
+    allow, ask, deny = (PermissionRule(verdict, "terminal") for verdict in ("allow", "ask", "deny"))
+    other = PermissionRule("deny", "look")
+    action = call(command="ls")
+    assert strongest((allow, ask, deny, other), action) == deny
+    assert strongest((allow, ask, other), action) == ask
+    assert strongest((other, allow), action) == allow
+    assert strongest((other,), action) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "rule"),
+    [
+        ("terminal", {"command": "ls -l"}, PermissionRule("allow", "terminal", "ls -l", "command")),
+        ("terminal", {"command": "rm *"}, PermissionRule("allow", "terminal", "rm [*]", "command")),
+        (
+            "file_editor",
+            {"command": "create", "path": "/a/[b].py"},
+            PermissionRule("allow", "file_editor", "/a/[[]b].py", "path"),
+        ),
+        ("look", {"n": 3}, PermissionRule("allow", "look")),
+    ],
+)
+def test_what_is_remembered_is_the_command_the_file_or_the_tool(
+    name: str, arguments: dict[str, Any], rule: PermissionRule
+) -> None:
+    assert remembering(call(name, **arguments)) == rule
+
+
+@given(st.text(min_size=1), st.text(min_size=1))
+@example("rm [*]", "rm x")
+@example("a[!b]", "ac")
+@example("ls; rm x", "ls")
+def test_what_is_remembered_is_about_this_and_nothing_else(command: str, other: str) -> None:
+    rule = remembering(call(command=command))
+    assert runs(rule, command)
+    assert runs(rule, other) is (other == command)
+    assert not matches(rule, call("look", command=command))
+
+
+# Who is asked
+
+
+def pending(name: str = "terminal", **more: Any) -> Pending:
+    return Pending(call(name, command="ls"), **more)
+
+
+def with_rules(*rules: PermissionRule, **more: Any) -> Agent:
+    return replace(samples.agent(), rules=rules, **more)
+
+
+def test_reasons_are_looked_for_in_this_order() -> None:
+    spec = replace(
+        with_rules(PermissionRule("ask", "terminal")), confirmation=AlwaysConfirm(), analyzer="rules",
+        flow=InformationFlow(),
+    )  # fmt: skip
+    state = after(spec=spec)
+    high = SecurityRisk.HIGH
+    assert asked(state, pending(risk=high, causes=("web",), sinks=("network",), asked=True)) == "flow:web>network"
+    assert asked(state, pending(risk=high, causes=("web",), asked=True)) == "hook"
+    assert asked(state, pending(risk=high)) == "rule"
+    assert asked(state, pending("look", risk=high)) == "risk"
+    assert asked(state, pending("finish", risk=high)) is None
+    assert asked(state, pending(risk=high, approved=True)) is None
+
+
+def test_untrusted_content_asks_at_the_sinks_that_the_policy_names_and_where_nobody_knows_the_sink() -> None:
+    state = after(spec=replace(samples.agent(), flow=InformationFlow(("web",), ("network",))))
+    low = SecurityRisk.LOW
+    assert asked(state, pending(risk=low, causes=("web",), sinks=("secrets",))) is None
+    assert asked(state, pending(risk=low, causes=("outside",), sinks=("network",))) is None
+    assert asked(state, pending(risk=SecurityRisk.UNKNOWN, causes=("web",))) == "flow:web>unknown"
+    assert asked(state, pending("think", risk=SecurityRisk.UNKNOWN, causes=("web",))) is None
+    allowed = then(state, RuleAdded(rule=PermissionRule("allow", "terminal")))
+    assert asked(allowed, pending(risk=low, causes=("web",), sinks=("network",))) == "flow:web>network"
+
+
+def test_a_rule_that_allows_comes_before_the_policy_and_not_before_a_hook() -> None:
+    spec = replace(with_rules(PermissionRule("allow", "terminal")), analyzer="rules", confirmation=AlwaysConfirm())
+    state = after(spec=spec)
+    assert asked(state, pending(risk=SecurityRisk.HIGH)) is None
+    assert asked(state, pending(risk=SecurityRisk.HIGH, asked=True)) == "hook"
+
+
+def test_an_action_that_a_rule_denies_is_refused_before_it_is_rated() -> None:
+    spec = replace(with_rules(PermissionRule("deny", "terminal", "ls", "command")), analyzer="rules")
+    one, two = call(command="ls"), call("look", "b", command="ls")
+    state = after(*calls(one, two), spec=spec)
+    assert denied(state, state.branch.pending[0]) is not None
+    (due,) = decide(state)
+    assert isinstance(due, Refuse)
+    assert (due.action.id, due.reason.split(".")[0]) == ("a", "A rule denies terminal with command like ls")
+    refused = UserRejectObservation(action_id="a", tool_name="terminal", tool_call_id="call_1")
+    (rating,) = decide(then(state, refused))
+    assert isinstance(rating, AssessRisk)
+
+
+def test_hooks_see_an_action_before_rules_and_ratings_do() -> None:
+    spec = replace(
+        with_hooks(HookEvent.BEFORE_TOOL), rules=(PermissionRule("deny", "terminal"),), analyzer="rules",
+        confirmation=ConfirmRisky(),
+    )  # fmt: skip
+    state = after(*calls(call(command="ls")), spec=spec)
+    p = state.branch.pending[0]
+    assert (heard(state, p), rated(state, p)) == (False, False)
+    state = then(state, hooked(HookEvent.BEFORE_TOOL, "a"))
+    assert heard(state, state.branch.pending[0])
+    assert isinstance(decide(state)[0], Refuse)
+
+
+def test_a_hook_can_ask_where_no_policy_does() -> None:
+    state = after(*calls(call(command="ls")), spec=with_hooks(HookEvent.BEFORE_TOOL))
+    (due,) = decide(then(state, hooked(HookEvent.BEFORE_TOOL, "a", "ask")))
+    assert isinstance(due, RequestConfirmation)
+    assert due.reasons == (("a", "hook"),)

@@ -1,0 +1,403 @@
+"""`World`: a conversation played with the log's own logic: its performers, people, crashes and forks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import Any, TypeVar
+
+import msgspec
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from agentrt.actors.event_log import _complete
+from agentrt.context.condensing import forget_older_half
+from agentrt.decisions import (
+    AssessRisk,
+    CallModel,
+    Condense,
+    Delegate,
+    ExecuteAction,
+    Judge,
+    RunHooks,
+    Task,
+    action_error,
+    check,
+    decide,
+    forked,
+    lost,
+    recovery,
+    refusal,
+)
+from agentrt.events import (
+    ActionEvent,
+    ActionRevised,
+    BudgetReserved,
+    ChildAction,
+    ChildFinished,
+    ChildWaiting,
+    CondensationRequest,
+    ConversationCreated,
+    ConversationErrorEvent,
+    CriticAssessed,
+    Event,
+    ExecutionStatus,
+    HookExecutionEvent,
+    InterruptEvent,
+    MessageEvent,
+    ModelCalled,
+    ModelCallRetried,
+    ObservationEvent,
+    RiskAssessed,
+    UserRejectObservation,
+)
+from agentrt.ledger import allowance
+from agentrt.specs import Agent, HookEvent, OnCrash, SecurityRisk
+from agentrt.specs.content import text
+from agentrt.specs.flow import Label, Sink
+from agentrt.specs.rules import Verdict
+from agentrt.state import State
+from agentrt.usage import Spending, Usage
+from tests import samples
+
+T = TypeVar("T")
+Draw = Callable[[st.SearchStrategy[Any]], Any]
+
+COMMANDS = ("ls", "rm x", "ls; rm x", "cat x")
+TOOLS = ("look", "terminal", "once", "delegate", "delegate", "think", "finish")
+LABELS: tuple[tuple[Label, ...], ...] = ((), (), ("web",), ("outside",))
+SINKS: tuple[tuple[Sink, ...], ...] = ((), (), ("network",), ("secrets", "push"))
+VERDICTS: tuple[Verdict, ...] = ("allow", "allow", "deny", "ask")
+RESOURCES: tuple[tuple[str, ...], ...] = ((), ("x",), ("y",), ("*",))
+
+
+class World:
+    """What is known is in `state` and `events`; `at_work` are the commands that performers have, by their ids.
+
+    `saw` is told of each batch before anything else happens. What is random is drawn by `draw`.
+    """
+
+    def __init__(self, agent: Agent, draw: Draw, saw: Callable[[State, Sequence[Event]], None]) -> None:
+        self.draw, self.saw = draw, saw
+        self.events: list[Event] = []
+        self.state = State()
+        self.before: list[tuple[int, State]] = []
+        """Where each batch began, and the state there."""
+        self.at_work: dict[str, Task] = {}
+        self.cancelled: set[str] = set()
+        self.next: dict[str, Task] = {}
+        self.aside: dict[str, BudgetReserved] = {}
+        """Calls besides the conversation, in flight."""
+        self.calm = False
+        """Whether everyone does what brings the conversation to its end."""
+        self._handed: frozenset[str] = frozenset()
+        self._ids = count(1)
+        tools = (
+            samples.definition("terminal", holds_resource=True),
+            samples.definition("look", OnCrash.RETRY),
+            samples.definition("once", OnCrash.FAIL),
+            samples.definition("delegate", OnCrash.RETRY),
+            samples.definition("finish"),
+        )
+        created, prompt = samples.beginning(agent)
+        self.append(created, replace(prompt, tools=tools))
+
+    def pick(self, values: Sequence[T]) -> T:
+        """One of them."""
+        chosen: T = self.draw(st.sampled_from(values))
+        return chosen
+
+    def new(self, kind: str) -> str:
+        """An id that the world has not seen."""
+        return f"{kind}{next(self._ids)}"
+
+    # The log
+
+    def append(self, *events: Event, command: str | None = None) -> bool:
+        """Append as the log does; whether it was taken."""
+        if refusal(self.state, events, command) is not None:
+            return False
+        self.commit([event for event in events if event.id not in self.state.ledger.message_ids])
+        return True
+
+    def commit(self, events: Sequence[Event]) -> None:
+        """Commit a batch, and hand out what it makes due."""
+        if not events:
+            return
+        check(self.state, events)
+        before = self.state
+        batch, self.state, due = _complete(before, events)
+        self.before.append((len(self.events), before))
+        self.events += batch
+        self.saw(before, batch)
+        cut = any(isinstance(event, InterruptEvent) for event in batch)
+        handed = frozenset() if cut else self._handed
+        self._handed = frozenset(command.id for command in due)
+        if cut:
+            self.next.clear()
+            self.cancelled |= self.at_work.keys()
+        for command in due:
+            if command.id in handed:
+                continue
+            if command.id in self.at_work:
+                self.next[command.id] = command
+            else:
+                self.at_work[command.id] = command
+
+    # Crashes and forks
+
+    def crash(self, *, lose: bool) -> None:
+        """The process dies, perhaps before its last batch was durable, and another one opens the log."""
+        if lose and len(self.before) > 1:
+            place, self.state = self.before.pop()
+            del self.events[place:]
+        self._forget()
+        self.commit(recovery(self.state))
+
+    def fork(self) -> None:
+        """Go on with a fork: the performers stay with the other one."""
+        created = ConversationCreated(
+            conversation_id=self.new("c"), agent=self.state.spec, workspace=samples.WORKSPACE, parent="c"
+        )
+        self._forget()
+        self.commit(forked(self.state, created))
+
+    def _forget(self) -> None:
+        self.at_work.clear()
+        self.cancelled.clear()
+        self.next.clear()
+        self.aside.clear()
+        self._handed = frozenset()
+
+    # Performers
+
+    def perform(self, command: Task, *, fails: bool = False) -> None:
+        """A performer goes on, or fails: in the end its outcome is in the log, or refused."""
+        if command.id in self.cancelled:
+            self._close(command, self._cut(command), None)
+        elif fails:
+            self._close(command, (), "crashed")
+        elif isinstance(command, CallModel) and self._reserves(command):
+            return
+        elif isinstance(command, Delegate) and not self.calm and self.pick((True, True, False)):
+            self.child_asks(command, self.pick((1, 1, 2, 0)))
+        else:
+            self._close(command, self._outcome(command), None)
+
+    def _close(self, command: Task, outcome: Sequence[Event], problem: str | None) -> None:
+        """As the dispatcher does: what was begun does not stay open."""
+        if outcome and not self.append(*outcome, command=command.id) and isinstance(command, CallModel):
+            self.append(*(event for event in outcome if isinstance(event, ModelCalled)), command=command.id)
+        if command.id in self.state.in_flight or problem is not None:
+            events: tuple[Event, ...] = lost(self.state, command.id, problem or "it did not finish")
+            if not self.state.branch.cut:
+                match command:
+                    case AssessRisk(_, action):
+                        events = (RiskAssessed(action_id=action.id, risk=SecurityRisk.HIGH),)
+                    case CallModel() | Condense() | RunHooks() | Judge():
+                        events = (*events, ConversationErrorEvent(code="internal", detail="it failed"))
+                    case _:
+                        pass
+            self.append(*events, command=command.id)
+        del self.at_work[command.id]
+        self.cancelled.discard(command.id)
+        if (again := self.next.pop(command.id, None)) is not None:
+            self.at_work[command.id] = again
+
+    def _cut(self, command: Task) -> Sequence[Event]:
+        """What a performer that was cancelled says; some say nothing, and some had ended just before."""
+        match command:
+            case CallModel(id):
+                match self.pick(("so far", "so far", "reply", "nothing")):
+                    case "so far":
+                        return (*self._called(id, "interrupted"), samples.answer(partial=True))
+                    case "reply":
+                        return self._reply(id)
+                    case _:
+                        return ()
+            case ExecuteAction(_, action):
+                return (self.pick((self._observed(action), action_error(action, "cut"))),) if self.pick((1, 0)) else ()
+            case Delegate(_, action, _, child_id):
+                return (self._child_finished(child_id), action_error(action, "cut")) if self.pick((1, 0)) else ()
+            case _:
+                return ()
+
+    def _outcome(self, command: Task) -> Sequence[Event]:
+        match command:
+            case CallModel(id):
+                return self._reply(id)
+            case AssessRisk(_, action):
+                risk = SecurityRisk.LOW if self.calm else self.pick(tuple(SecurityRisk))
+                return (RiskAssessed(action_id=action.id, risk=risk, sinks=self.pick(SINKS), labels=self.pick(LABELS)),)
+            case ExecuteAction(_, action):
+                failed = not self.calm and self.pick((False, False, True))
+                return (action_error(action, "failed") if failed else self._observed(action),)
+            case Delegate(_, action, _, child_id):
+                return (self._child_finished(child_id), self._observed(action))
+            case Condense():
+                made = forget_older_half(self.state.branch.view)
+                return (made or ConversationErrorEvent(code="context_window", detail="too small"),)
+            case RunHooks(_, event, target):
+                return self._hooks(event, target)
+            case Judge(_, critic):
+                return self._judged(critic)
+
+    def _reserves(self, command: CallModel) -> bool:
+        """Whether the call has to reserve a part of the budget now, or end since none is left."""
+        limits, ledger = self.state.spec.limits, self.state.ledger
+        if (limits.max_cost is None and limits.max_tokens is None) or command.id in ledger.reserved:
+            return False
+        reserved = self._reservation(command.id)
+        if reserved is None:
+            error = ConversationErrorEvent(code="max_cost", detail="nothing is left")
+            self._close(command, (*self._called(command.id, "max_cost"), error), None)
+        else:
+            self.append(reserved)
+        return True
+
+    def _reservation(self, command: str) -> BudgetReserved | None:
+        left = allowance(self.state.ledger, self.state.spec.limits, besides=command)
+        cost = 0.0 if left.cost is None else left.cost * self.pick((0.05, 0.25))
+        tokens = 20 if left.tokens is None else min(left.tokens, 20)
+        if (left.cost is not None and cost <= 0) or tokens <= 0:
+            return None
+        return BudgetReserved(command=command, tokens=tokens, cost=cost)
+
+    def _called(self, command: str, error: str | None = None) -> tuple[Event, ...]:
+        held, limits = self.state.ledger.reserved.get(command), self.state.spec.limits
+        if held is None and (limits.max_cost is not None or limits.max_tokens is not None):
+            return (ModelCalled(command=command, model="m", error=error),)
+        tokens = self.pick((0, 1, 5)) if held is None else self.pick((0, held.tokens // 4, held.tokens // 2))
+        cost = self.pick((None, 0.1)) if held is None else self.pick((0.0, held.cost))
+        usage = Usage(tokens // 2, tokens - tokens // 2)
+        return (ModelCalled(command=command, model="m", usage=usage, cost=cost, error=error),)
+
+    def retry(self, command: CallModel) -> None:
+        """A try of a call fails, having used something."""
+        held = self.state.ledger.reserved.get(command.id)
+        if command.id in self.state.in_flight and held is not None:
+            usage = Usage(held.tokens // 2, 0)
+            self.append(
+                ModelCallRetried(
+                    command=command.id,
+                    attempt=1,
+                    model="m",
+                    next_model="m",
+                    code="timeout",
+                    detail="slow",
+                    usage=usage,
+                    cost=held.cost / 2,
+                )
+            )
+
+    def _reply(self, command: str) -> Sequence[Event]:
+        called = self._called(command)
+        kind = (
+            "finish"
+            if self.calm
+            else self.pick(("calls",) * 8 + ("words", "words", "finish", "nothing", "long", "error"))
+        )
+        match kind:
+            case "words":
+                return (*called, samples.answer())
+            case "nothing":
+                return (*called, MessageEvent(content=text("Your reply was empty.")))
+            case "long":
+                return (*called, CondensationRequest())
+            case "error":
+                return (*called, ConversationErrorEvent(code="timeout", detail="try again"))
+            case "finish":
+                return (*called, self.call("finish"))
+            case _:
+                calls = [self.call(self.pick(TOOLS)) for _ in range(self.pick((1, 1, 2, 3)))]
+                bad = [action for action in calls if self.pick((False, False, False, True))]
+                return (*called, *calls, *(action_error(action, "no such argument") for action in bad))
+
+    def call(self, name: str) -> ActionEvent:
+        """A call of a tool, with one of a few commands."""
+        return ActionEvent(
+            id=self.new("a"),
+            tool_name=name,
+            tool_call_id="call_1",
+            arguments=msgspec.Raw(msgspec.json.encode({"command": self.pick(COMMANDS)})),
+            llm_response_id=f"r{self.state.seq}",
+            resources=("*",) if name == "finish" else self.pick(RESOURCES),
+        )
+
+    def _observed(self, action: ActionEvent) -> ObservationEvent:
+        return ObservationEvent(
+            action_id=action.id,
+            tool_name=action.tool_name,
+            tool_call_id=action.tool_call_id,
+            content=text("ok"),
+            labels=self.pick(LABELS),
+            fingerprint=self.pick((0, 1, 1, 2)),
+            is_error=not self.calm and self.pick((False, False, False, True)),
+        )
+
+    def _hooks(self, event: HookEvent, target: str) -> Sequence[Event]:
+        verdict: Verdict = "allow" if self.calm else self.pick(VERDICTS)
+        ran = HookExecutionEvent(hook_event=event, target=target, verdict=verdict)
+        told = () if self.calm or self.pick((True, True, False)) else (_said("hook"),)
+        action = next((p.action for p in self.state.branch.pending if p.action.id == target), None)
+        match event:
+            case HookEvent.BEFORE_TOOL if action is not None and verdict == "deny":
+                return (ran, _rejected(action, "hook"), *told)
+            case HookEvent.BEFORE_TOOL if action is not None and not self.calm and self.pick((True, False, False)):
+                made = msgspec.Raw(msgspec.json.encode({"command": self.pick(COMMANDS)}))
+                return (ran, ActionRevised(action_id=target, arguments=made, resources=self.pick(RESOURCES)), *told)
+            case HookEvent.STOP if verdict == "deny":
+                return (ran, *told, _said("hook"))
+            case _:
+                return (ran, *told)
+
+    def _judged(self, critic: str) -> Sequence[Event]:
+        success = self.calm or self.pick((True, False))
+        assessed = CriticAssessed(critic=critic, score=float(success), success=success)
+        spec, goal = self.state.spec.critic, self.state.ledger.goal
+        due = any(isinstance(command, Judge) and command.critic == critic for command in decide(self.state))
+        if critic == "goal":
+            assert goal is not None or not due, "nobody holds an end against a goal that there is not"
+            again = goal is not None and goal.iterations + 1 < goal.set.max_iterations
+        else:
+            assert spec is not None or not due, "nobody asks a critic that there is not"
+            again = spec is not None and self.state.branch.judged < spec.max_iterations
+        return (assessed, _said("environment")) if again and not success else (assessed,)
+
+    def child_asks(self, command: Delegate, actions: int) -> None:
+        """A child waits for a person, or does not any more."""
+        child = self.state.ledger.children[command.child_id]
+        asked = tuple(ChildAction(self.new("b"), "terminal", "{}", SecurityRisk.HIGH, "risk") for _ in range(actions))
+        if child.open and command.id in self.state.in_flight and command.id not in self.cancelled:
+            self.append(ChildWaiting(child_id=command.child_id, actions=asked))
+
+    def _child_finished(self, child_id: str) -> ChildFinished:
+        grant = self.state.ledger.children[child_id].grant
+        part = self.pick((0.0, 0.5, 1.0))
+        cost = (grant.cost or 0.0) * part
+        tokens, steps = int((grant.tokens or 0) * part), int((grant.steps or 0) * part)
+        spent = {"default": Spending(usage=Usage(tokens), cost=cost)}
+        ended = self.pick((ExecutionStatus.FINISHED, ExecutionStatus.ERROR))
+        return ChildFinished(child_id=child_id, status=ended, cost=cost, spending=spent, steps=min(steps, 3))
+
+    def begin_aside(self) -> None:
+        """Something is asked besides the conversation."""
+        reserved = self._reservation(name) if (name := self.new("ask-agent-")) else None
+        if reserved is not None:
+            self.aside[name] = reserved
+            self.append(reserved)
+
+    def end_aside(self, name: str) -> None:
+        """It was answered."""
+        self.append(*self._called(name))
+        del self.aside[name]
+
+
+def _said(source: Any) -> MessageEvent:
+    return MessageEvent(source=source, content=text("By the way."))
+
+
+def _rejected(action: ActionEvent, source: Any) -> UserRejectObservation:
+    return UserRejectObservation(
+        source=source, action_id=action.id, tool_name=action.tool_name, tool_call_id=action.tool_call_id
+    )

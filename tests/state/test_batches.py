@@ -1,0 +1,63 @@
+"""Which calls of a batch may begin."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentrt.state import EVERYTHING, Pending, beginnable
+from tests import samples
+
+KEYS = st.lists(st.sampled_from(("x", "y", EVERYTHING)), max_size=2).map(tuple)
+
+
+def call(id: str, *touches: str, begun: bool = False, name: str = "look") -> Pending:
+    return Pending(samples.action(name, "r", *touches, id=id), command="execute" if begun else None)
+
+
+def ids(*pending: Pending, side_by_side: int = 9) -> list[str]:
+    return [p.action.id for p in beginnable(pending, side_by_side)]
+
+
+def test_calls_that_share_something_run_in_the_order_asked() -> None:
+    assert ids(call("a", "x"), call("b", "y"), call("c", "x"), call("d")) == ["a", "b", "d"]
+    assert ids(call("a", "x", begun=True), call("b", "x"), call("c", "y")) == ["c"]
+
+
+def test_what_shares_everything_runs_alone() -> None:
+    assert ids(call("a"), call("b", "*"), call("c")) == ["a"]
+    assert ids(call("a", begun=True), call("b", "*"), call("c")) == []
+    assert ids(call("b", "*"), call("c")) == ["b"]
+    assert ids(call("b", "*", begun=True), call("c")) == []
+
+
+def test_there_is_room_for_so_many() -> None:
+    three = (call("a"), call("b"), call("c"))
+    assert ids(*three, side_by_side=2) == ["a", "b"]
+    assert ids(call("a", begun=True), *three[1:], side_by_side=2) == ["b"]
+    assert ids(call("a", begun=True), call("b", begun=True), call("c"), side_by_side=1) == []
+
+
+def test_finish_waits_for_the_others_wherever_it_stands() -> None:
+    end, more = call("f", "*", name="finish"), call("g", "*", name="finish")
+    assert ids(end, call("a", "*"), more) == ["a"]
+    assert ids(end, call("a", begun=True)) == []
+    assert ids(end, more) == ["f"]
+
+
+@given(st.lists(st.tuples(KEYS, st.booleans(), st.booleans()), min_size=1, max_size=6), st.integers(1, 3))
+def test_something_begins_or_runs_and_nothing_that_shares_a_key_runs_twice(
+    drawn: list[tuple[tuple[str, ...], bool, bool]], side_by_side: int
+) -> None:
+    pending = [call(f"a{n}", *keys, name="finish" if end else "look") for n, (keys, _, end) in enumerate(drawn)]
+    running: list[Pending] = []
+    while pending:
+        for p in beginnable([*pending], side_by_side):
+            place = pending.index(p)
+            pending[place] = Pending(p.action, command="execute")
+        running = [p for p in pending if p.command is not None]
+        assert 0 < len(running) <= side_by_side
+        keys = [key for p in running for key in set(p.action.resources)]
+        assert len(keys) == len(set(keys))
+        assert EVERYTHING not in keys or len(running) == 1
+        pending.remove(running[-1])

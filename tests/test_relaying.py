@@ -1,0 +1,164 @@
+"""What goes down to a conversation that is delegated to, and up from it, as pure functions of two states."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec.structs import replace
+
+from agentrt.decisions import over, relayed_down, relayed_up
+from agentrt.events import (
+    ActionEvent,
+    ChildAction,
+    ChildAnswered,
+    ChildStarted,
+    ChildWaiting,
+    ConfirmationGiven,
+    ConfirmationRequested,
+    ConversationCreated,
+    Event,
+    ExecutionStarted,
+    ExecutionStatus,
+    MessageEvent,
+    ModelCalled,
+    ModelCallStarted,
+    PauseEvent,
+    RuleAdded,
+    RunRequested,
+    UserRejectObservation,
+)
+from agentrt.specs import AlwaysConfirm, PermissionRule
+from agentrt.specs.content import plain
+from agentrt.state import State, fold
+
+from . import samples
+
+CHILD = "d-child"
+RULE = PermissionRule("deny", "terminal")
+
+
+def above(*more: Event) -> State:
+    """A conversation that has delegated."""
+    action = replace(samples.action("delegate", "r"), id="d", arguments=msgspec.Raw(b'{"task":"Dig."}'))
+    begun = (
+        *samples.beginning(),
+        samples.message(),
+        RunRequested(),
+        ModelCallStarted(command="call-1"),
+        ModelCalled(command="call-1", model="m"),
+        action,
+        ExecutionStarted(command="execute-d-1", action_id="d"),
+        ChildStarted(child_id=CHILD, task="Dig.", action_id="d"),
+    )
+    return fold(samples.numbered([*begun, *more]))
+
+
+def below(*more: Event) -> State:
+    """The conversation that it delegated to."""
+    created, *rest = samples.beginning(samples.agent(analyzer="rules", confirmation=AlwaysConfirm()))
+    assert isinstance(created, ConversationCreated)
+    return fold(samples.numbered([replace(created, conversation_id=CHILD), *rest, *more]))
+
+
+def at_work() -> tuple[Event, ...]:
+    """What a child was told."""
+    (task, run) = relayed_down(above(), CHILD, below())
+    return (task, run)
+
+
+def held() -> tuple[ActionEvent, tuple[Event, ...]]:
+    """A child that asks a person about an action."""
+    action = samples.action("terminal", "r")
+    call = (ModelCallStarted(command="call-1"), ModelCalled(command="call-1", model="m"))
+    return action, (*at_work(), *call, action, ConfirmationRequested(action_ids=(action.id,), reasons=("risk",)))
+
+
+def test_it_is_given_its_task_and_runs() -> None:
+    task, run = at_work()
+    assert isinstance(task, MessageEvent)
+    assert (task.id, plain(task.content)) == (f"{CHILD}-task", "Dig.")
+    assert isinstance(run, RunRequested)
+    assert relayed_down(above(), CHILD, below(task, run)) == ()
+
+
+def test_nothing_is_begun_below_while_the_conversation_above_is_paused() -> None:
+    (task,) = relayed_down(above(PauseEvent()), CHILD, below())
+    assert isinstance(task, MessageEvent)
+    (pause,) = relayed_down(above(PauseEvent()), CHILD, below(*at_work()))
+    assert isinstance(pause, PauseEvent)
+    assert relayed_down(above(PauseEvent()), CHILD, below(*at_work(), pause)) == ()
+    (again,) = relayed_down(above(PauseEvent(), RunRequested()), CHILD, below(*at_work(), pause))
+    assert isinstance(again, RunRequested)
+
+
+def test_a_rule_goes_down_once() -> None:
+    rule, *_ = relayed_down(above(RuleAdded(rule=RULE)), CHILD, below())
+    assert isinstance(rule, RuleAdded)
+    assert relayed_down(above(RuleAdded(rule=RULE)), CHILD, below(*at_work(), rule)) == ()
+
+
+def test_what_waits_comes_up_once_and_the_answer_goes_down_once() -> None:
+    action, asked = held()
+    (waiting,) = relayed_up(above(), CHILD, below(*asked))
+    assert isinstance(waiting, ChildWaiting)
+    assert [shown.action_id for shown in waiting.actions] == [action.id]
+    assert above(waiting).status is ExecutionStatus.WAITING_FOR_CONFIRMATION
+    assert relayed_up(above(waiting), CHILD, below(*asked)) == ()
+
+    answer = ChildAnswered(child_id=CHILD, action_id=action.id, approved=True)
+    assert above(waiting, answer).status is ExecutionStatus.RUNNING
+    (given,) = relayed_down(above(waiting, answer), CHILD, below(*asked))
+    assert given == replace(ConfirmationGiven(action_ids=(action.id,)), id=given.id, timestamp=given.timestamp)
+    assert relayed_down(above(waiting, answer), CHILD, below(*asked, given)) == ()
+    (arrived,) = relayed_up(above(waiting, answer), CHILD, below(*asked, given))
+    done = above(waiting, answer, arrived)
+    assert done.ledger.children[CHILD].answers == ()
+    assert done.ledger.children[CHILD].status is ExecutionStatus.RUNNING
+
+
+def test_a_reason_goes_down() -> None:
+    action, asked = held()
+    answer = ChildAnswered(child_id=CHILD, action_id=action.id, approved=False, reason="Not there.")
+    waiting = relayed_up(above(), CHILD, below(*asked))
+    (refused,) = relayed_down(above(*waiting, answer), CHILD, below(*asked))
+    assert isinstance(refused, UserRejectObservation)
+    assert refused.rejection_reason == "Not there."
+
+
+def test_no_answer_goes_down_while_the_conversation_above_is_paused() -> None:
+    action, asked = held()
+    waiting = relayed_up(above(), CHILD, below(*asked))
+    answer = ChildAnswered(child_id=CHILD, action_id=action.id, approved=True)
+    paused = above(*waiting, PauseEvent(), answer)
+    assert relayed_down(paused, CHILD, below(*asked)) == ()
+    (rests,) = relayed_up(paused, CHILD, below(*asked))
+    assert above(*waiting, PauseEvent(), answer, rests).at_rest
+    assert above(*waiting, PauseEvent(), answer, rests).ledger.children[CHILD].answers == (
+        paused.ledger.children[CHILD].answers
+    )
+
+
+def test_an_answer_is_not_lost_to_what_is_asked_at_the_same_time() -> None:
+    """The child asks for more while a person answers: the answer stays, and is asked for no more."""
+    first, second = (ChildAction(name, "terminal", "{}") for name in ("one", "two"))
+    answer = ChildAnswered(child_id=CHILD, action_id="one", approved=True)
+    state = above(
+        ChildWaiting(child_id=CHILD, actions=(first,)), answer, ChildWaiting(child_id=CHILD, actions=(first, second))
+    )
+    child = state.ledger.children[CHILD]
+    assert [given.action_id for given in child.answers] == ["one"]
+    assert [waiting.action_id for waiting in child.waiting] == ["two"]
+
+
+def test_an_answer_survives_that_the_child_is_begun_again() -> None:
+    action = ChildAction("one", "terminal", "{}")
+    answer = ChildAnswered(child_id=CHILD, action_id="one", approved=True)
+    again = ChildStarted(child_id=CHILD, task="Dig.", action_id="d")
+    state = above(ChildWaiting(child_id=CHILD, actions=(action,)), answer, again)
+    assert [given.action_id for given in state.ledger.children[CHILD].answers] == ["one"]
+
+
+def test_one_that_was_rewound_to_before_its_task_is_over() -> None:
+    assert not over(below())
+    assert not over(below(*at_work()))
+    assert not over(below(at_work()[0]))
+    assert over(replace(below(), ledger=below(*at_work()).ledger))
