@@ -39,6 +39,9 @@ def rated(definition: ToolDefinition) -> ToolDefinition:
 
 def own_rating(arguments: msgspec.Raw, definition: ToolDefinition | None) -> OwnRating:
     """Take the rating out of the arguments of a call, where it was asked for."""
+    text = bytes(arguments)
+    if b'"security_risk"' not in text and b'"summary"' not in text:
+        return OwnRating(arguments)
     if definition is None or _MARK not in bytes(definition.parameters):
         return OwnRating(arguments)
     given: dict[str, Any] = msgspec.json.decode(arguments)

@@ -45,6 +45,8 @@ class Repetition(msgspec.Struct, frozen=True):
 
 def repetition(view: Chain[Seen], limits: StuckDetection) -> Repetition | None:
     """What the end of a view repeats, when that is the limit, or one less."""
+    if not _may_repeat(view):
+        return None
     recent = _since_the_user(view, limits)
     if not recent:
         return None
@@ -54,6 +56,19 @@ def repetition(view: Chain[Seen], limits: StuckDetection) -> Repetition | None:
     if len(pairs) < 2:
         return None
     return _same(pairs, limits) or _alternating(pairs, limits)
+
+
+def _may_repeat(view: Chain[Seen]) -> bool:
+    """False where the last action is like neither of the two before it: that is so of nearly every step, and cheap."""
+    actions: list[int] = []
+    for seen in reversed(view.since(max(len(view) - 8, 0))):
+        if seen.type == "ActionEvent":
+            actions.append(seen.fingerprint)
+            if len(actions) == 3:
+                return actions[0] in actions[1:]
+        elif seen.answer and not actions:
+            return True
+    return True
 
 
 def _since_the_user(view: Chain[Seen], limits: StuckDetection) -> list[Seen]:
