@@ -317,8 +317,9 @@ class Person:
             check_numbering(log)
             results(log)
         if not self._cuts:
-            counted = Counter((self._workspace / "out").read_text().split())
-            assert set(counted.values()) == {1}
+            out = self._workspace / "out"  # there is none when all that would write was refused
+            counted = Counter(out.read_text().split() if out.exists() else ())
+            assert set(counted.values()) <= {1}
 
 
 @pytest.mark.parametrize("seed", range(3))
