@@ -23,8 +23,6 @@ from .views import View
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
 
-_AT_WORK = (ExecutionStatus.RUNNING, ExecutionStatus.WAITING_FOR_CONFIRMATION)
-
 
 async def work(conversation: Conversation, view: View, console: Console, answer: Answer, read: Read) -> int:
     """Run until nothing is due, and give the exit code: 0 finished, 130 interrupted, 1 anything else.
@@ -90,7 +88,7 @@ class _Session:
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
             task_status.started()
             async for _ in signals:
-                again = self.interrupted or self._conversation.state.status not in _AT_WORK
+                again = self.interrupted or not self._conversation.state.status.at_work
                 self.interrupted = True
                 try:
                     if again:

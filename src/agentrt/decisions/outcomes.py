@@ -76,8 +76,7 @@ def said(state: State, message: MessageEvent, busy: BusyPolicy | None = None) ->
     Raises `ConversationBusy` when it is to be rejected.
     """
     policy = (state.agent.busy if state.agent is not None else BusyPolicy.ENQUEUE) if busy is None else busy
-    works = state.status in (ExecutionStatus.RUNNING, ExecutionStatus.WAITING_FOR_CONFIRMATION)
-    if not works or message.id in state.ledger.message_ids:
+    if not state.status.at_work or message.id in state.ledger.message_ids:
         return (message,)
     match policy:
         case BusyPolicy.ENQUEUE:

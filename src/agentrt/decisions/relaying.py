@@ -8,15 +8,12 @@ from ..specs.content import text
 from ..state import State, answered
 from .answers import approval, rejection, waiting_in
 
-_OVER = (ExecutionStatus.FINISHED, ExecutionStatus.ERROR, ExecutionStatus.STUCK)
-_AT_WORK = (ExecutionStatus.RUNNING, ExecutionStatus.WAITING_FOR_CONFIRMATION)
-
 
 def over(below: State) -> bool:
     """Whether a conversation that is delegated to has ended, or has nothing to do."""
     if not below.at_rest or not _received(below):
         return False
-    return below.status in _OVER or (below.status is ExecutionStatus.IDLE and answered(below))
+    return below.status.over or (below.status is ExecutionStatus.IDLE and answered(below))
 
 
 def relayed_down(above: State, child_id: str, below: State) -> tuple[Event, ...]:
@@ -24,7 +21,7 @@ def relayed_down(above: State, child_id: str, below: State) -> tuple[Event, ...]
 
     Nothing is begun below while the conversation above does not run.
     """
-    child, runs = above.ledger.children[child_id], above.status in _AT_WORK
+    child, runs = above.ledger.children[child_id], above.status.at_work
     held = (*below.spec.rules, *below.ledger.rules)
     rules = tuple(RuleAdded(rule=rule) for rule in above.ledger.rules if rule not in held)
     if not _received(below):

@@ -36,6 +36,16 @@ class ExecutionStatus(StrEnum):
     ERROR = "error"
     STUCK = "stuck"
 
+    @property
+    def at_work(self) -> bool:
+        """Whether it runs, or waits for a person's word to run on."""
+        return self in (ExecutionStatus.RUNNING, ExecutionStatus.WAITING_FOR_CONFIRMATION)
+
+    @property
+    def over(self) -> bool:
+        """Whether the last run has come to an end of its own."""
+        return self in (ExecutionStatus.FINISHED, ExecutionStatus.ERROR, ExecutionStatus.STUCK)
+
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag_field="type", tag=True):
     """The envelope that all events share.

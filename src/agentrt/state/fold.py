@@ -234,8 +234,7 @@ def _interrupted(state: State, event: InterruptEvent) -> State:
     here = replace(state.branch, cut=bool(state.in_flight))
     if not event.goes_on:
         return turns.stopped(state, here)
-    going = state.status in (ExecutionStatus.RUNNING, ExecutionStatus.WAITING_FOR_CONFIRMATION)
-    return replace(state, branch=here, status=ExecutionStatus.RUNNING if going else state.status)
+    return replace(state, branch=here, status=ExecutionStatus.RUNNING if state.status.at_work else state.status)
 
 
 def _child(state: State, event: ChildStarted | ChildWaiting | ChildAnswered | ChildFinished) -> State:

@@ -22,9 +22,6 @@ from .batches import beginnable
 from .parts import Branch, Pending, State
 from .seeing import as_seen
 
-_ENDED = (ExecutionStatus.FINISHED, ExecutionStatus.ERROR, ExecutionStatus.STUCK)
-_STOPPABLE = (ExecutionStatus.RUNNING, ExecutionStatus.WAITING_FOR_CONFIRMATION)
-
 CHECKS = ("critic", "goal", "stop")
 """What may have a say in whether the agent has finished, in the order in which they are asked."""
 
@@ -44,7 +41,7 @@ def answered(state: State) -> bool:
 
 def run_requested(state: State) -> State:
     """Someone wants the agent to go on."""
-    if state.status in _STOPPABLE:
+    if state.status.at_work:
         return state
     if answered(state):
         return replace(state, status=ExecutionStatus.FINISHED) if state.status is ExecutionStatus.PAUSED else state
@@ -54,7 +51,7 @@ def run_requested(state: State) -> State:
 
 def stopped(state: State, here: Branch) -> State:
     """Nothing new is begun."""
-    return replace(state, branch=here, status=ExecutionStatus.PAUSED if state.status in _STOPPABLE else state.status)
+    return replace(state, branch=here, status=ExecutionStatus.PAUSED if state.status.at_work else state.status)
 
 
 def uncut(here: Branch) -> Branch:
@@ -118,7 +115,7 @@ def message(state: State, event: MessageEvent) -> State:
         state,
         branch=here,
         ledger=replace(state.ledger, message_ids=state.ledger.message_ids | {event.id}),
-        status=ExecutionStatus.IDLE if state.status in _ENDED else state.status,
+        status=ExecutionStatus.IDLE if state.status.over else state.status,
     )
 
 
