@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentrt.specs.hooks import Hook, HookEvent, hooks_from_json, matches
+from agentrt.specs.hooks import Hook, HookEvent, hooks_for, hooks_from_json
 
 BEFORE = HookEvent.BEFORE_TOOL
 
@@ -35,18 +35,25 @@ def hook(matcher: str, event: HookEvent = BEFORE) -> Hook:
     ],
 )
 def test_a_matcher_is_held_against_the_whole_name(matcher: str, name: str, expected: bool) -> None:
-    assert matches(hook(matcher), name) is expected
+    assert bool(hooks_for([hook(matcher)], BEFORE, name)) is expected
 
 
 @given(st.text("abyzAZ019_-", min_size=1))
 def test_every_name_of_a_tool_matches_itself(name: str) -> None:
-    assert matches(hook(name), name)
-    assert not matches(hook(name), name + "x")
+    assert hooks_for([hook(name)], BEFORE, name)
+    assert not hooks_for([hook(name)], BEFORE, name + "x")
 
 
 @pytest.mark.parametrize("event", [one for one in HookEvent if "tool" not in one])
 def test_where_there_is_no_tool_there_is_nothing_to_match(event: HookEvent) -> None:
-    assert matches(hook("terminal", event), "")
+    assert hooks_for([hook("terminal", event)], event)
+
+
+def test_those_of_an_event_come_in_their_order() -> None:
+    first, other, last = hook("*"), hook("*", HookEvent.AFTER_TOOL), hook("terminal")
+    assert hooks_for([first, other, last], BEFORE, "terminal") == (first, last)
+    assert hooks_for([first, other, last], HookEvent.STOP) == ()
+    assert hooks_for([], BEFORE, "terminal") == ()
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from ..hooks import HookFunction
 from ..protocols import Critic, Journal, ModelClient, SecurityAnalyzer
 from ..secrets import SecretRegistry
 from ..specs import Durability, HookEvent, LocalWorkspace
+from ..specs.hooks import hooks_for
 from ..state import State
 from ..tools.definition import Tools
 from .agent import AgentActor
@@ -153,7 +154,7 @@ class ConversationGroup:
 
     def _has_hooks(self, event: HookEvent) -> bool:
         agent = self.feed.state.agent
-        return agent is not None and any(hook.event is event for hook in agent.hooks)
+        return agent is not None and bool(hooks_for(agent.hooks, event))
 
     def _performer(self, name: str) -> Performer:
         log, parts, workspace = self.log, self._parts, self._workspace

@@ -27,7 +27,7 @@ from ..events import (
 from ..hooks import HookFunction, HookInput, HookResult, combined, run_hooks
 from ..specs import HookEvent, LocalWorkspace
 from ..specs.content import plain, text
-from ..specs.hooks import matches
+from ..specs.hooks import hooks_for
 from ..specs.tool import FINISH
 from ..state import Seen, State
 from .dispatcher import Perform
@@ -80,8 +80,7 @@ class HookActor(AbstractAsyncContextManager["HookActor"]):
         """What the hooks of an event come to, each in `at_most` seconds, and the event that says so."""
         hooks = [
             replace(hook, timeout=min(hook.timeout, at_most))
-            for hook in self._log.state.spec.hooks
-            if hook.event is given.event_type and matches(hook, given.tool_name)
+            for hook in hooks_for(self._log.state.spec.hooks, given.event_type, given.tool_name)
         ]
         results = await run_hooks(hooks, given, self._functions, self._masked)
         outcome = combined(results)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..events import ExecutionStatus
 from ..ledger import allowance
 from ..specs import HookEvent
+from ..specs.hooks import hooks_for
 from ..specs.tool import DELEGATE
 from ..state import Pending, State, beginnable, unread
 from .commands import (
@@ -64,7 +65,7 @@ def _before_going_on(state: State) -> tuple[Command, ...]:
         if "goal" in here.ending:
             return (Judge(f"judge-goal-{len(here.view)}", "goal"),)
         return (_hooks(HookEvent.STOP, here.view[-1].id),)
-    if not state.ledger.started and any(hook.event is HookEvent.START for hook in state.spec.hooks):
+    if not state.ledger.started and hooks_for(state.spec.hooks, HookEvent.START):
         return (_hooks(HookEvent.START),)
     return tuple(_hooks(HookEvent.USER_MESSAGE, message_id) for message_id in here.unheard[:SIDE_BY_SIDE])
 

@@ -12,7 +12,7 @@ import msgspec
 from ..events import ActionEvent
 from ..specs import HookEvent, PermissionRule, SecurityRisk
 from ..specs.flow import Sink
-from ..specs.hooks import matches as hook_matches
+from ..specs.hooks import hooks_for
 from ..specs.policies import asks
 from ..specs.rules import Verdict
 from ..specs.tool import FINISH, THINK
@@ -32,10 +32,7 @@ _STRENGTH: tuple[Verdict, ...] = ("deny", "ask", "allow")
 
 def heard(state: State, pending: Pending) -> bool:
     """Whether the hooks that come before an action have run."""
-    name = pending.action.tool_name
-    return pending.hooked or not any(
-        hook.event is HookEvent.BEFORE_TOOL and hook_matches(hook, name) for hook in state.spec.hooks
-    )
+    return pending.hooked or not hooks_for(state.spec.hooks, HookEvent.BEFORE_TOOL, pending.action.tool_name)
 
 
 def rated(state: State, pending: Pending) -> bool:

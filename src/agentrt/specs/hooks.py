@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
@@ -61,8 +62,12 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             ) from error
 
 
-def matches(hook: Hook, tool_name: str) -> bool:
-    """Whether a hook is for that tool; one for an event that has no tool is for all."""
+def hooks_for(hooks: Sequence[Hook], event: HookEvent, tool_name: str = "") -> tuple[Hook, ...]:
+    """Those that run at an event, and are for that tool where the event has one."""
+    return tuple(hook for hook in hooks if hook.event is event and _is_for(hook, tool_name)) if hooks else ()
+
+
+def _is_for(hook: Hook, tool_name: str) -> bool:
     if hook.event not in (HookEvent.BEFORE_TOOL, HookEvent.AFTER_TOOL) or hook.matcher in ("*", tool_name):
         return True
     return _pattern(hook.matcher).fullmatch(tool_name) is not None

@@ -14,9 +14,9 @@ from ..events import (
     ObservationEvent,
 )
 from ..ledger import children_lost, judged
-from ..specs import Agent, HookEvent
+from ..specs import HookEvent
 from ..specs.flow import Label
-from ..specs.hooks import matches
+from ..specs.hooks import hooks_for
 from ..specs.tool import DELEGATE
 from .batches import beginnable
 from .parts import Branch, Pending, State
@@ -109,7 +109,7 @@ def message(state: State, event: MessageEvent) -> State:
     here = replace(here, queued=(*here.queued, seen))
     if event.source != "user":
         return replace(state, branch=here)
-    if state.agent is not None and _hooks(state.agent, HookEvent.USER_MESSAGE):
+    if state.agent is not None and hooks_for(state.agent.hooks, HookEvent.USER_MESSAGE):
         here = replace(here, unheard=(*here.unheard, event.id))
     return replace(
         state,
@@ -134,7 +134,7 @@ def resulted(state: State, event: ActionResult) -> State:
         ran
         and not seen.answer
         and state.agent is not None
-        and _hooks(state.agent, HookEvent.AFTER_TOOL, seen.tool_name)
+        and hooks_for(state.agent.hooks, HookEvent.AFTER_TOOL, seen.tool_name)
     ):
         here = replace(here, done=(*here.done, event.action_id))
     state = replace(state, branch=here)
@@ -225,7 +225,7 @@ def _has_a_say(state: State, check: str) -> bool:
         case "goal":
             return goal is not None and goal.status == "running"
         case _:
-            return agent is not None and _hooks(agent, HookEvent.STOP)
+            return agent is not None and bool(hooks_for(agent.hooks, HookEvent.STOP))
 
 
 def _passed(here: Branch, check: str) -> Branch:
@@ -236,7 +236,3 @@ def _finished(state: State) -> State:
     here = state.branch if state.branch.ending is None else replace(state.branch, ending=None)
     status = ExecutionStatus.FINISHED if state.status is ExecutionStatus.RUNNING else state.status
     return replace(state, branch=here, status=status)
-
-
-def _hooks(agent: Agent, event: HookEvent, tool: str = "") -> bool:
-    return any(hook.event is event and (not tool or matches(hook, tool)) for hook in agent.hooks)
