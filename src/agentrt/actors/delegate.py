@@ -16,7 +16,7 @@ from ..events import ActionEvent, Event, MessageEvent
 from ..ledger import Child
 from ..specs.content import plain
 from ..specs.tool import FINISH
-from ..state import State
+from ..state import Seen, State
 from .dispatcher import Perform
 from .event_log import Log
 
@@ -137,14 +137,17 @@ class _Below:
 
 async def _words(group: ConversationGroup) -> str:
     """What the agent of a conversation said last."""
-    for seen in reversed(group.feed.state.branch.view):
-        if (seen.type == "MessageEvent" and seen.answer) or (seen.type == "ActionEvent" and seen.tool_name == FINISH):
-            (event,) = await group.log.load([seen])
-            if isinstance(event, ActionEvent):
-                return _finishing(event)
-            assert isinstance(event, MessageEvent)
-            return plain(event.content)
-    return "nothing"
+    match await group.log.newest(_is_last_word):
+        case ActionEvent() as finishing:
+            return _finishing(finishing)
+        case MessageEvent(content=content):
+            return plain(content)
+        case _:
+            return "nothing"
+
+
+def _is_last_word(seen: Seen) -> bool:
+    return (seen.type == "MessageEvent" and seen.answer) or (seen.type == "ActionEvent" and seen.tool_name == FINISH)
 
 
 def _finishing(action: ActionEvent) -> str:

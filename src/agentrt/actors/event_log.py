@@ -282,6 +282,11 @@ class Log:
         """The events of places in a view. Raises `LogCorrupt`."""
         return await self._feed.load(view)
 
+    async def newest(self, holds: Callable[[Seen], bool]) -> Event | None:
+        """The event of the last place in the view for which `holds`, None when there is none. Raises `LogCorrupt`."""
+        found = next(filter(holds, reversed(self.state.branch.view)), None)
+        return None if found is None else (await self.load([found]))[0]
+
     def show(self, becomes: str, channel: Channel, piece: str, command: str) -> None:
         """Publish a piece of what `command` makes, and what will be the event `becomes`.
 

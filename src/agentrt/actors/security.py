@@ -74,18 +74,15 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
 
     async def _scene(self, action: ActionEvent) -> Scene:
         """Where the action takes place: where the last command ended, unless one comes before that may go elsewhere."""
-        here = self._log.state.branch
-        for waiting in here.pending:
+        for waiting in self._log.state.branch.pending:
             if waiting.action.id == action.id:
                 break
             if waiting.action.tool_name == TERMINAL and _GOES.search(bytes(waiting.action.arguments).decode()):
                 return Scene(self._workspace, None)
-        last = next((s for s in reversed(here.view) if s.tool_name == TERMINAL and s.type in _PLACING), None)
-        if last is None or last.type != "ObservationEvent":
+        last = await self._log.newest(lambda seen: seen.tool_name == TERMINAL and seen.type in _PLACING)
+        if not isinstance(last, ObservationEvent):
             return Scene(self._workspace, self._workspace.path)
-        (event,) = await self._log.load([last])
-        assert isinstance(event, ObservationEvent)
-        found = msgspec.json.decode(event.details, type=_Placed | None)
+        found = msgspec.json.decode(last.details, type=_Placed | None)
         return Scene(self._workspace, (found and found.working_dir) or self._workspace.path)
 
     def _only_reads(self, action: ActionEvent) -> bool:

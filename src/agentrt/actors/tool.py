@@ -48,12 +48,8 @@ class _Call:
         self._masked = StreamMask(secrets.mask)
 
     async def previous(self) -> msgspec.Raw | None:
-        for seen in reversed(self._log.state.branch.view):
-            if seen.type == "ObservationEvent" and seen.tool_name == self._tool:
-                (event,) = await self._log.load([seen])
-                assert isinstance(event, ObservationEvent)
-                return event.details
-        return None
+        last = await self._log.newest(lambda seen: seen.type == "ObservationEvent" and seen.tool_name == self._tool)
+        return last.details if isinstance(last, ObservationEvent) else None
 
     def output(self, text: str) -> None:
         self._masked.mask = self._secrets.mask

@@ -319,13 +319,10 @@ class Conversation:
         Raises `msgspec.ValidationError` when it is not of this kind.
         """
         async with self._host.use() as group:
-            view = group.feed.state.branch.view
-            last = next((s for s in reversed(view) if s.tool_name == FINISH and s.type == "ObservationEvent"), None)
-            if last is None:
-                return None
-            (event,) = await group.log.load([last])
-        assert isinstance(event, ObservationEvent)
-        found = msgspec.json.decode(event.details, type=dict[str, msgspec.Raw] | None)
+            last = await group.log.newest(lambda seen: seen.tool_name == FINISH and seen.type == "ObservationEvent")
+        if not isinstance(last, ObservationEvent):
+            return None
+        found = msgspec.json.decode(last.details, type=dict[str, msgspec.Raw] | None)
         return msgspec.json.decode(found["output"], type=kind) if found else None
 
     async def rewind(self, to: int) -> Cursor:
