@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..events import ExecutionStatus
+from ..events import ActionEvent, ExecutionStatus
 from ..ledger import allowance
-from ..specs import HookEvent
+from ..specs import HookEvent, PermissionRule
 from ..specs.hooks import hooks_for
 from ..specs.tool import DELEGATE
 from ..state import Pending, State, beginnable, unread
@@ -23,7 +23,7 @@ from .commands import (
     Stop,
     Warn,
 )
-from .permissions import asked, denied, heard, rated
+from .permissions import asked, heard, ruling
 from .repetition import repetition
 from .sharing import child_id, grant, used_steps
 
@@ -108,23 +108,21 @@ def _for_pending(state: State) -> tuple[Command, ...]:
     waiting = [p for p in state.branch.pending if p.command is None]
     if hooked := [p for p in waiting if not heard(state, p)]:
         return tuple(_hooks(HookEvent.BEFORE_TOOL, p.action.id) for p in hooked[:SIDE_BY_SIDE])
-    if refused := tuple(refusal for p in waiting if (refusal := _refused(state, p)) is not None):
+    ruled = [(p, ruling(state, p.action)) for p in waiting]
+    if refused := tuple(_refusal(p.action, rule) for p, rule in ruled if rule is not None and rule.verdict == "deny"):
         return refused
-    if unrated := [p.action for p in waiting if not rated(state, p)]:
+    if (unrated := [p.action for p in waiting if p.risk is None]) and state.spec.analyzers:
         return tuple(AssessRisk(f"assess-{action.id}", action) for action in unrated[:SIDE_BY_SIDE])
-    if held := tuple((p.action.id, code) for p in waiting if (code := asked(state, p)) is not None):
+    if held := tuple((p.action.id, code) for p, rule in ruled if (code := asked(state, p, rule)) is not None):
         return (RequestConfirmation(f"confirm-{held[0][0]}", held),)
     begin = beginnable(state.branch.pending, state.spec.limits.tool_concurrency)
     return tuple(_execution(state, p) for p in begin)
 
 
-def _refused(state: State, p: Pending) -> Refuse | None:
-    rule = denied(state, p)
-    if rule is None:
-        return None
+def _refusal(action: ActionEvent, rule: PermissionRule) -> Refuse:
     about = "" if rule.pattern == "*" else f" with {rule.argument or 'arguments'} like {rule.pattern}"
     reason = f"A rule denies {rule.tool}{about}. Find another way, or say what you would have done."
-    return Refuse(f"refuse-{p.action.id}", p.action, reason)
+    return Refuse(f"refuse-{action.id}", action, reason)
 
 
 def _execution(state: State, p: Pending) -> Execution:

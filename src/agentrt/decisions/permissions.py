@@ -35,32 +35,27 @@ def heard(state: State, pending: Pending) -> bool:
     return pending.hooked or not hooks_for(state.spec.hooks, HookEvent.BEFORE_TOOL, pending.action.tool_name)
 
 
-def rated(state: State, pending: Pending) -> bool:
-    """Whether an action was rated, where actions are."""
-    return pending.risk is not None or not state.spec.analyzers
+def ruling(state: State, action: ActionEvent) -> PermissionRule | None:
+    """What the rules that hold now say of an action."""
+    rules = (*state.spec.rules, *state.ledger.rules)
+    return strongest(rules, action) if rules else None
 
 
-def denied(state: State, pending: Pending) -> PermissionRule | None:
-    """The rule that denies an action."""
-    rule = _rule(state, pending)
-    return rule if rule is not None and rule.verdict == "deny" else None
-
-
-def asked(state: State, pending: Pending) -> str | None:
-    """Why a person is asked about an action that was rated, as a code (see `ConfirmationRequested`)."""
+def asked(state: State, pending: Pending, rule: PermissionRule | None) -> str | None:
+    """Why a person is asked about an action that was rated, and of which `rule` is the ruling, as a code (see
+    `ConfirmationRequested`).
+    """
     if pending.approved:
         return None
     if (flow := _flow(state, pending)) is not None:
         return flow
     if pending.asked:
         return "hook"
-    rule = _rule(state, pending)
     if rule is not None:
         return "rule" if rule.verdict == "ask" else None
-    agent = state.spec
-    if not agent.analyzers or pending.action.tool_name in HARMLESS:
+    if pending.action.tool_name in HARMLESS:
         return None
-    return "risk" if asks(agent.confirmation, pending.risk or SecurityRisk.UNKNOWN) else None
+    return "risk" if asks(state.spec.confirmation, pending.risk or SecurityRisk.UNKNOWN) else None
 
 
 def _flow(state: State, pending: Pending) -> str | None:
@@ -76,14 +71,11 @@ def _flow(state: State, pending: Pending) -> str | None:
     return None if sink is None else f"flow:{label}>{sink}"
 
 
-def _rule(state: State, pending: Pending) -> PermissionRule | None:
-    rules = (*state.spec.rules, *state.ledger.rules)
-    return strongest(rules, pending.action) if rules else None
-
-
 def strongest(rules: Iterable[PermissionRule], action: ActionEvent) -> PermissionRule | None:
     """Of the rules that match an action, one that denies, else one that asks, else one that allows."""
-    found = [rule for rule in rules if matches(rule, action)]
+    about = [rule for rule in rules if _pattern(rule.tool, one_command=False).match(action.tool_name)]
+    arguments = _arguments(action) if any(map(_looks, about)) else {}
+    found = [rule for rule in about if not _looks(rule) or _holds(rule, arguments)]
     return min(found, key=lambda rule: _STRENGTH.index(rule.verdict), default=None)
 
 
@@ -92,11 +84,17 @@ def matches(rule: PermissionRule, action: ActionEvent) -> bool:
 
     One that allows must match each argument that it is about, another one any of them.
     """
-    if not _pattern(rule.tool, one_command=False).match(action.tool_name):
-        return False
-    if rule.pattern == "*" and not rule.argument:
-        return True
-    texts = _texts(action, rule.argument)
+    return strongest((rule,), action) is not None
+
+
+def _looks(rule: PermissionRule) -> bool:
+    """Whether a rule depends on an action's arguments."""
+    return rule.pattern != "*" or bool(rule.argument)
+
+
+def _holds(rule: PermissionRule, arguments: dict[str, object]) -> bool:
+    given = (arguments.get(rule.argument),) if rule.argument else arguments.values()
+    texts = [text for text in given if isinstance(text, str)]
     pattern = _pattern(rule.pattern, one_command=rule.verdict == "allow")
     held = [pattern.match(text) is not None for text in texts]
     return bool(held) and (all(held) if rule.verdict == "allow" else any(held))
@@ -114,12 +112,6 @@ def remembering(action: ActionEvent) -> PermissionRule:
 
 def _escaped(text: str) -> str:
     return re.sub(r"([*?[])", r"[\1]", text)
-
-
-def _texts(action: ActionEvent, argument: str) -> list[str]:
-    arguments = _arguments(action)
-    given = arguments.values() if not argument else (arguments.get(argument),)
-    return [text for text in given if isinstance(text, str)]
 
 
 def _arguments(action: ActionEvent) -> dict[str, object]:
