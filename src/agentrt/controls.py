@@ -1,0 +1,196 @@
+"""`Control`: what a person asks of a conversation, as data: one vocabulary for REST, sockets and remote ends."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+from .events import Cursor
+from .specs import AnyLLM, BusyPolicy, ConfirmationPolicy, Content, PermissionRule
+from .specs.rules import Scope
+
+
+class Control(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="type"
+):
+    """Base of all controls; its tag is the word that it has in a URL and in a frame."""
+
+
+class SendMessage(Control, frozen=True, tag="message"):
+    """Say something to the agent; the same `id` twice counts once. With `run` it works on it at once."""
+
+    content: str | tuple[Content, ...]
+    id: str | None = None
+    busy: BusyPolicy | None = None
+    run: bool = False
+
+
+class StartRun(Control, frozen=True, tag="run"):
+    """Let the agent work until nothing is due."""
+
+
+class Pause(Control, frozen=True, tag="pause"):
+    """Begin nothing new; what runs may end."""
+
+
+class Interrupt(Control, frozen=True, tag="interrupt"):
+    """Cut what runs."""
+
+    reason: str = ""
+
+
+class Confirm(Control, frozen=True, tag="confirm"):
+    """Approve actions that wait, all when none is named; `always` also allows the same from now on."""
+
+    action_ids: tuple[str, ...] = ()
+    always: Scope | None = None
+    rule: PermissionRule | None = None
+
+
+class Reject(Control, frozen=True, tag="reject"):
+    """Refuse actions that wait, all when none is named; the agent sees the reason."""
+
+    reason: str = "Rejected by the user."
+    action_ids: tuple[str, ...] = ()
+
+
+class AddRule(Control, frozen=True, tag="rule"):
+    """Have a permission rule hold from now on."""
+
+    rule: PermissionRule
+    scope: Scope = "session"
+
+
+class Configure(Control, frozen=True, tag="configure"):
+    """Change fields of the agent from now on, by their names."""
+
+    changes: dict[str, msgspec.Raw]
+
+
+class SetConfirmationPolicy(Control, frozen=True, tag="confirmation_policy"):
+    """Who is asked from now on."""
+
+    policy: ConfirmationPolicy
+
+
+class SetSecurityAnalyzer(Control, frozen=True, tag="security_analyzer"):
+    """Who rates actions from now on."""
+
+    names: tuple[str, ...] = ()
+
+
+class SwitchLLM(Control, frozen=True, tag="switch_llm"):
+    """Which model answers from the next call on."""
+
+    llm: AnyLLM
+
+
+class UpdateSecrets(Control, frozen=True, tag="secrets"):
+    """Add, replace or, with null, remove secrets."""
+
+    secrets: dict[str, str | None]
+
+
+class SetGoal(Control, frozen=True, tag="goal"):
+    """Hold what the agent finishes against an objective; "" takes it back."""
+
+    objective: str
+    judge: AnyLLM | None = None
+    max_iterations: int = 10
+
+
+class AskAgent(Control, frozen=True, tag="ask_agent"):
+    """A question besides the task, that leaves no trace in the history; the reply is an `Answer`."""
+
+    question: str
+    llm: AnyLLM | None = None
+
+
+class GenerateTitle(Control, frozen=True, tag="generate_title"):
+    """Have a model make a title; the reply is an `Answer`."""
+
+    llm: AnyLLM | None = None
+    max_length: int = 50
+
+
+class Rename(Control, frozen=True, tag="rename"):
+    """Give the conversation a title."""
+
+    title: str
+
+
+class SetTags(Control, frozen=True, tag="tags"):
+    """Replace the tags."""
+
+    tags: dict[str, str]
+
+
+class Grant(Control, frozen=True, tag="grant"):
+    """Allow it to spend so many USD more."""
+
+    amount: float
+
+
+class Rewind(Control, frozen=True, tag="rewind"):
+    """Go back to how it was after event `to`; nothing is erased."""
+
+    to: int
+
+
+class Condense(Control, frozen=True, tag="condense"):
+    """Have a summary take the place of what was said long ago, before the next model call."""
+
+
+class Fork(Control, frozen=True, tag="fork"):
+    """Begin a conversation that shares the events up to `at`, all when not given; the reply is `Forked`."""
+
+    at: int | None = None
+    id: str | None = None
+
+
+AnyControl: TypeAlias = (
+    SendMessage
+    | StartRun
+    | Pause
+    | Interrupt
+    | Confirm
+    | Reject
+    | AddRule
+    | Configure
+    | SetConfirmationPolicy
+    | SetSecurityAnalyzer
+    | SwitchLLM
+    | UpdateSecrets
+    | SetGoal
+    | AskAgent
+    | GenerateTitle
+    | Rename
+    | SetTags
+    | Grant
+    | Rewind
+    | Condense
+    | Fork
+)
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What the agent, or a model, said."""
+
+    text: str
+
+
+class Forked(msgspec.Struct, frozen=True):
+    """The conversation that was begun."""
+
+    id: str
+
+
+Reply: TypeAlias = Cursor | Answer | Forked
+
+
+def tag_of(control: type[Control] | Control) -> str:
+    """The word that a control has in a URL and in a frame."""
+    tag = control.__struct_config__.tag
+    assert isinstance(tag, str)
+    return tag

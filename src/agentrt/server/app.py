@@ -1,0 +1,42 @@
+"""`create_app`: the server's parts put together as one Starlette application."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+
+from ..errors import AgentrtError
+from ..runtime import Runtime
+from . import pages
+from .auth import middleware
+from .endpoints import ENDPOINTS
+from .hosting import Hosting
+from .problems import Refusal, on_error
+from .services import Authenticator, Services, open_access
+from .settings import ServerSettings
+from .streams import ROUTES
+
+
+def create_app(
+    runtime: Runtime, settings: ServerSettings = ServerSettings(), authenticate: Authenticator = open_access
+) -> Starlette:
+    """The application of a server whose conversations run in `runtime`, which its lifespan enters."""
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with runtime, Hosting(runtime, settings) as hosting:
+            app.state.services = Services(settings, runtime, hosting, authenticate)
+            yield
+
+    errors = (AgentrtError, Refusal, HTTPException, msgspec.ValidationError, msgspec.DecodeError)
+    return Starlette(
+        # a stream's routes come first: they share paths with the endpoints, and take only what asks for a stream
+        routes=[*ROUTES, *(endpoint.route() for endpoint in ENDPOINTS), *pages.routes()],
+        middleware=middleware(settings),
+        exception_handlers=dict.fromkeys((*errors, Exception), on_error),
+        lifespan=lifespan,
+    )

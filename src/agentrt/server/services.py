@@ -1,0 +1,36 @@
+"""`Services`: what the endpoints of one server share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from starlette.requests import HTTPConnection
+
+from ..runtime import Runtime
+from .hosting import Hosting
+from .principals import EVERYONE, Principal
+from .settings import ServerSettings
+
+
+class Authenticator(Protocol):
+    """Tells on whose behalf a request is made."""
+
+    async def __call__(self, connection: HTTPConnection) -> Principal:
+        """The principal. Raises `Refusal` for one that is not known, or that asks too often."""
+        ...
+
+
+async def open_access(connection: HTTPConnection) -> Principal:
+    """Of a server without keys."""
+    return EVERYONE
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What the endpoints of one server share."""
+
+    settings: ServerSettings
+    runtime: Runtime
+    hosting: Hosting
+    authenticate: Authenticator = open_access

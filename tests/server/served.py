@@ -1,0 +1,52 @@
+"""A real server on loopback, with a scripted model behind it, and a real HTTP client."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import msgspec
+
+from agentrt import LLM, Agent, Runtime
+from agentrt.protocols import ModelClient
+from agentrt.server import ServerSettings, create_app
+from agentrt.server.running import serving
+from agentrt.server.services import Authenticator, open_access
+
+
+class Client:
+    """Speaks JSON with a server."""
+
+    def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
+        self.session, self.url = session, url
+
+    async def ask(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
+        """The status, and the body when it is JSON."""
+        data = msgspec.json.encode(body) if body is not None else None
+        async with self.session.request(method, self.url + path, data=data, headers=headers) as answer:
+            raw = await answer.read()
+            return answer.status, msgspec.json.decode(raw) if raw else None
+
+
+@asynccontextmanager
+async def served(
+    directory: Path,
+    model: ModelClient,
+    settings: ServerSettings | None = None,
+    authenticate: Authenticator = open_access,
+) -> AsyncIterator[Client]:
+    """A client of a server whose store and workspaces are in `directory`."""
+    settings = settings or ServerSettings(port=0, workspaces=(directory / "workspaces",))
+    (directory / "workspaces").mkdir(exist_ok=True)
+    app = create_app(Runtime(directory / "store", client=model), settings, authenticate)
+    async with serving(app, settings) as url, aiohttp.ClientSession() as session:
+        yield Client(session, url)
+
+
+def agent(**fields: Any) -> dict[str, Any]:
+    """An agent as a request has it."""
+    described: dict[str, Any] = msgspec.to_builtins(Agent(llm=LLM(model="scripted/model"), **fields))
+    return described
