@@ -137,12 +137,9 @@ class Runtime:
 
         Raises `WorkspaceMissing`, `ToolMissing`, `ConversationExists` or `LogLocked`.
         """
-        path = await anyio.to_thread.run_sync(_directory, Path(workspace))
-        agent = _with_tools(agent, tools)
-        place = LocalWorkspace(str(path))
-        rules = await anyio.to_thread.run_sync(project_rules, self.store.root, place.path)
-        name = conversation_id or new_id()
-        secrets = secrets if secrets is not None else self.secrets({})
+        place = LocalWorkspace(str(Path(workspace).absolute()))
+        rules = await anyio.to_thread.run_sync(_rules_of, place, self.store.root)
+        agent, name, secrets = _with_tools(agent, tools), conversation_id or new_id(), secrets or self.secrets()
         parts = self._parts(agent, place, tools, secrets)
         journal = await self.store.create(name)
         first = (*self._first(name, agent, place, parts.tools, above), *_remembered(rules, agent.rules))
@@ -171,9 +168,8 @@ class Runtime:
         try:
             assert state.created is not None
             place = state.created.workspace
-            await anyio.to_thread.run_sync(_directory, Path(place.path))
-            rules = await anyio.to_thread.run_sync(project_rules, self.store.root, place.path)
-            secrets = secrets if secrets is not None else self.secrets({})
+            rules = await anyio.to_thread.run_sync(_rules_of, place, self.store.root)
+            secrets = secrets or self.secrets()
             if not secrets.names:
                 secrets.restore(state.ledger.secrets, self._cipher, conversation_id)
             added = _remembered(rules, (*state.spec.rules, *state.ledger.rules))
@@ -183,7 +179,7 @@ class Runtime:
             await self.store.release(conversation_id)
             raise
 
-    def secrets(self, given: Mapping[str, AnySecret]) -> SecretRegistry:
+    def secrets(self, given: Mapping[str, AnySecret] = {}) -> SecretRegistry:
         """A registry of a conversation's secrets. Raises `ConfigurationError` for what cannot be one."""
         return SecretRegistry(given, environment=self._environment)
 
@@ -288,7 +284,7 @@ class Runtime:
                 conversation_id=name, agent=state.spec, workspace=workspace, parent=conversation_id
             )
             if secrets is None:
-                secrets = self.secrets({})
+                secrets = self.secrets()
                 secrets.restore(state.ledger.secrets, self._cipher, state.created.conversation_id)
             first = forked(state, created)
             if secrets.names or state.ledger.secrets:  # encrypted for the fork: what is in the log is for its parent
@@ -366,11 +362,11 @@ def _remembered(rules: Sequence[PermissionRule], known: Sequence[PermissionRule]
     return tuple(RuleAdded(rule=rule, scope="project", source="environment") for rule in rules if rule not in known)
 
 
-def _directory(path: Path) -> Path:
-    """The absolute path of a directory; for a thread. Raises `WorkspaceMissing`."""
-    if not path.is_dir():
-        raise WorkspaceMissing(path.absolute())
-    return path.absolute()
+def _rules_of(workspace: LocalWorkspace, store: Path) -> tuple[PermissionRule, ...]:
+    """The rules that were remembered for a workspace; for a thread. Raises `WorkspaceMissing`, `ConfigurationError`."""
+    if not (path := Path(workspace.path)).is_dir():
+        raise WorkspaceMissing(path)
+    return project_rules(store, workspace.path)
 
 
 def _with_tools(agent: Agent, tools: Sequence[ToolType]) -> Agent:
