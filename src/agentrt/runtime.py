@@ -137,8 +137,7 @@ class Runtime:
 
         Raises `WorkspaceMissing`, `ToolMissing`, `ConversationExists` or `LogLocked`.
         """
-        place = LocalWorkspace(str(Path(workspace).absolute()))
-        rules = await anyio.to_thread.run_sync(_rules_of, place, self.store.root)
+        place, rules = await anyio.to_thread.run_sync(_workspace, Path(workspace), self.store.root)
         agent, name, secrets = _with_tools(agent, tools), conversation_id or new_id(), secrets or self.secrets()
         parts = self._parts(agent, place, tools, secrets)
         journal = await self.store.create(name)
@@ -167,8 +166,9 @@ class Runtime:
         journal = await self.store.open(conversation_id, replay, recall)
         try:
             assert state.created is not None
-            place = state.created.workspace
-            rules = await anyio.to_thread.run_sync(_rules_of, place, self.store.root)
+            place, rules = await anyio.to_thread.run_sync(
+                _workspace, Path(state.created.workspace.path), self.store.root
+            )
             secrets = secrets or self.secrets()
             if not secrets.names:
                 secrets.restore(state.ledger.secrets, self._cipher, conversation_id)
@@ -362,11 +362,15 @@ def _remembered(rules: Sequence[PermissionRule], known: Sequence[PermissionRule]
     return tuple(RuleAdded(rule=rule, scope="project", source="environment") for rule in rules if rule not in known)
 
 
-def _rules_of(workspace: LocalWorkspace, store: Path) -> tuple[PermissionRule, ...]:
-    """The rules that were remembered for a workspace; for a thread. Raises `WorkspaceMissing`, `ConfigurationError`."""
-    if not (path := Path(workspace.path)).is_dir():
-        raise WorkspaceMissing(path)
-    return project_rules(store, workspace.path)
+def _workspace(path: Path, store: Path) -> tuple[LocalWorkspace, tuple[PermissionRule, ...]]:
+    """A workspace and the rules that were remembered for it; for a thread.
+
+    Raises `WorkspaceMissing`, or `ConfigurationError` when the rules cannot be read.
+    """
+    if not path.is_dir():
+        raise WorkspaceMissing(path.absolute())
+    place = LocalWorkspace(str(path.absolute()))
+    return place, project_rules(store, place.path)
 
 
 def _with_tools(agent: Agent, tools: Sequence[ToolType]) -> Agent:
