@@ -132,8 +132,10 @@ class Runtime:
         tools: Sequence[ToolType] = (),
         secrets: SecretRegistry | None = None,
         above: State | None = None,
+        owner: str | None = None,
     ) -> tuple[str, ConversationGroup]:
-        """A new conversation's id and its group, not yet entered; one that is delegated to has a state `above` it.
+        """A new conversation's id and its group, not yet entered; one that is delegated to has a state `above` it, and
+        its owner.
 
         Raises `WorkspaceMissing`, `ToolMissing`, `ConversationExists` or `LogLocked`.
         """
@@ -141,7 +143,7 @@ class Runtime:
         agent, name, secrets = _with_tools(agent, tools), conversation_id or new_id(), secrets or self.secrets()
         parts = self._parts(agent, place, tools, secrets)
         journal = await self.store.create(name)
-        first = (*self._first(name, agent, place, parts.tools, above), *_remembered(rules, agent.rules))
+        first = (*self._first(name, agent, place, parts.tools, above, owner), *_remembered(rules, agent.rules))
         if secrets.names:
             first = (*first, SecretsChanged(secrets=self.saved(secrets, name)))
         return name, ConversationGroup(journal, State(), parts, place, first)
@@ -279,9 +281,12 @@ class Runtime:
         try:
             if state.created is None or state.prompt is None:
                 raise EventRefused(f"event {at} is too early to fork from: the conversation has not begun there")
-            workspace = state.created.workspace
             created = ConversationCreated(
-                conversation_id=name, agent=state.spec, workspace=workspace, parent=conversation_id
+                conversation_id=name,
+                agent=state.spec,
+                workspace=state.created.workspace,
+                owner=state.created.owner,
+                parent=conversation_id,
             )
             if secrets is None:
                 secrets = self.secrets()
@@ -340,14 +345,20 @@ class Runtime:
             self.check(other)
 
     def _first(
-        self, name: str, agent: Agent, workspace: LocalWorkspace, tools: Tools, above: State | None
+        self,
+        name: str,
+        agent: Agent,
+        workspace: LocalWorkspace,
+        tools: Tools,
+        above: State | None,
+        owner: str | None,
     ) -> tuple[ConversationCreated, SystemPromptEvent]:
         parent = above.created if above is not None else None
         created = ConversationCreated(
             conversation_id=name,
             agent=agent,
             workspace=workspace,
-            owner=parent.owner if parent else None,
+            owner=parent.owner if parent else owner,
             delegated_by=parent.conversation_id if parent else None,
             depth=parent.depth + 1 if parent else 0,
             labels=above.branch.labels if above else (),

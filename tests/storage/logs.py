@@ -22,14 +22,14 @@ def write_log(root: Path, name: str, *events: Event, after: int = 0) -> Path:
     return path
 
 
-def conversation(root: Path, name: str, *said: Event | str) -> Path:
+def conversation(root: Path, name: str, *said: Event | str, owner: str | None = None) -> Path:
     """A new conversation's log, with its beginning in the first batch; strings are messages of a user."""
     events = [samples.message(event) if isinstance(event, str) else event for event in said]
-    return write_log(root, name, *created(name), *events)
+    return write_log(root, name, *created(name, owner=owner), *events)
 
 
-def created(name: str, parent: str | None = None) -> Sequence[Event]:
+def created(name: str, parent: str | None = None, owner: str | None = None) -> Sequence[Event]:
     """The first two events."""
     first, prompt = samples.beginning(Agent(llm=LLM(model="scripted")))
     assert isinstance(first, ConversationCreated)
-    return replace(first, conversation_id=name, parent=parent), prompt
+    return replace(first, conversation_id=name, parent=parent, owner=owner), prompt

@@ -21,7 +21,7 @@ from agentrt.state import State, fold
 from agentrt.storage import FileStore, read_conversation
 from agentrt.storage.catalogue import CATALOGUE, Catalogue
 from agentrt.storage.lineage import adopt, delete
-from agentrt.storage.rows import DAMAGED, Mark, Row, from_micros, read_row
+from agentrt.storage.rows import DAMAGED, Mark, Row, Wanted, from_micros, read_row
 from agentrt.usage import Usage
 from tests import samples
 
@@ -70,6 +70,9 @@ def test_a_row_says_how_a_conversation_stands(tmp_path: Path) -> None:
         calls=1,
         cost=0.5,
         events=7,
+        workspace="/work",
+        prompt_tokens=1,
+        completion_tokens=2,
     )
     assert row.created is not None
     assert abs((row.created - first.timestamp).total_seconds()) < 1e-5
@@ -120,6 +123,56 @@ def test_a_status_is_found_also_where_no_log_was_read_yet(tmp_path: Path) -> Non
     assert ids(catalogue.page(5, status="running")) == ["x"]
     assert ids(catalogue.page(2, status="idle")) == ["c599", "c598"]
     assert catalogue.page(5, status="finished") == []
+
+
+@pytest.mark.parametrize("read", [False, True], ids=["not-read-yet", "known"])
+def test_of_an_owner_with_words_and_with_tags(tmp_path: Path, read: bool) -> None:
+    tagged = TagsChanged(tags={"team": "core", "kind": "bug"})
+    conversation(tmp_path, "a", TitleChanged(title="Straße mending"), tagged, owner="ada")
+    conversation(tmp_path, "b", TitleChanged(title="Other"), TagsChanged(tags={"team": "web"}), owner="ada")
+    conversation(tmp_path, "c", "a STRASSE in the first line", owner="bob")
+    conversation(tmp_path, "d", "nobody's")
+    catalogue = Catalogue(tmp_path)
+    if read:
+        assert {row.id: row.owner for row in catalogue.page()} == {"a": "ada", "b": "ada", "c": "bob", "d": None}
+    assert set(ids(catalogue.page(owner="ada"))) == {"a", "b"}
+    assert set(ids(catalogue.page(query="strasse"))) == {"a", "c"}
+    assert ids(catalogue.page(query="STRASSE", owner="bob")) == ["c"]
+    assert set(ids(catalogue.page(query="d"))) == {"a", "d"}
+    assert ids(catalogue.page(tags={"team": "core", "kind": "bug"})) == ["a"]
+    assert ids(catalogue.page(tags={"team": "web"})) == ["b"]
+    assert catalogue.page(tags={"team": "core", "kind": "x"}) == []
+    assert catalogue.page(tags={'"; DROP': "core"}) == []
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("xyz"), st.text("ab", max_size=3)), max_size=6),
+    st.builds(
+        Wanted,
+        owner=st.sampled_from([None, "x", "y"]),
+        query=st.text("ab", max_size=2),
+        status=st.sampled_from([None, "idle", "finished"]),
+    ),
+)
+@settings(max_examples=25, deadline=None)
+def test_what_is_found_is_what_fits(rows: list[tuple[str, str]], wanted: Wanted) -> None:
+    """The database's filter and that of the rows are one."""
+    with tempfile.TemporaryDirectory() as directory:
+        for number, (owner, title) in enumerate(rows):
+            conversation(Path(directory), f"{number}", TitleChanged(title=title), owner=owner)
+        catalogue = Catalogue(Path(directory))
+        everything = catalogue.page(100)
+        found = catalogue.page(100, status=wanted.status, owner=wanted.owner, query=wanted.query)
+        assert found == [row for row in everything if wanted.fits(row)]
+
+
+def test_what_is_in_memory_is_not_read(tmp_path: Path) -> None:
+    conversation(tmp_path, "c", "Mend it.")
+    state = replace(state_of(tmp_path, "c"), status=ExecutionStatus.STUCK)  # not what the log says
+    catalogue = Catalogue(tmp_path)
+    (row,) = catalogue.page(status="stuck", live={"c": state}.get)
+    assert (row.status, row.title) == ("stuck", "Mend it.")
+    assert catalogue.page(status="stuck") == []
 
 
 def test_what_came_and_went_without_a_word_is_found(tmp_path: Path) -> None:

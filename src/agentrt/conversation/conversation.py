@@ -69,6 +69,7 @@ class Conversation:
         "_entered",
         "_id",
         "_own_runtime",
+        "_owner",
         "_registry",
         "_runtime",
         "_secrets",
@@ -87,13 +88,14 @@ class Conversation:
         store: Path | str | None = None,
         client: ModelClient | None = None,
         secrets: Mapping[str, AnySecret] = {},
+        owner: str | None = None,
     ) -> None:
         if agent is None and id is None:
             raise ConfigurationError("give an agent to begin a conversation, or the id of one to reopen")
         if runtime is not None and (store is not None or client is not None):
             raise ConfigurationError("store and client belong to the runtime: give them to Runtime(...)")
         self._agent, self._workspace, self._tools = agent, workspace, tools
-        self._id, self._secrets = id, secrets
+        self._id, self._secrets, self._owner = id, secrets, owner
         self._registry: SecretRegistry | None = None
         """Of one that has secrets: what the log does not hold of them outlives its sleep."""
         self._own_runtime = Runtime(store, client=client) if runtime is None else None
@@ -129,7 +131,9 @@ class Conversation:
     async def _create(self) -> ConversationGroup:
         assert self._agent is not None
         secrets = self._runtime.secrets(self._secrets)
-        self._id, group = await self._runtime.create(self._agent, self._workspace, self._id, self._tools, secrets)
+        self._id, group = await self._runtime.create(
+            self._agent, self._workspace, self._id, self._tools, secrets, owner=self._owner
+        )
         return self._keeping(group)
 
     async def _open(self) -> ConversationGroup:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
 
 import anyio
 import anyio.to_thread
 
+from ..controls import AnyControl, Fork, Forked, Reply
 from ..conversation import Conversation
+from ..conversation.doing import do
 from ..errors import ConfigurationError, ConversationMissing
 from ..ids import new_id
 from ..runtime import Runtime
 from ..specs import Agent
-from .principals import Principal
+from ..state import State
+from ..storage.rows import Mark, Row
+from .principals import Principal, Scope
 from .settings import ServerSettings
 
 
@@ -42,7 +46,6 @@ class Hosting:
         self.runtime, self.settings = runtime, settings
         self._hosted: dict[str, _Hosted] = {}
         self._opening: dict[str, anyio.Lock] = {}
-        self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Hosting:
         return self
@@ -75,23 +78,84 @@ class Hosting:
         """
         name = conversation_id or new_id()
         path = await anyio.to_thread.run_sync(self._directory, workspace, name)
-        conversation = Conversation(agent, path, id=name, runtime=self.runtime, secrets=secrets)
+        conversation = Conversation(agent, path, id=name, runtime=self.runtime, secrets=secrets, owner=principal.owner)
         await conversation.__aenter__()
         self._hosted[name] = _Hosted(conversation)
         return conversation
 
+    async def page(
+        self,
+        principal: Principal,
+        limit: int = 20,
+        after: Mark | None = None,
+        status: str | None = None,
+        query: str = "",
+        tags: Mapping[str, str] = {},
+    ) -> list[Row]:
+        """The conversations that a principal sees, after a place in their list, those written last first.
+
+        Only those of one status, with `query` in the title or id, and with all `tags`, where these are given.
+        """
+        owner = None if Scope.ADMIN in principal.scopes else principal.owner
+        if owner is None and Scope.ADMIN not in principal.scopes:
+            return []
+        catalogue = self.runtime.store.catalogue
+        return await anyio.to_thread.run_sync(
+            lambda: catalogue.page(limit, after, status, owner=owner, query=query, tags=tags, live=self._live)
+        )
+
+    async def do(self, conversation_id: str, control: AnyControl, principal: Principal) -> Reply:
+        """Carry out a control. Raises `ConversationMissing`, and what the conversation's method of it does."""
+        if isinstance(control, Fork):
+            return Forked((await self.fork(conversation_id, principal, control.at, control.id)).id)
+        return await do(await self.get(conversation_id, principal), control, principal.owner)
+
+    async def fork(
+        self, conversation_id: str, principal: Principal, at: int | None = None, fork_id: str | None = None
+    ) -> Conversation:
+        """Begin a conversation that shares the events up to `at`; it has the same owner. Raises what a fork does."""
+        fork = await (await self.get(conversation_id, principal)).fork(at, id=fork_id)
+        await fork.__aenter__()
+        self._hosted[fork.id] = _Hosted(fork)
+        return fork
+
+    async def delete(self, conversation_id: str, principal: Principal) -> None:
+        """Delete a conversation; one that runs is interrupted. Raises `ConversationMissing`, `LogLocked`, `LogFailed`.
+
+        A damaged one, of which nobody knows whose it is, only an admin can delete.
+        """
+        if Scope.ADMIN not in principal.scopes:
+            await self.get(conversation_id, principal)
+        async with self._alone(conversation_id):
+            if (hosted := self._hosted.pop(conversation_id, None)) is not None:
+                await hosted.conversation.__aexit__(None, None, None)
+            await self.runtime.store.delete(conversation_id)
+
     async def _open(self, conversation_id: str) -> _Hosted:
+        async with self._alone(conversation_id):
+            if (hosted := self._hosted.get(conversation_id)) is None:
+                conversation = Conversation(id=conversation_id, runtime=self.runtime)
+                await conversation.__aenter__()
+                hosted = self._hosted[conversation_id] = _Hosted(conversation)
+            return hosted
+
+    @asynccontextmanager
+    async def _alone(self, conversation_id: str) -> AsyncIterator[None]:
+        """While nobody else opens or deletes it."""
         lock = self._opening.setdefault(conversation_id, anyio.Lock())
         try:
             async with lock:
-                if (hosted := self._hosted.get(conversation_id)) is None:
-                    conversation = Conversation(id=conversation_id, runtime=self.runtime)
-                    await conversation.__aenter__()
-                    hosted = self._hosted[conversation_id] = _Hosted(conversation)
-                return hosted
+                yield
         finally:
-            if not lock.statistics().tasks_waiting:
+            if not lock.statistics().tasks_waiting and not lock.locked():
                 self._opening.pop(conversation_id, None)
+
+    def _live(self, conversation_id: str) -> State | None:
+        hosted = self._hosted.get(conversation_id)
+        if hosted is None:
+            return None
+        state = hosted.conversation.state
+        return state if state.created is not None else None  # asleep, its row is in the catalogue
 
     def _directory(self, given: str | None, name: str) -> Path:
         roots = [root.resolve() for root in self.settings.workspaces]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -17,11 +17,11 @@ from .database import Database, transaction
 from .index import Hit, Index, Log, Progress, to_match
 from .lineage import DELETED
 from .reading import EVENTS
-from .rows import Mark, Row, from_micros, read_row, read_task, row_of, to_micros
+from .rows import Mark, Row, Wanted, from_micros, read_row, read_task, row_of, to_micros
 
 CATALOGUE = "catalogue.sqlite"
 
-VERSION = 2
+VERSION = 3
 """Of the layout below; a file of another one is replaced."""
 
 FEW = 5000
@@ -42,14 +42,35 @@ CREATE TABLE conversations (
     dirty INTEGER NOT NULL DEFAULT 0,   -- someone may be writing it
     known INTEGER NOT NULL DEFAULT 0,   -- the rest was read from the log when it was so
     created INTEGER, status TEXT, title TEXT, model TEXT, calls INTEGER, cost REAL, unpriced INTEGER, events INTEGER,
-    parent TEXT, tags TEXT              -- a JSON object
+    parent TEXT,
+    tags TEXT,                          -- a JSON object
+    owner TEXT, workspace TEXT, prompt_tokens INTEGER, completion_tokens INTEGER
 );
 CREATE INDEX newest ON conversations (updated, id);
 CREATE INDEX written ON conversations (number) WHERE dirty;
 CREATE TABLE seen (modified INTEGER NOT NULL);  -- the directory's time when its names were read last, nanoseconds
 """
 
-_COLUMNS = "id, updated, bytes, created, status, title, model, calls, cost, unpriced, events, parent, tags"
+_READ = (
+    "created, status, title, model, calls, cost, unpriced, events, parent, tags, owner, workspace, prompt_tokens,"
+    " completion_tokens"
+)
+_COLUMNS = f"id, updated, bytes, {_READ}"
+
+_FITS = """
+    NOT known OR (
+        (:status IS NULL OR status = :status) AND (:owner IS NULL OR owner = :owner)
+        AND (:query = '' OR instr(casefold(title), :query) OR instr(casefold(id), :query))
+        AND NOT EXISTS (
+            SELECT 1 FROM json_each(:tags) t
+            WHERE NOT EXISTS (SELECT 1 FROM json_each(c.tags) o WHERE o.key = t.key AND o.value = t.value)
+        )
+    )
+"""
+"""What `Wanted.fits` says, of the rows that are known."""
+
+Live: TypeAlias = Callable[[str], State | None]
+"""The state of a conversation that this process has in memory: its log need not be read."""
 
 
 class Catalogue:
@@ -82,11 +103,26 @@ class Catalogue:
         """Close what `begin`, `note` and `forget` keep open."""
         self._database.close()
 
-    def page(self, limit: int = 20, after: Mark | None = None, status: str | None = None) -> list[Row]:
-        """The conversations after a place, those written last first; of one status when it is given."""
+    def page(
+        self,
+        limit: int = 20,
+        after: Mark | None = None,
+        status: str | None = None,
+        *,
+        owner: str | None = None,
+        query: str = "",
+        tags: Mapping[str, str] = {},
+        live: Live = lambda name: None,
+    ) -> list[Row]:
+        """The conversations after a place, those written last first.
+
+        Only those of one status, of one owner, with `query` in the title or id (in any case), and with all `tags`,
+        where these are given.
+        """
         if not self._conversations.exists():
             return []  # and no file is left where there is no store
-        return self._database.ask(lambda connection: self._page(connection, limit, after, status))
+        wanted = Wanted(status, owner, query.casefold(), dict(tags))
+        return self._database.ask(lambda connection: self._page(connection, limit, after, wanted, live))
 
     def search(
         self, words: str, limit: int = 20, *, newest: bool = False, progress: Progress = lambda done, of: None
@@ -142,25 +178,31 @@ class Catalogue:
             task = (told and told[0]) or read_task(self._conversations / name)
         return row_of(name, from_micros(updated), size, state, task)
 
-    def _page(self, connection: sqlite3.Connection, limit: int, after: Mark | None, status: str | None) -> list[Row]:
+    def _page(
+        self, connection: sqlite3.Connection, limit: int, after: Mark | None, wanted: Wanted, live: Live
+    ) -> list[Row]:
         self._refresh(connection)
+        connection.create_function("casefold", 1, str.casefold, deterministic=True)
         rows: list[Row] = []
         place = (1 << 62, "") if after is None else (to_micros(after.updated), after.id)
+        asked = msgspec.structs.asdict(wanted) | {"tags": msgspec.json.encode(wanted.tags).decode()}
         while len(rows) < limit:
             chunk = connection.execute(
-                f"SELECT known, {_COLUMNS} FROM conversations WHERE bytes > 0 AND (updated, id) < (?, ?)"
-                " AND (? IS NULL OR NOT known OR status = ?) ORDER BY updated DESC, id DESC LIMIT ?",
-                (*place, status, status, limit if status is None else max(limit, _CHUNK)),
+                f"SELECT known, {_COLUMNS} FROM conversations c WHERE bytes > 0"
+                f" AND (updated, id) < (:updated, :id) AND ({_FITS}) ORDER BY updated DESC, id DESC LIMIT :few",
+                asked
+                | {"updated": place[0], "id": place[1], "few": limit if wanted == Wanted() else max(limit, _CHUNK)},
             ).fetchall()
             if not chunk:
                 break
             place = chunk[-1][2], chunk[-1][1]
-            current = self._current(connection, chunk)
-            rows += [row for row in current if status is None or row.status == status]
+            rows += [row for row in self._current(connection, chunk, live) if wanted.fits(row)]
         rows.sort(key=lambda row: (row.updated, row.id), reverse=True)
         return rows[:limit]
 
-    def _current(self, connection: sqlite3.Connection, chunk: Iterable[Sequence[Any]]) -> list[Row]:
+    def _current(
+        self, connection: sqlite3.Connection, chunk: Iterable[Sequence[Any]], live: Live = lambda name: None
+    ) -> list[Row]:
         """The rows as their logs are now, read again where one changed; without those that are gone."""
         rows: list[Row] = []
         read: list[Row] = []
@@ -169,7 +211,9 @@ class Catalogue:
             found = _stat(self._log(row.id))
             if found is None:
                 continue
-            if not known or found != (to_micros(row.updated), row.bytes):
+            if (state := live(row.id)) is not None:
+                row = self._row(row.id, *found, state, connection)
+            elif not known or found != (to_micros(row.updated), row.bytes):
                 row = read_row(self._conversations / row.id, from_micros(found[0]), found[1])
                 read.append(row)
             rows.append(row)
@@ -262,10 +306,10 @@ def _write(connection: sqlite3.Connection, rows: Iterable[Row]) -> None:
         created = None if row.created is None else to_micros(row.created)
         tags = msgspec.json.encode(row.tags).decode()
         read = (row.status, row.title, row.model, row.calls, row.cost, row.unpriced, row.events, row.parent, tags)
-        values.append((to_micros(row.updated), row.bytes, created, *read, row.id))
+        more = (row.owner, row.workspace, row.prompt_tokens, row.completion_tokens)
+        values.append((to_micros(row.updated), row.bytes, created, *read, *more, row.id))
     connection.executemany(
-        "UPDATE conversations SET known = 1, updated = ?, bytes = ?, created = ?, status = ?, title = ?, model = ?,"
-        " calls = ?, cost = ?, unpriced = ?, events = ?, parent = ?, tags = ? WHERE id = ?",
+        f"UPDATE conversations SET known = 1, updated = ?, bytes = ?, ({_READ}) = ({', '.join('?' * 14)}) WHERE id = ?",
         values,
     )
 
@@ -275,7 +319,7 @@ def _from_columns(columns: Sequence[Any]) -> Row:
     name, updated, size, created, *read = columns
     if read[0] is None:
         return Row(id=name, updated=from_micros(updated), bytes=size)
-    status, title, model, calls, cost, unpriced, events, parent, tags = read
+    status, title, model, calls, cost, unpriced, events, parent, tags, owner, workspace, *tokens = read
     return Row(
         id=name,
         updated=from_micros(updated),
@@ -290,6 +334,10 @@ def _from_columns(columns: Sequence[Any]) -> Row:
         events=events,
         parent=parent,
         tags=msgspec.json.decode(tags, type=dict[str, str]),
+        owner=owner,
+        workspace=workspace,
+        prompt_tokens=tokens[0],
+        completion_tokens=tokens[1],
     )
 
 

@@ -36,7 +36,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     `status` is that of the fold, or `DAMAGED`; `cost` in USD, without the `unpriced` calls; `events` is the last seq;
     `title` the one that it was given, else the first line that a user wrote; `parent` the id of the conversation that
-    this one comes from.
+    this one comes from; `workspace` a path.
     """
 
     id: str
@@ -52,11 +52,34 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     events: int = 0
     parent: str | None = None
     tags: dict[str, str] = {}
+    owner: str | None = None
+    workspace: str = ""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
 
     @property
     def mark(self) -> Mark:
         """Its place in the list."""
         return Mark(self.updated, self.id)
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """Which rows are asked for: those of a status, of an owner, with these tags, and with `query` in title or id."""
+
+    status: str | None = None
+    owner: str | None = None
+    query: str = ""
+    tags: dict[str, str] = {}
+
+    def fits(self, row: Row) -> bool:
+        """Whether a row is asked for."""
+        query = self.query.casefold()
+        return (
+            self.status in (None, row.status)
+            and self.owner in (None, row.owner)
+            and (query in row.title.casefold() or query in row.id.casefold())
+            and self.tags.items() <= row.tags.items()
+        )
 
 
 def row_of(name: str, updated: datetime, size: int, state: State, task: str) -> Row:
@@ -76,6 +99,10 @@ def row_of(name: str, updated: datetime, size: int, state: State, task: str) -> 
         events=state.seq,
         parent=None if created is None else created.parent,
         tags=ledger.tags,
+        owner=None if created is None else created.owner,
+        workspace="" if created is None else created.workspace.path,
+        prompt_tokens=ledger.usage.prompt_tokens,
+        completion_tokens=ledger.usage.completion_tokens,
     )
 
 
