@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import anyio
 import pytest
 
 from agentrt.testing import ScriptedProvider, say
+from tests import programs
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -29,14 +28,8 @@ async def test_a_snippet_runs(code: str, tmp_path: Path) -> None:
         scripted = f'LLM(model="openai/scripted", base_url="{provider.base_url}")'
         program = re.sub(r'LLM\(model="anthropic/[^"]+"\)', scripted, code)
         ran = await anyio.to_thread.run_sync(
-            lambda: subprocess.run(
-                [sys.executable, "-c", program],
-                capture_output=True,
-                text=True,
-                timeout=60,
-                cwd=tmp_path,
-                env=os.environ | {"AGENTRT_HOME": str(tmp_path / "home")},
-                check=False,
+            lambda: programs.run(
+                "-c", program, directory=tmp_path, environment=os.environ | {"AGENTRT_HOME": str(tmp_path / "home")}
             )
         )
     assert ran.returncode == 0, ran.stderr

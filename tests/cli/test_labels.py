@@ -1,4 +1,4 @@
-"""`agentrt rename`, `tag` and `ask`, as real processes."""
+"""`agentrt rename`, `tag` and `ask`, as processes."""
 
 from __future__ import annotations
 

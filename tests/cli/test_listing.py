@@ -1,4 +1,4 @@
-"""`agentrt list` and `agentrt search`, as real processes."""
+"""`agentrt list` and `agentrt search`, as processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands, as real processes."""
+"""The commands, as processes; where one is killed or interrupted, or is the first that a newcomer runs, a cold one."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from agentrt.events import InterruptEvent
 from agentrt.storage import read_conversation
 from agentrt.testing import ScriptedProvider, Stall, call, finish, say
 from agentrt.testing.turns import Turn
+from tests import programs
 
 from .terminal import SECONDS, Terminal
 
@@ -29,23 +30,27 @@ def environment(home: Path) -> dict[str, str]:
     return {**kept, "AGENTRT_HOME": str(home), "COLUMNS": "200"}
 
 
-def agentrt(home: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+def agentrt(home: Path, *words: str, input: str = "", **more: str) -> subprocess.CompletedProcess[str]:
     """Run a command to its end, without a terminal."""
-    return subprocess.run(
-        [sys.executable, "-m", "agentrt", *words],
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        stdin=subprocess.DEVNULL,
-        env=environment(home) | more,
-        check=False,
+    return programs.run(
+        *("-m", "agentrt", *words), directory=Path.cwd(), environment=environment(home) | more, input=input
     )
 
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
     home = tmp_path_factory.mktemp("home")
-    return home, agentrt(home, "demo", "--pace", "0")
+    command = [sys.executable, "-m", "agentrt", "demo", "--pace", "0"]
+    ran = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        stdin=subprocess.DEVNULL,
+        env=environment(home),
+        check=False,
+    )
+    return home, ran
 
 
 def test_the_demo_mends_the_project_and_says_what_is_real(
@@ -83,9 +88,7 @@ def test_the_demos_exit_code_tells_the_truth(tmp_path: Path) -> None:
         "console = Console()\n"
         "sys.exit(anyio.run(lambda: demo(PlainView(console), console, store=Path(sys.argv[1]), tools=[broken])))\n"
     )
-    ran = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, timeout=SECONDS, check=False
-    )
+    ran = programs.run("-c", program, str(tmp_path), directory=tmp_path, environment=os.environ)
     assert ran.returncode == 1, ran.stdout + ran.stderr
     assert "✗ the tests fail" in ran.stdout
 
@@ -215,9 +218,11 @@ async def test_ctrl_c_interrupts_and_says_how_to_resume(tmp_path: Path) -> None:
 async def test_after_kill_9_resume_goes_on_and_repeats_nothing(tmp_path: Path) -> None:
     """The model is told that the outcome of what was cut is unknown; the counter is outside of the process."""
     home, counter = tmp_path / "home", tmp_path / "counter"
+    os.mkfifo(tmp_path / "counted")
+    counted = os.open(tmp_path / "counted", os.O_RDONLY | os.O_NONBLOCK)
     turns = [
         call("terminal", command="echo one >> counter"),
-        call("terminal", command="echo two >> counter; sleep 60"),
+        call("terminal", command="echo two >> counter; echo > counted; sleep 60"),
         finish("Counted."),
     ]
     async with ScriptedProvider(turns) as provider:
@@ -229,8 +234,9 @@ async def test_after_kill_9_resume_goes_on_and_repeats_nothing(tmp_path: Path) -
             stdout=subprocess.DEVNULL,
         )
         with anyio.fail_after(SECONDS):
-            while not (counter.exists() and counter.read_text() == "one\ntwo\n"):
-                await anyio.lowlevel.checkpoint()
+            await anyio.wait_readable(counted)
+        os.close(counted)
+        assert counter.read_text() == "one\ntwo\n"
         child.kill()
         await anyio.to_thread.run_sync(child.wait)
         (directory,) = (home / "conversations").iterdir()

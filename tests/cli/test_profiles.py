@@ -1,10 +1,8 @@
-"""`agentrt profile`, and commands that take one, as real processes."""
+"""`agentrt profile`, and commands that take one, as processes."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import anyio
@@ -14,8 +12,7 @@ from agentrt.llm.profiles import ProfileStore
 from agentrt.specs import LLM, FallbackLLM
 from agentrt.testing import ScriptedProvider, say
 
-from .terminal import SECONDS
-from .test_main import agentrt, environment
+from .test_main import agentrt
 
 
 def test_a_profile_is_saved_listed_shown_and_removed(tmp_path: Path) -> None:
@@ -48,15 +45,7 @@ def test_a_whole_spec_is_read_from_a_file_or_the_input(tmp_path: Path) -> None:
     store = ProfileStore(tmp_path / "s" / "profiles.json")
     assert store.load("both") == FallbackLLM((LLM(model="a/b"), LLM(model="c/d")))
     shown = agentrt(tmp_path, "profile", "show", "both", "--store", str(tmp_path / "s"))
-    copied = subprocess.run(
-        [sys.executable, "-m", "agentrt", "profile", "save", "copy", "--from-json", "-"],
-        input=shown.stdout,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        env=environment(tmp_path / "s"),
-        check=False,
-    )
+    copied = agentrt(tmp_path / "s", "profile", "save", "copy", "--from-json", "-", input=shown.stdout)
     assert copied.returncode == 0, copied.stderr
     assert store.load("copy") == store.load("both")
 
