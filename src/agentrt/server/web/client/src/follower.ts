@@ -1,0 +1,91 @@
+/** One conversation that is followed: decides which frames count. No input or output of its own. */
+
+import type { Delta, Event } from "./events";
+import type { Cursor, FromServer, Problem } from "./frames";
+
+export interface Handlers {
+  /** The events that came, each once and in order, and the deltas between them. */
+  batch(items: Item[]): void;
+  /** Everything up to `cursor` was sent. */
+  live?(cursor: Cursor): void;
+  /** Some events that were seen are gone: what was kept is void, and events come again from the first. */
+  reset?(): void;
+  /** Nothing more comes. */
+  ended?(problem: Problem): void;
+}
+
+export type Item = { event: Event } | { delta: Delta };
+
+/** What is to be done after a frame. */
+export type Verdict = "kept" | "ignored" | "gap" | "reset" | "ended";
+
+export class Follower {
+  readonly conversation: string;
+  readonly deltas: boolean;
+  cursor: Cursor;
+  live = false;
+  private items: Item[] = [];
+
+  constructor(
+    conversation: string,
+    after: Cursor,
+    deltas: boolean,
+    private readonly handlers: Handlers,
+  ) {
+    this.conversation = conversation;
+    this.cursor = { ...after };
+    this.deltas = deltas;
+  }
+
+  /** Take a frame. After "gap" and "reset" it is to be followed anew from `cursor`. */
+  take(frame: FromServer): Verdict {
+    switch (frame.type) {
+      case "event":
+        return this.event(frame.event);
+      case "delta":
+        if (frame.delta.after > this.cursor.seq) return "ignored";
+        this.items.push({ delta: frame.delta });
+        return "kept";
+      case "live":
+        if (frame.cursor.seq > this.cursor.seq) return "gap";
+        this.flush();
+        this.live = true;
+        this.cursor.epoch = frame.cursor.epoch;
+        this.handlers.live?.({ ...this.cursor });
+        return "kept";
+      case "ended":
+        this.flush();
+        if (frame.problem.code === "cursor-expired") return this.restart();
+        this.handlers.ended?.(frame.problem);
+        return "ended";
+      default:
+        return "ignored";
+    }
+  }
+
+  /** Hand on what came. */
+  flush(): void {
+    if (this.items.length === 0) return;
+    const items = this.items;
+    this.items = [];
+    this.handlers.batch(items);
+  }
+
+  /** Begin anew, since the cursor means nothing to the server any more. */
+  restart(): Verdict {
+    this.items = [];
+    this.live = false;
+    this.cursor = { epoch: 0, seq: 0 };
+    this.handlers.reset?.();
+    return "reset";
+  }
+
+  private event(event: Event): Verdict {
+    if (event.seq <= this.cursor.seq) return "ignored";
+    if (event.seq !== this.cursor.seq + 1) return "gap";
+    this.cursor.seq = event.seq;
+    if (event.type === "DurabilityChanged") this.cursor.epoch = event.epoch;
+    this.items.push({ event });
+    return "kept";
+  }
+}

@@ -1,0 +1,149 @@
+/** REST calls of a server; errors are `Refused`. */
+
+import type { Event } from "./events";
+import type { Control, Cursor, Problem } from "./frames";
+import { Refused } from "./problems";
+import type {
+  Answer,
+  Change,
+  ConversationInfo,
+  ConversationPage,
+  CreateConversation,
+  EventPage,
+  Forked,
+  ServerInfo,
+  StateAt,
+} from "./types";
+
+export interface RestOptions {
+  /** Where the server answers, without a slash at the end; "": where this page comes from. */
+  base?: string;
+  /** The API key, where there is one. It goes into a header and nowhere else. */
+  key?: () => string | null;
+  fetch?: typeof fetch;
+}
+
+export interface EventQuery {
+  after?: number;
+  before?: number;
+  limit?: number;
+  order?: "asc" | "desc";
+  type?: string;
+  source?: string;
+}
+
+type Query = Record<string, string | number | undefined>;
+
+export class Rest {
+  constructor(private readonly options: RestOptions = {}) {}
+
+  get base(): string {
+    return this.options.base ?? "";
+  }
+
+  get hasKey(): boolean {
+    return Boolean(this.options.key?.());
+  }
+
+  info(): Promise<ServerInfo> {
+    return this.json("GET", "/server_info");
+  }
+
+  conversations(query: { limit?: number; after?: string; status?: string; query?: string } = {}): Promise<ConversationPage> {
+    return this.json("GET", `/conversations${search(query)}`);
+  }
+
+  create(wanted: CreateConversation): Promise<ConversationInfo> {
+    return this.json("POST", "/conversations", wanted);
+  }
+
+  conversation(id: string): Promise<ConversationInfo> {
+    return this.json("GET", at(id));
+  }
+
+  delete(id: string): Promise<void> {
+    return this.json("DELETE", at(id));
+  }
+
+  /** Carry out a control: its reply is where the log stands, or what a control of its own has to say. */
+  do(id: string, control: { type: "fork" } & Record<string, unknown>): Promise<Forked>;
+  do(id: string, control: { type: "ask_agent" | "generate_title" } & Record<string, unknown>): Promise<Answer>;
+  do(id: string, control: Control): Promise<Cursor>;
+  do(id: string, control: Control): Promise<unknown> {
+    const { type, ...fields } = control;
+    return this.json("POST", `${at(id)}/${type}`, fields);
+  }
+
+  events(id: string, query: EventQuery = {}): Promise<EventPage> {
+    return this.json("GET", `${at(id)}/events${search({ ...query })}`);
+  }
+
+  event(id: string, seq: number): Promise<Event> {
+    return this.json("GET", `${at(id)}/events/${seq}`);
+  }
+
+  state(id: string, seq: number): Promise<StateAt> {
+    return this.json("GET", `${at(id)}/state${search({ at: seq })}`);
+  }
+
+  async changes(id: string): Promise<Change[]> {
+    return this.json("GET", `${at(id)}/git/changes`);
+  }
+
+  async diff(id: string, path: string): Promise<string> {
+    const response = await this.send("GET", `${at(id)}/git/diff${search({ path })}`);
+    return response.text();
+  }
+
+  /** Bytes that an event refers to, by their SHA-256. */
+  async blob(id: string, sha256: string): Promise<Blob> {
+    return (await this.send("GET", `${at(id)}/blobs/${encodeURIComponent(sha256)}`)).blob();
+  }
+
+  /** The URL of a new socket; where there is a key, with a ticket that is good for one use and a short time. */
+  async socketURL(): Promise<string> {
+    const base = new URL(`${this.base}/events`, globalThis.location?.href);
+    base.protocol = base.protocol.replace("http", "ws");
+    if (this.hasKey) {
+      const { ticket } = await this.json<{ ticket: string }>("POST", "/tickets");
+      base.searchParams.set("ticket", ticket);
+    }
+    return base.href;
+  }
+
+  private async json<T>(method: string, path: string, body?: unknown): Promise<T> {
+    const response = await this.send(method, path, body);
+    return (response.status === 204 ? undefined : await response.json()) as T;
+  }
+
+  private async send(method: string, path: string, body?: unknown): Promise<Response> {
+    const headers: Record<string, string> = {};
+    const key = this.options.key?.();
+    if (key) headers.Authorization = `Bearer ${key}`;
+    if (body !== undefined) headers["Content-Type"] = "application/json";
+    const request: RequestInit = { method, headers, cache: "no-store", credentials: "omit" };
+    if (body !== undefined) request.body = JSON.stringify(body);
+    const response = await (this.options.fetch ?? fetch)(this.base + path, request);
+    if (!response.ok) throw new Refused(await problemOf(response));
+    return response;
+  }
+}
+
+async function problemOf(response: Response): Promise<Problem> {
+  const fallback = { title: response.statusText || "The server refused", status: response.status };
+  try {
+    return { ...fallback, ...((await response.json()) as Partial<Problem>) };
+  } catch {
+    return fallback;
+  }
+}
+
+function at(id: string): string {
+  return `/conversations/${encodeURIComponent(id)}`;
+}
+
+function search(query: Query): string {
+  const given = Object.entries(query).filter((pair): pair is [string, string | number] => pair[1] !== undefined && pair[1] !== "");
+  const parameters = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
+  return given.length > 0 ? `?${parameters}` : "";
+}

@@ -1,0 +1,56 @@
+import { createServer, type IncomingMessage, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { Refused, Rest } from "../src";
+
+let server: Server;
+let base: string;
+let asked: { method: string; url: string; headers: IncomingMessage["headers"]; body: string }[];
+
+beforeEach(async () => {
+  asked = [];
+  server = createServer((request, response) => {
+    let body = "";
+    request.on("data", (part: Buffer) => (body += part.toString()));
+    request.on("end", () => {
+      asked.push({ method: request.method ?? "", url: request.url ?? "", headers: request.headers, body });
+      if (request.url?.includes("nobody")) {
+        response.writeHead(404, { "Content-Type": "application/problem+json" });
+        response.end(JSON.stringify({ title: "Conversation missing", status: 404, code: "conversation-missing", detail: "none" }));
+      } else if (request.url?.includes("broken")) {
+        response.writeHead(502).end("<html>");
+      } else response.end(JSON.stringify({ ticket: "once" }));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+
+afterEach(() => new Promise((resolve) => server.close(resolve)));
+
+it("sends the key in a header, and never in a URL", async () => {
+  const rest = new Rest({ base, key: () => "sesame" });
+  const url = await rest.socketURL();
+  await rest.events("a/b", { before: 7, limit: 2, order: "desc" });
+  expect(url).toBe(`${base.replace("http", "ws")}/events?ticket=once`);
+  expect(asked.map((request) => request.headers.authorization)).toEqual(["Bearer sesame", "Bearer sesame"]);
+  expect(asked.map((request) => request.url)).toEqual(["/tickets", "/conversations/a%2Fb/events?before=7&limit=2&order=desc"]);
+});
+
+it("needs no ticket without a key", async () => {
+  expect(await new Rest({ base }).socketURL()).toBe(`${base.replace("http", "ws")}/events`);
+  expect(asked).toEqual([]);
+});
+
+it("posts a control to the path of its name", async () => {
+  await new Rest({ base }).do("c", { type: "reject", reason: "no", action_ids: ["a"] });
+  expect(asked[0]).toMatchObject({ method: "POST", url: "/conversations/c/reject" });
+  expect(JSON.parse(asked[0]!.body)).toEqual({ reason: "no", action_ids: ["a"] });
+});
+
+it("says what the server refused", async () => {
+  const refused = await new Rest({ base }).conversation("nobody").catch((error: unknown) => error);
+  expect(refused).toBeInstanceOf(Refused);
+  expect((refused as Refused).problem).toMatchObject({ status: 404, code: "conversation-missing" });
+  await expect(new Rest({ base }).conversation("broken")).rejects.toMatchObject({ problem: { status: 502 } });
+});
