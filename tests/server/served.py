@@ -26,6 +26,8 @@ class Client:
     async def ask(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
         """The status, and the body when it is JSON."""
         data = msgspec.json.encode(body) if body is not None else None
+        if data is not None:
+            headers = {"Content-Type": "application/json", **headers}
         async with self.session.request(method, self.url + path, data=data, headers=headers) as answer:
             raw = await answer.read()
             return answer.status, msgspec.json.decode(raw) if raw else None

@@ -150,6 +150,11 @@ class Hosting:
             if not lock.statistics().tasks_waiting and not lock.locked():
                 self._opening.pop(conversation_id, None)
 
+    def state(self, conversation_id: str) -> State | None:
+        """The state of a conversation that was opened here; while it sleeps without what was said."""
+        hosted = self._hosted.get(conversation_id)
+        return None if hosted is None else hosted.conversation.state
+
     def _live(self, conversation_id: str) -> State | None:
         hosted = self._hosted.get(conversation_id)
         if hosted is None:

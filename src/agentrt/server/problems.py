@@ -21,6 +21,7 @@ from ..errors import (
     LogLocked,
     ModelError,
     NoLongerDue,
+    WorkspaceMissing,
 )
 from ..frames import Problem
 
@@ -36,11 +37,15 @@ STATUSES: tuple[tuple[type[AgentrtError], int, str], ...] = (
     (NoLongerDue, 409, "no-longer-due"),
     (LogCorrupt, 500, "log-corrupt"),
     (LogFailed, 503, "log-failed"),
+    (WorkspaceMissing, 409, "workspace-missing"),
     (ConfigurationError, 422, "configuration"),
     (ModelError, 502, "model"),
     (ActorError, 500, "actor"),
 )
 """The first that fits counts."""
+
+HTTP_CODES = {404: "not-found", 405: "method-not-allowed"}
+"""Of what Starlette refuses by itself."""
 
 
 class Refusal(Exception):
@@ -62,12 +67,14 @@ def problem_of(error: Exception) -> Problem:
     if isinstance(error, Refusal):
         return error.problem
     if isinstance(error, HTTPException):
-        return Problem(title=error.detail, status=error.status_code, code="http")
+        return Problem(title=error.detail, status=error.status_code, code=HTTP_CODES.get(error.status_code, "http"))
     if isinstance(error, msgspec.ValidationError):
         return Problem(title="The request is not valid", status=422, detail=str(error), code="validation")
+    if isinstance(error, msgspec.DecodeError):
+        return Problem(title="The body is no JSON", status=400, detail=str(error), code="bad-json")
     for kind, status, code in STATUSES:
         if isinstance(error, kind):
-            return Problem(title=_title(kind), status=status, detail=str(error), code=code)
+            return Problem(title=_title(kind), status=status, detail=_detail(error), code=code)
     return Problem(title="The server failed", status=500, detail="see the server's log", code="internal")
 
 
@@ -80,6 +87,19 @@ async def on_error(request: Request, error: Exception) -> Response:
     """The exception handler of all expected errors."""
     headers = error.headers if isinstance(error, (Refusal, HTTPException)) else None
     return response(problem_of(error), dict(headers) if headers else None)
+
+
+def _detail(error: Exception) -> str:
+    """What a client may be told of an error: the server's own files and code are none of its business."""
+    match error:
+        case LogCorrupt(line=line, reason=reason):
+            return f"record {line} of the log: {reason}"
+        case LogFailed(cause=cause):
+            return f"the log cannot be written: {cause.strerror or cause}"
+        case ActorError():
+            return "see the server's log"
+        case _:
+            return str(error)
 
 
 def _title(kind: type[AgentrtError]) -> str:

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+import re
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
+from starlette.types import Receive, Send
+from starlette.types import Scope as ASGIScope
 
 from ..conversation import Conversation
+from ..errors import ConversationMissing
+from .negotiation import JSON, acceptable, decode_body, decode_query, is_json
 from .principals import Principal, Scope
 from .problems import refusal
+from .schemas import NAME
 from .services import Services
 
 Body = TypeVar("Body")
 Query = TypeVar("Query")
+
+_NAME = re.compile(NAME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +42,35 @@ class Call(Generic[Body, Query]):
         """A part of the path."""
         return str(self.request.path_params[name])
 
+    @property
+    def key(self) -> str | None:
+        """What the client calls this request, so that asking again does nothing twice. Raises `Refusal`."""
+        key = self.request.headers.get("idempotency-key")
+        if key is not None and not (0 < len(key) <= 128 and key.isascii() and key.isprintable()):
+            raise refusal(422, "Not an idempotency key", "give 1 to 128 printable ASCII characters", "idempotency-key")
+        return key
+
+    def named(self) -> str:
+        """The id of the conversation that the path names. Raises `ConversationMissing` for what cannot be one."""
+        if not _NAME.fullmatch(name := self.path("id")):
+            raise ConversationMissing(name)
+        return name
+
     async def conversation(self) -> Conversation:
-        """The one that the path names. Raises `ConversationMissing`."""
-        return await self.services.hosting.get(self.path("id"), self.principal)
+        """The one that the path names. Raises `ConversationMissing`, and what opening it does."""
+        return await self.services.hosting.get(self.named(), self.principal)
 
 
 Handler = Callable[[Call[Any, Any]], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What a handler returns where the status is not always the same."""
+
+    body: Any
+    status: int
+    headers: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,36 +91,82 @@ class Endpoint:
     """Under which it is documented."""
     id: str = ""
     """The operation's id, where it is not the handler's name."""
+    also: tuple[int, ...] = ()
+    """Other statuses with the same reply."""
+    media_type: str | None = JSON
+    """Of the reply; None: many."""
+    upload: str = ""
+    """The media type of a body that the handler reads itself."""
+    headers: tuple[str, ...] = ()
+    """Of the request, that mean something here."""
+    example: Any = None
+    """A body, as builtins."""
 
     @property
     def name(self) -> str:
         """The operation's id."""
         return self.id or self.handle.__name__
 
-    def route(self) -> Route:
-        """As Starlette serves it."""
-        return Route(self.path, self._serve, methods=[self.method], name=self.name)
-
-    async def _serve(self, request: Request) -> Response:
+    async def serve(self, request: Request) -> Response:
+        """Check a request, and answer it."""
         services: Services = request.app.state.services
         principal = request.scope.get("principal") or await services.authenticate(request)
         if self.scope is not None and not principal.may(self.scope):
             raise refusal(403, "Not allowed", f"this needs a key with the scope {self.scope.value!r}", "scope")
-        query = msgspec.convert(dict(request.query_params), self.query, strict=False) if self.query else None
-        body = msgspec.json.decode(await _body(request, services), type=self.body) if self.body else None
+        if self.media_type is not None and not acceptable(request.headers.get("accept", ""), self.media_type):
+            raise refusal(406, "Not acceptable", f"the answer is {self.media_type}", "not-acceptable")
+        query = decode_query(request.query_params, self.query) if self.query else None
+        body = decode_body(await self._body(request, services), self.body) if self.body else None
         answer = await self.handle(Call(request, services, principal, body, query))
         if isinstance(answer, Response):
             return answer
         if answer is None:
             return Response(status_code=204)
-        return Response(msgspec.json.encode(answer), status_code=self.status, media_type="application/json")
+        if not isinstance(answer, Answered):
+            answer = Answered(answer, self.status)
+        data = msgspec.json.encode(answer.body)
+        return Response(data, status_code=answer.status, headers=answer.headers, media_type=JSON)
+
+    async def _body(self, request: Request, services: Services) -> bytes:
+        """The body, while it is not too large; without one, an empty object."""
+        most, size, parts = services.settings.max_body, 0, list[bytes]()
+        async for part in request.stream():
+            size += len(part)
+            if size > most:
+                raise refusal(413, "The body is too large", f"at most {most} bytes are taken", "body-too-large")
+            parts.append(part)
+        if not size:
+            return b"{}"
+        if not is_json(request.headers.get("content-type", "")):
+            raise refusal(415, "Not JSON", f"send the body with 'Content-Type: {JSON}'", "media-type")
+        return b"".join(parts)
 
 
-async def _body(request: Request, services: Services) -> bytes:
-    most, size, parts = services.settings.max_body, 0, list[bytes]()
-    async for part in request.stream():
-        size += len(part)
-        if size > most:
-            raise refusal(413, "The body is too large", f"at most {most} bytes are taken", "body-too-large")
-        parts.append(part)
-    return b"".join(parts) or b"{}"
+class _Resource:
+    """The operations on one path: an ASGI application."""
+
+    def __init__(self, endpoints: Sequence[Endpoint]) -> None:
+        self._operations = {endpoint.method: endpoint for endpoint in endpoints}
+        if get := self._operations.get("GET"):
+            self._operations["HEAD"] = get
+        self._allow = ", ".join(sorted((*self._operations, "OPTIONS")))
+
+    async def __call__(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive, send)
+        endpoint = self._operations.get(request.method)
+        if endpoint is not None:
+            response = await endpoint.serve(request)
+        elif request.method == "OPTIONS":
+            response = Response(status_code=204, headers={"Allow": self._allow})
+        else:
+            title, detail = "Method not allowed", f"this takes {self._allow}"
+            raise refusal(405, title, detail, "method-not-allowed", Allow=self._allow)
+        await response(scope, receive, send)
+
+
+def routes(endpoints: Iterable[Endpoint]) -> list[BaseRoute]:
+    """As Starlette serves them: a route a path, so that what a path does not take is told with what it does."""
+    paths: dict[str, list[Endpoint]] = {}
+    for endpoint in endpoints:
+        paths.setdefault(endpoint.path, []).append(endpoint)
+    return [Route(path, _Resource(found), name=found[0].name) for path, found in paths.items()]

@@ -2,53 +2,263 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import Annotated, Literal, TypeAlias
+
 import msgspec
+from msgspec import UNSET, Meta, UnsetType
 
-from ..conversation import Conversation
-from ..events import Cursor
-from ..specs import Agent
+from ..events import Cursor, ExecutionStatus
+from ..specs import Agent, SecurityRisk, ToolDefinition
+from ..storage.index import Hit
+
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"
+"""What a conversation may be called."""
+
+Name: TypeAlias = Annotated[str, Meta(pattern=NAME)]
+EventJSON: TypeAlias = Annotated[msgspec.Raw, Meta(extra_json_schema={"$ref": "#/components/schemas/Event"})]
+"""An event as it stands in the log."""
+
+Status: TypeAlias = Literal[
+    "idle", "running", "paused", "waiting_for_confirmation", "finished", "error", "stuck", "damaged"
+]
+
+Seq: TypeAlias = Annotated[int, Meta(ge=0, lt=2**53)]
 
 
-class CreateConversation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A new conversation; the same `id` twice is refused. With a `message` the agent begins to work on it."""
+class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    pass
+
+
+class CreateConversation(_Request, frozen=True, kw_only=True):
+    """A new conversation. With a `message` the agent begins to work on it."""
 
     agent: Agent | None = None
     """None: that of the server."""
     workspace: str | None = None
     """A directory below those of the server; None: a new one."""
-    id: str | None = None
-    title: str = ""
+    id: Name | None = None
+    title: Annotated[str, Meta(max_length=1000)] = ""
     tags: dict[str, str] = {}
     secrets: dict[str, str] = {}
     message: str | None = None
 
 
-class ConversationInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation as it stands at `cursor`; `cost` in USD, of the calls whose price is known."""
+class ChangeConversation(_Request, frozen=True, kw_only=True):
+    """A new title, or other tags; what is left out stays."""
+
+    title: Annotated[str, Meta(max_length=1000)] | UnsetType = UNSET
+    tags: dict[str, str] | UnsetType = UNSET
+
+
+class PendingAction(msgspec.Struct, frozen=True, kw_only=True):
+    """An action that waits for a person; `held` says why, as a code, and `risk` is null where nobody rated it."""
 
     id: str
-    status: str
+    tool_name: str
+    arguments: Annotated[msgspec.Raw, Meta(extra_json_schema={"type": "object"})]
+    risk: SecurityRisk | None
+    held: str
+
+
+class RunError(msgspec.Struct, frozen=True, kw_only=True):
+    """What ended the last run; `code` is stable."""
+
+    code: str
+    detail: str
+    retryable: bool
+
+
+class ConversationInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation as it stands at `cursor`; `cost` in USD, of the calls whose price is known.
+
+    `title` is the one that it was given, else the first line of the first message.
+    """
+
+    id: str
+    status: Status
+    """"damaged" when its log cannot be read."""
+    title: str
+    tags: dict[str, str]
     cursor: Cursor
-    title: str = ""
-    tags: dict[str, str] = {}
-    cost: float = 0.0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    pending: tuple[str, ...] = ()
-    """The ids of the actions that wait for a person."""
+    created: datetime | None
+    updated: datetime
+    owner: str | None
+    parent: str | None
+    """The conversation that this is a fork of."""
+    model: str
+    workspace: str
+    """The path of its directory, on the server."""
+    cost: float
+    prompt_tokens: int
+    completion_tokens: int
+    pending: tuple[PendingAction, ...]
+    error: RunError | None
 
 
-def info_of(conversation: Conversation) -> ConversationInfo:
-    """What there is to say of a conversation."""
-    state, ledger = conversation.state, conversation.state.ledger
-    return ConversationInfo(
-        id=conversation.id,
-        status=state.status.value,
-        cursor=conversation.cursor,
-        title=ledger.title,
-        tags=ledger.tags,
-        cost=ledger.cost,
-        prompt_tokens=ledger.usage.prompt_tokens,
-        completion_tokens=ledger.usage.completion_tokens,
-        pending=tuple(pending.action.id for pending in conversation.pending_confirmation),
-    )
+class ConversationPage(msgspec.Struct, frozen=True):
+    """Conversations, those written last first; `next` is the `after` of the page that follows, null on the last."""
+
+    items: tuple[ConversationInfo, ...]
+    next: str | None
+
+
+class ConversationsQuery(_Request, frozen=True, kw_only=True):
+    """Which conversations."""
+
+    limit: Annotated[int, Meta(ge=1, le=100)] = 20
+    after: str | None = None
+    """`next` of the page before."""
+    status: Status | None = None
+    query: str = ""
+    """Part of the title or the id, in any case."""
+    tag: tuple[Annotated[str, Meta(pattern="^[a-z0-9]+:")], ...] = ()
+    """`KEY:VALUE`; given several times, all of them."""
+
+
+class EventsQuery(_Request, frozen=True, kw_only=True):
+    """Which events: those with after < seq < before, in this order."""
+
+    after: Seq = 0
+    before: Seq | None = None
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 100
+    order: Literal["asc", "desc"] = "asc"
+    type: Annotated[tuple[Annotated[str, Meta(pattern=r"^\w+$")], ...], Meta(extra={"commas": True})] = ()
+    """Types of events, with commas."""
+    source: Literal["user", "agent", "environment", "hook"] | None = None
+    epoch: Seq | None = None
+    """That of the cursor that `after` comes from: a later one means that what was seen may be gone."""
+
+
+class EventPage(msgspec.Struct, frozen=True):
+    """Events. `next` is the `after` of the page that follows (`before`, when they go back), null on the last.
+
+    A page may have fewer events than were asked for, or none, and all the same be followed by another.
+    """
+
+    items: tuple[EventJSON, ...]
+    next: int | None
+    cursor: Cursor
+    """Where the conversation stands now."""
+
+
+class StateQuery(_Request, frozen=True, kw_only=True):
+    """Which state."""
+
+    at: Seq | None = None
+    """After the event of this seq; null: now."""
+
+
+class StateInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation as it stood after the event at `cursor`."""
+
+    cursor: Cursor
+    status: ExecutionStatus
+    title: str
+    tags: dict[str, str]
+    model: str
+    cost: float
+    prompt_tokens: int
+    completion_tokens: int
+    steps: int
+    """Model calls of the run, with those of conversations that it delegated to."""
+    pending: tuple[PendingAction, ...]
+    error: RunError | None
+
+
+class PathQuery(_Request, frozen=True, kw_only=True):
+    """A file or a directory of the workspace, relative to it; "" is the workspace itself."""
+
+    path: Annotated[str, Meta(max_length=4096)] = ""
+
+
+class FilePathQuery(_Request, frozen=True, kw_only=True):
+    """A file of the workspace, relative to it."""
+
+    path: Annotated[str, Meta(min_length=1, max_length=4096)]
+
+
+class FileEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """What stands at a path; `size` in bytes. Links and other things that are no files are listed, not followed."""
+
+    name: str
+    path: str
+    type: Literal["file", "directory", "link", "other"]
+    size: int
+    modified: datetime
+
+
+class FileList(msgspec.Struct, frozen=True, kw_only=True):
+    """What is in a directory, directories first, then by name; `truncated` when there is more than is listed."""
+
+    path: str
+    items: tuple[FileEntry, ...]
+    truncated: bool
+
+
+class GitChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that is not as it was committed last; `origin` is where a renamed one was."""
+
+    path: str
+    status: Literal["added", "modified", "deleted", "renamed", "untracked", "conflicted"]
+    origin: str | None = None
+
+
+class GitChanges(msgspec.Struct, frozen=True, kw_only=True):
+    """What has changed since the commit `head` (null: there is none yet) of `branch` (null: none is checked out)."""
+
+    head: str | None
+    branch: str | None
+    items: tuple[GitChange, ...]
+    truncated: bool
+
+
+class GitDiff(msgspec.Struct, frozen=True, kw_only=True):
+    """A unified diff from the last commit to the files as they are, with new files; cut where it is `truncated`."""
+
+    diff: str
+    truncated: bool
+
+
+class ToolList(msgspec.Struct, frozen=True):
+    """The tools that an agent may name here."""
+
+    items: tuple[ToolDefinition, ...]
+
+
+class SearchQuery(_Request, frozen=True, kw_only=True):
+    """Words, all of which must occur; "in quotes" a phrase, with a star the beginning of a word."""
+
+    query: Annotated[str, Meta(min_length=1, max_length=1000)]
+    limit: Annotated[int, Meta(ge=1, le=100)] = 20
+    order: Literal["best", "newest"] = "best"
+
+
+class SearchResults(msgspec.Struct, frozen=True):
+    """Events that were found; `matches` are places in `text`, from and to."""
+
+    items: tuple[Hit, ...]
+
+
+class Health(msgspec.Struct, frozen=True):
+    """How the server is."""
+
+    status: Literal["ok", "draining"] = "ok"
+
+
+class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """What serves, for how long (seconds), and to whom."""
+
+    name: str
+    version: str
+    uptime: float
+    agent: bool
+    """Whether a conversation can begin without an agent of its own."""
+    model: str | None
+    """That of the server's agent."""
+    max_body: int
+    max_upload: int
+    """Bytes of a request's body, and of a file that is uploaded."""
+    owner: str | None
+    scopes: tuple[str, ...]
+    """Of whoever asks."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from ..routing import Endpoint
 from . import controls, conversations, health
+from .documentation import documentation
 
-ENDPOINTS: tuple[Endpoint, ...] = (*health.ENDPOINTS, *conversations.ENDPOINTS, *controls.ENDPOINTS)
+_OPERATIONS = (*health.ENDPOINTS, *conversations.ENDPOINTS, *controls.ENDPOINTS)
+
+ENDPOINTS: tuple[Endpoint, ...] = (*_OPERATIONS, documentation(_OPERATIONS))
 
 __all__ = ["ENDPOINTS"]

@@ -1,36 +1,164 @@
-"""Conversations: begin one, look at one."""
+"""Conversations: begin one, list them, look at one, change or delete it."""
 
 from __future__ import annotations
 
-from ...errors import ConfigurationError
+import base64
+import hashlib
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+import anyio.to_thread
+import msgspec
+
+from ...context.titles import checked_tags
+from ...controls import Rename, SendMessage, SetTags
+from ...conversation import Conversation
+from ...conversation.doing import do
+from ...errors import ConfigurationError, ConversationExists, ConversationMissing, LogError
+from ...specs import Durability
+from ...state import State
+from ...storage.pages import read_state
+from ...storage.reading import EVENTS
+from ...storage.rows import DAMAGED, Mark, Row, from_micros, read_task, to_micros
+from ..describing import info_of, info_of_row
 from ..principals import Scope
-from ..routing import Call, Endpoint
-from ..schemas import ConversationInfo, CreateConversation, info_of
+from ..problems import refusal
+from ..routing import Answered, Call, Endpoint
+from ..schemas import ChangeConversation, ConversationInfo, ConversationPage, ConversationsQuery, CreateConversation
 
 
-async def create_conversation(call: Call[CreateConversation, None]) -> ConversationInfo:
-    """Begin a conversation."""
-    wanted = call.body
-    agent = wanted.agent or call.services.settings.agent
+async def create_conversation(call: Call[CreateConversation, None]) -> Answered:
+    """Begin a conversation; with a message the agent begins to work on it.
+
+    With an `Idempotency-Key` the same request again gives the same conversation, with status 200, and completes what
+    was cut the first time. Without one, an `id` that is taken is refused.
+    """
+    wanted, services = call.body, call.services
+    agent = wanted.agent or services.settings.agent
     if agent is None:
         raise ConfigurationError("this server has no agent of its own: give one, or start it with --model")
-    conversation = await call.services.hosting.create(
-        agent, call.principal, wanted.workspace, wanted.id, wanted.secrets
-    )
-    if wanted.title:
-        await conversation.rename(wanted.title)
-    if wanted.tags:
-        await conversation.set_tags(wanted.tags)
+    checked_tags(wanted.tags)
     if wanted.message is not None:
-        await conversation.send_message(wanted.message)
-        await conversation.run()._begin()
-    return info_of(conversation)
+        await services.runtime.client.prepare(agent.llm)  # what cannot run is told before it is begun
+    name = wanted.id or (_name_of(call.key, call.principal.owner) if call.key else None)
+    conversation = await _existing(call, name) if call.key and name else None
+    status = 201 if conversation is None else 200
+    if conversation is None:
+        try:
+            conversation = await services.hosting.create(agent, call.principal, wanted.workspace, name, wanted.secrets)
+        except ConversationExists:
+            if not call.key or (conversation := await _existing(call, name)) is None:
+                raise
+            status = 200
+    ledger, by = conversation.state.ledger, call.principal.owner
+    if wanted.title and not ledger.title:
+        await do(conversation, Rename(wanted.title), by)
+    if wanted.tags and not ledger.tags:
+        await do(conversation, SetTags(wanted.tags), by)
+    if wanted.message is not None:
+        await do(conversation, SendMessage(content=wanted.message, id=f"{conversation.id}-first", run=True), by)
+    where = {"Location": f"/conversations/{conversation.id}"}
+    return Answered(await described(conversation, services.runtime.store.directory(conversation.id)), status, where)
+
+
+def _name_of(key: str, owner: str | None) -> str:
+    """What a conversation is called that a request with this key of this owner began."""
+    return hashlib.sha256(msgspec.json.encode((owner, key))).hexdigest()[:32]
+
+
+async def _existing(call: Call[CreateConversation, None], name: str | None) -> Conversation | None:
+    """The one that the same request has begun. Raises `ConversationExists` for one of another owner."""
+    if name is None:
+        return None
+    try:
+        return await call.services.hosting.get(name, call.principal)
+    except ConversationMissing:
+        return None
+
+
+async def list_conversations(call: Call[None, ConversationsQuery]) -> ConversationPage:
+    """The conversations that the key may see, those written last first."""
+    wanted, hosting = call.query, call.services.hosting
+    tags = dict(pair.split(":", 1) for pair in wanted.tag)
+    rows = await hosting.page(
+        call.principal, wanted.limit + 1, _mark(wanted.after), wanted.status, query=wanted.query, tags=tags
+    )
+    shown = rows[: wanted.limit]
+    store = call.services.runtime.store
+    exact = store.durability is not Durability.COMMIT
+    items = await anyio.to_thread.run_sync(_described, shown, hosting.state, store.directory, exact)
+    return ConversationPage(items, _token(shown[-1].mark) if len(rows) > len(shown) else None)
+
+
+def _described(
+    rows: list[Row], live: Callable[[str], State | None], directory: Callable[[str], Path], exact: bool
+) -> tuple[ConversationInfo, ...]:
+    """The rows with what only the states say; for a thread."""
+    found = []
+    for row in rows:
+        state = live(row.id)
+        if state is None and row.status != DAMAGED and (exact or row.status in ("waiting_for_confirmation", "error")):
+            try:
+                state = read_state(directory(row.id))
+            except (LogError, OSError):
+                state = None  # deleted meanwhile, or just now damaged: the row says what was
+        found.append(info_of_row(row, state))
+    return tuple(found)
 
 
 async def get_conversation(call: Call[None, None]) -> ConversationInfo:
     """A conversation as it stands."""
-    return info_of(await call.conversation())
+    conversation = await call.conversation()
+    return await described(conversation, call.services.runtime.store.directory(conversation.id))
 
+
+async def change_conversation(call: Call[ChangeConversation, None]) -> ConversationInfo:
+    """Give a conversation another title, or other tags."""
+    wanted, conversation = call.body, await call.conversation()
+    if not isinstance(wanted.tags, msgspec.UnsetType):
+        await do(conversation, SetTags(checked_tags(wanted.tags)), call.principal.owner)
+    if not isinstance(wanted.title, msgspec.UnsetType):
+        await do(conversation, Rename(wanted.title), call.principal.owner)
+    return await described(conversation, call.services.runtime.store.directory(conversation.id))
+
+
+async def delete_conversation(call: Call[None, None]) -> None:
+    """Delete a conversation and its history; what runs in it is interrupted. Its workspace stays."""
+    await call.services.hosting.delete(call.named(), call.principal)
+
+
+async def described(conversation: Conversation, directory: Path) -> ConversationInfo:
+    """A conversation as it stands, awake or asleep; the log is there, in `directory`, for what memory has not."""
+    state = conversation.state
+    known = state if state.created is not None else None
+    state, updated, title = await anyio.to_thread.run_sync(_read, directory, known, bool(state.ledger.title))
+    return info_of(conversation.id, state, updated, title)
+
+
+def _read(directory: Path, state: State | None, titled: bool) -> tuple[State, datetime, str]:
+    updated = from_micros((directory / EVENTS).stat().st_mtime_ns // 1000)
+    return state or read_state(directory), updated, "" if titled else read_task(directory)
+
+
+def _token(mark: Mark) -> str:
+    """A place in the list as a client has it: opaque."""
+    return base64.urlsafe_b64encode(msgspec.json.encode(mark)).decode().rstrip("=")
+
+
+def _mark(token: str | None) -> Mark | None:
+    if token is None:
+        return None
+    try:
+        padded = token + "=" * (-len(token) % 4)
+        mark = msgspec.json.decode(base64.b64decode(padded, altchars="-_", validate=True), type=Mark)
+        to_micros(mark.updated)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise refusal(422, "No such page", "give the 'next' of the page before as it came", "page") from error
+    return mark
+
+
+_GROUP = "conversations"
 
 ENDPOINTS = (
     Endpoint(
@@ -42,7 +170,23 @@ ENDPOINTS = (
         body=CreateConversation,
         reply=ConversationInfo,
         status=201,
-        group="conversations",
+        also=(200,),
+        group=_GROUP,
+        headers=("Idempotency-Key",),
+        example={
+            "agent": {"llm": {"type": "LLM", "model": "anthropic/claude-opus-4-5"}},
+            "message": "Fix the failing test.",
+        },
+    ),
+    Endpoint(
+        "GET",
+        "/conversations",
+        list_conversations,
+        Scope.OBSERVE,
+        "List conversations",
+        query=ConversationsQuery,
+        reply=ConversationPage,
+        group=_GROUP,
     ),
     Endpoint(
         "GET",
@@ -51,6 +195,26 @@ ENDPOINTS = (
         Scope.OBSERVE,
         "A conversation as it stands",
         reply=ConversationInfo,
-        group="conversations",
+        group=_GROUP,
+    ),
+    Endpoint(
+        "PATCH",
+        "/conversations/{id}",
+        change_conversation,
+        Scope.STEER,
+        "Change the title or the tags",
+        body=ChangeConversation,
+        reply=ConversationInfo,
+        group=_GROUP,
+        example={"title": "The failing test", "tags": {"team": "core"}},
+    ),
+    Endpoint(
+        "DELETE",
+        "/conversations/{id}",
+        delete_conversation,
+        Scope.STEER,
+        "Delete a conversation",
+        status=204,
+        group=_GROUP,
     ),
 )

@@ -1,23 +1,44 @@
-"""Whether the server lives, and whether it is ready for work."""
+"""Whether the server lives, whether it is ready for work, and what it is."""
 
 from __future__ import annotations
 
-import msgspec
+import time
+from importlib.metadata import version
 
+from ...specs.llm import named
+from ..principals import Scope
 from ..routing import Call, Endpoint
-
-
-class Health(msgspec.Struct, frozen=True):
-    """`status` is "ok"."""
-
-    status: str = "ok"
+from ..schemas import Health, ServerInfo
 
 
 async def alive(call: Call[None, None]) -> Health:
-    """The process answers."""
+    """The process answers; for whoever restarts one that does not."""
     return Health()
 
 
+async def health(call: Call[None, None]) -> Health:
+    """The same as `/alive`, under the name that many tools look for."""
+    return Health()
+
+
+async def server_info(call: Call[None, None]) -> ServerInfo:
+    """What serves, for how long, within which limits, and what the key that asks may do."""
+    settings, principal = call.services.settings, call.principal
+    return ServerInfo(
+        name="agentrt",
+        version=version("agentrt"),
+        uptime=time.monotonic() - call.services.started,
+        agent=settings.agent is not None,
+        model=named(settings.agent.llm) if settings.agent is not None else None,
+        max_body=settings.max_body,
+        max_upload=settings.max_upload,
+        owner=principal.owner,
+        scopes=tuple(sorted(scope.value for scope in principal.scopes)),
+    )
+
+
 ENDPOINTS: tuple[Endpoint, ...] = (
-    Endpoint("GET", "/alive", alive, None, "Whether the process answers", reply=Health, group="health"),
+    Endpoint("GET", "/alive", alive, None, "Whether the process answers", reply=Health, group="server"),
+    Endpoint("GET", "/health", health, None, "Whether the process answers", reply=Health, group="server"),
+    Endpoint("GET", "/server_info", server_info, Scope.OBSERVE, "What serves", reply=ServerInfo, group="server"),
 )

@@ -1,0 +1,97 @@
+"""Conversations and their states as replies have them. Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from msgspec import convert
+
+from ..decisions import waiting
+from ..events import Cursor
+from ..specs import SecurityRisk
+from ..specs.llm import named
+from ..state import State
+from ..storage.rows import Row
+from .schemas import ConversationInfo, PendingAction, RunError, StateInfo, Status
+
+
+def info_of(name: str, state: State, updated: datetime, title: str) -> ConversationInfo:
+    """A conversation in a whole state; `title` is what it is called where it was given no title."""
+    ledger, created = state.ledger, state.created
+    assert created is not None
+    return ConversationInfo(
+        id=name,
+        status=state.status.value,
+        title=ledger.title or title,
+        tags=ledger.tags,
+        cursor=Cursor(state.epoch, state.seq),
+        created=created.timestamp,
+        updated=updated,
+        owner=created.owner,
+        parent=created.parent,
+        model=named(state.spec.llm),
+        workspace=created.workspace.path,
+        cost=ledger.cost,
+        prompt_tokens=ledger.usage.prompt_tokens,
+        completion_tokens=ledger.usage.completion_tokens,
+        pending=_pending(state),
+        error=_error(state),
+    )
+
+
+def info_of_row(row: Row, state: State | None) -> ConversationInfo:
+    """A conversation of a list; its `state`, where it is known, says what waits in it and what ended it."""
+    return ConversationInfo(
+        id=row.id,
+        status=convert(row.status, Status),
+        title=row.title,
+        tags=row.tags,
+        cursor=Cursor(state.epoch, state.seq) if state is not None else Cursor(0, row.events),
+        created=row.created,
+        updated=row.updated,
+        owner=row.owner,
+        parent=row.parent,
+        model=row.model,
+        workspace=row.workspace,
+        cost=row.cost,
+        prompt_tokens=row.prompt_tokens,
+        completion_tokens=row.completion_tokens,
+        pending=_pending(state) if state is not None else (),
+        error=_error(state) if state is not None else None,
+    )
+
+
+def state_info(state: State) -> StateInfo:
+    """A whole state."""
+    ledger = state.ledger
+    return StateInfo(
+        cursor=Cursor(state.epoch, state.seq),
+        status=state.status,
+        title=ledger.title,
+        tags=ledger.tags,
+        model=named(state.agent.llm) if state.agent is not None else "",
+        cost=ledger.cost,
+        prompt_tokens=ledger.usage.prompt_tokens,
+        completion_tokens=ledger.usage.completion_tokens,
+        steps=state.branch.steps,
+        pending=_pending(state),
+        error=_error(state),
+    )
+
+
+def _pending(state: State) -> tuple[PendingAction, ...]:
+    return tuple(
+        PendingAction(
+            id=pending.action.id,
+            tool_name=pending.action.tool_name,
+            arguments=pending.action.arguments,
+            risk=None if pending.risk is SecurityRisk.UNKNOWN else pending.risk,
+            held=pending.held,
+        )
+        for pending in waiting(state)
+    )
+
+
+def _error(state: State) -> RunError | None:
+    error = state.error
+    return None if error is None else RunError(code=error.code, detail=error.detail, retryable=error.retryable)

@@ -1,0 +1,88 @@
+"""What a request says in its query, body and headers, decoded and checked. Pure."""
+
+from __future__ import annotations
+
+import types
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+
+import msgspec
+from starlette.datastructures import QueryParams
+
+from .problems import refusal
+
+JSON = "application/json"
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+COMMAS = "commas"
+"""The key in `Meta(extra=...)` of a list that is one parameter, with commas; others are a parameter given often."""
+
+
+def decode_body(data: bytes, type: Any) -> Any:
+    """The body as a struct. Raises `Refusal` for what is no JSON, `msgspec.ValidationError` for what does not fit."""
+    try:
+        body = msgspec.json.decode(data, type=type)
+    except msgspec.ValidationError:
+        raise
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        why = "it is nested too deep" if isinstance(error, RecursionError) else str(error)
+        raise refusal(400, "The body is no JSON", why, "bad-json") from error
+    try:
+        msgspec.json.encode(body)
+    except (OverflowError, UnicodeEncodeError, RecursionError) as error:  # such as a number of more than 64 bits
+        raise msgspec.ValidationError(f"The body has what cannot be kept: {error}") from error
+    return body
+
+
+def decode_query(given: QueryParams, type: type[T]) -> T:
+    """The query as a struct. Raises `msgspec.ValidationError`, also for a parameter that is not known."""
+    values: dict[str, Any] = {}
+    lists = {field.encode_name: separated for field in msgspec.structs.fields(type) if (separated := as_list(field))}
+    for name in given:
+        found = given.getlist(name)
+        if name in lists:
+            values[name] = [part for one in found for part in one.split(",")] if lists[name] == COMMAS else found
+        elif len(found) > 1:
+            raise msgspec.ValidationError(f"Expected one value, got {len(found)} - at `$.{name}`")
+        else:
+            values[name] = found[0]
+    return msgspec.convert(values, type, strict=False)
+
+
+def as_list(field: msgspec.structs.FieldInfo) -> str:
+    """How a parameter that is a list is given: "commas", or "often"; "" when it is none."""
+    extra, kind = {}, field.type
+    if get_origin(kind) is Annotated:
+        kind, *metas = get_args(kind)
+        extra = next((meta.extra for meta in metas if isinstance(meta, msgspec.Meta) and meta.extra), {})
+    kinds = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
+    if not any(get_origin(one) in (tuple, list) for one in kinds):
+        return ""
+    return COMMAS if extra.get(COMMAS) else "often"
+
+
+def is_json(content_type: str) -> bool:
+    """Whether a body of this media type is JSON."""
+    kind = content_type.partition(";")[0].strip().lower()
+    return kind == JSON or (kind.startswith("application/") and kind.endswith("+json"))
+
+
+def acceptable(accept: str, media_type: str) -> bool:
+    """Whether an Accept header (RFC 9110, 12.5.1) takes a media type; the most specific range that fits counts."""
+    if not accept.strip():
+        return True
+    main = media_type.partition("/")[0]
+    order = {media_type: 3, f"{main}/*": 2, "*/*": 1}
+    best, taken = 0, False
+    for part in accept.split(","):
+        kind, *parameters = (piece.strip().lower() for piece in part.split(";"))
+        rank = order.get(kind, 0)
+        if rank > best:
+            best, taken = rank, not any(_none(parameter) for parameter in parameters)
+    return taken
+
+
+def _none(parameter: str) -> bool:
+    """Whether this is a weight of nothing, as in "q=0.0"."""
+    name, _, value = parameter.partition("=")
+    return name.strip() == "q" and value.strip("0. ") == ""

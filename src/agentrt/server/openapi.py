@@ -1,0 +1,249 @@
+"""The OpenAPI document (3.1) of the REST operations, made from their declarations and their types. Pure."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable, Mapping
+from functools import reduce
+from http import HTTPStatus
+from importlib.metadata import version
+from operator import or_
+from typing import Any, get_args
+
+import msgspec
+
+from ..controls import AnyControl
+from ..deltas import Delta
+from ..events import KnownEvent
+from ..frames import FromServer, Problem, ToServer
+from .negotiation import COMMAS, JSON, as_list
+from .problems import MEDIA_TYPE
+from .routing import Endpoint
+from .schemas import NAME
+
+_REFERENCE = "#/components/schemas/{name}"
+_PARAMETER = re.compile(r"\{(\w+)(?::(\w+))?\}")
+
+_PATH_SCHEMAS: Mapping[str, dict[str, Any]] = {
+    "id": {"type": "string", "pattern": NAME},
+    "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+    "seq": {"type": "integer", "minimum": 1, "maximum": 2**53 - 1},
+}
+
+_HEADERS: Mapping[str, dict[str, Any]] = {
+    "Idempotency-Key": {
+        "description": "A name of this request: asked again with it, it is done once.",
+        "schema": {"type": "string", "minLength": 1, "maxLength": 128, "pattern": "^[!-~]+$"},
+    },
+    "Range": {"description": "A part of the file (RFC 9110), as `bytes=0-99`.", "schema": {"type": "string"}},
+}
+
+_SECURITY = {
+    "bearer": {"type": "http", "scheme": "bearer", "description": "An API key."},
+    "key": {"type": "apiKey", "in": "header", "name": "X-Session-API-Key", "description": "An API key."},
+}
+
+_TAGS = {
+    "conversations": "Begin conversations, find them, look at them.",
+    "controls": "What a person asks of a conversation; over a socket the same as frames.",
+    "history": "What happened: events, blobs, and the state at any place.",
+    "workspace": "The files that an agent works on.",
+    "server": "The server itself.",
+    "keys": "Who may ask.",
+}
+
+
+def document(endpoints: Iterable[Endpoint], *, keys: bool = True) -> dict[str, Any]:
+    """The document, as builtins; `keys`: whether the server asks for any."""
+    endpoints = tuple(endpoints)
+    schemas = _schemas(endpoints)
+    paths: dict[str, dict[str, Any]] = {}
+    for endpoint in endpoints:
+        path = _PARAMETER.sub(r"{\1}", endpoint.path)
+        paths.setdefault(path, {})[endpoint.method.lower()] = _operation(endpoint, schemas, keys)
+    groups = dict.fromkeys(endpoint.group for endpoint in endpoints)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "agentrt",
+            "version": version("agentrt"),
+            "description": "Conversations with software agents. Every error is a problem (RFC 9457) with a code.",
+            "license": {"name": "MIT", "identifier": "MIT"},
+        },
+        "tags": [{"name": group, "description": _TAGS.get(group, "")} for group in groups],
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": _SECURITY,
+            "responses": {"Problem": _content("What went wrong.", MEDIA_TYPE, _referred("Problem"))},
+        },
+    }
+
+
+def _schemas(endpoints: tuple[Endpoint, ...]) -> dict[str, Any]:
+    """All schemas, by name: of the operations, and of the frames of a socket, which are not described here."""
+    types = [kind for endpoint in endpoints for kind in (endpoint.body, endpoint.query, endpoint.reply) if kind]
+    events: Any = reduce(or_, map(_schematic, get_args(KnownEvent)))
+    named = {"Event": events, "Control": AnyControl, "FrameToServer": ToServer, "FrameFromServer": FromServer}
+    tops, schemas = msgspec.json.schema_components([*named.values(), Problem, Delta, *types], ref_template=_REFERENCE)
+    for name, top in zip(named, tops, strict=False):
+        schemas[name] = top
+    schemas["EventFrame"]["properties"]["event"] = _referred("Event")
+    schemas["DeltaFrame"]["properties"]["delta"] = _referred("Delta")
+    for kind in get_args(AnyControl):
+        schemas[_body_name(kind)] = _untagged(schemas[_component(kind, schemas)])
+    return dict(sorted(schemas.items()))
+
+
+def _schematic(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
+    """The struct, or one with the same schema where a default is raw JSON, of which msgspec makes none."""
+    fields = msgspec.structs.fields(kind)
+    if not any(isinstance(field.default, msgspec.Raw) for field in fields):
+        return kind
+    same: list[Any] = []
+    for field in fields:
+        if isinstance(field.default, msgspec.Raw):
+            same.append((field.name, Any, None))
+        elif field.required:
+            same.append((field.name, field.type))
+        elif field.default is not msgspec.NODEFAULT:
+            same.append((field.name, field.type, field.default))
+        else:
+            same.append((field.name, field.type, msgspec.field(default_factory=field.default_factory)))
+    config = kind.__struct_config__
+    return msgspec.defstruct(
+        kind.__name__,
+        same,
+        kw_only=True,
+        tag_field=config.tag_field,
+        tag=config.tag,
+        namespace={"__doc__": kind.__doc__},
+    )
+
+
+def _untagged(schema: dict[str, Any]) -> dict[str, Any]:
+    """A control's schema where its path says which one it is."""
+    return {**schema, "required": [name for name in schema["required"] if name != "type"]}
+
+
+def _component(kind: type[msgspec.Struct], schemas: Mapping[str, Any]) -> str:
+    """Under which name a struct is described: with its module's, where another one has the same."""
+    return kind.__name__ if kind.__name__ in schemas else f"{kind.__module__}.{kind.__name__}"
+
+
+def _body_name(kind: type[msgspec.Struct]) -> str:
+    return f"{kind.__name__}Body"
+
+
+def _operation(endpoint: Endpoint, schemas: dict[str, Any], keys: bool) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "operationId": endpoint.name,
+        "tags": [endpoint.group],
+        "summary": endpoint.summary,
+        "parameters": [*_path(endpoint.path), *_query(endpoint, schemas), *_headers(endpoint)],
+        "responses": _responses(endpoint),
+    }
+    if description := _description(endpoint):
+        operation["description"] = description
+    if endpoint.body is not None:
+        control = endpoint.body in get_args(AnyControl)
+        name = _body_name(endpoint.body) if control else _component(endpoint.body, schemas)
+        required = any(field.required for field in msgspec.structs.fields(endpoint.body))
+        body: dict[str, Any] = {"schema": _referred(name)}
+        if endpoint.example is not None:
+            body["example"] = endpoint.example
+        operation["requestBody"] = {"required": required, "content": {JSON: body}}
+    elif endpoint.upload:
+        schema = {"type": "string", "format": "binary"}
+        operation["requestBody"] = {"required": True, "content": {endpoint.upload: {"schema": schema}}}
+    operation["security"] = [{name: []} for name in _SECURITY] if keys and endpoint.scope is not None else []
+    if endpoint.scope is not None:
+        operation["x-scope"] = endpoint.scope.value
+    return operation
+
+
+def _description(endpoint: Endpoint) -> str:
+    told = endpoint.body if endpoint.group == "controls" else endpoint.handle
+    return inspect.getdoc(told) or ""
+
+
+def _path(path: str) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "in": "path", "required": True, "schema": _PATH_SCHEMAS.get(name, {"type": "string"})}
+        for name, _ in _PARAMETER.findall(path)
+    ]
+
+
+def _query(endpoint: Endpoint, schemas: dict[str, Any]) -> list[dict[str, Any]]:
+    if endpoint.query is None:
+        return []
+    schema = schemas[endpoint.query.__name__]
+    parameters = []
+    for field in msgspec.structs.fields(endpoint.query):
+        name = field.encode_name
+        shown = _without_null(schema["properties"][name])
+        parameter = {"name": name, "in": "query", "required": field.required, "schema": shown}
+        if listed := as_list(field):
+            parameter |= {"style": "form", "explode": listed != COMMAS}
+        parameters.append(parameter)
+    return parameters
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """A parameter's schema: null is to leave it out."""
+    schema = {key: value for key, value in schema.items() if not (key == "default" and value is None)}
+    options = [option for option in schema.get("anyOf", ()) if option != {"type": "null"}]
+    if len(options) == 1:
+        del schema["anyOf"]
+        schema |= options[0]
+    elif None in schema.get("enum", ()):
+        schema["enum"] = [value for value in schema["enum"] if value is not None]
+    return schema
+
+
+def _headers(endpoint: Endpoint) -> list[dict[str, Any]]:
+    return [{"name": name, "in": "header", "required": False, **_HEADERS[name]} for name in endpoint.headers]
+
+
+def _responses(endpoint: Endpoint) -> dict[str, Any]:
+    responses: dict[str, Any] = {}
+    for status in (endpoint.status, *endpoint.also):
+        said = HTTPStatus(status).phrase
+        if status == 204 or (endpoint.reply is None and endpoint.media_type == JSON):
+            responses[str(status)] = {"description": said}
+        elif endpoint.reply is None:
+            kind = endpoint.media_type or "application/octet-stream"
+            responses[str(status)] = _content(said, kind, {"type": "string", "format": "binary"})
+        else:
+            responses[str(status)] = _content(said, JSON, _schema_of(endpoint.reply))
+    for status in _refusals(endpoint):
+        responses[str(status)] = {"$ref": "#/components/responses/Problem"}
+    responses["default"] = {"$ref": "#/components/responses/Problem"}
+    return responses
+
+
+def _refusals(endpoint: Endpoint) -> list[int]:
+    found = {406} if endpoint.media_type is not None else set()
+    if endpoint.scope is not None:
+        found |= {401, 403, 429}
+    if "{" in endpoint.path:
+        found |= {404}
+    if endpoint.body is not None:
+        found |= {400, 409, 413, 415, 422}
+    if endpoint.query is not None:
+        found |= {422}
+    return sorted(found)
+
+
+def _schema_of(kind: Any) -> dict[str, Any]:
+    (schema,), _ = msgspec.json.schema_components([kind], ref_template=_REFERENCE)
+    return schema
+
+
+def _content(description: str, media_type: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"description": description, "content": {media_type: {"schema": schema}}}
+
+
+def _referred(name: str) -> dict[str, Any]:
+    return {"$ref": _REFERENCE.format(name=name)}
