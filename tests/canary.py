@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,37 @@ def turns(canaries: Canaries) -> list[ModelReply]:
     ]
 
 
+class Screen:
+    """Shows each frame of a stream, and what deltas come to, on the standard output."""
+
+    def __init__(self) -> None:
+        self.seq = 0
+        """Of the last event that was shown."""
+        self.outputs = 0
+        """How many tools' outputs it has begun to show."""
+        self._moved = anyio.Event()
+
+    async def follow(self, conversation: Conversation) -> None:
+        """Show all; for a task of its own."""
+        grown: dict[tuple[str, str], str] = {}
+        async for item in conversation.stream():
+            if isinstance(item, Delta):
+                key = (item.becomes, item.channel)
+                self.outputs += item.channel == "output" and key not in grown
+                grown[key] = grown.get(key, "") + item.text
+                frame = msgspec.json.encode(grown[key]) + b"\n" + grown[key].encode()
+            else:
+                self.seq, frame = item.seq, encode(item)
+            os.write(1, frame + b"\n")
+            self._moved.set()
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Return once something holds after a frame."""
+        while not holds():
+            self._moved = anyio.Event()
+            await self._moved.wait()
+
+
 class Said(msgspec.Struct, frozen=True):
     """What to say."""
 
@@ -87,16 +119,17 @@ class Result(Observation, frozen=True, kw_only=True):
 class Leak:
     """A tool that shows secrets in every way, in pieces, and may die."""
 
-    def __init__(self, canaries: Canaries) -> None:
-        self._canaries = canaries
+    def __init__(self, canaries: Canaries, screen: Screen) -> None:
+        self._canaries, self._screen = canaries, screen
 
     async def __call__(self, action: Said, context: ToolContext) -> Observation:
         values = await context.secrets("TOKEN DB VAULT MADE")
+        before = self._screen.outputs
         for value in values.values():
             for character in f"{value}\n{value.encode().hex()}\n":
                 context.output(character)
         if action.said == "die":
-            await anyio.sleep(0.1)
+            await self._screen.until(lambda: self._screen.outputs > before)
             os.kill(os.getpid(), signal.SIGKILL)
         kept = await context.keep(" ".join(self._canaries.values).encode() * 2000, "a dump")
         logging.getLogger("agentrt.leak").warning("values %s", values)
@@ -110,7 +143,7 @@ class Leak:
         return None
 
 
-def tools(canaries: Canaries) -> tuple[ToolType, ...]:
+def tools(canaries: Canaries, screen: Screen) -> tuple[ToolType, ...]:
     """`leak`, and `fail`, whose error has a secret in it."""
 
     class Fail(Leak):
@@ -118,33 +151,20 @@ def tools(canaries: Canaries) -> tuple[ToolType, ...]:
             raise RuntimeError(f"cannot log in with {self._canaries.token}")
 
     return tuple(
-        ToolType(name=name, description=name, action=Said, executor=lambda params, kind=kind: kind(canaries))  # type: ignore[misc]
+        ToolType(name=name, description=name, action=Said, executor=lambda params, kind=kind: kind(canaries, screen))  # type: ignore[misc]
         for name, kind in (("leak", Leak), ("fail", Fail))
     )
 
 
-async def follow(conversation: Conversation) -> None:
-    """Show each frame, and what deltas come to, on the standard output."""
-    grown: dict[tuple[str, str], str] = {}
-    async for item in conversation.stream():
-        if isinstance(item, Delta):
-            key = (item.becomes, item.channel)
-            grown[key] = grown.get(key, "") + item.text
-            frame = msgspec.json.encode(grown[key]) + b"\n" + grown[key].encode()
-        else:
-            frame = encode(item)
-        os.write(1, frame + b"\n")
-
-
-async def talk(conversation: Conversation, canaries: Canaries) -> None:
+async def talk(conversation: Conversation, canaries: Canaries, screen: Screen) -> None:
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(follow, conversation)
+        tasks.start_soon(screen.follow, conversation)
         await conversation.send_message(f"Use {canaries.token}, it is {canaries.token.encode().hex()}.", id="first")
         await conversation.ask_agent(f"Is {canaries.token} right?")
         await conversation.run()
         await conversation.generate_title()
         os.write(1, f"ended {conversation.state.status.value}\n".encode())
-        await anyio.sleep(0.1)
+        await screen.until(lambda: screen.seq == conversation.state.seq)
         tasks.cancel_scope.cancel()
 
 
@@ -174,16 +194,16 @@ async def live(store: Path, workspace: Path, key_file: Path, canaries: Canaries)
         "VAULT": LookupSecret(canaries.lookup_url, {"Authorization": f"Bearer {canaries.header}"}),
         "MADE": lambda: canaries.made,
     }
-    cipher = Cipher(canaries.cipher_key)
-    async with Runtime(store, tools=tools(canaries), hooks={"chatty": chatty}, cipher=cipher) as runtime:
+    cipher, screen = Cipher(canaries.cipher_key), Screen()
+    async with Runtime(store, tools=tools(canaries, screen), hooks={"chatty": chatty}, cipher=cipher) as runtime:
         try:
             async with Conversation(id="c", runtime=runtime) as conversation:
                 await conversation.update_secrets({"MADE": secrets["MADE"]})
-                await talk(conversation, canaries)
+                await talk(conversation, canaries, screen)
         except ConversationMissing:
             spec = agent(canaries, key_file)
             async with Conversation(spec, workspace, id="c", runtime=runtime, secrets=secrets) as conversation:
-                await talk(conversation, canaries)
+                await talk(conversation, canaries, screen)
 
 
 def main() -> None:

@@ -1,15 +1,29 @@
-"""Models that can be held, for tests of what happens meanwhile."""
+"""Conversations that run, and models that can be held, for tests of what happens meanwhile."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 
 import anyio
 
+from agentrt import Conversation
 from agentrt.context.replies import ModelReply
 from agentrt.protocols import ModelClient, ModelRequest, Watch
 from agentrt.specs.content import plain
 from agentrt.testing.scripted import Turn
+
+
+@asynccontextmanager
+async def running(conversation: Conversation) -> AsyncIterator[anyio.CancelScope]:
+    """Run a conversation while something is done, and until it rests; the scope is that of both."""
+    async with anyio.create_task_group() as tasks:
+
+        async def work() -> None:
+            await conversation.run()
+
+        tasks.start_soon(work)
+        yield tasks.cancel_scope
 
 
 class HeldModel(ModelClient):

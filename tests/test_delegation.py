@@ -56,10 +56,17 @@ from .delegating import (
 from .proofs.test_interrupt import family as processes
 from .proofs.test_interrupt import marked, unique_mark
 from .proofs.waiting import eventually
+from .steering import running
 from .test_conversation import file_size_limit
 
 SECONDS = 20.0
 """How long a test waits for what must come."""
+
+HELD: dict[str, Play] = {"all": (delegate("a"), finish("Done.")), "a": (call("hold", name="a"), finish("A."))}
+"""What is delegated waits at a gate."""
+
+HELD_BELOW = HELD | {"all": (delegate("one"), finish("Done.")), "one": (delegate("a"), finish("One."))}
+"""So does what is delegated by what is delegated."""
 
 
 def shell(command: str) -> Play:
@@ -253,8 +260,7 @@ async def test_an_interrupt_reaches_the_shells_of_grandchildren(tmp_path: Path) 
         "b": (call("terminal", command=processes(workspace, marks[1])), finish("B.")),
     }
     async with family(tmp_path, plays) as live:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(live.top.run()._to_the_end)
+        async with running(live.top):
             await eventually(lambda: [len(marked(m)) for m in marks] == [6, 6], "the commands' processes", SECONDS)
             begun = anyio.current_time()
             await live.top.interrupt("enough")
@@ -281,8 +287,7 @@ async def test_a_pause_goes_down_and_up_again(tmp_path: Path) -> None:
     }
     async with family(tmp_path, plays, tools=[gate.tool]) as live:
         with anyio.fail_after(SECONDS):
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(live.top.run()._to_the_end)
+            async with running(live.top):
                 await eventually(lambda: gate.entered == ["first"], "the tool")
                 await live.top.pause()
                 await eventually(lambda: "PauseEvent" in kinds(live.log(live.id_of("a"))), "the pause below")
@@ -410,16 +415,10 @@ async def test_what_can_run_meanwhile_does(tmp_path: Path) -> None:
 
 async def test_a_message_while_children_work_is_seen_after_them(tmp_path: Path) -> None:
     gate = Gate()
-    client = model(
-        {
-            "all": (delegate("a"), finish("Done.")),
-            "a": (call("hold", name="a"), finish("A.")),
-        }
-    )
+    client = model(HELD)
     async with family(tmp_path, client, tools=[gate.tool]) as live:
         with anyio.fail_after(SECONDS):
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(live.top.run()._to_the_end)
+            async with running(live.top):
                 await eventually(lambda: gate.entered == ["a"], "the tool")
                 await live.top.send_message("And be brief.", busy="steer")
                 gate.open.set()
@@ -441,10 +440,9 @@ async def test_closed_in_the_middle_children_go_on_under_their_ids(tmp_path: Pat
         },
     )
     async with family(tmp_path, plays, tools=[gate.tool]) as live:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(live.top.run()._to_the_end)
+        async with running(live.top) as scope:
             await eventually(lambda: sorted(gate.entered) == ["a", "b"], "both tools", SECONDS)
-            tasks.cancel_scope.cancel()
+            scope.cancel()
         ids = {name: live.id_of(name) for name in ("one", "two", "a", "b")}
     assert sum(isinstance(event, ExecutionLost) for event in live.log()) == 2
     assert not live.runtime._hosts
@@ -464,14 +462,9 @@ async def test_closed_in_the_middle_children_go_on_under_their_ids(tmp_path: Pat
 
 async def test_a_child_that_is_open_cannot_be_opened_by_hand(tmp_path: Path) -> None:
     gate = Gate()
-    plays: dict[str, Play] = {
-        "all": (delegate("a"), finish("Done.")),
-        "a": (call("hold", name="a"), finish("A.")),
-    }
-    async with family(tmp_path, plays, tools=[gate.tool]) as live:
+    async with family(tmp_path, HELD, tools=[gate.tool]) as live:
         with anyio.fail_after(SECONDS):
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(live.top.run()._to_the_end)
+            async with running(live.top):
                 await eventually(lambda: gate.entered == ["a"], "the tool")
                 with pytest.raises(LogLocked, match="is open elsewhere"):
                     async with Conversation(id=live.id_of("a"), runtime=live.runtime):
@@ -483,17 +476,12 @@ async def test_a_child_that_is_open_cannot_be_opened_by_hand(tmp_path: Path) -> 
 
 async def test_a_child_that_somebody_else_has_open_after_a_restart_is_told(tmp_path: Path) -> None:
     gate = Gate()
-    plays: dict[str, Play] = {
-        "all": (delegate("a"), finish("Done.")),
-        "a": (call("hold", name="a"), finish("A.")),
-    }
-    async with family(tmp_path, plays, tools=[gate.tool]) as live:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(live.top.run()._to_the_end)
+    async with family(tmp_path, HELD, tools=[gate.tool]) as live:
+        async with running(live.top) as scope:
             await eventually(lambda: gate.entered == ["a"], "the tool", SECONDS)
-            tasks.cancel_scope.cancel()
+            scope.cancel()
         child_id = live.id_of("a")
-    async with reopened(tmp_path, plays, tools=[gate.tool]) as live:
+    async with reopened(tmp_path, HELD, tools=[gate.tool]) as live:
         async with Conversation(id=child_id, runtime=live.runtime):
             await finished(live)
         assert "is open elsewhere" in results(live)[-1]
@@ -526,8 +514,7 @@ async def test_a_log_below_that_cannot_be_written_is_told_above(tmp_path: Path) 
     }
     async with family(tmp_path, plays, agent(Limits(max_cost=1.0, tool_concurrency=2)), [gate.tool]) as live:
         with anyio.fail_after(SECONDS):
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(live.top.run()._to_the_end)
+            async with running(live.top):
                 await eventually(lambda: sorted(gate.entered) == ["big", "small"], "both")
                 size = (live.runtime.store.directory(live.id_of("big")) / "events.jsonl").stat().st_size
                 assert size > 14_000
@@ -570,13 +557,28 @@ async def test_a_log_above_that_cannot_be_written_leaves_the_children_for_later(
         check_sums(live)
 
 
+class Rounds:
+    """A conversation that never rests, and counts how often the runtime would let it."""
+
+    def __init__(self, rounds: int) -> None:
+        self._left, self.over = rounds, anyio.Event()
+
+    async def rest(self, idle: float) -> bool:
+        self._left -= 1
+        if not self._left:
+            self.over.set()
+        return False
+
+
 async def test_what_waits_below_is_not_let_sleep(tmp_path: Path) -> None:
     """The runtime lets conversations rest that nobody uses: these are held by the one that waits for them."""
     async with family(tmp_path, risky_plays(), risky_agent(), idle_after=0.0) as live:
         await waiting(live, 2)
         assert not await live.top.rest()
-        seq, busy = live.state.seq, time.process_time()
-        await anyio.sleep(0.2)  # some rounds of the runtime's own
+        seq, busy, rounds = live.state.seq, time.process_time(), Rounds(4)
+        live.runtime._hosts.add(rounds)  # type: ignore[arg-type]
+        with anyio.fail_after(SECONDS):
+            await rounds.over.wait()
         assert live.state.seq == seq
         assert time.process_time() - busy < 0.1, "waiting takes no work"
         await live.top.reject("No.")
@@ -602,18 +604,12 @@ async def test_an_interrupt_before_anything_has_begun_below_costs_nothing(tmp_pa
 
 async def test_left_and_interrupted_before_it_goes_on_costs_what_it_had_used(tmp_path: Path) -> None:
     gate = Gate()
-    plays: dict[str, Play] = {
-        "all": (delegate("one"), finish("Done.")),
-        "one": (delegate("a"), finish("One.")),
-        "a": (call("hold", name="a"), finish("A.")),
-    }
     limits = Limits(max_cost=1.0, max_tokens=10**7)
-    async with family(tmp_path, plays, agent(limits), tools=[gate.tool]) as live:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(live.top.run()._to_the_end)
+    async with family(tmp_path, HELD_BELOW, agent(limits), tools=[gate.tool]) as live:
+        async with running(live.top) as scope:
             await eventually(lambda: gate.entered == ["a"], "the tool", SECONDS)
-            tasks.cancel_scope.cancel()
-    async with reopened(tmp_path, plays, tools=[gate.tool]) as live:
+            scope.cancel()
+    async with reopened(tmp_path, HELD_BELOW, tools=[gate.tool]) as live:
         await live.top.interrupt()
         check_sums(live)
         assert live.state.ledger.cost < 0.01
@@ -646,15 +642,9 @@ async def test_what_a_named_agent_needs_is_looked_for_at_the_beginning(tmp_path:
 
 async def test_a_message_that_interrupts_cuts_what_is_delegated(tmp_path: Path) -> None:
     gate = Gate()
-    plays: dict[str, Play] = {
-        "all": (delegate("one"), finish("Done.")),
-        "one": (delegate("a"), finish("One.")),
-        "a": (call("hold", name="a"), finish("A.")),
-    }
-    async with family(tmp_path, plays, tools=[gate.tool]) as live:
+    async with family(tmp_path, HELD_BELOW, tools=[gate.tool]) as live:
         with anyio.fail_after(SECONDS):
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(live.top.run()._to_the_end)
+            async with running(live.top):
                 await eventually(lambda: gate.entered == ["a"], "the tool")
                 await live.top.send_message("Stop that.", busy="interrupt")
         assert live.state.status is ExecutionStatus.FINISHED

@@ -13,18 +13,18 @@ from agentrt import InformationFlow, Scene
 from agentrt.decisions import RequestConfirmation, decide
 from agentrt.events import (
     ActionEvent,
-    Event,
     ModelCalled,
     ModelCallStarted,
     ObservationEvent,
     RiskAssessed,
-    RunRequested,
 )
 from agentrt.security.rating import Rating
 from agentrt.security.rules import rate_action
 from agentrt.specs import LocalWorkspace
-from agentrt.state import State, apply
+from agentrt.state import State
 from tests import samples
+
+from .decisions.states import after, then
 
 SCENE = Scene(LocalWorkspace("/home/me/project"), "/home/me/project")
 
@@ -47,12 +47,6 @@ FLOWS = [
 ]
 
 
-def after(state: State, *events: Event) -> State:
-    for event in events:
-        state = apply(state, replace(event, seq=state.seq + 1))
-    return state
-
-
 def asked_for(state: State, tool: str, arguments: dict[str, Any]) -> tuple[State, ActionEvent, Rating]:
     """The state after the model has asked for a call, and the call was rated."""
     raw = msgspec.Raw(msgspec.json.encode(arguments))
@@ -60,17 +54,17 @@ def asked_for(state: State, tool: str, arguments: dict[str, Any]) -> tuple[State
     rating = rate_action(action, SCENE)
     rated = RiskAssessed(action_id=action.id, risk=rating.risk, sinks=rating.sinks, labels=rating.labels)
     called = ModelCalled(command=f"call-{state.seq}", model="m")
-    state = after(state, ModelCallStarted(command=called.command), called, action, rated)
+    state = then(state, ModelCallStarted(command=called.command), called, action, rated)
     return state, action, rating
 
 
 def reasons(flow: Flow, policy: InformationFlow | None) -> tuple[str, ...]:
     spec = replace(samples.agent(analyzer="rules"), flow=policy)
-    state = after(State(), *samples.beginning(spec), samples.message(), RunRequested())
+    state = after(spec=spec)
     for tool, arguments in flow.reads:
         state, action, rating = asked_for(state, tool, arguments)
         result: ObservationEvent = replace(samples.observation(action), labels=(*rating.labels, *LABELS.get(tool, ())))
-        state = after(state, result)
+        state = then(state, result)
     state, *_ = asked_for(state, *flow.then)
     due = decide(state)
     return tuple(code for command in due if isinstance(command, RequestConfirmation) for _, code in command.reasons)

@@ -29,7 +29,7 @@ from agentrt.specs.content import plain
 from agentrt.testing import ScriptedLLM, call, finish, say
 from agentrt.testing.scripted import Turn
 
-from .steering import HeldModel
+from .steering import HeldModel, running
 
 PRICED = LLM(model="scripted", input_cost_per_token=1e-6, output_cost_per_token=2e-6)
 NO = '{"score": 0.3, "complete": false, "missing": "the tests"}'
@@ -229,12 +229,7 @@ async def test_a_goal_that_is_judged_goes_on_after_an_interrupt(tmp_path: Path) 
     async with working(tmp_path, client) as conversation:
         await conversation.set_goal("done")
         await conversation.send_message("Work.")
-        async with anyio.create_task_group() as tasks:
-
-            async def end() -> None:
-                await conversation.run()
-
-            tasks.start_soon(end)
+        async with running(conversation):
             await client.calling()
             await conversation.interrupt()
         goal = conversation.state.ledger.goal
@@ -254,12 +249,7 @@ async def test_a_goal_that_is_taken_back_while_it_is_judged_holds_nothing_up(tmp
     async with working(tmp_path, client) as conversation:
         await conversation.set_goal("done")
         await conversation.send_message("Work.")
-        async with anyio.create_task_group() as tasks:
-
-            async def end() -> None:
-                await conversation.run()
-
-            tasks.start_soon(end)
+        async with running(conversation):
             await client.calling()
             await conversation.set_goal("")
             client.release()
@@ -272,12 +262,7 @@ async def test_a_message_while_it_is_judged_goes_before_the_verdict(tmp_path: Pa
     async with working(tmp_path, client) as conversation:
         await conversation.set_goal("done")
         await conversation.send_message("Work.")
-        async with anyio.create_task_group() as tasks:
-
-            async def end() -> None:
-                await conversation.run()
-
-            tasks.start_soon(end)
+        async with running(conversation):
             await client.calling()
             await conversation.send_message("One thing more.")
             client.release()

@@ -48,6 +48,7 @@ from agentrt.testing import ScriptedLLM, call, calls, finish, say
 from agentrt.testing.scripted import Turn
 
 from .proofs.waiting import eventually
+from .steering import running
 
 T = TypeVar("T", bound=Event)
 
@@ -305,12 +306,7 @@ async def test_a_message_that_is_denied_meanwhile_does_not_end_the_task(tmp_path
     turns = [call("greet", name="Ada"), say("Greeted.")]
     async with talking(tmp_path, hooks, turns, {"hook": said, "holding": holding}) as talk:
         await talk.conversation.send_message("Greet Ada.")
-        async with anyio.create_task_group() as tasks:
-
-            async def run() -> None:
-                await talk.conversation.run()
-
-            tasks.start_soon(run)
+        async with running(talk.conversation):
             await holding.waits.wait()
             await talk.conversation.send_message("Stop that.")
             holding.go_on.set()
@@ -407,12 +403,7 @@ async def test_an_interrupt_cuts_a_hook_at_once_and_the_run_goes_on(tmp_path: Pa
     turns = [call("greet", name="Ada"), call("greet", name="Ada"), say("Done.")]
     async with talking(tmp_path, hooks, turns) as talk:
         await talk.conversation.send_message("Greet Ada.")
-        async with anyio.create_task_group() as tasks:
-
-            async def run() -> None:
-                await talk.conversation.run()
-
-            tasks.start_soon(run)
+        async with running(talk.conversation):
             await eventually((tmp_path / "pids").exists, "the hook runs")
             begun = time.monotonic()
             await talk.conversation.interrupt()
@@ -432,12 +423,7 @@ async def test_a_hook_that_is_still_being_cut_is_run_again_and_fails_nothing(tmp
     hooks = [shell(HookEvent.USER_MESSAGE, "echo $$ >> pids; trap '' TERM; test -e quick || sleep 60")]
     async with talking(tmp_path, hooks, [say("Done.")]) as talk:
         await talk.conversation.send_message("Hello.")
-        async with anyio.create_task_group() as tasks:
-
-            async def run() -> None:
-                await talk.conversation.run()
-
-            tasks.start_soon(run)
+        async with running(talk.conversation):
             await eventually((tmp_path / "pids").exists, "the hook runs")
             (tmp_path / "quick").touch()
             await talk.conversation.send_message("Quick!", busy="interrupt")
@@ -451,12 +437,7 @@ async def test_a_pause_lets_a_hook_end_and_keeps_what_it_says(tmp_path: Path) ->
     hooks = [python(HookEvent.BEFORE_TOOL)]
     async with talking(tmp_path, hooks, [call("greet", name="Ada"), say("Done.")], {"hook": holding}) as talk:
         await talk.conversation.send_message("Greet Ada.")
-        async with anyio.create_task_group() as tasks:
-
-            async def run() -> None:
-                await talk.conversation.run()
-
-            tasks.start_soon(run)
+        async with running(talk.conversation):
             await holding.waits.wait()
             await talk.conversation.pause()
             seq = talk.conversation.state.seq
@@ -476,12 +457,7 @@ async def test_after_a_crash_hooks_run_again_for_what_is_still_due(tmp_path: Pat
     hooks = [python(HookEvent.BEFORE_TOOL)]
     async with talking(tmp_path, hooks, [call("greet", name="Ada")], {"hook": holding}) as talk:
         await talk.conversation.send_message("Greet Ada.")
-        async with anyio.create_task_group() as tasks:
-
-            async def run() -> None:
-                await talk.conversation.run()
-
-            tasks.start_soon(run)
+        async with running(talk.conversation):
             await holding.waits.wait()
             shutil.copytree(tmp_path / "store", tmp_path / "crashed")
             await talk.conversation.interrupt()

@@ -7,7 +7,6 @@ import json
 import logging
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from pathlib import Path
@@ -30,10 +29,10 @@ from agentrt.specs import BlobReference, Tool
 from agentrt.specs.content import plain, text
 from agentrt.testing import ScriptedLLM, ScriptedProvider, call, say
 from agentrt.tools import ToolType
-from tests import canary
+from tests import canary, programs
 
 from .secrets.lookups import LookupServer
-from .steering import HeldModel
+from .steering import HeldModel, running
 
 VALUE = "ghp_0123456789abcdef"
 OTHER = "rotated-9876543210"
@@ -152,12 +151,7 @@ async def test_half_a_secret_is_not_left_where_a_tool_is_cut(tmp_path: Path) -> 
         SPEAKER, tmp_path, store=tmp_path / "s", client=client, secrets={"TOKEN": VALUE}, tools=[speaker.tool()]
     ) as conversation:
         await conversation.send_message("go")
-        async with anyio.create_task_group() as tasks:
-
-            async def go() -> None:
-                await conversation.run()
-
-            tasks.start_soon(go)
+        async with running(conversation):
             await speaker.said.wait()
             await conversation.interrupt()
         (cut,) = [event for event in await everything(conversation) if isinstance(event, AgentErrorEvent)]
@@ -177,12 +171,7 @@ async def test_half_a_secret_is_not_left_where_a_model_is_cut(tmp_path: Path) ->
         SPEAKER, tmp_path, store=tmp_path / "s", client=client, secrets={"TOKEN": VALUE}
     ) as conversation:
         await conversation.send_message("go")
-        async with anyio.create_task_group() as tasks:
-
-            async def go() -> None:
-                await conversation.run()
-
-            tasks.start_soon(go)
+        async with running(conversation):
             await client.calling()
             await conversation.interrupt()
         (cut,) = [e for e in await everything(conversation) if isinstance(e, MessageEvent) and e.partial]
@@ -236,12 +225,7 @@ async def test_a_secret_is_rotated_while_a_tool_runs(tmp_path: Path) -> None:
         AGENT, tmp_path, store=tmp_path / "s", client=client, secrets={"TOKEN": VALUE}, tools=[speaker.tool()]
     ) as conversation:
         await conversation.send_message("go")
-        async with anyio.create_task_group() as tasks:
-
-            async def go() -> None:
-                await conversation.run()
-
-            tasks.start_soon(go)
+        async with running(conversation):
             await speaker.said.wait()
             await conversation.update_secrets({"TOKEN": OTHER})
             speaker.go_on.set()
@@ -408,9 +392,9 @@ def found_in(data: bytes, values: Sequence[str]) -> list[bytes]:
     return sorted({form for value in values for form in forms(value) if form in data or form in joined})
 
 
-def start(folder: Path, canaries: canary.Canaries) -> Callable[[], subprocess.CompletedProcess[bytes]]:
+def start(folder: Path, canaries: canary.Canaries) -> Callable[[], subprocess.CompletedProcess[str]]:
     """A life of the program; for a thread."""
-    command = [sys.executable, "-m", "tests.canary", str(folder / "s"), str(folder / "work"), str(folder / "out/key")]
+    words = ("-m", "tests.canary", str(folder / "s"), str(folder / "work"), str(folder / "out/key"))
     environment = os.environ | {
         "DB_ADDRESS": canaries.db,
         "MODEL_ACCESS": canaries.model_key,
@@ -418,16 +402,8 @@ def start(folder: Path, canaries: canary.Canaries) -> Callable[[], subprocess.Co
         "HOME": str(folder / "home"),
         "AGENTRT_HOME": str(folder / "home"),
     }
-    given = msgspec.json.encode(canaries)
-    return lambda: subprocess.run(
-        command,
-        input=given,
-        env=environment,
-        capture_output=True,
-        timeout=120,
-        check=False,
-        cwd=Path(__file__).parents[1],
-    )
+    given = msgspec.json.encode(canaries).decode()
+    return lambda: programs.run(*words, directory=Path(__file__).parents[1], environment=environment, input=given)
 
 
 def noise(length: int) -> str:
@@ -459,17 +435,17 @@ async def test_no_canary_is_seen_anywhere_in_a_whole_run(tmp_path: Path) -> None
     async with ScriptedProvider(script) as provider, LookupServer(canaries.vault) as vault:
         canaries = msgspec.structs.replace(canaries, base_url=provider.base_url, lookup_url=f"{vault.url}/v1/secret")
         first = await anyio.to_thread.run_sync(start(tmp_path, canaries))
-        assert first.returncode == -9, first.stderr[-3000:].decode()
+        assert first.returncode == -9, first.stderr[-3000:]
         second = await anyio.to_thread.run_sync(start(tmp_path, canaries))
-        assert second.returncode == 0, second.stderr[-3000:].decode()
-        assert b"ended finished" in second.stdout
+        assert second.returncode == 0, second.stderr[-3000:]
+        assert "ended finished" in second.stdout
         assert {request.headers["Authorization"] for request in vault.requests} == {f"Bearer {canaries.header}"}
         assert set(provider.keys) == {f"Bearer {canaries.model_key}"}
         sent = msgspec.json.encode(provider.requests)
     seen = {
         "requests": sent,
-        "frames": first.stdout + second.stdout,
-        "standard error": first.stderr + second.stderr,
+        "frames": (first.stdout + second.stdout).encode(),
+        "standard error": (first.stderr + second.stderr).encode(),
         "store": shown(tmp_path / "s"),
         "workspace": shown(tmp_path / "work"),
         "scratch": shown(tmp_path / "scratch"),

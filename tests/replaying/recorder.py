@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import anyio
 import msgspec
 
 from agentrt import LLM, Agent, Conversation, Runtime, tool
@@ -17,6 +16,7 @@ from agentrt.replaying import replay
 from agentrt.storage import read_conversation
 from agentrt.storage.framing import place
 from agentrt.tools import ToolType
+from tests.steering import running
 
 AGENT = Agent(llm=LLM(model="scripted"), tools=())
 
@@ -77,12 +77,7 @@ async def live(
 
 async def beside(conversation: Conversation, *doing: Callable[[], Any]) -> None:
     """Run a conversation, and do something meanwhile."""
-    async with anyio.create_task_group() as group:
-
-        async def work() -> None:
-            await conversation.run()
-
-        group.start_soon(work)
+    async with running(conversation):
         for do in doing:
             await do()
 

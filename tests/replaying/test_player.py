@@ -41,6 +41,7 @@ from agentrt.storage import read_conversation
 from agentrt.storage.framing import scan
 from agentrt.testing import ScriptedLLM, call, calls, finish, say
 from agentrt.tools import ToolType
+from tests.steering import running
 
 AGENT = Agent(llm=LLM(model="scripted"), tools=())
 GATED = Agent(llm=LLM(model="scripted"), tools=(), analyzer="rules", confirmation=ConfirmRisky())
@@ -159,8 +160,7 @@ async def test_calls_side_by_side(recorder: Recorder) -> None:
     script = ScriptedLLM([calls(*((kind.name, {}) for kind in tools)), say("All through.")])
     async with recorder.conversation(script, tools, PARALLEL) as conversation:
         await conversation.send_message("Go.")
-        async with anyio.create_task_group() as group:
-            group.start_soon(_run, conversation)
+        async with running(conversation):
             for gate in gates:
                 await gate.entered.wait()
             for number, gate in enumerate(reversed(gates), 1):
@@ -180,8 +180,7 @@ async def test_messages_that_came_while_it_ran(recorder: Recorder) -> None:
     gate = Gate()
     async with recorder.conversation(ScriptedLLM([call("gate"), say("Yes.")]), [gate.tool()]) as conversation:
         await conversation.send_message("Go.")
-        async with anyio.create_task_group() as group:
-            group.start_soon(_run, conversation)
+        async with running(conversation):
             await gate.entered.wait()
             await conversation.send_message("And this.")
             await conversation.pause()
@@ -196,8 +195,7 @@ async def test_interrupts(recorder: Recorder, cut: str) -> None:
     client = gate if cut == "model" else ScriptedLLM([calls(("gate", {}), ("gate", {}))])
     async with recorder.conversation(client, [gate.tool()]) as conversation:
         await conversation.send_message("Go.")
-        async with anyio.create_task_group() as group:
-            group.start_soon(_run, conversation)
+        async with running(conversation):
             await gate.entered.wait()
             await conversation.interrupt("stop it")
     async with recorder.conversation(ScriptedLLM([say("As you like.")]), [gate.tool()], agent=None) as conversation:
@@ -215,8 +213,7 @@ async def test_an_interrupt_of_several_calls(recorder: Recorder) -> None:
     script = ScriptedLLM([calls(*((kind.name, {}) for kind in tools))])
     async with recorder.conversation(script, tools, PARALLEL) as conversation:
         await conversation.send_message("Go.")
-        async with anyio.create_task_group() as group:
-            group.start_soon(_run, conversation)
+        async with running(conversation):
             for gate in gates:
                 await gate.entered.wait()
             await conversation.interrupt()
@@ -304,8 +301,7 @@ async def test_what_another_process_went_on_with_after_a_crash(recorder: Recorde
     tools = [greet, gate.tool()]
     async with recorder.conversation(client, tools) as conversation:
         await conversation.send_message("Go.")
-        async with anyio.create_task_group() as group:
-            group.start_soon(_run, conversation)
+        async with running(conversation):
             await gate.entered.wait()
             shutil.copytree(recorder.store, crashed)
             gate.open.set()
@@ -436,10 +432,6 @@ async def test_what_is_no_log_is_refused() -> None:
     for events in ([], [MessageEvent(content=())]):
         with pytest.raises(ValueError, match="ConversationCreated"):
             await replay(events)
-
-
-async def _run(conversation: Conversation) -> None:
-    await conversation.run()
 
 
 async def _wait(conversation: Conversation, kind: type[Event], number: int) -> None:
