@@ -203,6 +203,13 @@ class Feed:
         async for event in self._journal.read(after, upto):
             yield event
 
+    async def page(self, after: int, upto: int) -> Sequence[Event]:
+        """The events after seq `after`, up to `upto`, which both are visible, all at once."""
+        recent = self._recent
+        if recent and recent[0].seq <= after + 1:
+            return list(islice(recent, after + 1 - recent[0].seq, upto + 1 - recent[0].seq))
+        return await self._journal.load(range(after + 1, upto + 1))
+
     async def load(self, view: Sequence[Seen]) -> list[Event]:
         """The events of places in a view, of which those that are not recent are read from the file."""
         recent, first = self._recent, self._recent[0].seq if self._recent else self.state.seq + 1

@@ -364,6 +364,12 @@ class Conversation:
             return self._runtime.store.read(self.id, seq)
         return group.feed.events(seq, lambda state: state.seq >= upto)
 
+    async def page(self, after: Cursor | int = 0, limit: int = 100) -> Sequence[Event]:
+        """At most `limit` events after a cursor, all at once. Raises `CursorExpired` for one of an earlier epoch."""
+        seq = self._seq(after)
+        async with self._host.use() as group:
+            return await group.feed.page(seq, min(seq + limit, group.feed.state.seq))
+
     async def stream(self, after: Cursor | int = 0) -> AsyncIterator[Event | Delta]:
         """The events after a cursor, then those to come as they come, with deltas in between; it ends with the
         conversation. Raises `CursorExpired` for a cursor of an earlier epoch.

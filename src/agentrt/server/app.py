@@ -16,9 +16,11 @@ from .auth import middleware
 from .endpoints import ENDPOINTS
 from .hosting import Hosting
 from .problems import Refusal, on_error
+from .routing import routes
 from .services import Authenticator, Services, open_access
 from .settings import ServerSettings
-from .streams import ROUTES
+from .streams.routes import ROUTES
+from .streams.streams import Streams
 
 
 def create_app(
@@ -28,14 +30,14 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        async with runtime, Hosting(runtime, settings) as hosting:
-            app.state.services = Services(settings, runtime, hosting, authenticate)
+        async with runtime, Hosting(runtime, settings) as hosting, Streams(hosting, settings) as streams:
+            app.state.services = Services(settings, runtime, hosting, streams, authenticate)
             yield
 
     errors = (AgentrtError, Refusal, HTTPException, msgspec.ValidationError, msgspec.DecodeError)
     return Starlette(
         # a stream's routes come first: they share paths with the endpoints, and take only what asks for a stream
-        routes=[*ROUTES, *(endpoint.route() for endpoint in ENDPOINTS), *pages.routes()],
+        routes=[*ROUTES, *routes(ENDPOINTS), *pages.routes()],
         middleware=middleware(settings),
         exception_handlers=dict.fromkeys((*errors, Exception), on_error),
         lifespan=lifespan,

@@ -11,6 +11,7 @@ from ..runtime import Runtime
 from .hosting import Hosting
 from .principals import EVERYONE, Principal
 from .settings import ServerSettings
+from .streams.streams import Streams
 
 
 class Authenticator(Protocol):
@@ -33,4 +34,5 @@ class Services:
     settings: ServerSettings
     runtime: Runtime
     hosting: Hosting
+    streams: Streams
     authenticate: Authenticator = open_access

@@ -27,6 +27,8 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Silence on a socket after which a heartbeat is sent."""
     patience: float = 30.0
     """How long a client may be without progress."""
+    max_streams: int = 10_000
+    """Sockets and server-sent events that are open at once."""
     drain: float = 10.0
     """How long running steps may take to end when the server is told to."""
     resume_running: bool = False

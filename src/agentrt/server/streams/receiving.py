@@ -1,0 +1,49 @@
+"""What a client says on a socket: its messages as frames, or as problems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from ...frames import Problem, Refused, ToServer
+
+MOST = 256
+"""Frames that one message may have."""
+
+
+class _Named(msgspec.Struct, frozen=True):
+    id: str = ""
+
+
+_arrays = msgspec.json.Decoder(list[msgspec.Raw])
+_frames: msgspec.json.Decoder[ToServer] = msgspec.json.Decoder(ToServer)
+_named = msgspec.json.Decoder(_Named)
+
+
+def frames_of(message: str | bytes) -> Iterator[ToServer | Refused]:
+    """The frames of a message, in order; for each that makes no sense the answer that it gets."""
+    try:
+        raws = _arrays.decode(message)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        yield _refused(f"a message is a JSON array of frames: {error}")
+        return
+    if len(raws) > MOST:
+        yield _refused(f"a message has at most {MOST} frames")
+        return
+    for raw in raws:
+        try:
+            yield _frames.decode(raw)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            yield _refused(str(error), _id(raw))
+
+
+def _refused(why: str, id: str = "") -> Refused:
+    return Refused(id=id, problem=Problem(title="Not a frame", status=400, detail=why, code="frame"))
+
+
+def _id(raw: msgspec.Raw) -> str:
+    try:
+        return _named.decode(raw).id
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ""

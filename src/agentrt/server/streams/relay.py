@@ -1,0 +1,177 @@
+"""`Relay`: reads one conversation, for all who follow it; each event is encoded once."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from itertools import islice
+
+import anyio
+import msgspec
+
+from ...conversation import Conversation
+from ...deltas import Channel, Delta, Draft
+from ...errors import AgentrtError
+from ...events import Event
+from ...frames import Problem
+from ..problems import problem_of
+from .encoding import Piece, event_piece
+from .follower import Follower
+
+RECENT = 256 * 1024
+"""Bytes of encoded events that are kept of a conversation while someone follows it; the file has the rest."""
+
+DRAFTS = 64
+"""Things that may grow at once in a conversation; of more, the oldest are no longer shown to who comes late."""
+
+CLOSED = Problem(
+    title="The conversation was closed",
+    status=503,
+    detail="it left this server's memory: follow it again from your cursor",
+    code="conversation-closed",
+)
+
+_log = logging.getLogger(__name__)
+_encoder = msgspec.json.Encoder()
+
+
+class Relay:
+    """Reads one conversation, for all who follow it.
+
+    It keeps the last events, encoded, and drafts of what grows; each follower has a place in both. Who is further
+    behind reads the file.
+    """
+
+    def __init__(self, conversation: Conversation, recent: int = RECENT) -> None:
+        self.conversation = conversation
+        self.seq, self.epoch = conversation.state.seq, conversation.state.epoch
+        """Of the last event that was read."""
+        self.scope = anyio.CancelScope()
+        """Of who reads it."""
+        self.problem: Problem | None = None
+        """Why nothing more comes."""
+        self.followers: dict[Follower, None] = {}
+        self._events: deque[Piece] = deque()
+        self._size, self._most = 0, recent
+        self._drafts: dict[tuple[str, Channel], Draft] = {}
+        self._cut: dict[tuple[str, Channel], tuple[Delta, Piece]] = {}
+        """The last delta that was cut from each draft."""
+
+    def join(self, seq: int, news: Callable[[Follower], None], *, deltas: bool) -> Follower:
+        """A new follower, who has the events up to `seq`."""
+        follower = Follower(self, seq, news, deltas=deltas)
+        if deltas:
+            follower.places = dict.fromkeys(self._drafts.values(), 0)
+        self.followers[follower] = None
+        news(follower)
+        return follower
+
+    def leave(self, follower: Follower) -> None:
+        """He follows no more."""
+        self.followers.pop(follower, None)
+        follower.places.clear()
+
+    async def run(self, reopen: Callable[[str], Awaitable[Conversation]]) -> None:
+        """Read until the conversation ends; `reopen` gives it again when it was only closed for a while."""
+        problem = CLOSED
+        try:
+            with self.scope:
+                while True:
+                    await self._read(self.conversation)
+                    again = await reopen(self.conversation.id)
+                    if again is self.conversation:
+                        break
+                    self.conversation = again
+        except Exception as error:  # which ends this one for those who follow it, and no other
+            problem = problem_of(error)
+            if not isinstance(error, AgentrtError):
+                _log.exception("following conversation %s failed", self.conversation.id)
+        self.end(problem)
+
+    async def _read(self, conversation: Conversation) -> None:
+        async for item in conversation.stream(self.seq):
+            if isinstance(item, Delta):
+                self._grow(item)
+            else:
+                self._publish(item)
+
+    def end(self, problem: Problem) -> None:
+        """Nothing more comes of it; the first problem counts."""
+        if self.problem is None:
+            self.problem = problem
+            self._tell()
+
+    def recent(self, after: int, limit: int) -> list[Piece] | None:
+        """The events after seq `after`, one at least, and of those that follow up to `limit` bytes.
+
+        None when they are no longer kept.
+        """
+        events = self._events
+        if not events or events[0].seq > after + 1:
+            return None
+        pieces, size = list[Piece](), 0
+        for piece in islice(events, after + 1 - events[0].seq, None):
+            if pieces and size + piece.size > limit:
+                break
+            pieces.append(piece)
+            size += piece.size
+        return pieces
+
+    async def page(self, after: int, limit: int) -> Sequence[Event]:
+        """At most `limit` events after seq `after`, from the file. Raises what reading it does."""
+        return await self.conversation.page(after, limit)
+
+    def encoded(self, delta: Delta) -> Piece:
+        """A delta's piece, which those who are at the same place share."""
+        key = (delta.becomes, delta.channel)
+        found = self._cut.get(key)
+        if found is None or found[0] != delta:
+            found = self._cut[key] = delta, Piece("delta", _encoder.encode(delta))
+        return found[1]
+
+    def _publish(self, event: Event) -> None:
+        piece = event_piece(event)
+        self._events.append(piece)
+        self._size += piece.size
+        while self._size > self._most and len(self._events) > 1:
+            self._size -= self._events.popleft().size
+        state = self.conversation.state
+        self.seq, self.epoch = event.seq, state.epoch
+        if self._drafts:
+            over = [key for key in self._drafts if key[0] == event.id or not state.in_flight]
+            for key in over:
+                self._forget(key)
+        self._tell()
+
+    def _grow(self, delta: Delta) -> None:
+        key = (delta.becomes, delta.channel)
+        draft = self._drafts.get(key)
+        if draft is None or draft.end != delta.start:
+            draft = self._begin(key, delta.start)
+        draft.add(delta.text, delta.after)
+        self._tell(growth=True)
+
+    def _begin(self, key: tuple[str, Channel], start: int) -> Draft:
+        if key in self._drafts:
+            self._forget(key)
+        elif len(self._drafts) >= DRAFTS:
+            self._forget(next(iter(self._drafts)))
+        draft = self._drafts[key] = Draft(*key, command="")
+        draft.end = start
+        for follower in self.followers:
+            if follower.deltas:
+                follower.places[draft] = start
+        return draft
+
+    def _forget(self, key: tuple[str, Channel]) -> None:
+        draft = self._drafts.pop(key)
+        self._cut.pop(key, None)
+        for follower in self.followers:
+            follower.places.pop(draft, None)
+
+    def _tell(self, *, growth: bool = False) -> None:
+        """Tell the followers that there is news; that something grows, only those who want to know."""
+        for follower in self.followers:
+            if follower.deltas or not growth:
+                follower.news(follower)

@@ -1,0 +1,100 @@
+"""The routes of streams: two WebSockets, and server-sent events at the path of a conversation's events."""
+
+from __future__ import annotations
+
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Match, Route, WebSocketRoute
+from starlette.types import Scope
+from starlette.websockets import WebSocket
+
+from ...errors import AgentrtError
+from ...events import Cursor
+from ..principals import Principal
+from ..problems import Refusal, problem_of, refusal
+from ..services import Services
+from .codes import closing, cut
+from .socket import Socket
+from .sse import MEDIA_TYPE, EventSource
+
+PATH = "/conversations/{id}/events"
+
+
+class EventSourceRoute(Route):
+    """Matches only requests that accept server-sent events: pages of events have the same path."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Whether it is one."""
+        match, found = super().matches(scope)
+        if match is Match.FULL and not any(
+            name == b"accept" and MEDIA_TYPE.encode() in value for name, value in scope["headers"]
+        ):
+            return Match.NONE, {}
+        return (match, found) if match is Match.FULL else (Match.NONE, {})
+
+
+async def follow_one(websocket: WebSocket) -> None:
+    """A socket that follows one conversation from a cursor on, and may follow others."""
+    await _talk(websocket, websocket.path_params["id"])
+
+
+async def follow_several(websocket: WebSocket) -> None:
+    """A socket that follows what it is told to."""
+    await _talk(websocket)
+
+
+async def follow_events(request: Request) -> Response:
+    """A conversation as server-sent events."""
+    services: Services = request.app.state.services
+    principal = await _principal(request, services)
+    cursor, deltas = _wanted(request)
+    source = EventSource(services.streams)
+    await source.follow(request.path_params["id"], principal, cursor, deltas=deltas)
+    return source
+
+
+async def _talk(websocket: WebSocket, alone: str | None = None) -> None:
+    services: Services = websocket.app.state.services
+    try:
+        principal = await _principal(websocket, services)
+        cursor, deltas = _wanted(websocket)
+        socket = Socket(websocket, services, principal, alone)
+        services.streams.add(socket)
+    except (Refusal, AgentrtError) as error:
+        return await _refuse(websocket, error)
+    try:
+        await websocket.accept()
+        await socket.serve(cursor, deltas=deltas)
+    finally:
+        services.streams.remove(socket)
+
+
+async def _principal(connection: HTTPConnection, services: Services) -> Principal:
+    found: Principal | None = connection.scope.get("principal")
+    return found or await services.authenticate(connection)
+
+
+def _wanted(connection: HTTPConnection) -> tuple[Cursor | int, bool]:
+    """From which cursor on, and whether with deltas. Raises `Refusal`."""
+    query = connection.query_params
+    given = connection.headers.get("last-event-id") or query.get("after") or "0"
+    epoch, dash, seq = given.rpartition("-")
+    epoch = epoch if dash else query.get("epoch", "")
+    if not seq.isascii() or not seq.isdigit() or not (epoch or "0").isdigit():
+        raise refusal(422, "The cursor is not valid", "give after=SEQ, with epoch=EPOCH or as EPOCH-SEQ", "validation")
+    deltas = query.get("deltas", "1") not in ("0", "false")
+    return (Cursor(int(epoch), int(seq)) if epoch else int(seq)), deltas
+
+
+async def _refuse(websocket: WebSocket, error: Exception) -> None:
+    """Close with a code; the handshake is accepted first, since browsers show no code of one that is not."""
+    code, reason = closing(problem_of(error))
+    await websocket.accept()
+    await websocket.close(code, cut(reason))
+
+
+ROUTES: tuple[BaseRoute, ...] = (
+    WebSocketRoute(PATH, follow_one),
+    WebSocketRoute("/events", follow_several),
+    EventSourceRoute(PATH, follow_events, methods=["GET"]),
+)

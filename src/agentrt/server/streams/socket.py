@@ -1,0 +1,238 @@
+"""`Socket`: a WebSocket on which conversations are followed and steered."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from functools import partial
+
+import anyio
+import msgspec
+from starlette.websockets import WebSocket
+
+from ...controls import AskAgent, GenerateTitle
+from ...conversation.doing import do
+from ...errors import AgentrtError
+from ...events import Cursor
+from ...frames import Ack, Alive, Do, Ended, Follow, Heartbeat, Problem, Refused, ToServer, Unfollow
+from ..permissions import scope_of
+from ..principals import Principal
+from ..problems import Refusal, problem_of, refusal
+from ..services import Services
+from .codes import GARBAGE, NO_PROGRESS, Closing, closing, cut
+from .encoding import frame, message
+from .follower import Follower
+from .lanes import Lanes
+from .receiving import frames_of
+
+MESSAGE = 64 * 1024
+"""Bytes of a message; a frame that is longer is sent alone."""
+
+WORK = 16
+"""Frames of one client that are worked on at once; the next is not read before there is room."""
+
+FOLLOWED = 1024
+"""Conversations that one socket may follow."""
+
+GIBBERISH = 10
+"""Frames in a row that make no sense, after which a socket is closed."""
+
+WAITED = 0.1
+"""Seconds that a send takes only when the client has to read first."""
+
+GOODBYE = 1.0
+"""Seconds that the close frame of one who does not read may take."""
+
+_encoder = msgspec.json.Encoder()
+_HEARTBEAT = _encoder.encode(Heartbeat())
+_BESIDE = (AskAgent, GenerateTitle)
+"""Controls that take as long as a model call, and change nothing that others need."""
+
+
+class Socket:
+    """A WebSocket on which conversations are followed and steered.
+
+    What is sent is taken from the followers when there is room for it: one message is on its way at a time, and who is
+    slow keeps nothing here but his places. `alone` is the conversation that the socket is for, with which it ends;
+    without one it lives whether or not it follows any.
+    """
+
+    def __init__(
+        self, websocket: WebSocket, services: Services, principal: Principal, alone: str | None = None
+    ) -> None:
+        self._websocket, self._services, self._streams = websocket, services, services.streams
+        self._principal, self._alone = principal, alone
+        self._bell = self._streams.bell()
+        self._followers: dict[str, Follower] = {}
+        self._names: dict[Follower, bytes] = {}
+        """Each follower's conversation, as JSON."""
+        self._news: dict[Follower, None] = {}
+        """Those that may have something to send, the first first."""
+        self._answers: deque[bytes] = deque()
+        self._room = anyio.Semaphore(WORK)
+        """For answers: each has a place until it is on its way."""
+        self._gibberish = 0
+        self._heard = self._said = time.monotonic()
+        self._sending: float | None = None
+        """Since when a message is on its way."""
+        self._asked: float | None = None
+        """Since when a heartbeat is not answered."""
+        self._beat = False
+        self._scope = anyio.CancelScope()
+        self._closing: Closing | None = None
+        self._last: Closing | None = None
+        """How to close it once what waits was sent."""
+
+    async def serve(self, after: Cursor | int = 0, *, deltas: bool = True) -> None:
+        """Talk until one of both ends it; where it is for one conversation, that is followed from a cursor on."""
+        try:
+            async with anyio.create_task_group() as tasks:
+                lanes = Lanes(tasks, WORK)
+                with self._scope:
+                    if self._alone is not None:
+                        await self._follow(self._alone, after, deltas=deltas)
+                    async with anyio.create_task_group() as talking:
+                        talking.start_soon(self._write)
+                        await self._read(lanes)
+                        self._scope.cancel()
+                await self._say_goodbye()
+                tasks.cancel_scope.deadline = anyio.current_time() + GOODBYE  # what was begun may end
+        finally:
+            for follower in self._followers.values():
+                self._streams.leave(follower)
+
+    def close(self, closing: Closing) -> None:
+        """Let it end; the first reason counts."""
+        if self._closing is None:
+            self._closing = closing
+            self._scope.cancel()
+
+    def look(self, now: float) -> None:
+        """Whether there is progress; ask the client when nothing was said or heard for some time."""
+        patience, heartbeat = self._streams.settings.patience, self._streams.settings.heartbeat
+        if self._sending is not None and now - self._sending > patience:
+            self.close(Closing(NO_PROGRESS, f"no progress: a message was not taken for {patience:g} s"))
+        elif self._asked is not None and now - self._asked > patience:
+            self.close(Closing(NO_PROGRESS, f"no progress: a heartbeat was not answered for {patience:g} s"))
+        elif now - self._said > heartbeat or (self._asked is None and now - self._heard > heartbeat):
+            self._beat = True
+            self._bell.ring()
+
+    async def _read(self, lanes: Lanes) -> None:
+        while (received := await self._websocket.receive())["type"] != "websocket.disconnect":
+            self._heard, self._asked = time.monotonic(), None
+            for found in frames_of(received.get("text") or received.get("bytes") or b""):
+                if isinstance(found, Refused):
+                    self._gibberish += 1
+                    if self._gibberish >= GIBBERISH:
+                        return self.close(Closing(GARBAGE, f"garbage: {found.problem.detail}"))
+                    await self._answer(found)
+                else:
+                    self._gibberish = 0
+                    await self._take_up(found, lanes)
+        return None
+
+    async def _take_up(self, frame: ToServer, lanes: Lanes) -> None:
+        match frame:
+            case Alive():
+                pass
+            case Follow(conversation=name, after=after, deltas=deltas):
+                await lanes.put(name, partial(self._follow, name, after, deltas=deltas))
+            case Unfollow(conversation=name):
+                await lanes.put(name, partial(self._leave, name))
+            case Do(conversation=name):
+                lane = f"{name} {frame.id}" if isinstance(frame.control, _BESIDE) else name
+                await lanes.put(lane, partial(self._do, frame))
+
+    async def _follow(self, name: str, after: Cursor | int, *, deltas: bool) -> None:
+        self._unfollow(name)
+        try:
+            if len(self._followers) >= FOLLOWED:
+                raise refusal(429, "Too many conversations", f"a socket follows at most {FOLLOWED}", "followed")
+            follower = await self._streams.follow(name, self._principal, after, self._tell, deltas=deltas)
+        except (AgentrtError, Refusal) as error:
+            problem = problem_of(error)
+            await self._answer(Ended(conversation=name, problem=problem))
+            if name == self._alone:
+                self._last = closing(problem)
+            return
+        self._followers[name], self._names[follower] = follower, _encoder.encode(name)
+
+    def _unfollow(self, name: str) -> None:
+        if follower := self._followers.pop(name, None):
+            self._streams.leave(follower)
+            self._news.pop(follower, None)
+            del self._names[follower]
+
+    async def _leave(self, name: str) -> None:
+        self._unfollow(name)
+
+    async def _do(self, wanted: Do) -> None:
+        try:
+            if not self._principal.may(needed := scope_of(type(wanted.control))):
+                raise refusal(403, "Not allowed", f"this needs a key with the scope {needed.value!r}", "scope")
+            conversation = await self._services.hosting.get(wanted.conversation, self._principal)
+            reply = await do(conversation, wanted.control, self._principal.owner)
+        except (AgentrtError, Refusal, msgspec.ValidationError) as error:
+            await self._answer(Refused(id=wanted.id, problem=problem_of(error)))
+        else:
+            await self._answer(Ack(id=wanted.id, reply=msgspec.Raw(_encoder.encode(reply))))
+
+    async def _answer(self, answer: Ack | Refused | Ended) -> None:
+        await self._room.acquire()
+        self._answers.append(_encoder.encode(answer))
+        self._bell.ring()
+
+    def _tell(self, follower: Follower) -> None:
+        self._news[follower] = None
+        self._bell.ring()
+
+    async def _write(self) -> None:
+        while True:
+            await self._bell.wait()
+            while frames := await self._next():
+                begun = self._sending = time.monotonic()
+                await self._websocket.send({"type": "websocket.send", "text": message(frames)})
+                self._sending, self._said = None, time.monotonic()
+                if self._said - begun > WAITED:
+                    self._asked = None  # it took what was before, however long the answer waits behind the rest
+            if self._last is not None and not self._answers:
+                return self.close(self._last)
+
+    async def _next(self) -> list[bytes]:
+        """The frames of the next message: answers, then what the followers have, in turn."""
+        frames, size = list[bytes](), 0
+        if self._beat:
+            self._beat, self._asked = False, self._asked or time.monotonic()
+            frames.append(_HEARTBEAT)
+        while self._answers and size < MESSAGE:
+            frames.append(self._answers.popleft())
+            self._room.release()
+            size += len(frames[-1])
+        while self._news and size < MESSAGE:
+            follower = next(iter(self._news))
+            del self._news[follower]
+            pieces = await follower.take(MESSAGE - size)
+            if (name := self._names.get(follower)) is None:
+                continue  # he left meanwhile
+            for piece in pieces:
+                frames.append(frame(piece, name))
+                size += len(frames[-1])
+            if follower.problem is not None:
+                self._ended(follower, follower.problem)
+            elif pieces:
+                self._news[follower] = None  # there may be more
+        return frames
+
+    def _ended(self, follower: Follower, problem: Problem) -> None:
+        name = next(name for name, found in self._followers.items() if found is follower)
+        self._unfollow(name)
+        if name == self._alone:
+            self._last = closing(problem)
+
+    async def _say_goodbye(self) -> None:
+        if self._closing is None:
+            return  # the client left
+        code, reason = self._closing
+        with anyio.move_on_after(GOODBYE):
+            await self._websocket.close(code, cut(reason))
