@@ -50,7 +50,14 @@ HOOKS = (
     Hook(event=HookEvent.START, function="f"),
     Hook(event=HookEvent.STOP, function="f"),
 )
-CRITICS = (None, None, Critic("pass", max_iterations=1), Critic("pass", max_iterations=2))
+CRITICS = (
+    None,
+    None,
+    Critic("pass", max_iterations=1),
+    Critic("pass", max_iterations=2),
+    Critic("pass", max_iterations=1, mode="all_actions"),
+    Critic("pass", max_iterations=2, mode="all_actions"),
+)
 STUCK = (
     StuckDetection(),
     StuckDetection(action_observation=2, action_error=3, alternating=4),

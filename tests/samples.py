@@ -248,6 +248,7 @@ def every_event() -> list[Event]:
             ),
         ),
         CriticAssessed(critic="goal", score=0.5, success=False, message="the tests"),
+        CriticAssessed(critic="strict", score=0.0, success=False, midway=True, error="OSError: the disk is gone"),
         RuleAdded(rule=PermissionRule("deny", "terminal", "rm *", "command"), scope="project"),
         GoalSet(objective="all tests pass", judge=LLM(model="judge"), max_iterations=3),
         TitleChanged(title="Tests"),

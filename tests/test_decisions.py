@@ -222,7 +222,15 @@ def _ending() -> list[tuple[str, str, State]]:
     stop, critic = with_hooks(HookEvent.STOP), with_hooks(critic=Critic("pass"))
     missing = MessageEvent(content=text("This is not done."))
     denied = hooked(HookEvent.STOP, "f", "deny")
+    every, act = with_hooks(critic=Critic("pass", mode="all_actions")), samples.action(id="a")
+    ran = (CALL, CALLED, act, started(act), samples.observation(act))
     return [
+        ("a tool runs, a critic of all actions", "`ObservationEvent`", after(*ran, spec=every)),
+        (
+            "what was done is judged midway",
+            "`CriticAssessed` without success",
+            after(*ran, judged("pass", success=False, midway=True), spec=every),
+        ),
         ("`finish` runs, a critic", "`ObservationEvent`", after(*finished(), spec=critic)),
         (
             "its end is judged",

@@ -24,9 +24,11 @@ from agentrt import (
 from agentrt.errors import ConfigurationError, ModelUnavailable
 from agentrt.events import CriticAssessed, MessageEvent, ModelCalled
 from agentrt.protocols import ModelRequest
+from agentrt.replaying import replay
 from agentrt.specs import LocalWorkspace
 from agentrt.specs.content import plain
-from agentrt.testing import ScriptedLLM, call, finish, say
+from agentrt.storage import read_conversation
+from agentrt.testing import ScriptedLLM, call, calls, finish, say
 from agentrt.testing.scripted import Turn
 
 from .steering import HeldModel, running
@@ -309,3 +311,36 @@ async def test_what_is_missing_comes_from_the_environment_and_not_from_the_user(
     told = [event for event in events if isinstance(event, MessageEvent) and event.source == "environment"]
     (assessed, _) = assessments(events)
     assert [event.caused_by for event in told] == [assessed.id]
+
+
+async def test_a_critic_of_all_actions_also_judges_each_step_and_sends_nobody_back_for_it(tmp_path: Path) -> None:
+    marks = Marks(CriticResult(0.1, "all"), CriticResult(0.2, "much"), CriticResult(0.3, "a test"), CriticResult(1.0))
+    client = model([calls(("work", {}), ("think", {"thought": "Hm."})), call("work"), say("Done."), say("Done now.")])
+    async with working(tmp_path, client, **marked(marks, mode="all_actions")) as conversation:  # type: ignore[arg-type]
+        events = await run(conversation)
+        assert conversation.state.status is ExecutionStatus.FINISHED
+    verdicts = assessments(events)
+    assert [(a.score, a.midway) for a in verdicts] == [(0.1, True), (0.2, True), (0.3, False), (1.0, False)]
+    shown = [[type(event).__name__ for event in each[2:]] for each in marks.shown]
+    assert shown[0] == ["ActionEvent"] * 2 + ["ObservationEvent"] * 2
+    told = [event.caused_by for event in events if isinstance(event, MessageEvent) and event.source == "environment"]
+    assert told == [verdicts[2].id], "of what was judged midway the agent hears nothing"
+    assert (await replay(events_of(tmp_path), [work])).difference is None
+
+
+async def test_a_critic_that_fails_midway_says_so_and_the_run_goes_on(tmp_path: Path) -> None:
+    marks = Marks(OSError("the disk is gone"), ModelUnavailable("the provider is down"), CriticResult(1.0))
+    client = model([call("work"), call("work"), say("Done.")])
+    async with working(tmp_path, client, **marked(marks, mode="all_actions")) as conversation:  # type: ignore[arg-type]
+        events = await run(conversation)
+        assert conversation.state.status is ExecutionStatus.FINISHED
+    assert [(a.success, a.error) for a in assessments(events)] == [
+        (False, "OSError: the disk is gone"),
+        (False, "ModelUnavailable: the provider is down"),
+        (True, ""),
+    ]
+    assert (await replay(events_of(tmp_path), [work])).difference is None
+
+
+def events_of(folder: Path) -> list[Event]:
+    return read_conversation(folder / "store" / "conversations" / "c")

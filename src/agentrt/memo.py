@@ -53,6 +53,7 @@ class _Branch(msgspec.Struct, frozen=True, array_like=True):
     ending: tuple[str, ...] | None
     judged: int
     nudged: int
+    unjudged: bool = False
 
 
 _OWN = _Open.__struct_fields__[3:]

@@ -139,6 +139,11 @@ def test_goals_critics_and_repetition() -> None:
     ]
     assert told(GoalSet(objective="")) == ["◎ the goal was taken back"]
     assert told(replace(judged, critic="neat")) == ["◎ not good enough, 0.50 of 1, says critic neat: the tests"]
+    midway = CriticAssessed(critic="neat", score=0.75, success=True, midway=True)
+    assert told(midway, replace(midway, success=False, error="OSError: gone")) == [
+        "◎ so far good enough, 0.75 of 1, says critic neat",
+        "◎ critic neat failed: OSError: gone",
+    ]
     stuck = StuckDetected(pattern="monologue", detail="messages came without any action, 3 times in a row")
     assert told(replace(stuck, nudge=True), stuck) == [
         "! it repeats itself: messages came without any action, 3 times in a row",

@@ -18,6 +18,7 @@ from agentrt.events import (
     ExecutionLost,
     ExecutionStarted,
     ExecutionStatus,
+    HeadMoved,
     HookExecutionEvent,
     MessageEvent,
     ModelCallStarted,
@@ -46,6 +47,7 @@ class Asked(msgspec.Struct):
     approved: bool = False
     began: bool = False
     """Whether it was begun before, and lost to a crash."""
+    running: bool = False
     results: int = 0
 
 
@@ -59,6 +61,8 @@ class Oracle:
         """Of each observation, what it holds that nobody vouches for."""
         self.last_words: set[str] = set()
         """The answers in words, and the results of `finish`, by their ids."""
+        self.unjudged = False
+        """Whether actions have run that a critic of all actions has to judge."""
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> Oracle:
@@ -84,12 +88,19 @@ class Oracle:
                 call = self.calls[event.action_id]
                 call.results += 1
                 assert call.results == 1, "never two results for one call"
+                self.unjudged |= call.running and _judges_all(before.spec)
                 if isinstance(event, ObservationEvent):
                     self.labels[event.id] = frozenset(event.labels)
                     if event.tool_name == "finish" and not event.is_error:
                         self.last_words.add(event.id)
+                        self.unjudged = False
             case MessageEvent(source="agent", partial=False):
                 self.last_words.add(event.id)
+            case HeadMoved():
+                self.unjudged = False
+            case CriticAssessed(midway=True):
+                self._may_judge_midway(before, after)
+                self.unjudged = False
             case CriticAssessed() | HookExecutionEvent(hook_event=HookEvent.STOP):
                 assert self._has_ended(before), "nobody judges an end that is none"
             case RiskAssessed():
@@ -113,12 +124,18 @@ class Oracle:
                         self.calls[action_id].approved = True
             case ExecutionLost():
                 self.calls[event.action_id].began = True
+                self.calls[event.action_id].running = False
             case ExecutionStarted():
                 self._may_begin(before)
                 self._may_run(self.calls[event.action_id], before.spec)
+                self.calls[event.action_id].running = True
             case ModelCallStarted():
                 self._may_begin(before)
                 self._may_call(after)
+                assert not (self.unjudged and _judges_all(before.spec)), (
+                    "a critic of all actions speaks before each call"
+                )
+                self.unjudged = False
             case _:
                 pass
         if after.status is ExecutionStatus.FINISHED is not before.status:
@@ -129,6 +146,14 @@ class Oracle:
 
     def _has_ended(self, state: State) -> bool:
         return bool(state.branch.view) and state.branch.view[-1].id in self.last_words
+
+    def _may_judge_midway(self, before: State, after: State) -> None:
+        assert _judges_all(before.spec), "only a critic of all actions judges midway"
+        assert not before.in_flight, "nobody judges what still runs"
+        assert not before.branch.pending, "nobody judges half of a batch"
+        assert not self._has_ended(before), "the end is judged as the end"
+        assert after.status is before.status, "nothing follows from a verdict midway"
+        assert after.branch.judged == before.branch.judged, "it sends nobody back"
 
     def _may_begin(self, before: State) -> None:
         assert before.status is ExecutionStatus.RUNNING, f"nothing begins while {before.status}"
@@ -177,6 +202,10 @@ class Oracle:
                 if call.risk is SecurityRisk.UNKNOWN:
                     return confirm_unknown
                 return _LEVEL[call.risk] >= _LEVEL[threshold]
+
+
+def _judges_all(agent: Agent) -> bool:
+    return agent.critic is not None and agent.critic.mode == "all_actions"
 
 
 def _about(rule: PermissionRule, action: ActionEvent) -> bool:

@@ -76,9 +76,9 @@ def hooked(event: HookEvent, target: str = "", verdict: Verdict = "allow") -> Ho
     return HookExecutionEvent(hook_event=event, target=target, verdict=verdict)
 
 
-def judged(critic: str, *, success: bool) -> CriticAssessed:
-    """What the agent finished was judged."""
-    return CriticAssessed(critic=critic, score=float(success), success=success)
+def judged(critic: str, *, success: bool, midway: bool = False) -> CriticAssessed:
+    """What the agent did was judged."""
+    return CriticAssessed(critic=critic, score=float(success), success=success, midway=midway)
 
 
 def rated(id: str, risk: SecurityRisk = SecurityRisk.HIGH) -> RiskAssessed:

@@ -239,8 +239,8 @@ class World:
                 return (made or ConversationErrorEvent(code="context_window", detail="too small"),)
             case RunHooks(_, event, target):
                 return self._hooks(event, target)
-            case Judge(_, critic):
-                return self._judged(critic)
+            case Judge(_, critic, midway):
+                return self._judged_midway() if midway else self._judged(critic)
 
     def _reserves(self, command: CallModel) -> bool:
         """Whether the call has to reserve a part of the budget now, or end since none is left."""
@@ -355,7 +355,7 @@ class World:
         success = self.calm or self.pick((True, False))
         assessed = CriticAssessed(critic=critic, score=float(success), success=success)
         spec, goal = self.state.spec.critic, self.state.ledger.goal
-        due = any(isinstance(command, Judge) and command.critic == critic for command in decide(self.state))
+        due = any(isinstance(c, Judge) and (c.critic, c.midway) == (critic, False) for c in decide(self.state))
         if critic == "goal":
             assert goal is not None or not due, "nobody holds an end against a goal that there is not"
             again = goal is not None and goal.iterations + 1 < goal.set.max_iterations
@@ -363,6 +363,11 @@ class World:
             assert spec is not None or not due, "nobody asks a critic that there is not"
             again = spec is not None and self.state.branch.judged < spec.max_iterations
         return (assessed, _said("environment")) if again and not success else (assessed,)
+
+    def _judged_midway(self) -> Sequence[Event]:
+        success = self.pick((True, False))
+        error = "" if success or self.calm else self.pick(("", "OSError: the disk is gone"))
+        return (CriticAssessed(critic="pass", score=float(success), success=success, midway=True, error=error),)
 
     def child_asks(self, command: Delegate, actions: int) -> None:
         """A child waits for a person, or does not any more."""

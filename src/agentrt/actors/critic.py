@@ -1,15 +1,18 @@
-"""`CriticActor`: has what the agent finished judged, and sends it back to work with what is missing."""
+"""`CriticActor`: has what the agent did judged, and sends it back to work with what is missing at its end."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 
+from msgspec.structs import replace
+
 from ..context.judging import judgement, judging
 from ..decisions import Judge
 from ..errors import ActorError, LogError, ModelError
 from ..events import ConversationErrorEvent, CriticAssessed, Event, MessageEvent
 from ..protocols import Critic
+from ..specs import Critic as CriticSpec
 from ..specs import LocalWorkspace
 from ..specs.content import text
 from .dispatcher import Perform
@@ -31,30 +34,52 @@ class CriticActor(AbstractAsyncContextManager["CriticActor"]):
         return None
 
     async def handle(self, message: Perform) -> None:
-        """Judge once. A critic that fails ends the run with an error: what it would have said is unknown."""
+        """Judge once."""
         assert isinstance(message.command, Judge)
+        events = await (self._midway() if message.command.midway else self._at_the_end(message.command.critic))
+        await self._log.append(*events, command=message.command.id)
+
+    async def _midway(self) -> tuple[Event, ...]:
+        """The verdict alone; that a critic failed stands in it, and the run goes on."""
+        spec = self._log.state.spec.critic
+        if spec is None:  # it was taken back meanwhile
+            return (CriticAssessed(critic="", score=1.0, success=True, midway=True),)
         try:
-            events = await (self._goal() if message.command.critic == GOAL else self._critic())
+            return (replace(await self._assessed(spec), midway=True),)
+        except (LogError, ActorError):
+            raise
+        except Exception as error:  # a critic is the user's own code
+            failed = f"{type(error).__name__}: {error}"
+            return (CriticAssessed(critic=spec.name, score=0.0, success=False, midway=True, error=failed),)
+
+    async def _at_the_end(self, critic: str) -> tuple[Event, ...]:
+        """The verdict, and what it has the agent do. A critic that fails ends the run with an error: what it would have
+        said is unknown.
+        """
+        try:
+            return await (self._goal() if critic == GOAL else self._critic())
         except ModelError as error:
             failed = f"the work could not be judged: {error}"
-            events = (ConversationErrorEvent(code=error.code, detail=failed, retryable=error.retryable),)
+            return (ConversationErrorEvent(code=error.code, detail=failed, retryable=error.retryable),)
         except (LogError, ActorError):
             raise
         except Exception as error:  # a critic is the user's own code
             failed = f"the work could not be judged: {type(error).__name__}: {error}"
-            events = (ConversationErrorEvent(code="critic", detail=failed),)
-        await self._log.append(*events, command=message.command.id)
+            return (ConversationErrorEvent(code="critic", detail=failed),)
 
     async def _critic(self) -> tuple[Event, ...]:
         state = self._log.state
         spec = state.spec.critic
         if spec is None:  # it was taken back meanwhile
             return (CriticAssessed(critic="", score=1.0, success=True),)
-        history = await self._calls.history(state)
+        assessed = await self._assessed(spec)
+        return _sent_back(assessed, again=not assessed.success and state.branch.judged < spec.max_iterations)
+
+    async def _assessed(self, spec: CriticSpec) -> CriticAssessed:
+        history = await self._calls.history(self._log.state)
         result = await self._critics[spec.name]().evaluate(history, self._workspace)
         success = result.score >= spec.threshold
-        assessed = CriticAssessed(critic=spec.name, score=result.score, success=success, message=result.message)
-        return _sent_back(assessed, again=not success and state.branch.judged < spec.max_iterations)
+        return CriticAssessed(critic=spec.name, score=result.score, success=success, message=result.message)
 
     async def _goal(self) -> tuple[Event, ...]:
         state = self._log.state

@@ -96,9 +96,12 @@ def _judged(event: CriticAssessed | GoalSet) -> Text:
         case GoalSet():
             return Text(f"◎ goal: {clean(event.objective)}" if event.objective else "◎ the goal was taken back", "cyan")
         case CriticAssessed():
+            if event.error:
+                return Text(f"◎ critic {clean(event.critic)} failed: {clean(event.error)}", "yellow")
             goal = event.critic == "goal"
             reached, missed = ("goal reached", "goal not reached") if goal else ("good enough", "not good enough")
-            line = f"◎ {reached if event.success else missed}, {event.score:.2f} of 1"
+            so_far = "so far " if event.midway else ""
+            line = f"◎ {so_far}{reached if event.success else missed}, {event.score:.2f} of 1"
             line += "" if goal else f", says critic {clean(event.critic)}"
             return Text(line + _reason(event.message), "green" if event.success else "yellow")
 

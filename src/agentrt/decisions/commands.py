@@ -56,10 +56,14 @@ class RunHooks(msgspec.Struct, frozen=True):
 
 
 class Judge(msgspec.Struct, frozen=True):
-    """Have what the agent finished judged: by its "critic", or held against its "goal"."""
+    """Have what the agent finished judged: by its "critic", or held against its "goal".
+
+    `midway` it is what the agent has done so far.
+    """
 
     id: str
     critic: str
+    midway: bool = False
 
 
 class RequestConfirmation(msgspec.Struct, frozen=True):

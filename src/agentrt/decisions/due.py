@@ -6,6 +6,7 @@ from ..events import ActionEvent, ExecutionStatus
 from ..ledger import allowance
 from ..specs import HookEvent, PermissionRule
 from ..specs.hooks import hooks_for
+from ..specs.stuck import judges_all
 from ..specs.tool import DELEGATE
 from ..state import Pending, State, beginnable, unread
 from .commands import (
@@ -55,10 +56,12 @@ def decide(state: State) -> tuple[Command, ...]:
 def _before_going_on(state: State) -> tuple[Command, ...]:
     """What hooks and critics have a say in before the model is called again, or the agent has ended."""
     here = state.branch
-    if not (state.spec.hooks or here.done or here.unheard or here.ending is not None):
+    if not (state.spec.hooks or here.done or here.unheard or here.unjudged or here.ending is not None):
         return ()
     if here.done:
         return tuple(_hooks(HookEvent.AFTER_TOOL, action_id) for action_id in here.done[:SIDE_BY_SIDE])
+    if here.unjudged and judges_all(state.spec.critic):
+        return (Judge(f"judge-midway-{here.view[-1].id}", "critic", midway=True),)
     if here.ending is not None and not unread(here):
         if "critic" in here.ending:
             return (Judge(f"judge-critic-{here.judged}-{len(here.view)}", "critic"),)

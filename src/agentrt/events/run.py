@@ -110,12 +110,17 @@ class HookExecutionEvent(Event, frozen=True, kw_only=True):
 
 
 class CriticAssessed(Event, frozen=True, kw_only=True):
-    """What the agent finished was judged: `score` from 0 to 1, and what is missing."""
+    """What the agent finished was judged: `score` from 0 to 1, and what is missing.
+
+    `midway` it was judged before it had finished, and nothing follows from that; `error` says how that failed.
+    """
 
     critic: str
     score: float
     success: bool
     message: str = ""
+    midway: bool = False
+    error: str = ""
 
 
 class ExecutionStarted(Event, frozen=True, kw_only=True):

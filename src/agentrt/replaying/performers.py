@@ -28,7 +28,6 @@ from ..events import (
     ChildFinished,
     ChildWaiting,
     ConversationErrorEvent,
-    CriticAssessed,
     Event,
     ExecutionLost,
     HookExecutionEvent,
@@ -145,14 +144,16 @@ class RecordedCritic(Critic):
         self._recording, self._stage, self._name = recording, stage, name
 
     async def evaluate(self, events: object, workspace: LocalWorkspace) -> CriticResult:
-        """The recorded score and words. Raises what ended the run."""
+        """The recorded score and words. Raises what it raised."""
         said = self._recording.judged(self._name, self._stage.matched)
         if said is None:
             return await self._stage.never()
         await self._stage.turn(said.seq)
-        if isinstance(said, CriticAssessed):
-            return CriticResult(said.score, said.message)
-        raise failure_of(said)
+        if isinstance(said, ConversationErrorEvent):
+            raise failure_of(said)
+        if said.error and (failed := _raised(said.error)) is not None:
+            raise failed
+        return CriticResult(said.score, said.message)
 
 
 class RecordedJudge(CriticActor):
@@ -194,10 +195,17 @@ def failure_of(event: ConversationErrorEvent) -> Exception:
     words = event.detail.removeprefix(JUDGED_WITHOUT)
     if event.code == "internal":
         return ActorError(event.detail.removeprefix("It failed: "))
-    if event.code == "critic" and (found := _FAILED.match(words)):
-        raised: type[Exception] = type(found["kind"], (Exception,), {})
-        return raised(found["text"])
+    if event.code == "critic" and (failed := _raised(words)) is not None:
+        return failed
     return model_error(event, words)
+
+
+def _raised(words: str) -> Exception | None:
+    found = _FAILED.match(words)
+    if found is None:
+        return None
+    kind: type[Exception] = type(found["kind"], (Exception,), {})
+    return kind(found["text"])
 
 
 class RecordedDelegate(AbstractAsyncContextManager["RecordedDelegate"]):

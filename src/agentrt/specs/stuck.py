@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 import msgspec
+
+CriticMode: TypeAlias = Literal["finish_and_message", "all_actions"]
 
 
 class StuckDetection(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -32,3 +36,11 @@ class Critic(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str
     threshold: float = 0.6
     max_iterations: int = 3
+    mode: CriticMode = "finish_and_message"
+    """With "all_actions" it also judges whenever the calls of a reply are done; nothing follows from what it says then.
+    """
+
+
+def judges_all(critic: Critic | None) -> bool:
+    """Whether there is a critic that does not wait for the end."""
+    return critic is not None and critic.mode == "all_actions"

@@ -205,7 +205,7 @@ def _call_started(state: State, event: ModelCallStarted) -> State:
     here, view = state.branch, state.branch.view
     for queued in here.queued:
         view = view.append(queued)
-    here = replace(here, view=view, queued=(), call=event.command, steps=here.steps + 1, ending=None)
+    here = replace(here, view=view, queued=(), call=event.command, steps=here.steps + 1, ending=None, unjudged=False)
     return replace(state, branch=here, ledger=ledger.began(state.ledger))
 
 

@@ -83,6 +83,8 @@ class Branch(msgspec.Struct, frozen=True, gc=False):
     """How often the critic sent the agent back."""
     nudged: int = 0
     """The seq at which the agent was last told that it repeats itself."""
+    unjudged: bool = False
+    """Whether something was done since the last model call that a critic of all actions has not judged."""
 
 
 class Checkpoint(msgspec.Struct, frozen=True, gc=False):

@@ -14,12 +14,13 @@ from ..events import (
     ObservationEvent,
 )
 from ..ledger import children_lost, judged
-from ..specs import HookEvent
+from ..specs import Agent, HookEvent
 from ..specs.flow import Label
 from ..specs.hooks import hooks_for
+from ..specs.stuck import judges_all
 from ..specs.tool import DELEGATE
 from .batches import beginnable
-from .parts import Branch, Pending, State
+from .parts import Branch, Pending, Seen, State
 from .seeing import as_seen
 
 CHECKS = ("critic", "goal", "stop")
@@ -129,17 +130,18 @@ def resulted(state: State, event: ActionResult) -> State:
     here = uncut(replace(here, view=here.view.append(seen), pending=pending))
     if labels := _labels(state, closed, event):
         here = replace(here, labels=tuple(sorted({*here.labels, *labels})))
-    ran = closed.command is not None
-    if (
-        ran
-        and not seen.answer
-        and state.agent is not None
-        and hooks_for(state.agent.hooks, HookEvent.AFTER_TOOL, seen.tool_name)
-    ):
-        here = replace(here, done=(*here.done, event.action_id))
+    if closed.command is not None and not seen.answer and state.agent is not None:
+        here = _done(state.agent, here, seen)
     state = replace(state, branch=here)
     state = asked_anew(_child_lost(state, event.action_id) if event.tool_name == DELEGATE else state)
     return _ending(state) if seen.answer and not pending else state
+
+
+def _done(agent: Agent, here: Branch, seen: Seen) -> Branch:
+    """An action has run: hooks that come after it are to see that, and a critic of all actions."""
+    if hooks_for(agent.hooks, HookEvent.AFTER_TOOL, seen.tool_name):
+        here = replace(here, done=(*here.done, seen.action_id))
+    return replace(here, unjudged=True) if judges_all(agent.critic) else here
 
 
 def _child_lost(state: State, action_id: str) -> State:
@@ -191,7 +193,9 @@ def hooked(state: State, event: HookExecutionEvent) -> State:
 
 
 def assessed(state: State, event: CriticAssessed) -> State:
-    """What the agent finished was judged; what it is told when that was not enough comes as a message."""
+    """What the agent did was judged; what it is told when that was not enough comes as a message."""
+    if event.midway:
+        return replace(state, branch=replace(state.branch, unjudged=False))
     if event.critic == "goal":
         state = replace(state, ledger=judged(state.ledger, event))
         return settled(state)
@@ -214,7 +218,7 @@ def settled(state: State) -> State:
 
 def _ending(state: State) -> State:
     """The agent wants to end; it is asked for whoever has a say in that when it runs and nothing more was said."""
-    return settled(replace(state, branch=replace(state.branch, ending=CHECKS)))
+    return settled(replace(state, branch=replace(state.branch, ending=CHECKS, unjudged=False)))
 
 
 def _has_a_say(state: State, check: str) -> bool:
