@@ -16,6 +16,7 @@
     │   ├── CursorExpired
     │   ├── ConversationBusy
     │   ├── EventRefused
+    │   │   └── LimitReached
     │   └── NoLongerDue
     ├── ModelError                a model call that failed
     │   ├── AuthenticationFailed
@@ -28,6 +29,12 @@
     │   ├── ModelUnavailable
     │   ├── NothingRecorded
     │   └── RecordingFailed
+    ├── RemoteError               the server of a remote conversation
+    │   ├── NotAuthenticated
+    │   ├── NotAllowed
+    │   ├── RequestRefused
+    │   ├── ServerUnreachable
+    │   └── OutcomeUnknown
     ├── ToolError                 a tool's expected failure; the model sees the text
     └── ActorError
         ├── ActorCrashed
@@ -161,6 +168,14 @@ class EventRefused(LogError):
     """Raised when an event would break an invariant of the history."""
 
 
+class LimitReached(EventRefused):
+    """Raised when a conversation has used up what it may have here; `limit` is the code of what that is."""
+
+    def __init__(self, limit: str, why: str) -> None:
+        self.limit, self.why = limit, why
+        super().__init__(f"{why}: go on in a new conversation, or have this one's quota raised")
+
+
 class NoLongerDue(LogError):
     """Raised when an outcome comes for a command that another event has ended."""
 
@@ -251,6 +266,50 @@ class RecordingFailed(ModelError):
     def __init__(self, path: Path, cause: OSError) -> None:
         self.path, self.cause = path, cause
         super().__init__(f"cannot record to {path}: {cause.strerror or cause}; mend that, or do without a recording")
+
+
+class RemoteError(AgentrtError):
+    """Base of the errors of reaching a server."""
+
+
+class NotAuthenticated(RemoteError):
+    """Raised when a server does not know the key, or wants one."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        super().__init__(f"{url} does not take this API key: give RemoteWorkspace(url, api_key=...) one that it knows")
+
+
+class NotAllowed(RemoteError):
+    """Raised when a key does not allow what was asked."""
+
+    def __init__(self, detail: str) -> None:
+        self.detail = detail
+        super().__init__(f"not allowed: {detail}")
+
+
+class RequestRefused(RemoteError):
+    """Raised when a server refuses a request, or fails at it; `status` is that of HTTP, `code` the problem's."""
+
+    def __init__(self, status: int, code: str, detail: str) -> None:
+        self.status, self.code, self.detail = status, code, detail
+        super().__init__(f"the server answered {status}{f' ({code})' if code else ''}: {detail}")
+
+
+class ServerUnreachable(RemoteError):
+    """Raised when a server did not answer for as long as it was waited for."""
+
+    def __init__(self, url: str, why: str) -> None:
+        self.url, self.why = url, why
+        super().__init__(f"{url} cannot be reached: {why}; see that the server runs and the network leads there")
+
+
+class OutcomeUnknown(RemoteError):
+    """Raised when the connection was cut before the answer, and asking again might do it twice."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        super().__init__(f"the connection was cut before {what!r} was answered: look whether it was done, then go on")
 
 
 class ToolError(AgentrtError):

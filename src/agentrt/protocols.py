@@ -164,7 +164,19 @@ class Critic(Protocol):
 Committed = Callable[[LogFailed | None], None]
 
 
-class Journal(Protocol):
+class Records(Protocol):
+    """The committed events of one conversation."""
+
+    def read(self, after: int, upto: int) -> AsyncIterator[Event]:
+        """The events after seq `after`, up to `upto`. Raises `LogCorrupt`."""
+        ...
+
+    async def load(self, seqs: Sequence[int]) -> list[Event]:
+        """The events with these seqs, which rise. Raises `LogCorrupt`."""
+        ...
+
+
+class Journal(Records, Protocol):
     """The log of one conversation on its storage, held by its only writer."""
 
     def append(self, events: Sequence[Event], then: Committed) -> None:
@@ -174,12 +186,9 @@ class Journal(Protocol):
         """
         ...
 
-    def read(self, after: int, upto: int) -> AsyncIterator[Event]:
-        """The events after seq `after`, up to `upto`. Raises `LogCorrupt`."""
-        ...
-
-    async def load(self, seqs: Sequence[int]) -> list[Event]:
-        """The events with these seqs, which rise. Raises `LogCorrupt`."""
+    @property
+    def size(self) -> int:
+        """Bytes of the log, and of what is kept beside it."""
         ...
 
     def remember(self, state: State) -> None:

@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from itertools import islice
 
 from ..deltas import Channel, Delta, Draft, Reader
-from ..events import Condensation, Cursor, Event
-from ..protocols import Journal
+from ..events import Condensation, Cursor, Event, ModelCallRetried
+from ..protocols import Records
 from ..state import Seen, State, summarized
 from .veil import Veil
 
@@ -56,8 +56,8 @@ class Feed:
     draft: a slow one gets fewer and longer deltas, a late one the draft so far, and none what an event has replaced.
     """
 
-    def __init__(self, journal: Journal, state: State, veil: Veil | None = None) -> None:
-        self._journal, self._veil = journal, veil
+    def __init__(self, records: Records, state: State, veil: Veil | None = None) -> None:
+        self._records, self._veil = records, veil
         self.state = state
         self._recent: deque[Event] = deque(maxlen=RECENT)
         self._waiting: list[tuple[Until, asyncio.Future[None]]] = []
@@ -96,10 +96,22 @@ class Feed:
                 return
             draft, first = self._begin(Draft(becomes, channel, command)), True
         draft.add(piece if self._veil is None else self._veil.piece(becomes, channel, piece), self.state.seq)
-        if self._subscribers:
-            self._unsaid = True
-            if first or self._timer is None:
-                self._say()
+        self._grown(first)
+
+    def relay(self, delta: Delta) -> None:
+        """Let something grow as another feed showed it: what that left out, or began anew, is so here, too."""
+        if not self.state.in_flight:
+            return
+        draft = self._drafts.get((delta.becomes, delta.channel))
+        first = draft is None
+        if draft is not None and draft.end != delta.start:
+            self._forget([draft])
+            draft = None
+        if draft is None:
+            draft = self._begin(Draft(delta.becomes, delta.channel, ""))
+            draft.end = delta.start
+        draft.add(delta.text, delta.after)
+        self._grown(first)
 
     def drop(self, becomes: str) -> None:
         """Forget what was shown of an event that will not be: of a model call that is tried again, or failed."""
@@ -176,10 +188,22 @@ class Feed:
                 del subscriber.places[draft]
 
     def _replace(self, events: Sequence[Event]) -> None:
-        """Forget the drafts that became one of the events, and those whose command has ended."""
+        """Forget the drafts that became one of the events or are void, and those whose command has ended: of those
+        that were relayed, whose command is not known, all when nothing is in flight."""
         ids, commands = {event.id for event in events}, self.state.in_flight
-        over = [draft for draft in self._drafts.values() if draft.becomes in ids or draft.command not in commands]
+        ids |= {event.draft for event in events if isinstance(event, ModelCallRetried) and event.draft}
+        over = [
+            draft
+            for draft in self._drafts.values()
+            if draft.becomes in ids or not (draft.command in commands if draft.command else commands)
+        ]
         self._forget(over)
+
+    def _grown(self, first: bool) -> None:
+        if self._subscribers:
+            self._unsaid = True
+            if first or self._timer is None:
+                self._say()
 
     def _say(self) -> None:
         """Wake the subscribers for deltas, and not again for `COALESCE` seconds unless something begins."""
@@ -200,7 +224,7 @@ class Feed:
             for event in list(islice(recent, after + 1 - recent[0].seq, None)):
                 yield event
             return
-        async for event in self._journal.read(after, upto):
+        async for event in self._records.read(after, upto):
             yield event
 
     async def page(self, after: int, upto: int) -> Sequence[Event]:
@@ -208,7 +232,7 @@ class Feed:
         recent = self._recent
         if recent and recent[0].seq <= after + 1:
             return list(islice(recent, after + 1 - recent[0].seq, upto + 1 - recent[0].seq))
-        return await self._journal.load(range(after + 1, upto + 1))
+        return await self._records.load(range(after + 1, upto + 1))
 
     async def load(self, view: Sequence[Seen]) -> list[Event]:
         """The events of places in a view, of which those that are not recent are read from the file."""
@@ -216,7 +240,7 @@ class Feed:
         found = {seen.seq: recent[seen.seq - first] for seen in view if seen.seq >= first}  # others soon take its place
         if len(found) < len(view):
             older = sorted({seen.seq for seen in view if seen.seq < first})
-            found |= zip(older, await self._journal.load(older), strict=True)
+            found |= zip(older, await self._records.load(older), strict=True)
         return [_shown(found[seen.seq]) for seen in view]
 
     def cursor(self) -> Cursor:

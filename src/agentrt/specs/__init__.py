@@ -15,6 +15,7 @@ from .policies import (
     NeverConfirm,
     SecurityRisk,
 )
+from .remote import RemoteWorkspace
 from .rules import PermissionRule
 from .stuck import Critic, StuckDetection
 from .tool import OnCrash, Tool, ToolAnnotations, ToolDefinition
@@ -45,6 +46,7 @@ __all__ = [
     "NeverConfirm",
     "OnCrash",
     "PermissionRule",
+    "RemoteWorkspace",
     "RouterLLM",
     "SecurityRisk",
     "StuckDetection",

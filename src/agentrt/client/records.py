@@ -1,0 +1,54 @@
+"""`RemoteRecords`: a log as its server gives it out, page by page."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+
+import msgspec
+
+from ..codec import decode
+from ..events import SCHEMA_VERSION, Event
+from .transport import Transport, path_of
+
+PAGE = 200
+"""Events that are asked for at once."""
+
+
+class _Page(msgspec.Struct, frozen=True):
+    """A part of a log."""
+
+    items: tuple[msgspec.Raw, ...]
+
+
+_pages = msgspec.json.Decoder(_Page)
+
+
+def event_of(record: bytes) -> Event:
+    """The event of a record as it goes over the wire, where it names no version. Raises `msgspec.DecodeError`."""
+    return decode(record, SCHEMA_VERSION)
+
+
+class RemoteRecords:
+    """The events of a conversation that are not in memory here; raises as `Transport.ask` does."""
+
+    def __init__(self, transport: Transport, name: str) -> None:
+        self._transport, self._name = transport, name
+
+    async def read(self, after: int, upto: int) -> AsyncIterator[Event]:
+        """The events after seq `after`, up to `upto`."""
+        while after < upto:
+            path = f"{path_of(self._name)}/events?after={after}&limit={min(PAGE, upto - after)}"
+            page = _pages.decode(await self._transport.ask("GET", path, name=self._name))
+            if not page.items:
+                return
+            for record in page.items:
+                event = event_of(bytes(record))
+                if event.seq > upto:
+                    return
+                after = event.seq
+                yield event
+
+    async def load(self, seqs: Sequence[int]) -> list[Event]:
+        """The events with these seqs."""
+        paths = [f"{path_of(self._name)}/events/{seq}" for seq in seqs]
+        return [event_of(await self._transport.ask("GET", path, name=self._name)) for path in paths]

@@ -1,0 +1,285 @@
+"""`RemoteEnd`: the end of a conversation that runs on a server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, suppress
+
+import anyio
+import msgspec
+
+from ..actors.feed import Until, never
+from ..controls import (
+    Answer,
+    AnyControl,
+    AskAgent,
+    Fork,
+    Forked,
+    GenerateTitle,
+    Reply,
+    SendMessage,
+    StartRun,
+    UpdateSecrets,
+    tag_of,
+)
+from ..deltas import Delta
+from ..errors import ConfigurationError, ConversationExists, OutcomeUnknown, ServerUnreachable
+from ..events import Cursor, Event
+from ..ids import new_id
+from ..secrets import AnySecret
+from ..specs import Agent, RemoteWorkspace
+from ..state import Seen, State
+from .following import Following
+from .mirror import Mirror
+from .records import RemoteRecords
+from .sending import ONCE, TRACES, named, plain_secrets, seconds_of
+from .transport import Transport, path_of
+
+ENTER_SECONDS = 5.0
+"""How long a server that does not answer is tried at the beginning."""
+
+TRIES = 2
+"""So many connections may be lost at the beginning before it is given up."""
+
+BEHIND_SECONDS = 2.0
+"""How long events may be behind the answer to a control before another socket is tried."""
+
+
+class _Place(msgspec.Struct, frozen=True):
+    """What is asked of a conversation's description."""
+
+    cursor: Cursor
+
+
+class _Created(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is sent to begin one."""
+
+    agent: Agent
+    id: str
+    workspace: str | None = None
+    secrets: dict[str, str] = {}
+
+
+class RemoteEnd:
+    """A conversation on a server: controls go over REST, events come over a socket, and its state is their fold.
+
+    What was asked for is seen here when its call returns. Leaving it lets it run on.
+    """
+
+    def __init__(
+        self,
+        place: RemoteWorkspace,
+        agent: Agent | None = None,
+        name: str | None = None,
+        secrets: Mapping[str, AnySecret] = {},
+    ) -> None:
+        self._place, self._agent, self._name = place, agent, name
+        self._secrets = plain_secrets(secrets)
+        self._mirror: Mirror | None = None
+        self._stack = AsyncExitStack()
+        self._left = False
+
+    @property
+    def id(self) -> str | None:
+        """Its name on the server; None before it has one."""
+        return self._name
+
+    @property
+    def state(self) -> State:
+        """The state after the last event that came."""
+        return self._here.feed.state
+
+    @property
+    def missing_secrets(self) -> tuple[str, ...]:
+        """Nothing: the server knows."""
+        return ()
+
+    async def enter(self) -> None:
+        """Begin it, or find it, and take all its events. Raises what the server says, or `ServerUnreachable`."""
+        async with AsyncExitStack() as stack:
+            self._transport = await stack.enter_async_context(Transport(self._place))
+            if self._agent is not None:
+                await self._create(self._agent)
+                self._agent = None
+            else:
+                await self._cursor(wait=ENTER_SECONDS)
+            await self._follow(stack)
+            self._left = False
+            if self._secrets:
+                await self.do(UpdateSecrets(self._secrets))
+                self._secrets = {}
+            self._stack = stack.pop_all()
+
+    async def close(self) -> None:
+        """Follow it no more; what runs runs on."""
+        self._left = True
+        await self._stack.aclose()
+
+    async def do(self, control: AnyControl, by: str | None = None) -> Reply:
+        """Have the server carry a control out; what it did is seen here when this returns."""
+        if by is not None:
+            raise ConfigurationError("a server says itself on whose behalf a key speaks: leave `by` out")
+        if isinstance(control, SendMessage) and control.run:
+            await self.do(msgspec.structs.replace(control, run=False))
+            return await self.do(StartRun())
+        known, named_control = self._here.cursor, named(control, self.state)
+        if named_control is None:
+            return known
+        try:
+            answer = await self._post(named_control)
+        except OutcomeUnknown:
+            if await self._done(named_control, known.seq):
+                return self._here.cursor
+            answer = await self._post(named_control)
+        match named_control:
+            case AskAgent() | GenerateTitle():
+                await self._seen(await self._cursor())
+                return msgspec.json.decode(answer, type=Answer)
+            case Fork():
+                return msgspec.json.decode(answer, type=Forked)
+            case _:
+                cursor = msgspec.json.decode(answer, type=Cursor)
+                await self._seen(cursor)
+                return cursor
+
+    async def set_secrets(self, secrets: Mapping[str, AnySecret | None], by: str | None = None) -> Cursor:
+        """Add, replace or, with None, remove secrets. Raises `ConfigurationError` for what only this process has."""
+        reply = await self.do(UpdateSecrets(plain_secrets(secrets)), by)
+        assert isinstance(reply, Cursor)
+        return reply
+
+    async def begin(self, after: int | None, by: str | None = None) -> int:
+        """Let it run; the seq after which the run's events come."""
+        seq = self.state.seq if after is None else after
+        await self.do(StartRun(), by)
+        return seq
+
+    def events(self, after: int) -> AsyncIterator[Event]:
+        """The events after a seq, up to the newest one now."""
+        upto = self.state.seq
+        return self._here.feed.events(after, lambda state: state.seq >= upto)
+
+    async def stream(self, after: int, until: Until = never, *, deltas: bool = True) -> AsyncIterator[Event | Delta]:
+        """The events after a seq with deltas in between, as they come; it ends when `until` holds, or this is left."""
+        feed = self._here.feed
+        while True:
+            async for item in feed.stream(after, until, deltas=deltas):
+                after = after if isinstance(item, Delta) else item.seq
+                yield item
+            if await self._whole():
+                return
+
+    async def wait_for(self, until: Until) -> State:
+        """The first state for which `until` holds, or the last one."""
+        while True:
+            state = await self._here.feed.wait_for(until)
+            if await self._whole():
+                return state
+
+    async def newest(self, holds: Callable[[Seen], bool]) -> Event | None:
+        """The event of the last place in the view for which `holds`."""
+        found = next(filter(holds, reversed(self.state.branch.view)), None)
+        return None if found is None else (await self._here.feed.load([found]))[0]
+
+    async def fork(self, at: int | None, name: str | None, by: str | None = None) -> RemoteEnd:
+        """One that shares the events up to `at`, not yet entered."""
+        reply = await self.do(Fork(at, name), by)
+        assert isinstance(reply, Forked)
+        return RemoteEnd(self._place, name=reply.id)
+
+    async def rest(self, idle: float) -> bool:
+        """Nothing: when it leaves memory is the server's affair."""
+        return False
+
+    @property
+    def _here(self) -> Mirror:
+        if self._mirror is None:
+            raise ConfigurationError("a conversation must be entered first: use 'async with'")
+        return self._mirror
+
+    @property
+    def _path(self) -> str:
+        assert self._name is not None
+        return path_of(self._name)
+
+    async def _create(self, agent: Agent) -> None:
+        given, self._name = self._name, self._name or new_id()
+        wanted = _Created(
+            agent, self._name, self._place.path, {k: v for k, v in self._secrets.items() if v is not None}
+        )
+        with suppress(*(() if given else (ConversationExists,))):  # nobody else has its name: it was heard before a cut
+            await self._ask("POST", "/conversations", msgspec.json.encode(wanted), repeatable=not given)
+        self._secrets = {}
+
+    async def _follow(self, stack: AsyncExitStack) -> None:
+        assert self._name is not None
+        mirror = Mirror(RemoteRecords(self._transport, self._name))
+        self._following = Following(self._transport, self._name, mirror)
+        tasks = await anyio.create_task_group().__aenter__()
+
+        async def end() -> None:
+            mirror.feed.close()
+            tasks.cancel_scope.cancel()
+            await tasks.__aexit__(None, None, None)
+
+        stack.push_async_callback(end)
+        tasks.start_soon(self._following.run)
+        patience, seq = TRIES * self._place.timeout, -1
+        while mirror.feed.state.seq > seq:
+            seq = mirror.feed.state.seq
+            with anyio.move_on_after(patience) as waiting:
+                await self._following.live()
+                break
+        if waiting.cancelled_caught:
+            raise ServerUnreachable(self._place.url, f"no events came for {patience:g} s")
+        if mirror.feed.failed:
+            await mirror.feed.wait_for(lambda state: False)
+        self._mirror = mirror
+
+    async def _ask(
+        self, method: str, path: str, body: bytes | None = None, *, repeatable: bool = True, wait: float | None = None
+    ) -> bytes:
+        assert self._name is not None
+        return await self._transport.ask(method, path, body, name=self._name, repeatable=repeatable, wait=wait)
+
+    async def _post(self, control: AnyControl) -> bytes:
+        if self._left or self._name is None:
+            raise ConfigurationError("the conversation was left: enter it again to go on")
+        return await self._transport.ask(
+            "POST",
+            f"{self._path}/{tag_of(control)}",
+            msgspec.json.encode(control),
+            name=self._name,
+            repeatable=not isinstance(control, ONCE),
+            seconds=seconds_of(control),
+        )
+
+    async def _done(self, control: AnyControl, before: int) -> bool:
+        """Whether a control whose answer was cut off was carried out. Raises `OutcomeUnknown` where none can tell."""
+        if (trace := TRACES.get(type(control))) is None:
+            raise OutcomeUnknown(tag_of(control))
+        await self._seen(await self._cursor())
+        return any([isinstance(event, trace) async for event in self.events(before)])
+
+    async def _cursor(self, wait: float | None = None) -> Cursor:
+        """Where the conversation is on the server."""
+        return msgspec.json.decode(await self._ask("GET", self._path, wait=wait), type=_Place).cursor
+
+    async def _seen(self, cursor: Cursor) -> None:
+        """Return when the events up to a cursor are here."""
+        feed = self._here.feed
+        while feed.state.seq < cursor.seq and not self._left:
+            with anyio.move_on_after(BEHIND_SECONDS) as waiting:
+                await feed.wait_for(lambda state: state.seq >= cursor.seq)
+            if waiting.cancelled_caught:
+                self._following.renew()
+
+    async def _whole(self) -> bool:
+        """Whether nothing is missing of what was committed at once with what came last."""
+        if self._left:
+            return True
+        cursor = await self._cursor()
+        if cursor.seq <= self.state.seq:
+            return True
+        await self._seen(cursor)
+        return False

@@ -1,0 +1,195 @@
+"""`Transport`: HTTP requests and WebSockets to one server; the one place of the client that knows aiohttp."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import anyio
+import msgspec
+
+from ..errors import AgentrtError, OutcomeUnknown, RequestRefused, ServerUnreachable
+from ..frames import FromServer, Problem, ToServer
+from ..specs import RemoteWorkspace
+from .backoff import Backoff
+from .problems import error_of, error_of_close, problem_in
+
+if TYPE_CHECKING:
+    from aiohttp import ClientSession, ClientWebSocketResponse
+
+MESSAGE = 64 * 1024 * 1024
+"""Bytes of the largest message of a socket that is taken."""
+
+CONNECT_SECONDS = 10.0
+CLOSE_SECONDS = 1.0
+
+_AGAIN = (429, 503)
+"""Statuses of what was not begun, and may be asked again."""
+_BETWEEN = (502, 504)
+"""Statuses of what stands between, which knows not whether it was done."""
+
+_frames = msgspec.json.Decoder(list[FromServer])
+_encoder = msgspec.json.Encoder()
+
+
+def path_of(name: str) -> str:
+    """The path of a conversation's resource."""
+    return f"/conversations/{quote(name, safe='')}"
+
+
+class Cut(Exception):
+    """Raised when a connection could not be made, or broke; `sent` says whether the server may have heard."""
+
+    def __init__(self, why: str, *, sent: bool) -> None:
+        self.why, self.sent = why, sent
+        super().__init__(why)
+
+
+class Socket:
+    """A WebSocket whose messages are arrays of frames."""
+
+    def __init__(self, socket: ClientWebSocketResponse, place: RemoteWorkspace, name: str) -> None:
+        self._socket, self._place, self._name = socket, place, name
+
+    async def receive(self) -> Sequence[FromServer]:
+        """The next message. Raises `Cut`, or what the server closed it for."""
+        from aiohttp import WSMsgType
+
+        try:
+            message = await self._socket.receive(self._place.timeout)
+        except TimeoutError:
+            raise Cut(f"nothing came for {self._place.timeout:g} s", sent=True) from None
+        if message.type is WSMsgType.TEXT or message.type is WSMsgType.BINARY:
+            try:
+                return _frames.decode(message.data)
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                raise RequestRefused(200, "frames", f"what it sent is not understood: {error}") from error
+        if message.type is WSMsgType.ERROR:
+            raise Cut(f"the connection broke: {message.data}", sent=True)
+        code, reason = self._socket.close_code or 1006, message.extra if isinstance(message.extra, str) else ""
+        raise error_of_close(code, reason, self._place.url, self._name) or Cut(f"closed with {code}", sent=True)
+
+    async def send(self, *frames: ToServer) -> None:
+        """Send a message. Raises `Cut`."""
+        try:
+            await self._socket.send_str(_encoder.encode(frames).decode())
+        except (OSError, RuntimeError) as error:
+            raise Cut(f"the connection broke: {error}", sent=True) from error
+
+
+class Transport:
+    """Connections to one server, on behalf of one key; an async context manager."""
+
+    def __init__(self, place: RemoteWorkspace) -> None:
+        self.place = place
+        self._session: ClientSession | None = None
+
+    async def __aenter__(self) -> Transport:
+        import aiohttp  # heavy
+
+        key = self.place.api_key
+        self._session = aiohttp.ClientSession(
+            headers={"Authorization": f"Bearer {key}"} if key is not None else {},
+            cookie_jar=aiohttp.DummyCookieJar(),
+            connector=aiohttp.TCPConnector(limit=0),
+        )
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._session is not None:
+            with anyio.CancelScope(shield=True):
+                await self._session.close()
+
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        *,
+        name: str,
+        repeatable: bool = True,
+        seconds: float | None = None,
+        wait: float | None = None,
+    ) -> bytes:
+        """The body of the answer to a request that has to do with the conversation `name`.
+
+        What was not heard is said again for `wait` seconds, and what may have been heard too, if it is `repeatable`.
+        An answer may take `seconds`. Raises what the server says, `ServerUnreachable`, or `OutcomeUnknown`.
+        """
+        backoff, patience = Backoff(), self.place.timeout if wait is None else wait
+        while True:
+            why = ""
+            try:
+                status, answer = await self._once(method, path, body, seconds or self.place.timeout)
+                if status < 400:
+                    return answer
+                problem = problem_in(status, answer)
+                why = problem.detail
+                if not _may_repeat(problem, repeatable):
+                    raise error_of(problem, self.place.url, name)
+            except Cut as cut:
+                why = cut.why
+                if cut.sent and not repeatable:
+                    raise OutcomeUnknown(path.rpartition("/")[2]) from cut
+            if backoff.elapsed >= patience:
+                raise ServerUnreachable(self.place.url, why)
+            await anyio.sleep(backoff.next())
+
+    async def _once(self, method: str, path: str, body: bytes | None, seconds: float) -> tuple[int, bytes]:
+        import aiohttp
+
+        assert self._session is not None
+        limits = aiohttp.ClientTimeout(total=seconds, sock_connect=min(CONNECT_SECONDS, self.place.timeout))
+        headers = {"Content-Type": "application/json"} if body is not None else {}
+        try:
+            async with self._session.request(
+                method, self.place.url + path, data=body, headers=headers, allow_redirects=False, timeout=limits
+            ) as answer:
+                return answer.status, await answer.read()
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+            raise Cut(str(error), sent=False) from error
+        except TimeoutError as error:
+            raise Cut(f"no answer in {seconds:g} s", sent=True) from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise Cut(f"the connection broke: {error or type(error).__name__}", sent=True) from error
+
+    @asynccontextmanager
+    async def socket(self, path: str, name: str) -> AsyncIterator[Socket]:
+        """A WebSocket that has to do with the conversation `name`. Raises `Cut`, or why it is refused."""
+        import aiohttp
+
+        assert self._session is not None
+        try:
+            with anyio.fail_after(self.place.timeout):
+                socket = await self._session.ws_connect(
+                    self.place.url + path,
+                    max_msg_size=MESSAGE,
+                    timeout=aiohttp.ClientWSTimeout(ws_close=CLOSE_SECONDS),  # pyright: ignore[reportCallIssue]
+                )
+        except aiohttp.WSServerHandshakeError as error:
+            raise self._refused(error.status, name) or Cut(f"HTTP status {error.status}", sent=False) from error
+        except (aiohttp.ClientError, OSError) as error:  # TimeoutError is one
+            raise Cut(f"{error or type(error).__name__}", sent=False) from error
+        try:
+            yield Socket(socket, self.place, name)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await socket.close()
+
+    def _refused(self, status: int, name: str) -> AgentrtError | None:
+        codes = {401: "", 403: "", 404: "conversation-missing", 410: "cursor-expired"}
+        if status not in codes:
+            return None
+        detail = "this key may not follow the conversation" if status == 403 else "the server's log is another now"
+        return error_of(Problem("", status, detail, codes[status]), self.place.url, name)
+
+
+def _may_repeat(problem: Problem, repeatable: bool) -> bool:
+    """Whether what was answered so may be asked again."""
+    passing = problem.status in _AGAIN and problem.code != "log-failed"
+    return passing or (repeatable and problem.status in _BETWEEN and not problem.code)

@@ -1,0 +1,44 @@
+"""`RemoteWorkspace`: a place of work on a server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from ..errors import ConfigurationError
+
+
+class RemoteWorkspace(msgspec.Struct, frozen=True):
+    """A directory of a server, at whose URL conversations are asked for; times are in seconds.
+
+    `path` is a directory below those that the server allows; None: a new one. After `timeout` without a word a
+    connection counts as lost, and a request as failed; after `give_up` without a connection those who follow a
+    conversation are told, with `ServerUnreachable`. Raises `ConfigurationError` for a URL that cannot be.
+    """
+
+    url: str
+    api_key: str | None = None
+    path: str | None = None
+    timeout: float = 30.0
+    give_up: float = 600.0
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+            raise ConfigurationError(f"{self.url!r} is no address of a server: give one like 'https://host:8000'")
+        if parts.username is not None or parts.password is not None:
+            raise ConfigurationError(f"the URL at {parts.hostname} has a user or a password in it: give an api_key")
+        msgspec.structs.force_setattr(self, "url", self.url.rstrip("/"))
+
+    def __rich_repr__(self) -> Iterator[tuple[str, Any]]:
+        yield "url", self.url
+        if self.api_key is not None:
+            yield "api_key", "<hidden>"
+        if self.path is not None:
+            yield "path", self.path
+
+    def __repr__(self) -> str:
+        return f"RemoteWorkspace({', '.join(f'{name}={value!r}' for name, value in self.__rich_repr__())})"
