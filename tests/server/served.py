@@ -14,7 +14,7 @@ from agentrt import LLM, Agent, Runtime
 from agentrt.protocols import ModelClient
 from agentrt.server import ServerSettings, create_app
 from agentrt.server.running import serving
-from agentrt.server.services import Authenticator, open_access
+from agentrt.server.services import Authenticator
 
 
 class Client:
@@ -38,7 +38,7 @@ async def served(
     directory: Path,
     model: ModelClient,
     settings: ServerSettings | None = None,
-    authenticate: Authenticator = open_access,
+    authenticate: Authenticator | None = None,
 ) -> AsyncIterator[Client]:
     """A client of a server whose store and workspaces are in `directory`."""
     settings = settings or ServerSettings(port=0, workspaces=(directory / "workspaces",))

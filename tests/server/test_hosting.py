@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrt import LLM, Agent, Runtime
+from agentrt import LLM, Agent, ConfirmRisky, Runtime
 from agentrt.controls import Fork, Forked, SendMessage
 from agentrt.errors import ConfigurationError, ConversationMissing
 from agentrt.protocols import ModelClient
@@ -16,7 +16,7 @@ from agentrt.server.principals import EVERYONE, Principal, Scope
 from agentrt.storage.rows import Row
 from agentrt.testing import ScriptedLLM, finish
 
-AGENT = Agent(llm=LLM(model="scripted/model"))
+AGENT = Agent(llm=LLM(model="scripted/model"), confirmation=ConfirmRisky())
 ADA = Principal("ada", frozenset({Scope.OBSERVE, Scope.STEER}))
 BOB = Principal("bob", frozenset({Scope.OBSERVE, Scope.STEER}))
 

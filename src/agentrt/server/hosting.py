@@ -18,7 +18,9 @@ from ..ids import new_id
 from ..runtime import Runtime
 from ..specs import Agent
 from ..state import State
+from ..storage.pages import read_state
 from ..storage.rows import Mark, Row
+from .permissions import check, looks_at_agent, of_control, of_creation, of_fork
 from .principals import Principal, Scope
 from .settings import ServerSettings
 
@@ -74,8 +76,10 @@ class Hosting:
     ) -> Conversation:
         """Begin a conversation in a directory below those that are allowed; without one, in a new one.
 
-        Raises `ConfigurationError`, `WorkspaceMissing` or `ConversationExists`.
+        Raises `ConfigurationError`, `WorkspaceMissing`, `ConversationExists`, or `Refusal` for an agent that the
+        principal may not have.
         """
+        check(principal, of_creation(agent, self.settings.agent))
         name = conversation_id or new_id()
         path = await anyio.to_thread.run_sync(self._directory, workspace, name)
         conversation = Conversation(agent, path, id=name, runtime=self.runtime, secrets=secrets, owner=principal.owner)
@@ -105,16 +109,31 @@ class Hosting:
         )
 
     async def do(self, conversation_id: str, control: AnyControl, principal: Principal) -> Reply:
-        """Carry out a control. Raises `ConversationMissing`, and what the conversation's method of it does."""
+        """Carry out a control.
+
+        Raises `ConversationMissing`, `Refusal` where the principal may not, and what the conversation's method of it
+        does.
+        """
+        conversation = await self.get(conversation_id, principal)
+        agent = (await self._whole(conversation)).agent if looks_at_agent(control) else None
+        check(principal, of_control(control, agent, self.settings.agent))
         if isinstance(control, Fork):
             return Forked((await self.fork(conversation_id, principal, control.at, control.id)).id)
-        return await do(await self.get(conversation_id, principal), control, principal.owner)
+        return await do(conversation, control, principal.owner)
 
     async def fork(
         self, conversation_id: str, principal: Principal, at: int | None = None, fork_id: str | None = None
     ) -> Conversation:
-        """Begin a conversation that shares the events up to `at`; it has the same owner. Raises what a fork does."""
-        fork = await (await self.get(conversation_id, principal)).fork(at, id=fork_id)
+        """Begin a conversation that shares the events up to `at`; it has the same owner.
+
+        Raises what a fork does, and `Refusal` where it would have less asked than is asked now.
+        """
+        conversation = await self.get(conversation_id, principal)
+        if at is not None:
+            then = await anyio.to_thread.run_sync(read_state, self.runtime.store.directory(conversation_id), at)
+            if then.agent is not None:
+                check(principal, of_fork(then, await self._whole(conversation)))
+        fork = await conversation.fork(at, id=fork_id)
         await fork.__aenter__()
         self._hosted[fork.id] = _Hosted(fork)
         return fork
@@ -149,6 +168,12 @@ class Hosting:
         finally:
             if not lock.statistics().tasks_waiting and not lock.locked():
                 self._opening.pop(conversation_id, None)
+
+    async def _whole(self, conversation: Conversation) -> State:
+        """The state, with the configuration that it has also while it sleeps."""
+        if conversation.state.agent is not None:
+            return conversation.state
+        return await anyio.to_thread.run_sync(read_state, self.runtime.store.directory(conversation.id))
 
     def state(self, conversation_id: str) -> State | None:
         """The state of a conversation that was opened here; while it sleeps without what was said."""

@@ -1,22 +1,210 @@
-"""Which scope each control needs; for REST and for sockets."""
+"""What each control needs of a principal, and what loosens security so that it needs more; for REST and for sockets.
+
+A key that may steer must not get by a detour what only a key that may approve, or an admin's, allows. So what it begins
+is held against the server's own agent, or against `BASELINE` where the server has none:
+
+- who is asked, the ratings that decide it, what is denied, and what may be spent: no less strict. Else: approve.
+- hooks (they are commands that run unasked) and tools: those of the server's agent. Else: approve.
+- prices of models, by which budgets are reckoned: those of the server's agent. Else: approve.
+- where a model is called, with which variable of the server's environment as its key, and what is added to the
+  request: as the provider has it, or as the server's agent has it. Else: admin, since the server's keys would go where
+  the caller says. An added header (`Host`) and, with some providers, an added member (`api_base`) redirect it, too.
+- rules for all conversations in a workspace, others' as well, that allow something: admin.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
 from ..controls import (
     AddRule,
+    AnyControl,
+    AskAgent,
     Configure,
     Confirm,
     Control,
+    GenerateTitle,
     Grant,
     Reject,
     SetConfirmationPolicy,
+    SetGoal,
     SetSecurityAnalyzer,
+    SwitchLLM,
+    tag_of,
 )
-from .principals import Scope
+from ..specs import (
+    LLM,
+    Agent,
+    AlwaysConfirm,
+    AnyLLM,
+    ConfirmRisky,
+    InformationFlow,
+    Limits,
+    SecurityRisk,
+    replaced,
+)
+from ..specs.llm import members
+from ..specs.policies import asks
+from ..state import State
+from .principals import Principal, Scope
+from .problems import refusal
 
 _APPROVING = (Confirm, Reject, AddRule, Configure, SetConfirmationPolicy, SetSecurityAnalyzer, Grant)
 
+BASELINE = Agent(llm=LLM(model=""), confirmation=ConfirmRisky())
+"""What is asked for where the server has no agent of its own: actions that are rated risky are asked about."""
+
+
+class Demand(msgspec.Struct, frozen=True):
+    """A scope that is needed, and what for."""
+
+    scope: Scope
+    why: str
+
 
 def scope_of(kind: type[Control]) -> Scope:
-    """What a principal needs for a control."""
+    """What a principal needs for a control, whatever it says."""
     return Scope.APPROVE if issubclass(kind, _APPROVING) else Scope.STEER
+
+
+def check(principal: Principal, demands: Iterable[Demand]) -> None:
+    """Whether a principal has all that is needed. Raises `Refusal` (403), which says what is not there."""
+    missing = [demand for demand in demands if not principal.may(demand.scope)]
+    if missing:
+        needed = " and ".join(sorted({repr(demand.scope.value) for demand in missing}))
+        why = "; ".join(dict.fromkeys(demand.why for demand in missing))
+        raise refusal(403, "Not allowed", f"this needs a key with the scope {needed}: {why}", "scope")
+
+
+def of_creation(agent: Agent, default: Agent | None) -> Iterator[Demand]:
+    """What beginning a conversation with an agent needs, on a server whose own agent is `default`."""
+    yield Demand(Scope.STEER, "it begins a conversation")
+    if agent != default:
+        yield from _of_agent(agent, default or BASELINE, bounded=default is not None)
+
+
+def looks_at_agent(control: AnyControl) -> bool:
+    """Whether what a control needs depends on the agent of its conversation."""
+    return isinstance(control, SwitchLLM | AskAgent | GenerateTitle | SetGoal | Configure)
+
+
+def of_control(control: AnyControl, agent: Agent | None, default: Agent | None) -> Iterator[Demand]:
+    """What a control needs of a conversation whose agent is `agent`; that counts only where `looks_at_agent`.
+
+    Raises `msgspec.ValidationError` for changes that make no sense.
+    """
+    yield Demand(scope_of(type(control)), f"{tag_of(control)!r} needs it")
+    known = tuple(llm for one in (default, agent) if one is not None for llm in _llms(one))
+    match control:
+        case SwitchLLM(llm=llm):
+            yield from _of_llm(llm, known)
+        case AskAgent(llm=llm) | GenerateTitle(llm=llm) | SetGoal(judge=llm) if llm is not None:
+            yield from _of_llm(llm, known)
+        case Configure(changes=changes) if agent is not None:
+            for llm in _llms(replaced(agent, changes)):
+                yield from _of_llm(llm, known)
+        case AddRule(rule=rule, scope="project") if rule.verdict == "allow":
+            yield Demand(Scope.ADMIN, "the rule holds for all conversations in the workspace")
+        case Confirm(always="project"):
+            yield Demand(Scope.ADMIN, "the rule holds for all conversations in the workspace")
+
+
+def of_fork(then: State, now: State) -> Iterator[Demand]:
+    """What a fork needs that begins with what was configured `then`, of a conversation that stands as it is `now`."""
+    yield from _of_agent(_with_rules(then), _with_rules(now), bounded=True)
+
+
+def _with_rules(state: State) -> Agent:
+    """The agent, with the rules that were added to the conversation."""
+    return msgspec.structs.replace(state.spec, rules=(*state.spec.rules, *state.ledger.rules))
+
+
+def _of_agent(agent: Agent, base: Agent, *, bounded: bool) -> Iterator[Demand]:
+    """What an agent needs beside one that is allowed; `bounded` by its tools and limits, too."""
+
+    def approve(why: str) -> Demand:
+        return Demand(Scope.APPROVE, why)
+
+    strict = [risk for risk in SecurityRisk if asks(base.confirmation, risk)]
+    if not all(asks(agent.confirmation, risk) for risk in strict):
+        yield approve("its `confirmation` asks about less")
+    if strict and not _rated_alike(agent, base):
+        yield approve("its `analyzer` is another")
+    if not _covers(agent.flow, base.flow):
+        yield approve("its `flow` asks about less")
+    if not {rule for rule in base.rules if rule.verdict != "allow"} <= set(agent.rules):
+        yield approve("`rules` that deny or ask are not there")
+    if {rule for rule in agent.rules if rule.verdict == "allow"} - set(base.rules):
+        yield approve("its `rules` allow more")
+    if agent.hooks != base.hooks:
+        yield approve("its `hooks` are others, and they run unasked")
+    if bounded and not {_tool(tool) for tool in agent.tools} <= {_tool(tool) for tool in base.tools}:
+        yield approve("it has other `tools`")
+    if bounded and not _within(agent.limits, base.limits):
+        yield approve("its `limits` are wider")
+    yield from _of_llm(agent.llm, _llms(base))
+    for other in agent.agents.values():
+        if other not in base.agents.values():
+            yield from _of_agent(other, base, bounded=bounded)
+
+
+def _rated_alike(agent: Agent, base: Agent) -> bool:
+    """Whether nothing that one asks about may go unasked in the other: another analyzer may rate lower."""
+    return isinstance(agent.confirmation, AlwaysConfirm) or set(agent.analyzers) == set(base.analyzers)
+
+
+def _covers(flow: InformationFlow | None, base: InformationFlow | None) -> bool:
+    if base is None:
+        return True
+    return flow is not None and set(base.labels) <= set(flow.labels) and set(base.sinks) <= set(flow.sinks)
+
+
+def _tool(tool: msgspec.Struct) -> bytes:
+    return msgspec.json.encode(tool, order="deterministic")
+
+
+def _within(limits: Limits, base: Limits) -> bool:
+    """Whether no bound is wider; None is the widest."""
+    pairs = ((getattr(limits, name), getattr(base, name)) for name in limits.__struct_fields__)
+    return all(most is None or (own is not None and own <= most) for own, most in pairs)
+
+
+def _llms(agent: Agent) -> tuple[AnyLLM, ...]:
+    """Of an agent and of those that it may delegate to."""
+    return (agent.llm, *(llm for other in agent.agents.values() for llm in _llms(other)))
+
+
+def _of_llm(llm: AnyLLM, known: Iterable[AnyLLM]) -> Iterator[Demand]:
+    theirs = [member for one in known for member in members(one)]
+    for member in members(llm):
+        if any(_way(member)) and not any(
+            _way(member) == _way(other) and _same_provider(member, other) for other in theirs
+        ):
+            yield Demand(Scope.ADMIN, f"keys of the server's environment would go where {member.model!r} says: {_WAY}")
+        if "://" in member.model and member.model not in {other.model for other in theirs}:
+            yield Demand(Scope.ADMIN, f"the model {member.model!r} has an address in its name")
+        if _prices(member) != _prices(LLM(model="")) and _prices(member) not in map(_prices, theirs):
+            yield Demand(Scope.APPROVE, f"the prices of {member.model!r} are what budgets go by")
+
+
+_WAY = "no `base_url`, `api_key_env`, `extra_headers` or `extra_body` but those of the server's agent"
+
+
+def _way(llm: LLM) -> tuple[object, ...]:
+    """What says where a key goes, and which one."""
+    return llm.base_url, llm.api_key_env, llm.extra_headers, llm.extra_body
+
+
+def _same_provider(one: LLM, other: LLM) -> bool:
+    return one.model.partition("/")[0] == other.model.partition("/")[0]
+
+
+def _prices(llm: LLM) -> tuple[float | None, ...]:
+    return (
+        llm.input_cost_per_token,
+        llm.output_cost_per_token,
+        llm.cache_read_cost_per_token,
+        llm.cache_write_cost_per_token,
+    )

@@ -17,7 +17,7 @@ from starlette.types import Scope as ASGIScope
 from ..conversation import Conversation
 from ..errors import ConversationMissing
 from .negotiation import JSON, acceptable, decode_body, decode_query, is_json
-from .principals import Principal, Scope
+from .principals import NOBODY, Principal, Scope
 from .problems import refusal
 from .schemas import NAME
 from .services import Services
@@ -110,7 +110,7 @@ class Endpoint:
     async def serve(self, request: Request) -> Response:
         """Check a request, and answer it."""
         services: Services = request.app.state.services
-        principal = request.scope.get("principal") or await services.authenticate(request)
+        principal = await services.authenticate(request) if self.scope is not None else NOBODY
         if self.scope is not None and not principal.may(self.scope):
             raise refusal(403, "Not allowed", f"this needs a key with the scope {self.scope.value!r}", "scope")
         if self.media_type is not None and not acceptable(request.headers.get("accept", ""), self.media_type):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from starlette.requests import HTTPConnection
 
 from ..runtime import Runtime
+from .auth.access import Access
 from .hosting import Hosting
 from .principals import EVERYONE, Principal
 from .settings import ServerSettings
@@ -35,4 +37,7 @@ class Services:
     runtime: Runtime
     hosting: Hosting
     streams: Streams
+    access: Access
     authenticate: Authenticator = open_access
+    started: float = field(default_factory=time.monotonic)
+    """Seconds on the monotonic clock."""

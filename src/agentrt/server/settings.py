@@ -29,6 +29,18 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How long a client may be without progress."""
     max_streams: int = 10_000
     """Sockets and server-sent events that are open at once."""
+    allow_hosts: tuple[str, ...] = ()
+    """Names as which it answers besides its address and loopback's: "agents.example.org", "*.example.org"."""
+    cors: tuple[str, ...] = ()
+    """Origins of other pages that may use it: "https://console.example.org"."""
+    rate: str | None = "6000/minute"
+    """How often each key may ask, or each address without one; None: as often as it likes."""
+    failed_logins: str | None = "30/minute"
+    """How often each address may show a key that is not good."""
+    max_requests: int = 256
+    """How many requests of a key, or an address without one, are answered at once."""
+    max_sockets: int = 256
+    """How many sockets and event streams a key, or an address without one, may have open at once."""
     drain: float = 10.0
     """How long running steps may take to end when the server is told to."""
     resume_running: bool = False

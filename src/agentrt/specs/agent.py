@@ -68,5 +68,9 @@ class LocalWorkspace(msgspec.Struct, frozen=True, tag="local"):
 
 def replaced(agent: Agent, changes: Mapping[str, Any]) -> Agent:
     """The agent with other values of some fields, as JSON or as they are. Raises `msgspec.ValidationError`."""
-    fields = msgspec.to_builtins(agent) | {key: msgspec.to_builtins(value) for key, value in changes.items()}
+    fields = msgspec.to_builtins(agent) | {key: _builtins(value) for key, value in changes.items()}
     return msgspec.convert(fields, Agent)
+
+
+def _builtins(value: Any) -> Any:
+    return msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else msgspec.to_builtins(value)

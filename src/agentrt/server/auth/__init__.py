@@ -3,13 +3,32 @@
 from __future__ import annotations
 
 from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
 
 from ..settings import ServerSettings
+from .access import Access
+from .guards import GateGuard, HostGuard, OriginGuard
+from .headers import SecurityHeaders
+from .keyring import has_keys
+from .origins import checked_origins
 
 
-def middleware(settings: ServerSettings) -> list[Middleware]:
-    """What stands before every request, the first outermost."""
-    return []
+def middleware(settings: ServerSettings, access: Access) -> list[Middleware]:
+    """What stands before every request, the first outermost. Raises `ConfigurationError` for an origin that is none."""
+    cors = Middleware(
+        CORSMiddleware,
+        allow_origins=checked_origins(settings.cors),
+        allow_methods=("DELETE", "GET", "PATCH", "POST", "PUT"),
+        allow_headers=("Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID", "X-Session-API-Key"),
+        expose_headers=("ETag", "Location", "Retry-After"),
+    )
+    return [
+        Middleware(SecurityHeaders),
+        Middleware(HostGuard, settings=settings),
+        *([cors] if settings.cors else ()),
+        Middleware(OriginGuard, settings=settings),
+        Middleware(GateGuard, gate=access.gate),
+    ]
 
 
-__all__ = ["middleware"]
+__all__ = ["Access", "has_keys", "middleware"]

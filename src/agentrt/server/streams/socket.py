@@ -11,11 +11,9 @@ import msgspec
 from starlette.websockets import WebSocket
 
 from ...controls import AskAgent, GenerateTitle
-from ...conversation.doing import do
 from ...errors import AgentrtError
 from ...events import Cursor
 from ...frames import Ack, Alive, Do, Ended, Follow, Heartbeat, Problem, Refused, ToServer, Unfollow
-from ..permissions import scope_of
 from ..principals import Principal
 from ..problems import Refusal, problem_of, refusal
 from ..services import Services
@@ -169,10 +167,7 @@ class Socket:
 
     async def _do(self, wanted: Do) -> None:
         try:
-            if not self._principal.may(needed := scope_of(type(wanted.control))):
-                raise refusal(403, "Not allowed", f"this needs a key with the scope {needed.value!r}", "scope")
-            conversation = await self._services.hosting.get(wanted.conversation, self._principal)
-            reply = await do(conversation, wanted.control, self._principal.owner)
+            reply = await self._services.hosting.do(wanted.conversation, wanted.control, self._principal)
         except (AgentrtError, Refusal, msgspec.ValidationError) as error:
             await self._answer(Refused(id=wanted.id, problem=problem_of(error)))
         else:

@@ -1,0 +1,119 @@
+"""`Access`: who may ask a server, by the keys of its store; the authenticator that a server has by default."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+from starlette.requests import HTTPConnection
+
+from ...errors import ConfigurationError
+from ..principals import EVERYONE, Principal, Scope
+from ..settings import LOOPBACK, ServerSettings
+from .credentials import credentials_of, not_known
+from .gate import Gate, key_of, visit_of
+from .keyring import Keyring
+from .keys import is_it, split
+from .tickets import Tickets
+
+LOOK_SECONDS = 1.0
+"""How often the keys are looked at again: so long may a key be good that another process has revoked."""
+
+_log = logging.getLogger(__name__)
+
+
+class Access:
+    """An `Authenticator` by the keys of a store, and what else goes by them: tickets, and the ends of sockets.
+
+    Where the store never had a key, and the server listens on loopback, everyone is `EVERYONE`.
+    """
+
+    def __init__(self, root: Path, settings: ServerSettings, clock: Callable[[], float] = time.time) -> None:
+        self.keyring, self.tickets, self.gate = Keyring(root, clock), Tickets(), Gate(settings)
+        self._loopback = settings.host in LOOPBACK
+
+    @property
+    def is_open(self) -> bool:
+        """Whether no key is needed."""
+        return self._loopback and not self.keyring.closed
+
+    @asynccontextmanager
+    async def watching(self) -> AsyncIterator[None]:
+        """Look at the keys again from time to time. Raises `ConfigurationError` when they cannot be read at first."""
+        await self.keyring.look()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._watch)
+            try:
+                yield
+            finally:
+                tasks.cancel_scope.cancel()
+
+    async def __call__(self, connection: HTTPConnection) -> Principal:
+        """Whose key or ticket is shown. Raises `Refusal`."""
+        shown = credentials_of(connection)
+        if shown.ticket:
+            principal = self._of_ticket(shown.ticket)
+        elif self.is_open:
+            return EVERYONE
+        elif shown.key:
+            principal = self._of_key(shown.key) or await self._of_new_key(shown.key)
+        else:
+            raise not_known("send a key as 'Authorization: Bearer KEY'")
+        if principal is None:
+            await self.gate.failed(connection)
+            raise not_known("there is no such key or ticket, or it is not good any more")
+        if principal.key:
+            await self.gate.admit(key_of(principal.key), visit_of(connection))
+        return principal
+
+    async def create(self, owner: str, scopes: Iterable[Scope], days: float | None = None) -> str:
+        """Make a key; its text, which cannot be had again. Raises `ConfigurationError`."""
+        return await anyio.to_thread.run_sync(self.keyring.create, owner, tuple(scopes), days)
+
+    async def revoke(self, key_id: str) -> None:
+        """Have a key not be good any more, nor what was opened with it. Raises `NoSuchKey`, `ConfigurationError`."""
+        await anyio.to_thread.run_sync(self.keyring.revoke, key_id)
+        self._cut()
+
+    def _of_key(self, text: str) -> Principal | None:
+        key_id, secret = split(text) or ("", text)
+        key = self.keyring.keys.get(key_id)
+        if not is_it(key, secret) or key is None or not self.keyring.is_good(key_id):
+            return None
+        return key.principal
+
+    async def _of_new_key(self, text: str) -> Principal | None:
+        """Of a key that may have been made a moment ago."""
+        if (parts := split(text)) is None or parts[0] in self.keyring.keys:
+            return None
+        await self._look()
+        return self._of_key(text)
+
+    def _of_ticket(self, ticket: str) -> Principal | None:
+        principal = self.tickets.redeem(ticket)
+        if principal is None or not (self.keyring.is_good(principal.key) if principal.key else self.is_open):
+            return None
+        return principal
+
+    async def _watch(self) -> None:
+        while True:
+            await anyio.sleep(LOOK_SECONDS)
+            await self._look()
+            self._cut()
+
+    async def _look(self) -> None:
+        try:
+            await self.keyring.look()
+        except ConfigurationError as error:
+            _log.error("nobody is let in: %s", error)
+
+    def _cut(self) -> None:
+        for key_id in self.keyring.keys:
+            if not self.keyring.is_good(key_id):
+                self.tickets.revoke(key_id)
+        self.gate.cut(self.keyring.is_good)

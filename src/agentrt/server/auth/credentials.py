@@ -1,0 +1,90 @@
+"""What a request shows of who makes it: a key in a header, or a ticket. Pure."""
+
+from __future__ import annotations
+
+from urllib.parse import unquote_plus
+
+import msgspec
+from starlette.requests import HTTPConnection
+
+from ..problems import Refusal, refusal
+from .keys import LIKE_A_KEY
+
+IN_URL = frozenset(
+    {
+        "access_token",
+        "api-key",
+        "api_key",
+        "apikey",
+        "auth",
+        "auth_token",
+        "authorization",
+        "bearer",
+        "session_api_key",
+        "token",
+        "x-api-key",
+        "x-session-api-key",
+    }
+)
+"""Names of parameters that say that a key comes in the URL, where logs and histories keep it."""
+
+CHALLENGE = 'Bearer realm="agentrt"'
+
+
+class Credentials(msgspec.Struct, frozen=True):
+    """What is shown: a `key` or a `ticket`, or neither."""
+
+    key: str = ""
+    ticket: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.key or self.ticket)
+
+
+def credentials_of(connection: HTTPConnection) -> Credentials:
+    """What a request shows. Raises `Refusal` for a key in its URL, for two keys, for a ticket where none is taken."""
+    if _has_key(connection):
+        raise refusal(
+            400,
+            "A key in the URL",
+            "send it as 'Authorization: Bearer KEY'; this one may stand in logs now: revoke it, and make another",
+            "key-in-url",
+        )
+    tickets = connection.query_params.getlist("ticket")
+    if tickets and not is_stream(connection):
+        raise refusal(
+            400, "A ticket where none is taken", "tickets are for WebSockets and event streams", "ticket-not-taken"
+        )
+    shown = {*_bearers(connection), *connection.headers.getlist("x-session-api-key")}
+    if len(shown) + len(tickets) > 1:
+        raise refusal(400, "More than one key", "send one key, or one ticket", "two-keys")
+    return Credentials(key=next(iter(shown), ""), ticket=next(iter(tickets), ""))
+
+
+def is_stream(connection: HTTPConnection) -> bool:
+    """Whether a connection is a WebSocket, or asks for server-sent events."""
+    if connection.scope["type"] == "websocket":
+        return True
+    return connection.scope["method"] == "GET" and "text/event-stream" in connection.headers.get("accept", "").lower()
+
+
+def not_known(detail: str) -> Refusal:
+    """The refusal of one that nobody knows."""
+    return refusal(401, "Not authenticated", detail, "not-authenticated", WWW_Authenticate=CHALLENGE)
+
+
+def _bearers(connection: HTTPConnection) -> list[str]:
+    given = []
+    for value in connection.headers.getlist("authorization"):
+        scheme, _, key = value.partition(" ")
+        if scheme.lower() != "bearer" or not key.strip():
+            raise not_known("the header is 'Authorization: Bearer KEY'")
+        given.append(key.strip())
+    return given
+
+
+def _has_key(connection: HTTPConnection) -> bool:
+    if any(name.lower() in IN_URL for name in connection.query_params):
+        return True
+    whole = f"{connection.scope['path']}?{unquote_plus(connection.scope['query_string'].decode('latin-1'))}"
+    return LIKE_A_KEY.search(whole) is not None

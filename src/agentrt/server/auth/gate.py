@@ -1,0 +1,125 @@
+"""`Gate`: how often each may ask, how much each may have open at once, and the end of what may not go on."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from ipaddress import IPv6Address, ip_address, ip_network
+
+import anyio
+from limits import RateLimitItem, parse
+from limits.aio.storage import MemoryStorage
+from limits.aio.strategies import SlidingWindowCounterRateLimiter
+from starlette.requests import HTTPConnection
+
+from ...errors import ConfigurationError
+from ..problems import refusal
+from ..settings import ServerSettings
+
+VISIT = "agentrt.visit"
+"""Where a connection's scope has its `Visit`."""
+
+
+class Visit:
+    """A request or a socket that is being served; `stream` is one that stays."""
+
+    __slots__ = ("cut", "scope", "stream", "who")
+
+    def __init__(self, stream: bool) -> None:
+        self.stream = stream
+        self.scope = anyio.CancelScope()
+        self.who: str | None = None
+        """Whom it counts for, once that is known."""
+        self.cut = False
+        """Whether it was ended, since its key is not good any more."""
+
+
+class Gate:
+    """Counts requests in a sliding window, and what is open now, for each key, or each address without one.
+
+    The window is that of two counters, which takes the same memory however many requests it allows. Of IPv6 a /64
+    counts as one address, since that is what one subscriber has.
+    """
+
+    def __init__(self, settings: ServerSettings) -> None:
+        """Raises `ConfigurationError` for a rate that is none."""
+        self._rate, self._failures = _item("rate", settings.rate), _item("failed_logins", settings.failed_logins)
+        self._most = {True: settings.max_sockets, False: settings.max_requests}
+        self._limiter = SlidingWindowCounterRateLimiter(MemoryStorage())
+        self._visits: dict[tuple[str, bool], set[Visit]] = {}
+
+    async def admit(self, who: str, visit: Visit | None) -> None:
+        """Count a request for somebody. Raises `Refusal` (429) when there are too many."""
+        if visit is not None and visit.who is not None:
+            return
+        await self._hit(self._rate, who, "Too many requests")
+        if visit is None:
+            return
+        open_now = self._visits.setdefault((who, visit.stream), set())
+        if len(open_now) >= (most := self._most[visit.stream]):
+            what = "sockets and streams are open" if visit.stream else "requests are being answered"
+            raise refusal(429, "Too many at once", f"{most} {what}", "too-many-at-once", Retry_After="1")
+        open_now.add(visit)
+        visit.who = who
+
+    async def failed(self, connection: HTTPConnection) -> None:
+        """Count a login that failed. Raises `Refusal` (429) when there are too many from there.
+
+        A key that is good is let in all the same: else whoever shares an address could lock others out.
+        """
+        await self._hit(self._failures, f"failed {address_of(connection)}", "Too many failed logins")
+
+    def leave(self, visit: Visit) -> None:
+        """A visit has ended."""
+        if visit.who is not None:
+            open_now = self._visits[visit.who, visit.stream]
+            open_now.discard(visit)
+            if not open_now:
+                del self._visits[visit.who, visit.stream]
+
+    def cut(self, is_good: Callable[[str], bool]) -> None:
+        """End the sockets and streams of keys that are not good any more."""
+        for (who, stream), visits in self._visits.items():
+            kind, _, key = who.partition(" ")
+            if stream and kind == "key" and not is_good(key):
+                for visit in visits:
+                    visit.cut = True
+                    visit.scope.cancel()
+
+    async def _hit(self, item: RateLimitItem | None, who: str, title: str) -> None:
+        if item is None or await self._limiter.hit(item, who):
+            return
+        until = (await self._limiter.get_window_stats(item, who)).reset_time
+        wait = max(1, math.ceil(until - time.time()))
+        raise refusal(429, title, f"{item} are taken; ask again in {wait} s", "rate-limited", Retry_After=str(wait))
+
+
+def key_of(key_id: str) -> str:
+    """Whom the requests with a key count for."""
+    return f"key {key_id}"
+
+
+def address_of(connection: HTTPConnection) -> str:
+    """Whom the requests without a key count for."""
+    client = connection.client
+    try:
+        address = ip_address(client.host) if client is not None else None
+    except ValueError:
+        address = None
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is None:
+        return f"address {ip_network((address, 64), strict=False)}"
+    return f"address {address}"
+
+
+def visit_of(connection: HTTPConnection) -> Visit | None:
+    """The visit of a connection; None where no gate stands before the application."""
+    visit: Visit | None = connection.scope.get(VISIT)
+    return visit
+
+
+def _item(name: str, written: str | None) -> RateLimitItem | None:
+    try:
+        return parse(written) if written is not None else None
+    except ValueError as error:
+        raise ConfigurationError(f"{name} is {written!r}: write it as '600/minute', or None for no limit") from error

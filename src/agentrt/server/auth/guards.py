@@ -1,0 +1,99 @@
+"""ASGI middleware for HTTP and WebSockets: which host is meant, which page asks, and whether it is too much."""
+
+from __future__ import annotations
+
+from starlette.requests import HTTPConnection
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ..problems import Refusal, refusal
+from ..settings import ServerSettings
+from .credentials import credentials_of, is_stream, not_known
+from .gate import VISIT, Gate, Visit, address_of
+from .origins import is_ours, may_come_from, place_of
+from .refusing import refuse
+
+NOT_AUTHENTICATED = 4001
+"""The code with which a socket is closed whose key is not good any more."""
+
+
+class HostGuard:
+    """Answers only as the hosts that the server is known by."""
+
+    def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
+        self.app, self._allowed = app, settings.allow_hosts
+        self._listening = settings.host.lower()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self.app(scope, receive, send)
+            return
+        hosts = HTTPConnection(scope).headers.getlist("host")
+        place = place_of(hosts[0]) if len(hosts) == 1 else None
+        if place is None:
+            await refuse(refusal(400, "No host", "send one Host header", "host"), scope, receive, send)
+            return
+        here = scope.get("server")
+        if not is_ours(place.host, {self._listening, *((here[0],) if here else ())}, self._allowed):
+            detail = "this server does not answer as that host: its allow_hosts names those that it has"
+            await refuse(refusal(421, "Another host", detail, "host"), scope, receive, send)
+            return
+        await self.app(scope, receive, send)
+
+
+class OriginGuard:
+    """Refuses what pages of others ask for: changes, sockets, and content to embed."""
+
+    def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
+        self.app, self._cors = app, frozenset(settings.cors)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] in ("http", "websocket") and not may_come_from(HTTPConnection(scope), self._cors):
+            detail = "a page of another origin asks: cors names those that may"
+            await refuse(refusal(403, "Another origin", detail, "origin"), scope, receive, send)
+            return
+        await self.app(scope, receive, send)
+
+
+class GateGuard:
+    """Counts what is asked, and ends what may not go on."""
+
+    def __init__(self, app: ASGIApp, gate: Gate) -> None:
+        self.app, self._gate = app, gate
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self.app(scope, receive, send)
+            return
+        connection = HTTPConnection(scope)
+        visit = scope[VISIT] = Visit(is_stream(connection))
+        try:
+            if not credentials_of(connection):  # what has some is counted by whom they are
+                await self._gate.admit(address_of(connection), visit)
+        except Refusal as refused:
+            await refuse(refused, scope, receive, send)
+            return
+        sent: set[str] = set()
+
+        async def sending(message: Message) -> None:
+            kind = message["type"]
+            if kind != "http.response.body" or not message.get("more_body"):
+                sent.add(kind)
+            await send(message)
+
+        try:
+            with visit.scope:
+                await self.app(scope, receive, sending)
+        finally:
+            self._gate.leave(visit)
+        if visit.cut:
+            await _end(sent, scope, receive, send)
+
+
+async def _end(sent: set[str], scope: Scope, receive: Receive, send: Send) -> None:
+    """End what was cut, from where it stands."""
+    if not sent:
+        await refuse(not_known("the key is not good any more"), scope, receive, send)
+    elif "websocket.accept" in sent and "websocket.close" not in sent:
+        await send({"type": "websocket.close", "code": NOT_AUTHENTICATED, "reason": "the key is not good any more"})
+    elif "http.response.start" in sent and "http.response.body" not in sent:
+        await send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -1,0 +1,87 @@
+"""Which hosts a server answers as, and from which pages a request may come. Pure.
+
+A page of a stranger can have the browser of a user send requests to a server that only his machine reaches. Where it
+has its own name lead to that machine (DNS rebinding), the `Host` is the stranger's; where it asks across sites, the
+`Origin` and the fetch metadata (W3C, `Sec-Fetch-Site`) say so, and a page cannot change either.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+import msgspec
+from starlette.requests import HTTPConnection
+
+from ...errors import ConfigurationError
+
+_HOST = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(?::(?P<port>[0-9]{1,5}))?")
+_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
+
+SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+"""Methods that change nothing (RFC 9110, 9.2.1)."""
+
+
+class Place(msgspec.Struct, frozen=True):
+    """A host, in lower case, and its port, None where it was not said."""
+
+    host: str
+    port: int | None = None
+
+
+def place_of(header: str) -> Place | None:
+    """What a `Host` header names; None for what is none."""
+    if (found := _HOST.fullmatch(header)) is None:
+        return None
+    host = (found["six"] or found["name"]).lower()
+    return Place(host.removesuffix(".") or host, int(found["port"]) if found["port"] else None)
+
+
+def is_ours(host: str, listening: Collection[str], allowed: Collection[str]) -> bool:
+    """Whether a server that listens on these addresses is meant by a host name; loopback always is."""
+    if host == "localhost" or host in listening:
+        return True
+    for name in map(str.lower, allowed):
+        if host == name or (name.startswith("*.") and host.endswith(name[1:])):
+            return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def may_come_from(connection: HTTPConnection, cors: Collection[str]) -> bool:
+    """Whether the page that a request comes from may make it; what is no browser says nothing of a page."""
+    headers = connection.headers
+    origins, sites = headers.getlist("origin"), headers.getlist("sec-fetch-site")
+    if len(origins) > 1 or len(sites) > 1:
+        return False
+    if origins and origins[0] in cors:
+        return True
+    foreign = bool(sites) and sites[0] not in ("same-origin", "none")
+    if connection.scope["type"] == "http" and connection.scope["method"] in SAFE:
+        return not foreign or headers.get("sec-fetch-mode") == "navigate" or connection.scope["method"] == "OPTIONS"
+    return not foreign and (not origins or _same_host(origins[0], headers.get("host", "")))
+
+
+def _same_host(origin: str, host: str) -> bool:
+    """Whether an origin is of a host, whatever the scheme: TLS may end at a proxy."""
+    parts = urlsplit(origin)
+    own = place_of(host)
+    if parts.scheme not in _PORTS or own is None or (theirs := place_of(parts.netloc)) is None:
+        return False
+    usual = _PORTS[parts.scheme]
+    return (theirs.host, theirs.port or usual) == (own.host, own.port or usual)
+
+
+def checked_origins(origins: Collection[str]) -> list[str]:
+    """Origins that may be allowed. Raises `ConfigurationError` for "*", and for what is no origin."""
+    for origin in origins:
+        parts = urlsplit(origin)
+        if parts.scheme not in ("http", "https") or origin != f"{parts.scheme}://{parts.netloc}" or not parts.hostname:
+            raise ConfigurationError(
+                f"{origin!r} is no origin that can be allowed: name each, as 'https://agents.example.org'"
+            )
+    return list(origins)

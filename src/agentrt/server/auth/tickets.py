@@ -1,0 +1,81 @@
+"""`Tickets`: what a browser may show in a URL, since it can send no header with a WebSocket. In memory."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from ..principals import Principal
+
+LIFE = 30
+"""Seconds for which a ticket is good."""
+
+MOST = 10_000
+"""Tickets that are kept at once, and of them those of one key; the oldest go."""
+
+MOST_OF_A_KEY = 1_000
+
+
+class _Issued(msgspec.Struct, frozen=True):
+    principal: Principal
+    until: float
+
+
+class Tickets:
+    """Tickets, each for one use within `LIFE` seconds.
+
+    They are found by their hash, so how long that takes tells nothing of those that there are.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._issued: dict[bytes, _Issued] = {}
+        self._of_key: dict[str, list[bytes]] = {}
+
+    def __len__(self) -> int:
+        return len(self._issued)
+
+    def issue(self, principal: Principal) -> str:
+        """A new ticket for a principal."""
+        self._drop_old()
+        if len(own := self._of_key.get(principal.key, [])) >= MOST_OF_A_KEY:
+            self._pop(own[0])
+        ticket = secrets.token_urlsafe(32)
+        digest = _digest(ticket)
+        self._issued[digest] = _Issued(principal, self._clock() + LIFE)
+        self._of_key.setdefault(principal.key, []).append(digest)
+        return ticket
+
+    def redeem(self, ticket: str) -> Principal | None:
+        """Whose ticket it is, once; None for what is none, or none any more."""
+        issued = self._pop(_digest(ticket))
+        return issued.principal if issued is not None and self._clock() < issued.until else None
+
+    def revoke(self, key: str) -> None:
+        """Have the tickets of a key not be good any more."""
+        for digest in list(self._of_key.get(key, ())):
+            self._pop(digest)
+
+    def _drop_old(self) -> None:
+        now = self._clock()
+        for digest, issued in list(self._issued.items()):  # in the order in which they were issued
+            if issued.until > now and len(self._issued) < MOST:
+                break
+            self._pop(digest)
+
+    def _pop(self, digest: bytes) -> _Issued | None:
+        issued = self._issued.pop(digest, None)
+        if issued is not None:
+            own = self._of_key[issued.principal.key]
+            own.remove(digest)
+            if not own:
+                del self._of_key[issued.principal.key]
+        return issued
+
+
+def _digest(ticket: str) -> bytes:
+    return hashlib.sha256(ticket.encode(errors="surrogatepass")).digest()
