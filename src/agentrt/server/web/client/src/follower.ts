@@ -47,10 +47,10 @@ export class Follower {
         this.items.push({ delta: frame.delta });
         return "kept";
       case "live":
-        if (frame.cursor.seq > this.cursor.seq) return "gap";
+        if ((frame.cursor.seq ?? 0) > this.cursor.seq) return "gap";
         this.flush();
         this.live = true;
-        this.cursor.epoch = frame.cursor.epoch;
+        this.cursor.epoch = frame.cursor.epoch ?? 0;
         this.handlers.live?.({ ...this.cursor });
         return "kept";
       case "ended":

@@ -1,18 +1,23 @@
 /** REST calls of a server; errors are `Refused`. */
 
 import type { Event } from "./events";
-import type { Control, Cursor, Problem } from "./frames";
+import type { Control, Problem } from "./frames";
 import { Refused } from "./problems";
 import type {
   Answer,
-  Change,
   ConversationInfo,
   ConversationPage,
+  ConversationsQuery,
   CreateConversation,
   EventPage,
   Forked,
+  GitChanges,
+  GitDiff,
+  Hit,
+  SearchResults,
   ServerInfo,
-  StateAt,
+  StateInfo,
+  Ticket,
 } from "./types";
 
 export interface RestOptions {
@@ -25,7 +30,7 @@ export interface RestOptions {
 
 export interface EventQuery {
   after?: number;
-  before?: number;
+  before?: number | undefined;
   limit?: number;
   order?: "asc" | "desc";
   type?: string;
@@ -49,8 +54,8 @@ export class Rest {
     return this.json("GET", "/server_info");
   }
 
-  conversations(query: { limit?: number; after?: string; status?: string; query?: string } = {}): Promise<ConversationPage> {
-    return this.json("GET", `/conversations${search(query)}`);
+  conversations(query: ConversationsQuery = {}): Promise<ConversationPage> {
+    return this.json("GET", `/conversations${search({ ...query, tag: undefined })}`);
   }
 
   create(wanted: CreateConversation): Promise<ConversationInfo> {
@@ -66,9 +71,9 @@ export class Rest {
   }
 
   /** Carry out a control: its reply is where the log stands, or what a control of its own has to say. */
-  do(id: string, control: { type: "fork" } & Record<string, unknown>): Promise<Forked>;
-  do(id: string, control: { type: "ask_agent" | "generate_title" } & Record<string, unknown>): Promise<Answer>;
-  do(id: string, control: Control): Promise<Cursor>;
+  do(id: string, control: Extract<Control, { type: "fork" }>): Promise<Forked>;
+  do(id: string, control: Extract<Control, { type: "ask_agent" | "generate_title" }>): Promise<Answer>;
+  do(id: string, control: Control): Promise<unknown>;
   do(id: string, control: Control): Promise<unknown> {
     const { type, ...fields } = control;
     return this.json("POST", `${at(id)}/${type}`, fields);
@@ -78,21 +83,37 @@ export class Rest {
     return this.json("GET", `${at(id)}/events${search({ ...query })}`);
   }
 
+  /** At least `limit` events before one, where there are so many: in order, without a gap, up to it. */
+  async eventsBefore(id: string, before: number | undefined, limit: number): Promise<EventPage> {
+    let page = await this.events(id, { before, limit, order: "desc" });
+    const { cursor } = page;
+    const items = [...page.items];
+    while (page.next !== null && items.length < limit) {
+      page = await this.events(id, { before: page.next, limit: limit - items.length, order: "desc" });
+      items.push(...page.items);
+    }
+    return { items: items.reverse(), next: page.next, cursor };
+  }
+
   event(id: string, seq: number): Promise<Event> {
     return this.json("GET", `${at(id)}/events/${seq}`);
   }
 
-  state(id: string, seq: number): Promise<StateAt> {
+  state(id: string, seq: number): Promise<StateInfo> {
     return this.json("GET", `${at(id)}/state${search({ at: seq })}`);
   }
 
-  async changes(id: string): Promise<Change[]> {
+  changes(id: string): Promise<GitChanges> {
     return this.json("GET", `${at(id)}/git/changes`);
   }
 
-  async diff(id: string, path: string): Promise<string> {
-    const response = await this.send("GET", `${at(id)}/git/diff${search({ path })}`);
-    return response.text();
+  diff(id: string, path: string): Promise<GitDiff> {
+    return this.json("GET", `${at(id)}/git/diff${search({ path })}`);
+  }
+
+  /** Where these words stand, in all conversations. */
+  async search(query: string, limit = 30): Promise<Hit[]> {
+    return (await this.json<SearchResults>("GET", `/search${search({ query, limit })}`)).items;
   }
 
   /** Bytes that an event refers to, by their SHA-256. */
@@ -105,7 +126,7 @@ export class Rest {
     const base = new URL(`${this.base}/events`, globalThis.location?.href);
     base.protocol = base.protocol.replace("http", "ws");
     if (this.hasKey) {
-      const { ticket } = await this.json<{ ticket: string }>("POST", "/tickets");
+      const { ticket } = await this.json<Ticket>("POST", "/tickets");
       base.searchParams.set("ticket", ticket);
     }
     return base.href;

@@ -1,76 +1,24 @@
-/** What REST says. */
+/** What REST says and takes, generated from the server's OpenAPI document. */
 
-import type { Event, Risk } from "./events";
-import type { Cursor } from "./frames";
+import type { Event } from "./events";
+import type { components, operations } from "./schema";
 
-export type Status = "idle" | "running" | "paused" | "waiting_for_confirmation" | "finished" | "error" | "stuck";
+type Schemas = components["schemas"];
 
-export interface PendingAction {
-  id: string;
-  tool_name: string;
-  arguments: Record<string, unknown>;
-  risk?: Risk | null;
-  held?: string;
-}
-
-export interface ConversationInfo {
-  id: string;
-  status: Status;
-  cursor: Cursor;
-  title: string;
-  tags: Record<string, string>;
-  created?: string;
-  updated?: string;
-  owner?: string | null;
-  parent?: string | null;
-  model?: string;
-  workspace?: string;
-  cost: number;
-  prompt_tokens: number;
-  completion_tokens: number;
-  pending: PendingAction[];
-  error?: { code: string; detail: string } | null;
-}
-
-export interface ConversationPage {
-  items: ConversationInfo[];
-  next: string | null;
-}
-
-export interface EventPage {
-  items: Event[];
-  next: number | null;
-  cursor: Cursor;
-}
-
-export interface CreateConversation {
-  agent?: { llm: { type: "LLM"; model: string; base_url?: string }; confirmation?: { type: string } };
-  workspace?: string;
-  title?: string;
-  message?: string;
-}
-
-export interface StateAt {
-  status: Status;
-  cost: number;
-  prompt_tokens: number;
-  completion_tokens: number;
-}
-
-export interface Change {
-  path: string;
-  status: string;
-}
-
-export interface ServerInfo {
-  version?: string;
-  models?: string[];
-}
-
-export interface Answer {
-  text: string;
-}
-
-export interface Forked {
-  id: string;
-}
+export type ConversationInfo = Schemas["ConversationInfo"];
+export type ConversationPage = Schemas["ConversationPage"];
+export type Status = ConversationInfo["status"];
+export type PendingAction = Schemas["PendingAction"];
+export type CreateConversation = Schemas["CreateConversation"];
+export type EventPage = Omit<Schemas["EventPage"], "items"> & { items: Event[] };
+export type StateInfo = Schemas["StateInfo"];
+export type GitChange = Schemas["GitChange"];
+export type GitChanges = Schemas["GitChanges"];
+export type GitDiff = Schemas["GitDiff"];
+export type Hit = Schemas["Hit"];
+export type SearchResults = Schemas["SearchResults"];
+export type ServerInfo = Schemas["ServerInfo"];
+export type Answer = Schemas["Answer"];
+export type Forked = Schemas["Forked"];
+export type Ticket = Schemas["Ticket"];
+export type ConversationsQuery = NonNullable<operations["list_conversations"]["parameters"]["query"]>;

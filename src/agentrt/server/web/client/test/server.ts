@@ -65,12 +65,13 @@ export class LogServer {
     this.asked.push(frame);
     const send = (frames: FromServer[]): void => socket.send(JSON.stringify(frames));
     if (frame.type === "follow") {
-      if (frame.after.epoch !== this.epoch && frame.after.seq > 0) {
+      const after = frame.after ?? {};
+      if (after.epoch !== this.epoch && (after.seq ?? 0) > 0) {
         send([{ type: "ended", conversation: "c", problem: { title: "Cursor expired", status: 410, code: "cursor-expired" } }]);
         return;
       }
       this.following.set(socket, frame.conversation);
-      const rest = this.log.filter((event) => event.seq > frame.after.seq);
+      const rest = this.log.filter((event) => event.seq > (after.seq ?? 0));
       send(rest.map((event) => ({ type: "event", conversation: "c", event })));
       send([{ type: "live", conversation: "c", cursor: { epoch: this.epoch, seq: this.log.length } }]);
     } else if (frame.type === "do") {

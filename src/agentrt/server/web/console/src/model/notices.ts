@@ -1,0 +1,89 @@
+/** Events that are told in a line. Pure. */
+
+import type { Event, PermissionRule } from "@agentrt/client";
+import type { Tone } from "./transcript";
+import { count } from "./words";
+
+export interface Notice {
+  tone: Tone;
+  text: string;
+  detail?: string;
+}
+
+/** The line of an event; undefined for bookkeeping. */
+export function noticeOf(event: Event): Notice | undefined {
+  switch (event.type) {
+    case "InterruptEvent":
+      return { tone: "warning", text: event.goes_on ? "Cut for a message" : `Interrupted${because(event.reason)}` };
+    case "PauseEvent":
+      return { tone: "quiet", text: `Paused${because(event.reason)}` };
+    case "ConversationErrorEvent":
+      return { tone: "danger", text: event.code, detail: event.detail };
+    case "StuckDetected":
+      return {
+        tone: event.nudge ? "warning" : "danger",
+        text: event.nudge ? "It repeats itself, and was told so" : "Stopped, since it repeats itself",
+        ...(event.detail ? { detail: event.detail } : {}),
+      };
+    case "ModelCallRetried":
+      return { tone: "warning", text: retried(event), detail: event.detail };
+    case "ModelCalled":
+      return event.error ? { tone: "warning", text: `The model call failed: ${event.error}` } : undefined;
+    case "Condensation":
+      return {
+        tone: "quiet",
+        text: `${count(event.forgotten_event_ids.length, "event")} left the model’s view`,
+        ...(event.summary ? { detail: event.summary } : {}),
+      };
+    case "ResourceLost":
+      return { tone: "warning", text: event.detail };
+    case "CriticAssessed":
+      return {
+        tone: event.success ? "good" : "warning",
+        text: `${event.success ? "Good enough" : "Not good enough yet"}, says ${event.critic} (${event.score.toFixed(2)})`,
+        ...(event.message ? { detail: event.message } : {}),
+      };
+    case "GoalSet":
+      return { tone: "quiet", text: event.objective ? `Goal: ${event.objective}` : "The goal was taken back" };
+    case "HookExecutionEvent":
+      return event.verdict === "deny" || event.verdict === "ask"
+        ? { tone: "warning", text: `A hook ${event.verdict === "ask" ? "asks you" : "denied it"}${because(event.reason)}` }
+        : undefined;
+    default:
+      return settings(event);
+  }
+}
+
+function settings(event: Event): Notice | undefined {
+  switch (event.type) {
+    case "RuleAdded":
+      return { tone: "quiet", text: `Rule for this ${event.scope === "project" ? "project" : "conversation"}: ${ruleWords(event.rule)}` };
+    case "TitleChanged":
+      return { tone: "quiet", text: `Title: ${event.title}` };
+    case "TagsChanged":
+      return { tone: "quiet", text: `Tags: ${Object.entries(event.tags).map(([key, value]) => `${key}=${value}`).join(", ") || "none"}` };
+    case "SecretsChanged":
+      return { tone: "quiet", text: `Secrets: ${Object.keys(event.secrets).join(", ") || "none"}` };
+    case "BudgetGranted":
+      return { tone: "quiet", text: `$${event.amount.toFixed(2)} more may be spent` };
+    case "ConversationStateUpdateEvent":
+      return { tone: "quiet", text: `Changed: ${event.key.replaceAll("_", " ")}` };
+    case "ConversationCreated":
+      return event.parent ? { tone: "quiet", text: "Forked from another conversation" } : undefined;
+    default:
+      return undefined;
+  }
+}
+
+function retried(event: Extract<Event, { type: "ModelCallRetried" }>): string {
+  const other = event.next_model === event.model ? "" : ` with ${event.next_model}`;
+  return `${event.model} failed (${event.code}): again${other} ${event.wait ? `in ${event.wait.toFixed(1)} s` : "at once"}`;
+}
+
+function ruleWords(rule: PermissionRule): string {
+  return `${rule.verdict} ${rule.tool ?? "*"} ${rule.pattern ?? "*"}`;
+}
+
+function because(reason: string | undefined): string {
+  return reason ? `: ${reason}` : "";
+}

@@ -1,0 +1,203 @@
+/** Events as what a person reads: messages, actions with what became of them, and notices. Pure. */
+
+import type { Event, EventOf, Risk } from "@agentrt/client";
+import { noticeOf } from "./notices";
+
+export type Result = EventOf<"ObservationEvent"> | EventOf<"UserRejectObservation"> | EventOf<"AgentErrorEvent">;
+export type Phase = "asked" | "waiting" | "approved" | "running" | "done" | "failed" | "rejected";
+export type Tone = "quiet" | "warning" | "danger" | "good";
+
+interface Place {
+  key: string;
+  seq: number;
+  /** The seq of the last event that has to do with it. */
+  last: number;
+  time: string;
+}
+
+export interface MessageEntry extends Place {
+  kind: "message";
+  event: EventOf<"MessageEvent">;
+}
+
+export interface ThoughtEntry extends Place {
+  kind: "thought";
+  text: string;
+  reasoning: string;
+}
+
+export interface ActionEntry extends Place {
+  kind: "action";
+  event: EventOf<"ActionEvent">;
+  arguments: Record<string, unknown>;
+  phase: Phase;
+  risk?: Risk;
+  why?: string;
+  held?: string;
+  begun?: string;
+  result?: Result;
+}
+
+export interface ResultEntry extends Place {
+  kind: "result";
+  event: Result;
+}
+
+export interface ChildEntry extends Place {
+  kind: "child";
+  child: string;
+  task: string;
+  status: string;
+  cost: number;
+  waiting: EventOf<"ChildWaiting">["actions"];
+}
+
+export interface NoticeEntry extends Place {
+  kind: "notice";
+  tone: Tone;
+  text: string;
+  detail?: string;
+}
+
+export interface AbandonedEntry extends Place {
+  kind: "abandoned";
+  entries: Entry[];
+}
+
+export type Entry = MessageEntry | ThoughtEntry | ActionEntry | ResultEntry | ChildEntry | NoticeEntry | AbandonedEntry;
+
+/** Grows event by event. An entry that changes is replaced, so that what did not change is the same object. */
+export class Transcript {
+  entries: Entry[] = [];
+  private places = new Map<string, number>();
+
+  static of(events: Iterable<Event>): Transcript {
+    const transcript = new Transcript();
+    for (const event of events) transcript.add(event);
+    return transcript;
+  }
+
+  add(event: Event): void {
+    switch (event.type) {
+      case "MessageEvent":
+        this.push({ kind: "message", event, ...place(event) });
+        break;
+      case "ActionEvent":
+        this.action(event);
+        break;
+      case "ObservationEvent":
+      case "UserRejectObservation":
+      case "AgentErrorEvent":
+        this.result(event);
+        break;
+      case "RiskAssessed":
+        this.change(event.action_id, event, { risk: event.risk, ...(event.reason ? { why: event.reason } : {}) });
+        break;
+      case "ActionRevised":
+        this.change(event.action_id, event, { arguments: object(event.arguments), phase: "asked" });
+        break;
+      case "ExecutionStarted":
+        this.change(event.action_id, event, { phase: "running", begun: event.timestamp });
+        break;
+      case "ExecutionLost":
+        this.change(event.action_id, event, { phase: "approved" });
+        break;
+      case "ConfirmationRequested":
+        event.action_ids.forEach((id, at) => this.change(id, event, { phase: "waiting", held: event.reasons?.[at] ?? "risk" }));
+        break;
+      case "ConfirmationGiven":
+        for (const id of event.action_ids) this.change(id, event, { phase: "approved" });
+        break;
+      case "ChildStarted":
+      case "ChildWaiting":
+      case "ChildAnswered":
+      case "ChildFinished":
+        this.child(event);
+        break;
+      case "HeadMoved":
+        this.rewind(event);
+        break;
+      default: {
+        const notice = noticeOf(event);
+        if (notice !== undefined) this.push({ kind: "notice", ...notice, ...place(event) });
+      }
+    }
+  }
+
+  /** The actions that wait for a person's word. */
+  get waiting(): ActionEntry[] {
+    return this.entries.filter((entry): entry is ActionEntry => entry.kind === "action" && entry.phase === "waiting");
+  }
+
+  /** The action that an execution in progress belongs to, when there is just one. */
+  get running(): ActionEntry[] {
+    return this.entries.filter((entry): entry is ActionEntry => entry.kind === "action" && entry.phase === "running");
+  }
+
+  private action(event: EventOf<"ActionEvent">): void {
+    if (event.thought || event.reasoning) {
+      const said = { text: event.thought ?? "", reasoning: event.reasoning ?? "" };
+      this.push({ kind: "thought", ...said, ...place(event), key: `${event.id}-thought` });
+    }
+    this.push({ kind: "action", event, arguments: object(event.arguments), phase: "asked", ...place(event) });
+  }
+
+  private result(event: Result): void {
+    const failed = event.type === "AgentErrorEvent" || (event.type === "ObservationEvent" && event.is_error === true);
+    const phase = event.type === "UserRejectObservation" ? "rejected" : failed ? "failed" : "done";
+    if (!this.change(event.action_id, event, { phase, result: event })) this.push({ kind: "result", event, ...place(event) });
+  }
+
+  private child(event: EventOf<"ChildStarted" | "ChildWaiting" | "ChildAnswered" | "ChildFinished">): void {
+    const at = this.places.get(event.child_id);
+    const known = at === undefined ? undefined : this.entries[at];
+    let entry: ChildEntry =
+      known?.kind === "child"
+        ? { ...known, last: event.seq }
+        : { kind: "child", child: event.child_id, task: "", status: "running", cost: 0, waiting: [], ...place(event) };
+    if (event.type === "ChildStarted") entry = { ...entry, task: event.task, status: "running", waiting: [] };
+    if (event.type === "ChildWaiting") entry = { ...entry, status: event.status ?? "waiting_for_confirmation", waiting: event.actions };
+    if (event.type === "ChildAnswered")
+      entry = { ...entry, status: "running", waiting: entry.waiting.filter((action) => action.action_id !== event.action_id) };
+    if (event.type === "ChildFinished") entry = { ...entry, status: event.status, cost: event.cost ?? 0, waiting: [] };
+    if (at === undefined) {
+      this.places.set(event.child_id, this.entries.length);
+      this.push(entry);
+    } else this.entries[at] = entry;
+  }
+
+  private rewind(event: EventOf<"HeadMoved">): void {
+    const kept = this.entries.findIndex((entry) => entry.seq > event.to);
+    const left = kept < 0 ? [] : this.entries.splice(kept).flatMap((entry) => (entry.kind === "abandoned" ? entry.entries : [entry]));
+    this.places = new Map();
+    this.entries.forEach((entry, at) => this.note(entry, at));
+    if (left.length > 0) this.entries.push({ kind: "abandoned", entries: left, ...place(event) });
+    else this.entries.push({ kind: "notice", tone: "quiet", text: `Rewound to event ${event.to}`, ...place(event) });
+  }
+
+  private push(entry: Entry): void {
+    this.note(entry, this.entries.length);
+    this.entries.push(entry);
+  }
+
+  private note(entry: Entry, at: number): void {
+    if (entry.kind === "action") this.places.set(entry.event.id, at);
+    if (entry.kind === "child") this.places.set(entry.child, at);
+  }
+
+  private change(action: string, event: Event, changes: Partial<ActionEntry>): boolean {
+    const at = this.places.get(action);
+    const entry = at === undefined ? undefined : this.entries[at];
+    if (at === undefined || entry?.kind !== "action") return false;
+    this.entries[at] = { ...entry, ...changes, last: event.seq };
+    return true;
+  }
+}
+
+function place(event: Event): Place {
+  return { key: event.id, seq: event.seq, last: event.seq, time: event.timestamp };
+}
+
+function object(given: unknown): Record<string, unknown> {
+  return typeof given === "object" && given !== null ? (given as Record<string, unknown>) : {};
+}

@@ -1,0 +1,127 @@
+/** Plain words for what stands in events as JSON and codes. Pure. */
+
+import type { Risk, Status } from "@agentrt/client";
+
+const CONTROL = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+/** Text without control characters, and without those that turn the direction of writing. */
+export function clean(text: string): string {
+  return text.replace(CONTROL, "");
+}
+
+export const STATUS: Record<Status, string> = {
+  idle: "Idle",
+  running: "Running",
+  paused: "Paused",
+  waiting_for_confirmation: "Needs approval",
+  finished: "Finished",
+  error: "Error",
+  stuck: "Stuck",
+  damaged: "Damaged",
+};
+
+export const RISK: Record<Risk, string> = { LOW: "Low risk", MEDIUM: "Medium risk", HIGH: "High risk", UNKNOWN: "Unknown risk" };
+
+/** An action's arguments on one line. */
+export function headline(tool: string, given: Record<string, unknown>): string {
+  const word = (name: string): string => (typeof given[name] === "string" ? (given[name] as string) : "");
+  switch (tool) {
+    case "terminal":
+      return word("command") || "(waits for more output)";
+    case "file_editor":
+      return word("path");
+    case "delegate":
+      return word("task");
+    case "think":
+      return word("thought");
+    case "finish":
+      return word("message");
+    default: {
+      const shown = JSON.stringify(given);
+      return shown === "{}" ? "" : shown.length > 200 ? `${shown.slice(0, 200)}…` : shown;
+    }
+  }
+}
+
+const EDITS: Record<string, string> = { view: "Read", create: "Create", str_replace: "Edit", insert: "Edit", undo_edit: "Undo edit of" };
+
+/** What a tool does, as a short label. */
+export function verb(tool: string, given: Record<string, unknown>): string {
+  if (tool === "file_editor") return EDITS[String(given.command)] ?? "Edit";
+  if (tool === "terminal") return given.is_input ? "Type" : "Run";
+  if (tool === "task_tracker") return given.command === "view" ? "Look at the plan" : "Plan";
+  if (tool === "delegate") return "Delegate";
+  return tool;
+}
+
+const CAUSES: Record<string, string> = {
+  web: "what the agent read on the web",
+  mcp: "what an MCP server said",
+  outside: "what stands in a file from outside of the workspace",
+};
+const EFFECTS: Record<string, string> = {
+  network: "it reaches the network",
+  secrets: "it reads or uses a secret",
+  push: "it publishes something",
+  outside: "it writes outside of the workspace",
+};
+
+/** Why a person is asked, after the code of `ConfirmationRequested`. */
+export function whyAsked(code: string): string {
+  if (code === "" || code === "risk") return "because of its risk";
+  if (code === "rule") return "because a rule says so";
+  if (code === "hook") return "because a hook says so";
+  const [kind, flow = ""] = splitOnce(code, ":");
+  if (kind !== "flow") return `because of ${code}`;
+  const [cause, sink = ""] = splitOnce(flow, ">");
+  const content = CAUSES[cause] ?? `content from “${cause}”`;
+  return `because ${content} may have caused it, and ${EFFECTS[sink] ?? "nobody can say where it leads"}`;
+}
+
+function splitOnce(text: string, by: string): [string, string?] {
+  const place = text.indexOf(by);
+  return place < 0 ? [text] : [text.slice(0, place), text.slice(place + by.length)];
+}
+
+export function money(dollars: number): string {
+  return `$${dollars.toFixed(dollars >= 100 ? 0 : dollars >= 1 ? 2 : 4)}`;
+}
+
+/** A number with at most three digits that count. */
+export function compact(number: number): string {
+  if (number < 1000) return String(number);
+  const [value, unit] = number < 999_500 ? [number / 1000, "k"] : [number / 1_000_000, "M"];
+  return `${value < 10 ? value.toFixed(1) : Math.round(value)}${unit}`;
+}
+
+export function count(number: number, noun: string): string {
+  return `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
+}
+
+export function seconds(from: string, to: string): string {
+  const span = (Date.parse(to) - Date.parse(from)) / 1000;
+  if (!(span >= 0.05)) return "";
+  if (span < 60) return `${span.toFixed(1)} s`;
+  return `${Math.floor(span / 60)} min ${Math.round(span % 60)} s`;
+}
+
+/** How long ago, in a word. */
+export function ago(time: string | null | undefined, now: number): string {
+  const span = (now - Date.parse(time ?? "")) / 1000;
+  if (!Number.isFinite(span)) return "";
+  if (span < 45) return "now";
+  if (span < 3570) return `${Math.max(1, Math.round(span / 60))} min`;
+  if (span < 84_600) return `${Math.round(span / 3600)} h`;
+  if (span < 6.5 * 86_400) return `${Math.round(span / 86_400)} d`;
+  return new Date(now - span * 1000).toLocaleDateString("en", { month: "short", day: "numeric" });
+}
+
+export function clock(time: string): string {
+  return new Date(time).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+}
+
+/** The last parts of a path, that still tell files apart. */
+export function shortPath(path: string, workspace?: string | null): string {
+  if (workspace && path.startsWith(`${workspace}/`)) return path.slice(workspace.length + 1);
+  return path;
+}

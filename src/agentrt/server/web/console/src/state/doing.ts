@@ -1,0 +1,101 @@
+/** What a person does with the conversation that is open. */
+
+import type { Control } from "@agentrt/client";
+import { newId } from "../model/ids";
+import * as list from "./list";
+import { open } from "./open";
+import { go, goTo } from "./route";
+import { attempt, rest } from "./session";
+import { dialog, toast } from "./ui";
+
+/** What a message does that comes while the agent works. */
+export type Busy = "steer" | "interrupt";
+
+/** Whether it was done. */
+export async function control(wanted: Control): Promise<boolean> {
+  const conversation = open.value;
+  if (conversation === null) return false;
+  const reply = await attempt(async () => (await rest.do(conversation.id, wanted)) ?? true);
+  void conversation.refresh();
+  return reply !== undefined;
+}
+
+export function say(content: string, run: boolean, busy?: Busy): Promise<boolean> {
+  return control({ type: "message", content, id: newId(), run, ...(busy ? { busy } : {}) });
+}
+
+export const run = (): Promise<boolean> => control({ type: "run" });
+export const pause = (): Promise<boolean> => control({ type: "pause" });
+export const interrupt = (): Promise<boolean> => control({ type: "interrupt" });
+
+export function approve(actions: string[] = [], always?: "session" | "project"): Promise<boolean> {
+  return control({ type: "confirm", action_ids: actions, ...(always ? { always } : {}) });
+}
+
+export function reject(reason: string, actions: string[] = []): Promise<boolean> {
+  return control({ type: "reject", action_ids: actions, ...(reason ? { reason } : {}) });
+}
+
+export function askToReject(actions: string[] = []): void {
+  dialog.value = {
+    name: "ask",
+    title: actions.length === 1 ? "Reject this action" : "Reject all that waits",
+    label: "What should the agent know? (may be empty)",
+    value: "",
+    action: "Reject",
+    danger: true,
+    done: (reason) => void reject(reason, actions),
+  };
+}
+
+export async function fork(at: number | null = null): Promise<void> {
+  const conversation = open.value;
+  if (conversation === null) return;
+  const forked = await attempt(() => rest.do(conversation.id, { type: "fork", ...(at === null ? {} : { at }) }));
+  if (forked === undefined) return;
+  void list.refresh();
+  go(forked.id);
+  toast(at === null ? "Forked: this is the new conversation" : `Forked after event ${at}: this is the new conversation`);
+}
+
+export function askToRewind(to: number): void {
+  dialog.value = {
+    name: "sure",
+    title: "Rewind the conversation",
+    text: `It goes on from event ${to}. Nothing is erased: what came after stays in the log. Files in the workspace stay as they are.`,
+    action: "Rewind",
+    done: async () => {
+      if (await control({ type: "rewind", to })) goTo(null);
+    },
+  };
+}
+
+export function askForTitle(): void {
+  dialog.value = {
+    name: "ask",
+    title: "Rename the conversation",
+    label: "Title",
+    value: open.value?.info.value?.title ?? "",
+    action: "Rename",
+    done: async (title) => {
+      await control({ type: "rename", title });
+      void list.refresh();
+    },
+  };
+}
+
+export function askToDelete(): void {
+  const conversation = open.value;
+  if (conversation === null) return;
+  dialog.value = {
+    name: "sure",
+    title: "Delete the conversation",
+    text: "Its events are erased for good. Files in its workspace stay.",
+    action: "Delete",
+    done: async () => {
+      if ((await attempt(async () => (await rest.delete(conversation.id), true))) === undefined) return;
+      go(null);
+      void list.refresh();
+    },
+  };
+}

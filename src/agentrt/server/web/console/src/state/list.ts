@@ -1,0 +1,66 @@
+/** The conversations that there are, newest first, a page at a time. */
+
+import { type ConversationInfo, Refused, type Status } from "@agentrt/client";
+import { batch, signal } from "@preact/signals";
+import { explain, rest } from "./session";
+
+const PAGE = 40;
+const MOST = 100;
+const EVERY = 4000;
+
+export const items = signal<ConversationInfo[] | null>(null);
+export const next = signal<string | null>(null);
+export const query = signal("");
+export const status = signal<Status | "">("");
+export const failed = signal(false);
+
+let asked = 0;
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+/** Read the list anew, with as many pages as are shown. */
+export async function refresh(): Promise<void> {
+  clearTimeout(timer);
+  const mine = ++asked;
+  try {
+    const wanted = Math.max(PAGE, items.value?.length ?? 0);
+    const page = await rest.conversations({ limit: Math.min(wanted, MOST), query: query.value, ...(status.value ? { status: status.value } : {}) });
+    if (mine !== asked) return;
+    batch(() => {
+      items.value = page.items;
+      next.value = page.next;
+      failed.value = false;
+    });
+  } catch (error) {
+    if (mine !== asked) return;
+    if (error instanceof Refused && error.problem.status === 401) explain(error);
+    failed.value = true;
+    items.value ??= [];
+  }
+  timer = setTimeout(() => void (document.hidden ? later() : refresh()), EVERY);
+}
+
+function later(): void {
+  document.addEventListener("visibilitychange", () => void refresh(), { once: true });
+}
+
+export async function more(): Promise<void> {
+  if (next.value === null) return;
+  const mine = asked;
+  try {
+    const page = await rest.conversations({ limit: PAGE, after: next.value, query: query.value, ...(status.value ? { status: status.value } : {}) });
+    if (mine !== asked) return;
+    batch(() => {
+      items.value = [...(items.value ?? []), ...page.items];
+      next.value = page.next;
+    });
+  } catch (error) {
+    explain(error);
+  }
+}
+
+/** A conversation as it is now, where it stands in the list. */
+export function known(info: ConversationInfo): void {
+  if (items.value === null) return;
+  const at = items.value.findIndex((one) => one.id === info.id);
+  if (at >= 0) items.value = items.value.with(at, { ...items.value[at]!, ...info });
+}

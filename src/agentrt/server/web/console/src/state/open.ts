@@ -1,0 +1,178 @@
+/** The conversation that is open: its newest events, what grows now, and how it stands. */
+
+import { type ConversationInfo, type Cursor, type Event, type Item, Refused } from "@agentrt/client";
+import { batch, computed, signal } from "@preact/signals";
+import { Drafts } from "../model/drafts";
+import { Transcript } from "../model/transcript";
+import * as list from "./list";
+import { explain, rest, stream } from "./session";
+import { announceEvent } from "./telling";
+
+const PAGE = 200;
+
+export class Open {
+  readonly info = signal<ConversationInfo | null>(null);
+  readonly missing = signal(false);
+  readonly loading = signal(true);
+  readonly loadingOlder = signal(false);
+  readonly live = signal(false);
+  /** Grows with everything that changes what is shown of the transcript. */
+  readonly version = signal(0);
+  readonly cursor = signal<Cursor>({ epoch: 0, seq: 0 });
+  readonly waiting = computed(() => (this.version.value, this.transcript.waiting));
+
+  /** Those that are loaded: they follow on one another without a gap, up to the newest. */
+  events: Event[] = [];
+  transcript = new Transcript();
+  readonly drafts = new Drafts();
+
+  private unfollow: (() => void) | undefined;
+  private refreshing: ReturnType<typeof setTimeout> | undefined;
+  private frame: number | ReturnType<typeof setTimeout> | undefined;
+  private closed = false;
+
+  constructor(readonly id: string) {
+    void this.load();
+  }
+
+  get first(): number {
+    return this.events[0]?.seq ?? 1;
+  }
+
+  close(): void {
+    this.closed = true;
+    this.unfollow?.();
+    clearTimeout(this.refreshing);
+  }
+
+  /** Load the page of events before those that there are. */
+  async older(): Promise<void> {
+    if (this.loadingOlder.value || this.first <= 1) return;
+    this.loadingOlder.value = true;
+    try {
+      const page = await rest.eventsBefore(this.id, this.first, PAGE);
+      if (this.closed) return;
+      this.events = [...page.items, ...this.events];
+      this.transcript = Transcript.of(this.events);
+      this.version.value += 1;
+    } catch (error) {
+      explain(error);
+    } finally {
+      this.loadingOlder.value = false;
+    }
+  }
+
+  async refresh(): Promise<void> {
+    try {
+      const info = await rest.conversation(this.id);
+      if (this.closed) return;
+      this.info.value = info;
+      list.known(info);
+    } catch (error) {
+      if (error instanceof Refused && error.problem.status === 404) this.missing.value = true;
+    }
+  }
+
+  private async load(): Promise<void> {
+    try {
+      const [info, page] = await Promise.all([
+        rest.conversation(this.id),
+        rest.eventsBefore(this.id, undefined, PAGE),
+      ]);
+      if (this.closed) return;
+      batch(() => {
+        this.info.value = info;
+        this.take(page.items);
+        this.loading.value = false;
+      });
+      this.follow({ epoch: page.cursor.epoch ?? 0, seq: this.events.at(-1)?.seq ?? 0 });
+    } catch (error) {
+      if (this.closed) return;
+      this.loading.value = false;
+      if (error instanceof Refused && error.problem.status === 404) this.missing.value = true;
+      else {
+        explain(error);
+        this.refreshing = setTimeout(() => void this.load(), 3000);
+      }
+    }
+  }
+
+  private follow(after: Cursor): void {
+    this.unfollow = stream.follow(this.id, after, {
+      batch: (items) => this.grow(items),
+      live: () => {
+        this.live.value = true;
+        this.refreshSoon();
+      },
+      reset: () => {
+        this.events = [];
+        this.drafts.clear();
+        this.transcript = new Transcript();
+      },
+      ended: (problem) => {
+        this.live.value = false;
+        if (problem.status === 404) this.missing.value = true;
+        else explain(new Refused(problem));
+      },
+    });
+  }
+
+  private grow(items: Item[]): void {
+    const events: Event[] = [];
+    for (const item of items) {
+      if ("event" in item) {
+        events.push(item.event);
+        this.drafts.settle(item.event);
+      } else this.drafts.grow(item.delta);
+    }
+    if (events.length > 0) {
+      for (const event of events) {
+        this.events.push(event);
+        this.transcript.add(event);
+        if (this.live.value) announceEvent(event, this.transcript);
+      }
+      this.refreshSoon();
+    }
+    this.showSoon();
+  }
+
+  private take(events: Event[]): void {
+    this.events = events;
+    this.transcript = Transcript.of(events);
+    this.shown();
+  }
+
+  /** At most once a frame, however much comes in. */
+  private showSoon(): void {
+    if (this.frame !== undefined) return;
+    const show = (): void => {
+      this.frame = undefined;
+      this.shown();
+    };
+    this.frame = document.hidden ? setTimeout(show, 250) : requestAnimationFrame(show);
+  }
+
+  private shown(): void {
+    batch(() => {
+      this.version.value += 1;
+      this.cursor.value = { epoch: this.cursor.value.epoch, seq: this.events.at(-1)?.seq ?? 0 };
+    });
+  }
+
+  private refreshSoon(): void {
+    if (this.refreshing !== undefined) return;
+    this.refreshing = setTimeout(() => {
+      this.refreshing = undefined;
+      void this.refresh();
+    }, 150);
+  }
+}
+
+export const open = signal<Open | null>(null);
+
+/** Open a conversation, or none. */
+export function show(id: string | null): void {
+  if (open.peek()?.id === id) return;
+  open.peek()?.close();
+  open.value = id === null ? null : new Open(id);
+}

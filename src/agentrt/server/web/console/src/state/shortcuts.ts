@@ -1,0 +1,100 @@
+/** What keys do, wherever the focus is but in a field. */
+
+import { approve, askToReject, fork, interrupt, pause, run } from "./doing";
+import * as list from "./list";
+import { open } from "./open";
+import { go, route } from "./route";
+import { dialog, drawer, historyShown, nextTheme, panel, shortcutsOn } from "./ui";
+
+export const SHORTCUTS = [
+  { keys: "n", what: "New conversation" },
+  { keys: "/", what: "Filter the list" },
+  { keys: "Ctrl K", what: "Search all conversations" },
+  { keys: "[ ]", what: "The conversation above, below" },
+  { keys: "c", what: "Write a message" },
+  { keys: "j k", what: "Next, previous entry" },
+  { keys: "o", what: "Unfold what is folded in an entry" },
+  { keys: "a", what: "Approve what waits" },
+  { keys: "r", what: "Reject what waits" },
+  { keys: "g", what: "Run" },
+  { keys: "p", what: "Pause" },
+  { keys: "x", what: "Interrupt" },
+  { keys: "y", what: "Fork" },
+  { keys: "h", what: "History" },
+  { keys: "f", what: "Files changed" },
+  { keys: "e", what: "Details" },
+  { keys: "t", what: "Light, dark or as the system" },
+  { keys: "?", what: "This help" },
+] as const;
+
+const DOES: Record<string, () => void> = {
+  n: () => (dialog.value = { name: "new" }),
+  "/": () => {
+    drawer.value = true;
+    focus("filter");
+  },
+  "[": () => beside(-1),
+  "]": () => beside(1),
+  c: () => focus("composer"),
+  j: () => step(1),
+  k: () => step(-1),
+  o: unfold,
+  a: () => void (waits() && approve()),
+  r: () => void (waits() && askToReject()),
+  g: () => void run(),
+  p: () => void pause(),
+  x: () => void interrupt(),
+  y: () => void fork(),
+  h: () => (historyShown.value = !historyShown.value),
+  f: () => (panel.value = panel.value === "files" ? "none" : "files"),
+  e: () => (panel.value = panel.value === "details" ? "none" : "details"),
+  t: nextTheme,
+  "?": () => (dialog.value = { name: "help" }),
+};
+
+export function onKey(event: KeyboardEvent): void {
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+    event.preventDefault();
+    dialog.value = { name: "search" };
+    return;
+  }
+  if (event.key === "Escape") drawer.value = false;
+  const target = event.target as Element | null;
+  const typing = target?.closest("input, textarea, select, [contenteditable], dialog") != null;
+  if (!shortcutsOn.value || typing || event.ctrlKey || event.metaKey || event.altKey || dialog.value !== null) return;
+  const does = DOES[event.key];
+  if (does === undefined) return;
+  event.preventDefault();
+  does();
+}
+
+function waits(): boolean {
+  const conversation = open.value;
+  return (conversation?.waiting.value.length ?? 0) > 0 || conversation?.info.value?.status === "waiting_for_confirmation";
+}
+
+function focus(id: string): void {
+  setTimeout(() => document.getElementById(id)?.focus());
+}
+
+function step(by: number): void {
+  const entries = [...document.querySelectorAll<HTMLElement>(".entries > .entry[data-seq]")];
+  const now = document.activeElement?.closest<HTMLElement>(".entry[data-seq]");
+  const at = now ? entries.indexOf(now) : entries.length;
+  const entry = entries[Math.min(entries.length - 1, Math.max(0, at + by))];
+  entry?.focus({ preventScroll: true });
+  entry?.scrollIntoView({ block: "nearest" });
+}
+
+function unfold(): void {
+  const entry = document.activeElement?.closest(".entry");
+  const folded = entry?.querySelector<HTMLElement>(".fold, details > summary");
+  folded?.click();
+}
+
+function beside(by: number): void {
+  const items = list.items.value ?? [];
+  const at = items.findIndex((item) => item.id === route.value.id);
+  const item = items[at < 0 ? 0 : at + by];
+  if (item !== undefined) go(item.id);
+}

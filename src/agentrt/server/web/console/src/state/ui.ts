@@ -1,0 +1,69 @@
+/** What the page itself shows: dialogs, toasts, panels, the theme, and what screen readers are told. */
+
+import { effect, signal } from "@preact/signals";
+
+export type Dialog =
+  | { name: "key" | "new" | "help" | "search" }
+  | { name: "ask"; title: string; label: string; value: string; action: string; danger?: boolean; done: (value: string) => void }
+  | { name: "sure"; title: string; text: string; action: string; done: () => void }
+  | { name: "event"; seq: number };
+
+export type Theme = "auto" | "light" | "dark";
+export type Panel = "none" | "files" | "details";
+
+export const dialog = signal<Dialog | null>(null);
+export const drawer = signal(false);
+export const panel = signal<Panel>("none");
+export const historyShown = signal(false);
+export const theme = signal<Theme>((localStorage.getItem("agentrt.theme") as Theme | null) ?? "auto");
+export const shortcutsOn = signal(localStorage.getItem("agentrt.shortcuts") !== "off");
+export const now = signal(Date.now());
+
+setInterval(() => (now.value = Date.now()), 30_000);
+
+effect(() => {
+  if (theme.value === "auto") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme.value;
+  localStorage.setItem("agentrt.theme", theme.value);
+});
+effect(() => localStorage.setItem("agentrt.shortcuts", shortcutsOn.value ? "on" : "off"));
+
+export function nextTheme(): void {
+  const order: Theme[] = ["auto", "light", "dark"];
+  theme.value = order[(order.indexOf(theme.value) + 1) % order.length]!;
+}
+
+export interface Toast {
+  id: number;
+  text: string;
+  tone: "quiet" | "danger";
+}
+
+export const toasts = signal<Toast[]>([]);
+let made = 0;
+
+export function toast(text: string, tone: Toast["tone"] = "quiet"): void {
+  const id = ++made;
+  toasts.value = [...toasts.value.filter((one) => one.text !== text), { id, text, tone }].slice(-3);
+  setTimeout(() => dismiss(id), tone === "danger" ? 10_000 : 4000);
+}
+
+export function dismiss(id: number): void {
+  toasts.value = toasts.value.filter((one) => one.id !== id);
+}
+
+/** What was announced last, for `aria-live`. */
+export const announced = signal("");
+
+export function announce(text: string): void {
+  announced.value = text.slice(0, 300);
+}
+
+export async function copy(text: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+    toast("Copied");
+  } catch {
+    toast("The browser does not let this page copy", "danger");
+  }
+}

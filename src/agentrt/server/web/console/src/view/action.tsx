@@ -1,0 +1,191 @@
+import { memo } from "./memo";
+import type { Draft } from "../model/drafts";
+import { textOf } from "../model/content";
+import type { ActionEntry, Result } from "../model/transcript";
+import { clean, headline, seconds, shortPath, verb, whyAsked } from "../model/words";
+import { open } from "../state/open";
+import { Approval } from "./approval";
+import { RiskBadge } from "./badges";
+import { Attachments } from "./content";
+import { Diff, DiffCount } from "./diff";
+import { Icon, type IconName } from "./icons";
+import { Markdown } from "./markdown";
+import { Terminal } from "./terminal";
+
+interface Details {
+  diff?: string;
+  exit_code?: number;
+  status?: string;
+  seconds?: number;
+  task_list?: { title: string; status?: string; notes?: string }[];
+}
+
+const ICONS: Record<string, IconName> = { terminal: "terminal", task_tracker: "list", delegate: "branch", think: "more" };
+
+export const Action = memo(function Action({ entry, output, past }: { entry: ActionEntry; output: Draft | undefined; past: boolean }) {
+  const tool = entry.event.tool_name;
+  if (tool === "finish" && (entry.phase === "done" || entry.phase === "running")) return <Finish entry={entry} />;
+  if (tool === "think") return <Thought text={headline(tool, entry.arguments)} />;
+  const details = detailsOf(entry.result);
+  const icon = ICONS[tool] ?? (tool === "file_editor" ? (entry.arguments.command === "view" ? "eye" : "edit") : "tool");
+  return (
+    <div class={`action phase-${entry.phase}`} data-phase={entry.phase}>
+      <div class="action-head">
+        <span class="action-icon">
+          <Icon name={icon} size={16} />
+        </span>
+        <span class="action-verb">{verb(tool, entry.arguments)}</span>
+        <Headline entry={entry} />
+        <span class="action-facts">
+          {details.diff ? <DiffCount diff={details.diff} /> : null}
+          <Outcome entry={entry} details={details} />
+          {entry.risk && (entry.risk !== "LOW" || entry.phase === "waiting") ? <RiskBadge risk={entry.risk} why={entry.why} /> : null}
+        </span>
+      </div>
+      <Body entry={entry} details={details} output={output} />
+      {entry.phase === "waiting" && !past ? <Approval ids={[entry.event.id]} why={whyAsked(entry.held ?? "")} detail={entry.why} /> : null}
+    </div>
+  );
+});
+
+function Headline({ entry }: { entry: ActionEntry }) {
+  const tool = entry.event.tool_name;
+  const line = clean(headline(tool, entry.arguments));
+  if (tool === "terminal") {
+    return (
+      <code class="action-line command">
+        <span aria-hidden="true">$ </span>
+        {line}
+      </code>
+    );
+  }
+  if (tool === "file_editor") return <code class="action-line">{shortPath(line, open.value?.info.value?.workspace)}</code>;
+  if (tool === "delegate") return <span class="action-line">{line}</span>;
+  return <code class="action-line">{tool === "task_tracker" ? "" : line}</code>;
+}
+
+function Outcome({ entry, details }: { entry: ActionEntry; details: Details }) {
+  const span = entry.begun && entry.result ? seconds(entry.begun, entry.result.timestamp) : "";
+  switch (entry.phase) {
+    case "running":
+      return (
+        <span class="badge running">
+          <span class="spinner" aria-hidden="true" />
+          running
+        </span>
+      );
+    case "rejected":
+      return <span class="badge danger">rejected</span>;
+    case "failed":
+      return <span class="badge danger">{details.exit_code ? `exit ${details.exit_code}` : "failed"}</span>;
+    case "waiting":
+      return null;
+    default:
+      return (
+        <>
+          {details.exit_code ? <span class="badge danger">exit {details.exit_code}</span> : null}
+          {span ? <span class="quiet">{span}</span> : null}
+        </>
+      );
+  }
+}
+
+function Body({ entry, details, output }: { entry: ActionEntry; details: Details; output: Draft | undefined }) {
+  const tool = entry.event.tool_name;
+  const result = entry.result;
+  if (entry.event.malformed) return <Terminal output={entry.event.malformed} label="What the model wrote" />;
+  if (result === undefined) {
+    if (output?.output) return <Terminal output={output.output} label="Output so far" most={20} />;
+    return entry.phase === "waiting" || entry.phase === "asked" ? <Proposed entry={entry} /> : null;
+  }
+  if (result.type === "UserRejectObservation") return <p class="rejection">{clean(result.rejection_reason ?? "Rejected by the user.")}</p>;
+  if (result.type === "AgentErrorEvent") return <p class="rejection">{clean(result.error)}</p>;
+  if (details.diff) return <Diff diff={details.diff} label={`Changes of ${String(entry.arguments.path ?? "")}`} />;
+  if (details.task_list) return <Plan tasks={details.task_list} />;
+  const looks = tool === "file_editor" && entry.arguments.command === "view";
+  return (
+    <>
+      <Terminal output={outputOf(tool, result)} label={tool === "terminal" ? "Output" : "Result"} most={looks ? 6 : 14} />
+      <Attachments content={result.content} />
+    </>
+  );
+}
+
+/** What an action that has not run yet would change. */
+function Proposed({ entry }: { entry: ActionEntry }) {
+  const { tool_name: tool } = entry.event;
+  const given = entry.arguments;
+  if (tool === "file_editor") {
+    const removed = typeof given.old_str === "string" ? given.old_str : "";
+    const added = [given.new_str, given.file_text].find((text): text is string => typeof text === "string") ?? "";
+    const lines = (text: string, sign: string): string[] => (text === "" ? [] : text.split("\n").map((line) => sign + line));
+    const rows = [...lines(removed, "-"), ...lines(added, "+")];
+    return rows.length === 0 ? null : <Diff diff={["@@ -1 +1 @@", ...rows].join("\n")} label="What would change" />;
+  }
+  if (tool === "terminal") return null;
+  const shown = JSON.stringify(given, null, 2);
+  return shown === "{}" ? null : <Terminal output={shown} label="Arguments" />;
+}
+
+function Plan({ tasks }: { tasks: NonNullable<Details["task_list"]> }) {
+  return (
+    <ul class="plan">
+      {tasks.map((task, at) => (
+        <li key={at} class={`task-${task.status ?? "todo"}`}>
+          <span class="task-mark" aria-hidden="true" />
+          <span>
+            {clean(task.title)}
+            <span class="unseen"> ({(task.status ?? "todo").replace("_", " ")})</span>
+            {task.notes ? <span class="quiet"> {clean(task.notes)}</span> : null}
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Finish({ entry }: { entry: ActionEntry }) {
+  return (
+    <div class="finish" data-phase={entry.phase}>
+      <span class="finish-mark">
+        <Icon name="check" size={15} /> Finished
+      </span>
+      <Markdown text={headline("finish", entry.arguments)} />
+    </div>
+  );
+}
+
+export function Thought({ text, open: shown = false }: { text: string; open?: boolean }) {
+  return (
+    <details class="thinking" open={shown}>
+      <summary>Thinking{shown ? "" : <span class="quiet"> {clean(text).slice(0, 90)}</span>}</summary>
+      <Markdown text={text} />
+    </details>
+  );
+}
+
+export function ResultAlone({ event }: { event: Result }) {
+  const said =
+    event.type === "ObservationEvent" ? outputOf(event.tool_name, event) : event.type === "AgentErrorEvent" ? event.error : (event.rejection_reason ?? "Rejected");
+  return (
+    <div class="action">
+      <div class="action-head">
+        <span class="quiet">Result of {event.tool_name}</span>
+      </div>
+      <Terminal output={said} label="Result" />
+    </div>
+  );
+}
+
+function detailsOf(result: Result | undefined): Details {
+  if (result?.type !== "ObservationEvent" || typeof result.details !== "object" || result.details === null) return {};
+  return result.details as Details;
+}
+
+/** What the model sees of a result; of a terminal without its last line, which says what stands in the head. */
+function outputOf(tool: string, result: Extract<Result, { type: "ObservationEvent" }>): string {
+  const blocks = result.content;
+  const footer = tool === "terminal" && blocks.length > 1 ? blocks.at(-1) : undefined;
+  const usual = footer?.type === "text" && /^\[exit code -?\d+, in /.test(footer.text);
+  return textOf(usual ? blocks.slice(0, -1) : blocks);
+}

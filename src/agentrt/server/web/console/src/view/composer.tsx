@@ -1,0 +1,86 @@
+import { signal } from "@preact/signals";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { type Busy, say } from "../state/doing";
+import type { Open } from "../state/open";
+import { past } from "../state/past";
+import { Icon } from "./icons";
+
+/** What was typed and not sent, by conversation. */
+const typed = signal<Record<string, string>>({});
+
+export function Composer({ conversation }: { conversation: Open }) {
+  const area = useRef<HTMLTextAreaElement>(null);
+  const [busy, setBusy] = useState<Busy | "">("");
+  const [sending, setSending] = useState(false);
+  const { id } = conversation;
+  const text = typed.value[id] ?? "";
+  const status = conversation.info.value?.status;
+  const working = status === "running" || status === "waiting_for_confirmation";
+  const keep = (now: string): void => {
+    typed.value = { ...typed.value, [id]: now };
+  };
+
+  useLayoutEffect(() => {
+    const element = area.current;
+    if (!element) return;
+    element.style.height = "auto";
+    element.style.height = `${Math.min(element.scrollHeight, innerHeight * 0.4)}px`;
+  }, [text]);
+
+  const send = async (run: boolean): Promise<void> => {
+    if (text.trim() === "" || sending) return;
+    setSending(true);
+    if (await say(text, run, working && busy ? busy : undefined)) keep("");
+    setSending(false);
+    area.current?.focus();
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+      event.preventDefault();
+      void send(!event.altKey);
+    } else if (event.key === "Escape") area.current?.blur();
+  };
+
+  if (past.value !== null) return null;
+  return (
+    <form
+      class="composer"
+      aria-label="Message"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void send(true);
+      }}
+    >
+      <textarea
+        id="composer"
+        ref={area}
+        rows={1}
+        value={text}
+        placeholder={working ? "Say something while it works" : "What is to be done?"}
+        aria-label="Message to the agent"
+        aria-describedby="composer-hint"
+        onInput={(event) => keep(event.currentTarget.value)}
+        onKeyDown={onKeyDown}
+      />
+      <div class="composer-row">
+        <span id="composer-hint" class="quiet hint-keys">
+          <kbd>Enter</kbd> sends, <kbd>Shift</kbd> <kbd>Enter</kbd> is a new line
+        </span>
+        {working ? (
+          <select aria-label="While it works" value={busy} onChange={(event) => setBusy(event.currentTarget.value as Busy | "")}>
+            <option value="">after this step</option>
+            <option value="steer">cut the model call</option>
+            <option value="interrupt">cut all that runs</option>
+          </select>
+        ) : (
+          <button type="button" class="link" disabled={text.trim() === ""} onClick={() => void send(false)} title="Alt+Enter">
+            Send without running
+          </button>
+        )}
+        <button type="submit" class="button primary send" disabled={text.trim() === "" || sending} aria-label={working ? "Send" : "Send and run"}>
+          <Icon name="send" size={17} />
+        </button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,133 @@
+import type { CreateConversation } from "@agentrt/client";
+import { useState } from "preact/hooks";
+import { newId } from "../../model/ids";
+import * as list from "../../state/list";
+import { go } from "../../state/route";
+import { attempt, rest } from "../../state/session";
+import { drawer } from "../../state/ui";
+import { close, Frame } from "./frame";
+
+const REMEMBERED = "agentrt.new";
+const POLICIES = [
+  ["ConfirmRisky", "Ask about risky actions", "High risk, and what nobody can rate"],
+  ["AlwaysConfirm", "Ask about every action", "Nothing runs without your word"],
+  ["NeverConfirm", "Never ask", "For sandboxes and for what you trust"],
+] as const;
+
+type Policy = (typeof POLICIES)[number][0];
+
+interface Remembered {
+  model: string;
+  base: string;
+  policy: Policy;
+}
+
+function remembered(): Remembered {
+  const fresh: Remembered = { model: "", base: "", policy: "ConfirmRisky" };
+  try {
+    return { ...fresh, ...(JSON.parse(localStorage.getItem(REMEMBERED) ?? "{}") as Partial<Remembered>) };
+  } catch {
+    return fresh;
+  }
+}
+
+export function New() {
+  const before = remembered();
+  const [task, setTask] = useState("");
+  const [model, setModel] = useState(before.model);
+  const [base, setBase] = useState(before.base);
+  const [policy, setPolicy] = useState<Policy>(before.policy);
+  const [workspace, setWorkspace] = useState("");
+  const [title, setTitle] = useState("");
+  const [busy, setBusy] = useState(false);
+
+  const create = async (): Promise<void> => {
+    const wanted: CreateConversation = {};
+    if (model.trim()) {
+      const llm = { type: "LLM" as const, model: model.trim(), ...(base.trim() ? { base_url: base.trim() } : {}) };
+      wanted.agent = { llm, confirmation: { type: policy } };
+    }
+    if (workspace.trim()) wanted.workspace = workspace.trim();
+    if (title.trim()) wanted.title = title.trim();
+    localStorage.setItem(REMEMBERED, JSON.stringify({ model: model.trim(), base: base.trim(), policy }));
+    setBusy(true);
+    const made = await attempt(async () => {
+      const info = await rest.create(wanted);
+      if (!wanted.agent) await rest.do(info.id, { type: "confirmation_policy", policy: { type: policy } });
+      if (task.trim()) await rest.do(info.id, { type: "message", content: task, id: newId(), run: true });
+      return info;
+    });
+    setBusy(false);
+    if (made === undefined) return;
+    close();
+    drawer.value = false;
+    go(made.id);
+    void list.refresh();
+    setTimeout(() => document.getElementById("composer")?.focus(), 100);
+  };
+
+  return (
+    <Frame title="New conversation" onSubmit={() => void create()} wide>
+      <label class="field">
+        <span>Task</span>
+        <textarea
+          rows={5}
+          autofocus
+          value={task}
+          placeholder="What is to be done, and how do you know that it is?"
+          onInput={(event) => setTask(event.currentTarget.value)}
+          onKeyDown={(event) => {
+            if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void create();
+          }}
+        />
+      </label>
+      <label class="field">
+        <span>
+          Model <em class="quiet">empty: the server’s own agent</em>
+        </span>
+        <input type="text" value={model} placeholder="anthropic/claude-opus-4-5" autocomplete="off" spellcheck={false} onInput={(event) => setModel(event.currentTarget.value)} />
+      </label>
+      <fieldset class="field">
+        <legend>When does it ask you?</legend>
+        <div class="choices">
+          {POLICIES.map(([name, label, why]) => (
+            <label key={name} class="choice">
+              <input type="radio" name="policy" value={name} checked={policy === name} onChange={() => setPolicy(name)} />
+              <span>
+                {label}
+                <span class="quiet">{why}</span>
+              </span>
+            </label>
+          ))}
+        </div>
+      </fieldset>
+      <details class="more-fields">
+        <summary>More</summary>
+        <label class="field">
+          <span>
+            Workspace <em class="quiet">a directory below those of the server; empty: a new one</em>
+          </span>
+          <input type="text" value={workspace} spellcheck={false} onInput={(event) => setWorkspace(event.currentTarget.value)} />
+        </label>
+        <label class="field">
+          <span>
+            Base URL <em class="quiet">of a provider that is not the model’s usual one</em>
+          </span>
+          <input type="url" value={base} placeholder="http://127.0.0.1:8080/v1" onInput={(event) => setBase(event.currentTarget.value)} />
+        </label>
+        <label class="field">
+          <span>Title</span>
+          <input type="text" value={title} onInput={(event) => setTitle(event.currentTarget.value)} />
+        </label>
+      </details>
+      <div class="dialog-foot">
+        <button type="button" class="button" onClick={close}>
+          Cancel
+        </button>
+        <button type="submit" class="button primary" disabled={busy}>
+          {task.trim() ? "Begin" : "Create"}
+        </button>
+      </div>
+    </Frame>
+  );
+}

@@ -1,0 +1,66 @@
+import type { ComponentChildren } from "preact";
+import { useRef, useState } from "preact/hooks";
+import { clean } from "../../model/words";
+import * as list from "../../state/list";
+import { go } from "../../state/route";
+import { explain, rest } from "../../state/session";
+import type { Hit } from "@agentrt/client";
+import { titleOf } from "../sidebar";
+import { close, Frame } from "./frame";
+
+/** Search in what was said in all conversations. */
+export function Search() {
+  const [hits, setHits] = useState<Hit[] | null>(null);
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  const asked = useRef(0);
+  const search = (text: string): void => {
+    clearTimeout(timer.current);
+    const mine = ++asked.current;
+    if (text.trim().length < 2) {
+      setHits(null);
+      return;
+    }
+    timer.current = setTimeout(() => {
+      rest.search(text).then((found) => mine === asked.current && setHits(found), explain);
+    }, 200);
+  };
+  const titles = new Map((list.items.value ?? []).map((info) => [info.id, titleOf(info)]));
+  return (
+    <Frame title="Search all conversations" wide>
+      <input type="search" class="search-field" autofocus aria-label="Search for" placeholder="Words of a message, a command, a file…" onInput={(event) => search(event.currentTarget.value)} />
+      <div role="status" class="unseen">
+        {hits === null ? "" : `${hits.length} found`}
+      </div>
+      {hits === null ? null : hits.length === 0 ? <p class="hint">Nothing found.</p> : null}
+      <ul class="hits">
+        {hits?.map((hit) => (
+          <li key={`${hit.conversation}-${hit.seq}`}>
+            <button
+              type="button"
+              onClick={() => {
+                close();
+                go(hit.conversation, hit.seq);
+              }}
+            >
+              <span class="hit-title">
+                {clean(titles.get(hit.conversation) ?? hit.conversation)} <span class="quiet">{hit.kind}</span>
+              </span>
+              <Found hit={hit} />
+            </button>
+          </li>
+        ))}
+      </ul>
+    </Frame>
+  );
+}
+
+function Found({ hit }: { hit: Hit }) {
+  const pieces: ComponentChildren[] = [];
+  let end = 0;
+  for (const [from, to] of hit.matches) {
+    pieces.push(clean(hit.text.slice(end, from)), <mark key={from}>{clean(hit.text.slice(from, to))}</mark>);
+    end = to;
+  }
+  pieces.push(clean(hit.text.slice(end)));
+  return <span class="hit-text">{pieces}</span>;
+}

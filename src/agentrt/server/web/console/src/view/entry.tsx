@@ -1,0 +1,191 @@
+import type { Draft } from "../model/drafts";
+import { textOf } from "../model/content";
+import type { ChildEntry, Entry, MessageEntry, NoticeEntry } from "../model/transcript";
+import { clean, clock, count, headline, money, STATUS } from "../model/words";
+import { askToRewind, fork } from "../state/doing";
+import { linkTo } from "../state/route";
+import { copy, dialog } from "../state/ui";
+import { Action, ResultAlone, Thought } from "./action";
+import { Approval } from "./approval";
+import { RiskBadge } from "./badges";
+import { Attachments } from "./content";
+import { IconButton } from "./icons";
+import { Markdown } from "./markdown";
+import { memo } from "./memo";
+
+interface EntryProps {
+  entry: Entry;
+  output: Draft | undefined;
+  past: boolean;
+}
+
+export const EntryView = memo(function EntryView({ entry, output, past }: EntryProps) {
+  return (
+    <article
+      class={`entry entry-${entry.kind}`}
+      id={`e${entry.seq}`}
+      tabIndex={-1}
+      data-seq={entry.seq}
+      data-key={entry.key}
+      aria-label={labelOf(entry)}
+    >
+      <Body entry={entry} output={output} past={past} />
+      {entry.kind === "abandoned" ? null : <Tools entry={entry} />}
+    </article>
+  );
+});
+
+function Body({ entry, output, past }: EntryProps) {
+  switch (entry.kind) {
+    case "message":
+      return <Message entry={entry} />;
+    case "thought":
+      return (
+        <>
+          {entry.reasoning ? <Thought text={entry.reasoning} /> : null}
+          {entry.text ? <Markdown text={entry.text} /> : null}
+        </>
+      );
+    case "action":
+      return <Action entry={entry} output={output} past={past} />;
+    case "result":
+      return <ResultAlone event={entry.event} />;
+    case "child":
+      return <Child entry={entry} past={past} />;
+    case "notice":
+      return <Notice entry={entry} />;
+    case "abandoned":
+      return (
+        <details class="abandoned">
+          <summary>
+            Rewound: {count(entry.entries.length, "entry").replace("entrys", "entries")} left behind <span class="quiet">{clock(entry.time)}</span>
+          </summary>
+          {entry.entries.map((left) => (
+            <EntryView key={left.key} entry={left} output={undefined} past={true} />
+          ))}
+        </details>
+      );
+  }
+}
+
+function Message({ entry }: { entry: MessageEntry }) {
+  const { event } = entry;
+  const text = textOf(event.content);
+  if (event.source === "user") {
+    return (
+      <div class="said-by-user">
+        {event.by ? <span class="by">{event.by}</span> : null}
+        <div class="plain">{clean(text)}</div>
+        <Attachments content={event.content} />
+      </div>
+    );
+  }
+  return (
+    <div class={event.source === "agent" ? "said-by-agent" : "said-by-other"}>
+      {event.reasoning ? <Thought text={event.reasoning} /> : null}
+      <Markdown text={text} />
+      <Attachments content={event.content} />
+      {event.partial ? <p class="quiet">— cut here by an interrupt</p> : null}
+    </div>
+  );
+}
+
+function Child({ entry, past }: { entry: ChildEntry; past: boolean }) {
+  return (
+    <div class="action">
+      <div class="action-head">
+        <span class="action-verb">Delegated</span>
+        <a class="action-line" href={linkTo(entry.child)}>
+          {clean(entry.task) || entry.child}
+        </a>
+        <span class="action-facts">
+          <span class="quiet">
+            {STATUS[entry.status as keyof typeof STATUS] ?? entry.status}
+            {entry.cost > 0 ? ` · ${money(entry.cost)}` : ""}
+          </span>
+        </span>
+      </div>
+      {entry.waiting.map((action) => (
+        <div key={action.action_id} class="child-action">
+          <code class="action-line">
+            {action.tool_name} {clean(headline("", argumentsOf(action.arguments)))}
+          </code>
+          {action.risk ? <RiskBadge risk={action.risk} /> : null}
+          {past ? null : <Approval ids={[action.action_id]} why="by a conversation that works for this one" />}
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function argumentsOf(text: string): Record<string, unknown> {
+  try {
+    return JSON.parse(text) as Record<string, unknown>;
+  } catch {
+    return { text };
+  }
+}
+
+function Notice({ entry }: { entry: NoticeEntry }) {
+  const line = <span>{clean(entry.text)}</span>;
+  if (!entry.detail) return <p class={`notice tone-${entry.tone}`}>{line}</p>;
+  return (
+    <details class={`notice tone-${entry.tone}`} open={entry.tone === "danger"}>
+      <summary>{line}</summary>
+      <p class="plain">{clean(entry.detail)}</p>
+    </details>
+  );
+}
+
+function Tools({ entry }: { entry: Entry }) {
+  return (
+    <div class="entry-tools" role="group" aria-label={`Event ${entry.seq}`}>
+      <time dateTime={entry.time} class="quiet">
+        {clock(entry.time)}
+      </time>
+      <IconButton icon="fork" label={`Fork after event ${entry.last}`} onClick={() => void fork(entry.last)} />
+      <IconButton icon="rewind" label={`Rewind to event ${entry.last}`} onClick={() => askToRewind(entry.last)} />
+      <IconButton icon="copy" label="Copy" onClick={() => void copy(plainOf(entry))} />
+      <IconButton icon="code" label="Show the event" onClick={() => (dialog.value = { name: "event", seq: entry.seq })} />
+    </div>
+  );
+}
+
+function plainOf(entry: Entry): string {
+  switch (entry.kind) {
+    case "message":
+      return textOf(entry.event.content);
+    case "thought":
+    case "notice":
+      return entry.text;
+    case "action":
+      return [headline(entry.event.tool_name, entry.arguments), entry.result?.type === "ObservationEvent" ? textOf(entry.result.content) : ""]
+        .filter(Boolean)
+        .join("\n");
+    case "result":
+      return entry.event.type === "ObservationEvent" ? textOf(entry.event.content) : "";
+    case "child":
+      return entry.task;
+    case "abandoned":
+      return "";
+  }
+}
+
+function labelOf(entry: Entry): string {
+  switch (entry.kind) {
+    case "message":
+      return entry.event.source === "user" ? "You" : entry.event.source === "agent" ? "Agent" : "Note";
+    case "thought":
+      return "Agent";
+    case "action":
+      return `Action: ${entry.event.tool_name}, ${entry.phase}`;
+    case "result":
+      return `Result of ${entry.event.tool_name}`;
+    case "child":
+      return "Delegated conversation";
+    case "notice":
+      return "Notice";
+    case "abandoned":
+      return "Left behind by a rewind";
+  }
+}

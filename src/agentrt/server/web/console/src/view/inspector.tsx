@@ -1,0 +1,119 @@
+import type { GitChange } from "@agentrt/client";
+import { useEffect, useState } from "preact/hooks";
+import { Refused } from "@agentrt/client";
+import { clean, clock } from "../model/words";
+import type { Open } from "../state/open";
+import { linkTo } from "../state/route";
+import { rest } from "../state/session";
+import { panel } from "../state/ui";
+import { Diff, DiffCount } from "./diff";
+import { IconButton } from "./icons";
+
+export function Inspector({ conversation }: { conversation: Open }) {
+  if (panel.value === "none") return null;
+  const files = panel.value === "files";
+  return (
+    <aside class="inspector" aria-label={files ? "Files changed" : "Details"}>
+      <div class="inspector-head">
+        <h2>{files ? "Files changed" : "Details"}</h2>
+        <IconButton icon="close" label="Close the panel" onClick={() => (panel.value = "none")} />
+      </div>
+      {files ? <Files conversation={conversation} /> : <Details conversation={conversation} />}
+    </aside>
+  );
+}
+
+function Files({ conversation }: { conversation: Open }) {
+  const [changes, setChanges] = useState<GitChange[] | null>(null);
+  const [problem, setProblem] = useState("");
+  const seq = conversation.info.value?.cursor.seq;
+  useEffect(() => {
+    let wanted = true;
+    const timer = setTimeout(() => {
+      rest.changes(conversation.id).then(
+        (found) => {
+          if (!wanted) return;
+          setChanges(found.items);
+          setProblem("");
+        },
+        (error: unknown) => wanted && setProblem(error instanceof Refused ? error.message : "The server does not answer"),
+      );
+    }, 250);
+    return () => {
+      wanted = false;
+      clearTimeout(timer);
+    };
+  }, [conversation, seq]);
+  if (problem) return <p class="hint">{problem}</p>;
+  if (changes === null) return <p class="hint">Loading…</p>;
+  if (changes.length === 0) return <p class="hint">Nothing changed.</p>;
+  return (
+    <div class="files">
+      {changes.map((change) => (
+        <File key={change.path} change={change} conversation={conversation} seq={seq ?? 0} />
+      ))}
+    </div>
+  );
+}
+
+function File({ change, conversation, seq }: { change: GitChange; conversation: Open; seq: number }) {
+  const [shown, setShown] = useState(false);
+  const [diff, setDiff] = useState<string | null>(null);
+  useEffect(() => {
+    let wanted = true;
+    if (shown) rest.diff(conversation.id, change.path).then((found) => wanted && setDiff(found.diff), () => wanted && setDiff(""));
+    return () => {
+      wanted = false;
+    };
+  }, [shown, seq, conversation, change.path]);
+  return (
+    <details class="file" onToggle={(event) => setShown(event.currentTarget.open)}>
+      <summary>
+        <span class={`file-status file-${change.status.toLowerCase()}`}>{change.status}</span>
+        <span class="file-path">{clean(change.path)}</span>
+        {diff ? <DiffCount diff={diff} /> : null}
+      </summary>
+      {diff === null ? <p class="hint">Loading…</p> : diff === "" ? <p class="hint">No difference to show.</p> : <Diff diff={diff} label={`Changes of ${change.path}`} most={60} />}
+    </details>
+  );
+}
+
+function Details({ conversation }: { conversation: Open }) {
+  const info = conversation.info.value;
+  if (info === null) return <p class="hint">Loading…</p>;
+  const day = (time: string): string => `${new Date(time).toLocaleDateString("en", { day: "numeric", month: "short", year: "numeric" })}, ${clock(time)}`;
+  const facts: [string, string][] = [
+    ["Model", info.model ?? ""],
+    ["Workspace", info.workspace ?? ""],
+    ["Cost", `$${info.cost.toFixed(6)}`],
+    ["Tokens in", info.prompt_tokens.toLocaleString("en")],
+    ["Tokens out", info.completion_tokens.toLocaleString("en")],
+    ["Events", (info.cursor.seq ?? 0).toLocaleString("en")],
+    ["Begun", info.created ? day(info.created) : ""],
+    ["Last event", info.updated ? day(info.updated) : ""],
+    ["Owner", info.owner ?? ""],
+    ["Tags", Object.entries(info.tags).map(([name, value]) => `${name}=${value}`).join(", ")],
+    ["Error", info.error ? `${info.error.code}: ${info.error.detail}` : ""],
+    ["Id", info.id],
+  ];
+  return (
+    <dl class="details">
+      {facts.map(([name, value]) =>
+        value === "" ? null : (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{clean(value)}</dd>
+          </div>
+        ),
+      )}
+      {info.parent ? (
+        <div>
+          <dt>Fork of</dt>
+          <dd>
+            <a href={linkTo(info.parent)}>{info.parent}</a>
+          </dd>
+        </div>
+      ) : null}
+    </dl>
+  );
+}

@@ -1,0 +1,9 @@
+import { defineConfig } from "vite";
+
+const server = process.env.AGENTRT_URL ?? "http://127.0.0.1:8000";
+
+export default defineConfig({
+  base: "/",
+  build: { outDir: "../dist", emptyOutDir: true, target: "es2022", assetsInlineLimit: 0, modulePreload: { polyfill: false } },
+  server: { proxy: { "^/(alive|conversations|events|keys|search|server_info|tickets|tools)": { target: server, ws: true } } },
+});
