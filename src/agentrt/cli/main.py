@@ -22,6 +22,7 @@ from ..storage import read_conversation
 from .asking import Answer, approve, ask_person, refuse
 from .demo import demo as run_demo
 from .finding import find, reopened
+from .keys import keys
 from .labels import rename, tag
 from .lineage import delete, fork
 from .listing import list_, search
@@ -208,7 +209,7 @@ def demo(pace: float, as_json: bool, store: Path | None) -> None:
     _drive(lambda console: run_demo(view_for(console, as_json=as_json), console, pace=pace, store=store), as_json)
 
 
-for command in (delete, fork, list_, log, profile, rename, rules, search, tag):
+for command in (delete, fork, keys, list_, log, profile, rename, rules, search, tag):
     commands.add_command(command)
 
 

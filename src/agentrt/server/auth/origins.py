@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from ipaddress import ip_address
-from urllib.parse import urlsplit
 
 import msgspec
 from starlette.requests import HTTPConnection
@@ -18,7 +17,8 @@ from starlette.requests import HTTPConnection
 from ...errors import ConfigurationError
 
 _HOST = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(?::(?P<port>[0-9]{1,5}))?")
-_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
+_ORIGIN = re.compile(r"(https?)://([^/?#]+)")
+_PORTS = {"http": 80, "https": 443}
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that change nothing (RFC 9110, 9.2.1)."""
@@ -68,19 +68,18 @@ def may_come_from(connection: HTTPConnection, cors: Collection[str]) -> bool:
 
 def _same_host(origin: str, host: str) -> bool:
     """Whether an origin is of a host, whatever the scheme: TLS may end at a proxy."""
-    parts = urlsplit(origin)
-    own = place_of(host)
-    if parts.scheme not in _PORTS or own is None or (theirs := place_of(parts.netloc)) is None:
+    found, own = _ORIGIN.fullmatch(origin), place_of(host)
+    if found is None or own is None or (theirs := place_of(found[2])) is None:
         return False
-    usual = _PORTS[parts.scheme]
+    usual = _PORTS[found[1]]
     return (theirs.host, theirs.port or usual) == (own.host, own.port or usual)
 
 
 def checked_origins(origins: Collection[str]) -> list[str]:
     """Origins that may be allowed. Raises `ConfigurationError` for "*", and for what is no origin."""
     for origin in origins:
-        parts = urlsplit(origin)
-        if parts.scheme not in ("http", "https") or origin != f"{parts.scheme}://{parts.netloc}" or not parts.hostname:
+        found = _ORIGIN.fullmatch(origin)
+        if found is None or place_of(found[2]) is None:
             raise ConfigurationError(
                 f"{origin!r} is no origin that can be allowed: name each, as 'https://agents.example.org'"
             )

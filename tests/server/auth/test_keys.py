@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import ast
+import hashlib
+import hmac
+import inspect
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentrt.errors import ConfigurationError
+from agentrt.server.auth import keys
+from agentrt.server.auth.keys import LIKE_A_KEY, digest_of, is_it, new_key, split
+from agentrt.server.principals import Scope
+
+
+def test_only_a_hash_of_a_key_is_kept() -> None:
+    key, text = new_key("ada", [Scope.STEER, Scope.OBSERVE, Scope.STEER], now=1.0)
+    key_id, secret = split(text) or ("", "")
+    assert (key.id, key.owner, key.scopes) == (key_id, "ada", (Scope.OBSERVE, Scope.STEER))
+    assert key.digest == hashlib.sha256(secret.encode()).hexdigest()
+    assert secret not in repr(key)
+    assert LIKE_A_KEY.search(text)
+    assert len(secret) * 6 >= 256
+
+
+def test_a_key_is_known_by_its_secret_alone() -> None:
+    key, text = new_key("ada", [Scope.STEER], now=1.0)
+    _, other = new_key("ada", [Scope.STEER], now=1.0)
+    assert is_it(key, text.split("_", 2)[2])
+    assert not is_it(key, other.split("_", 2)[2])
+    assert not is_it(None, text.split("_", 2)[2])
+    assert not is_it(None, "")
+
+
+def test_it_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one comparison is `hmac.compare_digest`, of two digests of one length, also for an id that there is not."""
+    compared: list[tuple[str, str]] = []
+
+    class Watching:
+        @staticmethod
+        def compare_digest(one: str, other: str) -> bool:
+            compared.append((one, other))
+            return hmac.compare_digest(one, other)
+
+    monkeypatch.setattr(keys, "hmac", Watching)
+    key, text = new_key("ada", [Scope.STEER], now=1.0)
+    secret = text.split("_", 2)[2]
+    assert is_it(key, secret)
+    assert not is_it(key, "wrong")
+    assert not is_it(None, secret)
+    assert [(len(one), len(other)) for one, other in compared] == [(64, 64)] * 3
+    assert compared[0] == (key.digest, digest_of(secret))
+    tree = ast.parse(inspect.getsource(is_it))
+    assert not [node for node in ast.walk(tree) if isinstance(node, ast.Compare) and _equals(node)]
+
+
+def _equals(node: ast.Compare) -> bool:
+    return any(isinstance(operator, ast.Eq | ast.NotEq | ast.In) for operator in node.ops)
+
+
+def test_a_key_is_good_until_it_expires_or_is_revoked() -> None:
+    key, _ = new_key("ada", [Scope.STEER], now=100.0, expires=200.0)
+    assert key.is_good(199.9)
+    assert not key.is_good(200.0)
+    assert not msgspec.structs.replace(key, revoked=150.0).is_good(160.0)
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"owner": ""}, "no owner"),
+        ({"owner": "a\nb"}, "no owner"),
+        ({"owner": "../x"}, "no owner"),
+        ({"scopes": []}, "needs a scope"),
+        ({"expires": 1.0}, "later than now"),
+    ],
+)
+def test_what_cannot_be_a_key_is_refused(given: dict[str, Any], why: str) -> None:
+    with pytest.raises(ConfigurationError, match=why):
+        new_key(**{"owner": "ada", "scopes": [Scope.STEER], "now": 1.0, **given})
+
+
+@given(st.text())
+def test_what_is_no_key_is_none(text: str) -> None:
+    assert split(text) is None
+    assert split(f"agentrt_0123456789ab_{text}") is None or len(text) == 43
