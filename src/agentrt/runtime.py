@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from types import TracebackType
@@ -15,15 +15,15 @@ import msgspec
 
 from .actors.core import RestartPolicy
 from .actors.delegate import Children
-from .actors.event_log import Append, EventLogActor
+from .actors.event_log import Append, EventLogActor, Observer
 from .actors.feed import Feed
 from .actors.group import ConversationGroup, Parts
-from .context.prompt import system_prompt
 from .context.routing import Rule
 from .critics import CRITICS
 from .decisions import forked, share_of
+from .decisions.first import first_batch, remembered
 from .errors import ConfigurationError, ConversationMissing, EventRefused, WorkspaceMissing
-from .events import ConversationCreated, Event, RuleAdded, SecretsChanged, SystemPromptEvent
+from .events import ConversationCreated, Event, SecretsChanged
 from .hooks import HookFunction
 from .host import Host, Opened, Released
 from .ids import new_id
@@ -33,7 +33,8 @@ from .llm.masking import keys_of
 from .protocols import Critic, ModelClient, SecurityAnalyzer
 from .secrets import AnySecret, Cipher, LogMask, SecretRegistry
 from .security.analyzers import ModelAnalyzer, RuleAnalyzer
-from .specs import RULES, Agent, Durability, LocalWorkspace, PermissionRule, Tool
+from .specs import RULES, Agent, Durability, LocalWorkspace, PermissionRule, Tool, ToolDefinition
+from .specs.quota import Quota
 from .specs.secrets import SavedSecret
 from .specs.tool import DELEGATE, FINISH, THINK
 from .state import State, apply
@@ -68,7 +69,8 @@ class Runtime:
     `limits` of each provider (by its name, "*" for all others); or by `client` alone, when one is given. `routers` are
     rules of one's own for `RouterLLM`, by their names. `hooks` are the functions and `critics` the judges that agents
     name. With a `cipher`, static secrets are kept in the log, encrypted, and come back when it is opened again.
-    `recast` may put others in the place of a conversation's parts, as a replay does.
+    `quota` is what each conversation may take of this process. `recast` may put others in the place of a conversation's
+    parts, as a replay does.
     """
 
     def __init__(
@@ -87,6 +89,7 @@ class Runtime:
         restarts: RestartPolicy = RestartPolicy(),
         durability: Durability = Durability.COMMIT,
         idle_after: float | None = 600.0,
+        quota: Quota = Quota(),
         recast: Callable[[Parts], Parts] = lambda parts: parts,
         probe: Probe = lambda point: None,
     ) -> None:
@@ -101,7 +104,9 @@ class Runtime:
         self._types = {kind.name: kind for kind in (*BUILT_IN, *tools)}
         self._analyzers, self._restarts = {**ANALYZERS, **analyzers}, restarts
         self._hooks, self._critics, self._cipher = dict(hooks), {**CRITICS, **critics}, cipher
-        self._environment, self._recast = environment, recast
+        self._environment, self._recast, self._quota = environment, recast, quota
+        self.observers: list[Observer] = []
+        """Who is told of all batches of events that are committed from now on; quick, and no coroutines."""
         self.log_mask = LogMask()
         """Takes the secrets of all conversations out of log records: for handlers that are added later."""
 
@@ -143,7 +148,10 @@ class Runtime:
         agent, name, secrets = _with_tools(agent, tools), conversation_id or new_id(), secrets or self.secrets()
         parts = self._parts(agent, place, tools, secrets)
         journal = await self.store.create(name)
-        first = (*self._first(name, agent, place, parts.tools, above, owner), *_remembered(rules, agent.rules))
+        first = (
+            *first_batch(name, agent, place, parts.tools.definitions, above, owner),
+            *remembered(rules, agent.rules),
+        )
         if secrets.names:
             first = (*first, SecretsChanged(secrets=self.saved(secrets, name)))
         return name, ConversationGroup(journal, State(), parts, place, first)
@@ -174,7 +182,7 @@ class Runtime:
             secrets = secrets or self.secrets()
             if not secrets.names:
                 secrets.restore(state.ledger.secrets, self._cipher, conversation_id)
-            added = _remembered(rules, (*state.spec.rules, *state.ledger.rules))
+            added = remembered(rules, (*state.spec.rules, *state.ledger.rules))
             parts = self._parts(state.spec, place, tools, secrets)
             return ConversationGroup(journal, state, parts, place, more=added)
         except BaseException:
@@ -237,6 +245,11 @@ class Runtime:
             await host.close()
         except Exception:
             _log.exception("what a conversation left behind")
+
+    @property
+    def states(self) -> Iterator[tuple[State, bool]]:
+        """The states of the conversations that have a place here, and whether each is awake; in no order."""
+        return ((host.state, host.group is not None) for host in list(self._hosts) if host.begun)
 
     def host(self, open: Opened, release: Released) -> Host:
         """A place for a conversation; it is to be given back to `unhost`."""
@@ -318,7 +331,7 @@ class Runtime:
         names = {spec.name: spec for spec in (*agent.tools, Tool(THINK), Tool(FINISH))}
         parts = Parts(
             client=self.client,
-            tools=Tools(names.values(), types, workspace, rated=MODEL in agent.analyzers),
+            tools=Tools(map(self._quota.of, names.values()), types, workspace, rated=MODEL in agent.analyzers),
             secrets=secrets,
             children=self._children(tools, secrets),
             analyzers=self._analyzers,
@@ -326,8 +339,15 @@ class Runtime:
             critics=self._critics,
             restarts=self._restarts,
             durability=self.store.durability,
+            quota=self._quota,
+            observers=self.observers,
         )
         return self._recast(parts)
+
+    @property
+    def tools(self) -> tuple[ToolDefinition, ...]:
+        """The tools that an agent may name, as a model sees them; for a thread, since their schemas are made here."""
+        return tuple(kind.definition for kind in self._types.values())
 
     def check(self, agent: Agent) -> None:
         """Whether all that an agent names is there. Raises `ConfigurationError` where it is not."""
@@ -343,34 +363,6 @@ class Runtime:
                 raise ConfigurationError(f"no {kind} {missing[0]!r}: there are {there}; give more to Runtime(...)")
         for other in agent.agents.values():
             self.check(other)
-
-    def _first(
-        self,
-        name: str,
-        agent: Agent,
-        workspace: LocalWorkspace,
-        tools: Tools,
-        above: State | None,
-        owner: str | None,
-    ) -> tuple[ConversationCreated, SystemPromptEvent]:
-        parent = above.created if above is not None else None
-        created = ConversationCreated(
-            conversation_id=name,
-            agent=agent,
-            workspace=workspace,
-            owner=parent.owner if parent else owner,
-            delegated_by=parent.conversation_id if parent else None,
-            depth=parent.depth + 1 if parent else 0,
-            labels=above.branch.labels if above else (),
-        )
-        prompt = SystemPromptEvent(
-            system_prompt=system_prompt(agent, workspace), tools=tools.definitions, caused_by=created.id
-        )
-        return created, prompt
-
-
-def _remembered(rules: Sequence[PermissionRule], known: Sequence[PermissionRule]) -> tuple[RuleAdded, ...]:
-    return tuple(RuleAdded(rule=rule, scope="project", source="environment") for rule in rules if rule not in known)
 
 
 def _workspace(path: Path, store: Path) -> tuple[LocalWorkspace, tuple[PermissionRule, ...]]:

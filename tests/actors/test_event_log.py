@@ -25,6 +25,8 @@ from tests import samples
 class SlowJournal:
     """A journal whose disk acknowledges when it is told to."""
 
+    size = 0
+
     def __init__(self) -> None:
         self.written: deque[tuple[list[int], Committed]] = deque()
 

@@ -89,6 +89,25 @@ async def cancelled_when(terminal: Terminal, context: FakeContext, command: str,
     return match
 
 
+async def test_more_processes_than_it_may_have_end_it(context: FakeContext) -> None:
+    terminal = Terminal({"max_processes": 20})
+    try:
+        few = await terminal(TerminalAction("for i in 1 2 3; do sleep 300 & done; echo $$"), context)
+        assert few.exit_code == 0
+        with anyio.fail_after(10):
+            with pytest.raises(ToolError, match="more than 20 processes"):
+                await terminal(
+                    TerminalAction("for i in $(seq 40); do sleep 300 & echo $! >> pids; done; wait"), context
+                )
+        started = [int(pid) for pid in (Path(context.workspace.path) / "pids").read_text().split()]
+        assert len(started) > 10
+        await until(lambda: not any(map(lives, started)))
+        again = await terminal(TerminalAction("echo again"), context)
+        assert again.exit_code == 0, "the next command has a new shell"
+    finally:
+        await terminal.aclose()
+
+
 async def test_directory_variables_functions_and_environment_are_kept(run: Run, tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     first = await run("cd sub\nhere=1\nexport THERE=2\nhello() { echo hello; }")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, TypeAlias, assert_never
@@ -11,6 +13,7 @@ import anyio
 from msgspec.structs import replace
 
 from ..decisions import (
+    Command,
     Note,
     Task,
     beginning,
@@ -21,12 +24,14 @@ from ..decisions import (
     refusal,
     said,
 )
+from ..decisions.room import SLACK, admit, full, within
 from ..deltas import Channel
 from ..errors import ActorCrashed, ActorStopped, AgentrtError, EventRefused, LogFailed, NoLongerDue
 from ..events import Cursor, Event, ExecutionStatus, InterruptEvent, MessageEvent
 from ..protocols import Journal
 from ..specs import BlobReference, BusyPolicy
 from ..specs.content import TEXT
+from ..specs.quota import Quota
 from ..state import Seen, State, apply
 from .core import Request
 from .deadline import Deadline
@@ -67,6 +72,16 @@ HandOut: TypeAlias = Callable[[Sequence[Task]], None]
 Hide: TypeAlias = Callable[[Event], Event]
 """Takes out of an event what is secret."""
 
+Observer: TypeAlias = Callable[[Sequence[Event], State, float], None]
+"""Told of each batch once it is durable: its events, the state after them, and for how many seconds it was on its way.
+
+It is on the event loop, in the way of the next batch: what it does must be quick.
+"""
+
+_log = logging.getLogger(__name__)
+
+UNBOUNDED = Quota()
+
 CLEANUP_SECONDS = 5.0
 """How long a cancelled ask waits for its batch, which is committed all the same."""
 
@@ -74,12 +89,12 @@ CLEANUP_SECONDS = 5.0
 class _Commit:
     """A batch on its way to the disk, and what follows once it is there."""
 
-    __slots__ = ("batch", "cut", "due", "over", "reply", "state")
+    __slots__ = ("batch", "begun", "cut", "due", "over", "reply", "state")
 
     def __init__(self, batch: Sequence[Event], state: State, due: Sequence[Task]) -> None:
         self.batch, self.state, self.due = batch, state, due
         self.cut = any(isinstance(event, InterruptEvent) for event in batch)
-        self.over = False
+        self.over, self.begun = False, time.monotonic()
         self.reply: asyncio.Future[Cursor] = asyncio.get_running_loop().create_future()
 
     def end(self, failure: AgentrtError | None) -> None:
@@ -119,8 +134,11 @@ class EventLogActor:
         hand_out: HandOut,
         cut: Callable[[], None],
         hide: Hide = lambda event: event,
+        quota: Quota = Quota(),
+        observers: Sequence[Observer] = (),
     ) -> None:
         self._journal, self._feed, self._hand_out, self._cut, self._hide = journal, feed, hand_out, cut, hide
+        self._quota, self._observers = quota, observers
         self._state = feed.state
         self._handed: frozenset[str] = frozenset()
         self._ended: AgentrtError | None = None
@@ -167,12 +185,21 @@ class EventLogActor:
         if not events:
             return _Commit((), self._state, ())
         check(self._state, events)
-        batch, self._state, due = _complete(self._state, events)
+        batch, self._state, due = _complete(self._state, events, self._due)
         commit = _Commit(batch, self._state, due)
         handed = frozenset() if commit.cut else self._handed
         commit.due = [command for command in due if command.id not in handed]
         self._handed = frozenset(command.id for command in due)
         return commit
+
+    def _due(self, state: State) -> Sequence[Command]:
+        due = decide(state)
+        return within(self._quota, state.seq, self._journal.size, due) if due and self._quota != UNBOUNDED else due
+
+    def _idle_and_full(self) -> bool:
+        state, quota = self._state, self._quota
+        idle = not (state.status.at_work or state.in_flight)
+        return idle and quota != UNBOUNDED and full(quota, state.seq, self._journal.size, SLACK) is not None
 
     def _wanted(self, request: LogRequest) -> Sequence[Event]:
         """The events of a request that are not in the log yet. Raises `NoLongerDue`."""
@@ -180,11 +207,17 @@ class EventLogActor:
             case Append(events, command):
                 if (late := refusal(self._state, events, command)) is not None:
                     raise NoLongerDue(late)
+                if command is None and self._quota != UNBOUNDED:
+                    admit(self._quota, self._state.seq, self._journal.size, events)
                 received = self._state.ledger.message_ids
                 return [event for event in events if event.id not in received]
             case Say(message, busy):
                 fresh = message.id not in self._state.ledger.message_ids
+                if fresh and self._quota != UNBOUNDED:
+                    admit(self._quota, self._state.seq, self._journal.size, (message,))
                 return said(self._state, message, busy) if fresh else ()
+            case Interrupt() if self._idle_and_full():
+                return ()
             case Interrupt(reason):
                 return interruption(self._state, reason)
             case Expire(seconds):
@@ -204,7 +237,15 @@ class EventLogActor:
                 self._journal.remember(commit.state)
             except Exception as bug:
                 failure = self._end(ActorCrashed("log", bug))
+            self._tell(commit)
         commit.end(failure)
+
+    def _tell(self, commit: _Commit) -> None:
+        for observer in self._observers:
+            try:
+                observer(commit.batch, commit.state, time.monotonic() - commit.begun)
+            except Exception:  # of who only looks on
+                _log.exception("an observer of a conversation failed")
 
     def _expired(self, seconds: float) -> None:
         if self._ended is None and self._state.status is ExecutionStatus.RUNNING:
@@ -219,7 +260,9 @@ class EventLogActor:
         return failure
 
 
-def _complete(state: State, events: Sequence[Event]) -> tuple[list[Event], State, list[Task]]:
+def _complete(
+    state: State, events: Sequence[Event], due_in: Callable[[State], Sequence[Command]] = decide
+) -> tuple[list[Event], State, list[Task]]:
     """The batch, numbered, with what it makes due begun or noted; the state after it, and what is to be performed."""
     batch: list[Event] = []
 
@@ -234,7 +277,7 @@ def _complete(state: State, events: Sequence[Event]) -> tuple[list[Event], State
     due: dict[str, Task] = {}
     while True:
         noted = False
-        for command in decide(state):
+        for command in due_in(state):
             if command.id in due:
                 continue
             for event in beginning(command):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import TypeAlias
 
@@ -17,6 +17,7 @@ from ..protocols import Critic, Journal, ModelClient, SecurityAnalyzer
 from ..secrets import SecretRegistry
 from ..specs import Durability, HookEvent, LocalWorkspace
 from ..specs.hooks import hooks_for
+from ..specs.quota import Quota
 from ..state import State
 from ..tools.definition import Tools
 from .agent import AgentActor
@@ -25,7 +26,7 @@ from .core import Actor, RestartPolicy, Supervisor
 from .critic import CriticActor
 from .delegate import Children, DelegateActor
 from .dispatcher import Dispatcher, Performer
-from .event_log import EventLogActor, Log
+from .event_log import EventLogActor, Log, Observer
 from .feed import Feed
 from .hooks import HookActor
 from .security import SecurityActor
@@ -55,6 +56,8 @@ class Parts(msgspec.Struct, frozen=True):
     critics: Mapping[str, Callable[[], Critic]]
     restarts: RestartPolicy = RestartPolicy()
     durability: Durability = Durability.COMMIT
+    quota: Quota = Quota()
+    observers: Sequence[Observer] = ()
     performers: Mapping[str, PerformerFactory] = {}
     """What takes the place of a performer, by the first word of its name: in a replay, which runs nothing."""
 
@@ -87,7 +90,13 @@ class ConversationGroup:
             stack.callback(tasks.cancel_scope.cancel)
             tasks.start_soon(self._dispatcher.run)
             self._actor = EventLogActor(
-                self._journal, self.feed, self._dispatcher.hand_out, self._dispatcher.cut, self._veil.event
+                self._journal,
+                self.feed,
+                self._dispatcher.hand_out,
+                self._dispatcher.cut,
+                self._veil.event,
+                self._parts.quota,
+                self._parts.observers,
             )
             self.log = Log(self._actor, self.feed, self._journal, self._veil)
             self.calls = SideCalls(self.log, self._parts.client, self._veil)

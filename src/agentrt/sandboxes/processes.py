@@ -53,6 +53,16 @@ def children(pid: int) -> frozenset[int]:
         return frozenset()
 
 
+def descendants(pid: int, most: int) -> int:
+    """How many processes are below `pid`, counted up to `most`; those whose parent has ended are not among them."""
+    todo, found = [pid], 0
+    while todo and found < most:
+        below = children(todo.pop())
+        found += len(below)
+        todo.extend(below)
+    return min(found, most)
+
+
 def started_by(shell: int, mark: str, since: float, earlier: frozenset[int] = frozenset()) -> list[psutil.Process]:
     """All that a command started: what of the shell's session began after `since` (seconds of CLOCK_BOOTTIME), what has
     `mark` in its environment, and what is below either.

@@ -23,7 +23,7 @@ import anyio.abc
 from ..errors import ToolError
 from .lending import GIVE_BACK, Loan
 from .markers import Ended, Markers
-from .processes import TERM_AFTER, children, end
+from .processes import TERM_AFTER, children, descendants, end
 
 ROWS, COLUMNS = 50, 200
 KEPT = 16 * 1024 * 1024
@@ -153,6 +153,10 @@ class Shell:
     def at_work(self) -> bool:
         """Whether a command runs, or a job in the background."""
         return self._process is not None and self.alive and (self.running or bool(children(self._process.pid)))
+
+    def processes(self, most: int) -> int:
+        """How many processes it has, itself not counted; at `most`, no more are looked for. For a thread."""
+        return descendants(self._process.pid, most) if self._process is not None else 0
 
     async def begin(
         self, command: str, on_output: Callable[[bytes], None], secrets: Mapping[str, str] | None = None

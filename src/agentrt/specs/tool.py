@@ -11,6 +11,7 @@ from .flow import Label
 FINISH = "finish"
 THINK = "think"
 DELEGATE = "delegate"
+TERMINAL = "terminal"
 
 
 class OnCrash(StrEnum):

@@ -43,24 +43,38 @@ def _forget(directory: Path, state: State, parts: Sequence[Part]) -> None:
 class FileJournal:
     """Appends framed batches through the writer, and reads events back by seq.
 
-    The records of a fork follow on those of the `parts` that it shares with its parents.
+    The records of a fork follow on those of the `parts` that it shares with its parents. `kept` is how many bytes there
+    are beside the log.
     """
 
     def __init__(
-        self, directory: Path, writer: Writer, parts: Sequence[Part], remember: Remember = _forget, *, new: bool
+        self,
+        directory: Path,
+        writer: Writer,
+        parts: Sequence[Part],
+        remember: Remember = _forget,
+        *,
+        new: bool,
+        kept: int = 0,
     ) -> None:
         self.directory, self._writer = directory, writer
         self._parts, self._own = tuple(parts[:-1]), parts[-1]
         self._seen = self._own.last
         """The last seq that was acknowledged."""
         self._file = LogFile(directory / EVENTS, new=new, seq=self._seen, disk=writer.disk)
-        self._failed = False
+        self._failed, self._kept = False, kept
         self._remember, self._next_memo = remember, max(2 * self._seen, FIRST_MEMO)
 
     @property
     def parts(self) -> tuple[Part, ...]:
         """The files that have its records."""
         return (*self._parts, self._own)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the log's own file, also those that are about to be written, and of what is kept beside it."""
+        ends = self._own.ends
+        return (ends[-1] if ends else 0) + self._kept
 
     def append(self, events: Sequence[Event], then: Committed) -> None:
         """Begin to write a batch; `then` is told once it is durable, or why not."""
@@ -105,7 +119,9 @@ class FileJournal:
 
     async def keep(self, data: bytes, name: str, media_type: str = TEXT) -> BlobReference:
         """Store bytes beside the log. Raises `LogFailed`."""
-        return await anyio.to_thread.run_sync(write_blob, self.directory / BLOBS, data, name, media_type)
+        blob = await anyio.to_thread.run_sync(write_blob, self.directory / BLOBS, data, name, media_type)
+        self._kept += len(data)
+        return blob
 
     async def fetch(self, blob: BlobReference) -> bytes:
         """Bytes that were stored, here or by a parent of this fork. Raises `LogCorrupt`."""
@@ -119,6 +135,15 @@ class FileJournal:
         except LogFailed:
             if not self._failed:
                 raise
+
+
+def kept(directory: Path) -> int:
+    """Bytes that are kept beside the log of a conversation; for a thread."""
+    try:
+        with os.scandir(directory / BLOBS) as entries:
+            return sum(entry.stat().st_size for entry in entries)
+    except OSError:
+        return 0
 
 
 def settle(path: Path, length: int) -> None:

@@ -20,10 +20,11 @@ from ..specs import Durability
 from ..state import State
 from .catalogue import Catalogue
 from .disk import make_directories
-from .journal import FileJournal, clear, settle
+from .journal import FileJournal, clear, kept, settle
 from .lineage import adopt, delete, is_deleted
 from .locks import Locks
 from .memos import read_memo, write_memo
+from .pages import parts_of
 from .reading import EVENTS, PAGE, Part, load, read_log, read_on
 from .snapshots import write_snapshot
 from .threads import to_the_end
@@ -154,10 +155,17 @@ class FileStore:
         if not await anyio.to_thread.run_sync(_is_there, directory):
             raise ConversationMissing(conversation_id)
         async with self._claim(conversation_id, path):
-            parts = await to_the_end(_read, directory, replay, recall)
+            parts, size = await to_the_end(lambda: (_read(directory, replay, recall), kept(directory)))
         self._tell(self.catalogue.begin, conversation_id)
-        journal = self._open[conversation_id] = FileJournal(directory, self._writer, parts, self._remember, new=False)
+        journal = self._open[conversation_id] = FileJournal(
+            directory, self._writer, parts, self._remember, new=False, kept=size
+        )
         return journal
+
+    @property
+    def waiting(self) -> int:
+        """Batches that are not written yet."""
+        return self._writer.waiting
 
     async def read(self, conversation_id: str, after: int = 0) -> AsyncIterator[Event]:
         """The events after seq `after` of a conversation that need not be open, a page at a time.
@@ -173,6 +181,15 @@ class FileStore:
             page = range(first, min(first + PAGE, last + 1))
             for event in await anyio.to_thread.run_sync(load, parts, page):
                 yield event
+
+    async def parts(self, conversation_id: str) -> Sequence[Part]:
+        """The files that have the records of a conversation, which need not be open, for `read_page`.
+
+        Raises `ConversationMissing` or `LogCorrupt`.
+        """
+        if journal := self._open.get(conversation_id):
+            return journal.parts
+        return await anyio.to_thread.run_sync(parts_of, self.directory(conversation_id))
 
     async def release(self, conversation_id: str, state: State | None = None) -> None:
         """Close a journal, so that others may write it; what was given to it is written first, and made durable.

@@ -135,6 +135,11 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="agentrt-writer", daemon=True)
         self._thread.start()
 
+    @property
+    def waiting(self) -> int:
+        """Batches that are not taken yet."""
+        return self._given.qsize()
+
     def commit(self, file: LogFile, data: bytes, seq: int, then: Committed) -> None:
         """Append `data`, up to event `seq`; `then` is told on the event loop once that is committed, or why not."""
         self._given.put(_Batch(file, data, seq, then))

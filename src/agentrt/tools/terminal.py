@@ -17,6 +17,8 @@ from ..errors import ToolError
 from ..protocols import Observation, ToolContext
 from ..sandboxes.shell import Shell
 from ..specs import Content, OnCrash, TextContent, ToolAnnotations
+from ..specs.quota import PROCESSES
+from ..specs.tool import TERMINAL
 from .clipping import clip
 from .definition import Params, ToolType
 
@@ -28,6 +30,9 @@ NO_CHANGE_SECONDS = 30.0
 
 IN_A_THREAD = 256 * 1024
 """Characters of output from which on it is prepared in a thread."""
+
+COUNT_SECONDS = 0.25
+"""How often the processes of a command are counted, where there is a limit."""
 
 STILL_RUNNING = -1
 """The exit code of a command that has not ended."""
@@ -82,6 +87,10 @@ class Terminal:
         """That of the call that runs; what is printed between calls is shown by the next poll."""
         self._unseen = False
         """Whether a command was left running whose end no call has shown."""
+        most = params.get(PROCESSES)
+        self._most = most if isinstance(most, int) else None
+        self._counted = 0.0
+        """When its processes were counted last."""
         limit = params.get("no_change_timeout")
         self._no_change = float(limit) if isinstance(limit, (int, float)) else NO_CHANGE_SECONDS
 
@@ -164,8 +173,21 @@ class Terminal:
             left = quiet if timeout is None else timeout - (time.monotonic() - begun)
             if left <= 0:
                 return "no_change_timeout" if timeout is None else "hard_timeout"
-            await shell.wait(left)
+            await shell.wait(left if self._most is None else min(left, COUNT_SECONDS))
+            await self._count(shell)
         return "completed"
+
+    async def _count(self, shell: Shell) -> None:
+        """See that there are not too many processes. Raises `ToolError` when there are; then they are ended, all."""
+        if self._most is None or time.monotonic() - self._counted < COUNT_SECONDS:
+            return
+        self._counted = time.monotonic()
+        if await anyio.to_thread.run_sync(shell.processes, self._most + 1) > self._most:
+            await self.aclose()
+            raise ToolError(
+                f"the commands of this terminal had more than {self._most} processes at once, which is what they may"
+                f" have here ({PROCESSES}): the shell was ended, with all that it ran"
+            )
 
     async def _observation(
         self, shell: Shell, status: Status, seconds: float, context: ToolContext, *, polled: bool
@@ -225,7 +247,7 @@ def _typed(keys: str) -> bytes:
 
 
 terminal = ToolType(
-    name="terminal",
+    name=TERMINAL,
     description=(
         "Run a command in a bash that lasts: its directory, variables and background jobs stay from call to call."
         " Output is cut in the middle beyond 30000 characters. A command that prints nothing for 30 s, or reaches its"

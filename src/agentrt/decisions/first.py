@@ -1,0 +1,38 @@
+"""The first batch of a conversation. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..context.prompt import system_prompt
+from ..events import ConversationCreated, RuleAdded, SystemPromptEvent
+from ..specs import Agent, LocalWorkspace, PermissionRule, ToolDefinition
+from ..state import State
+
+
+def first_batch(
+    name: str,
+    agent: Agent,
+    workspace: LocalWorkspace,
+    tools: tuple[ToolDefinition, ...],
+    above: State | None = None,
+    owner: str | None = None,
+) -> tuple[ConversationCreated, SystemPromptEvent]:
+    """How a conversation begins; one that is delegated to has a state `above` it, and its owner."""
+    parent = above.created if above is not None else None
+    created = ConversationCreated(
+        conversation_id=name,
+        agent=agent,
+        workspace=workspace,
+        owner=parent.owner if parent else owner,
+        delegated_by=parent.conversation_id if parent else None,
+        depth=parent.depth + 1 if parent else 0,
+        labels=above.branch.labels if above else (),
+    )
+    prompt = SystemPromptEvent(system_prompt=system_prompt(agent, workspace), tools=tools, caused_by=created.id)
+    return created, prompt
+
+
+def remembered(rules: Sequence[PermissionRule], known: Sequence[PermissionRule]) -> tuple[RuleAdded, ...]:
+    """The rules of a workspace that a conversation does not have yet."""
+    return tuple(RuleAdded(rule=rule, scope="project", source="environment") for rule in rules if rule not in known)

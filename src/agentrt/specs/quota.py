@@ -1,0 +1,32 @@
+"""`Quota`: what a conversation may take of the process that runs it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from .tool import TERMINAL, Tool
+
+PROCESSES = "max_processes"
+"""The parameter of a terminal: how many processes it may have at once."""
+
+
+class Quota(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a conversation may take of the process that runs it; None: no limit.
+
+    It belongs to who runs the process, and is in no log: the same conversation may have more of it elsewhere.
+    """
+
+    events: int | None = None
+    """Events in its log, with those that it shares with a parent."""
+    bytes: int | None = None
+    """Bytes of its log, and of what is kept beside it."""
+    processes: int | None = None
+    """Processes that its terminal has at once."""
+
+    def of(self, tool: Tool) -> Tool:
+        """The tool, within this."""
+        if self.processes is None or tool.name != TERMINAL:
+            return tool
+        given = tool.params.get(PROCESSES)
+        most = min(given, self.processes) if isinstance(given, int) else self.processes
+        return Tool(tool.name, {**tool.params, PROCESSES: most})
