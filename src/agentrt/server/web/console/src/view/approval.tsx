@@ -1,10 +1,29 @@
+import { signal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
 import { approve, askToReject } from "../state/doing";
 import { Icon } from "./icons";
 
+/** How many of these are in view. */
+export const seen = signal(0);
+
 /** Asks for a person's word on actions; `why` says why he is asked. */
 export function Approval({ ids, why, detail }: { ids: string[]; why: string; detail?: string | undefined }) {
+  const place = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    let counted = 0;
+    const count = (now: number): void => {
+      seen.value += now - counted;
+      counted = now;
+    };
+    const watch = new IntersectionObserver((found) => count(found.at(-1)?.isIntersecting ? 1 : 0), { threshold: 0.6 });
+    if (place.current) watch.observe(place.current);
+    return () => {
+      watch.disconnect();
+      count(0);
+    };
+  }, []);
   return (
-    <div class="approval" role="group" aria-label="Your word is needed">
+    <div class="approval" ref={place} role="group" aria-label="Your word is needed">
       <p class="approval-why">
         You are asked {why}
         {detail ? <span class="quiet"> — {detail}</span> : null}

@@ -2,15 +2,16 @@ import { count } from "../model/words";
 import { approve, askToReject } from "../state/doing";
 import type { Open } from "../state/open";
 import { past } from "../state/past";
+import { seen } from "./approval";
 import { Icon } from "./icons";
 
-/** Above the composer while actions wait for a person. */
+/** Above the composer while actions wait for a person, unless the only one is in view and asks for itself. */
 export function Waiting({ conversation }: { conversation: Open }) {
   const shown = conversation.waiting.value;
   const info = conversation.info.value;
   const elsewhere = info?.status === "waiting_for_confirmation" && (info.cursor.seq ?? 0) >= conversation.cursor.value.seq ? info.pending.length : 0;
   const number = Math.max(shown.length, elsewhere);
-  if (number === 0 || past.value !== null) return null;
+  if (number === 0 || past.value !== null || (number === 1 && seen.value > 0)) return null;
   const first = shown[0];
   const jump = (): void => {
     const entry = first && document.getElementById(`e${first.seq}`);

@@ -51,19 +51,17 @@ export function New() {
     if (title.trim()) wanted.title = title.trim();
     localStorage.setItem(REMEMBERED, JSON.stringify({ model: model.trim(), base: base.trim(), policy }));
     setBusy(true);
-    const made = await attempt(async () => {
-      const info = await rest.create(wanted);
-      if (!wanted.agent) await rest.do(info.id, { type: "confirmation_policy", policy: { type: policy } });
-      if (task.trim()) await rest.do(info.id, { type: "message", content: task, id: newId(), run: true });
-      return info;
-    });
+    const made = await attempt(() => rest.create(wanted));
     setBusy(false);
     if (made === undefined) return;
     close();
     drawer.value = false;
     go(made.id);
+    await attempt(async () => {
+      if (!wanted.agent) await rest.do(made.id, { type: "confirmation_policy", policy: { type: policy } });
+      if (task.trim()) await rest.do(made.id, { type: "message", content: task, id: newId(), run: true });
+    });
     void list.refresh();
-    setTimeout(() => document.getElementById("composer")?.focus(), 100);
   };
 
   return (
