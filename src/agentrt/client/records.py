@@ -49,6 +49,8 @@ class RemoteRecords:
                 yield event
 
     async def load(self, seqs: Sequence[int]) -> list[Event]:
-        """The events with these seqs."""
+        """The events with these seqs, which rise."""
+        if seqs and seqs[-1] - seqs[0] == len(seqs) - 1:
+            return [event async for event in self.read(seqs[0] - 1, seqs[-1])]
         paths = [f"{path_of(self._name)}/events/{seq}" for seq in seqs]
         return [event_of(await self._transport.ask("GET", path, name=self._name)) for path in paths]

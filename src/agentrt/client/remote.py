@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 
 import anyio
@@ -159,6 +159,10 @@ class RemoteEnd:
         upto = self.state.seq
         return self._here.feed.events(after, lambda state: state.seq >= upto)
 
+    async def page(self, after: int, limit: int) -> Sequence[Event]:
+        """At most `limit` events after a seq, all at once."""
+        return await self._here.feed.page(after, min(after + limit, self.state.seq))
+
     async def stream(self, after: int, until: Until = never, *, deltas: bool = True) -> AsyncIterator[Event | Delta]:
         """The events after a seq with deltas in between, as they come; it ends when `until` holds, or this is left."""
         feed = self._here.feed
@@ -224,14 +228,14 @@ class RemoteEnd:
 
         stack.push_async_callback(end)
         tasks.start_soon(self._following.run)
-        patience, seq = TRIES * self._place.timeout, -1
-        while mirror.feed.state.seq > seq:
+        patience, live = TRIES * self._place.timeout, False
+        while not live:
             seq = mirror.feed.state.seq
-            with anyio.move_on_after(patience) as waiting:
+            with anyio.move_on_after(patience):
                 await self._following.live()
-                break
-        if waiting.cancelled_caught:
-            raise ServerUnreachable(self._place.url, f"no events came for {patience:g} s")
+                live = True
+            if not live and mirror.feed.state.seq == seq:
+                raise ServerUnreachable(self._place.url, f"no events came for {patience:g} s")
         if mirror.feed.failed:
             await mirror.feed.wait_for(lambda state: False)
         self._mirror = mirror

@@ -3,45 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
 from typing import Any, TypeVar
 
 import msgspec
 
-from ..context.titles import checked_tags, one_line
-from ..decisions import approval, rejection, waiting
+from ..controls import (
+    AddRule,
+    Answer,
+    AnyControl,
+    AskAgent,
+    Condense,
+    Configure,
+    Confirm,
+    GenerateTitle,
+    Grant,
+    Interrupt,
+    Pause,
+    Reject,
+    Rename,
+    Reply,
+    Rewind,
+    SendMessage,
+    SetConfirmationPolicy,
+    SetGoal,
+    SetSecurityAnalyzer,
+    SetTags,
+    StartRun,
+    SwitchLLM,
+)
+from ..decisions import waiting
 from ..deltas import Delta
 from ..errors import ConfigurationError
-from ..events import (
-    BudgetGranted,
-    ConversationStateUpdateEvent,
-    Cursor,
-    Event,
-    GoalSet,
-    HeadMoved,
-    MessageEvent,
-    ObservationEvent,
-    PauseEvent,
-    RuleAdded,
-    TagsChanged,
-    TitleChanged,
-)
-from ..ids import new_id
-from ..specs import AnyLLM, BusyPolicy, ConfirmationPolicy, Content, PermissionRule, replaced
-from ..specs.content import text
+from ..events import Cursor, Event, ObservationEvent
+from ..protocols import ModelClient
+from ..runtime import Runtime
+from ..secrets import AnySecret
+from ..specs import Agent, AnyLLM, BusyPolicy, ConfirmationPolicy, Content, PermissionRule, RemoteWorkspace
 from ..specs.rules import Scope
 from ..specs.tool import FINISH
-from ..state import Pending
-from .hosted import HostedConversation
-from .run import Run
-
-INTERRUPT_SECONDS = 0.1
-"""How long an interrupt waits for what it cut; what takes longer ends on its own."""
-
+from ..state import Pending, State
+from ..tools import ToolType
+from .end import End
+from .ends import end_of
+from .run import Run, seq_of
 
 T = TypeVar("T", bound=msgspec.Struct)
 
 
-class Conversation(HostedConversation):
+class Conversation:
     """A conversation with an agent; an async context manager.
 
     `Conversation(agent, workspace)` begins a new one, `Conversation(id=...)` reopens one from its log alone.
@@ -49,14 +60,76 @@ class Conversation(HostedConversation):
     implementations that the built-in ones do not cover, and `secrets` what its commands may name as variables: their
     values are in no event, prompt or log. Entering it raises a `ConfigurationError` or `LogError` that says what to do;
     leaving it interrupts what runs and keeps everything in the log.
+
+    With a `RemoteWorkspace` it runs on a server, also when an old one is reopened: all else is the same, but that
+    leaving it lets it run on, and that errors of the network come in addition, which are a `RemoteError`. What is only
+    in this process is refused there with a `ConfigurationError`.
     """
 
-    __slots__ = ()
+    __slots__ = ("_end",)
+
+    def __init__(
+        self,
+        agent: Agent | None = None,
+        workspace: Path | str | RemoteWorkspace = ".",
+        *,
+        id: str | None = None,
+        tools: Sequence[ToolType] = (),
+        runtime: Runtime | None = None,
+        store: Path | str | None = None,
+        client: ModelClient | None = None,
+        secrets: Mapping[str, AnySecret] = {},
+        owner: str | None = None,
+    ) -> None:
+        if agent is None and id is None:
+            raise ConfigurationError("give an agent to begin a conversation, or the id of one to reopen")
+        self._end: End = end_of(agent, workspace, id, tools, runtime, store, client, secrets, owner)
+
+    async def __aenter__(self) -> Conversation:
+        await self._end.enter()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._end.close()
+
+    @property
+    def id(self) -> str:
+        """The name under which it can be reopened; there once it was entered, or when it was given."""
+        if (name := self._end.id) is None:
+            raise ConfigurationError("a conversation has its id once it was entered: use 'async with'")
+        return name
+
+    @property
+    def state(self) -> State:
+        """The state after the last event; immutable. While it sleeps, without what was said and its configuration."""
+        return self._end.state
+
+    @property
+    def cursor(self) -> Cursor:
+        """The place after the last event."""
+        return Cursor(self.state.epoch, self.state.seq)
 
     @property
     def pending_confirmation(self) -> tuple[Pending, ...]:
         """The actions that wait for a person's word, with those of conversations that it delegated to."""
         return waiting(self.state)
+
+    @property
+    def missing_secrets(self) -> tuple[str, ...]:
+        """The secrets whose values were not kept when it was closed: give them again with `update_secrets`.
+
+        Of a conversation on a server only the server knows.
+        """
+        return self._end.missing_secrets
+
+    async def do(self, control: AnyControl, by: str | None = None) -> Reply:
+        """Carry out a control, which stands in the log as asked `by` that principal; what the methods below do, too.
+
+        Raises what the method of it does.
+        """
+        return await self._end.do(control, by)
 
     async def send_message(
         self, message: str | Iterable[Content], *, id: str | None = None, busy: BusyPolicy | str | None = None
@@ -66,11 +139,8 @@ class Conversation(HostedConversation):
         While it works the message is treated by `Agent.busy`, or by `busy`: seen before its next model call
         ("enqueue"), at once ("steer", "interrupt"), or refused with `ConversationBusy` ("reject").
         """
-        content = text(message) if isinstance(message, str) else tuple(message)
-        event = MessageEvent(id=id or new_id(), source="user", content=content)
-        policy = BusyPolicy(busy) if busy is not None else None
-        async with self._host.use() as group:
-            return await group.log.say(event, policy)
+        content = message if isinstance(message, str) else tuple(message)
+        return await self._do(SendMessage(content, id, BusyPolicy(busy) if busy is not None else None))
 
     def run(self, after: Cursor | int | None = None) -> Run:
         """Let the agent work: iterate over the events, or await it for the state at its end.
@@ -79,17 +149,19 @@ class Conversation(HostedConversation):
         nothing is due. Leaving the iteration, or being slow, does not affect the run. Raises `UnknownModel` or
         `MissingKey` before anything is logged, `LogFailed` when the log fails.
         """
-        return Run(self._host, self._runtime.client, after)
+        return Run(self._end, after)
+
+    async def start_run(self) -> Cursor:
+        """Let the agent work, and do not wait for it. Raises as `run` does."""
+        return await self._do(StartRun())
 
     async def pause(self) -> Cursor:
         """Begin nothing new; what runs may end. Effective when this returns."""
-        return await self._append(PauseEvent())
+        return await self._do(Pause())
 
     async def interrupt(self, reason: str = "") -> Cursor:
         """Cut what runs. The intent is durable when this returns; what was cut has its result in the log soon after."""
-        async with self._host.use() as group:
-            await group.interrupt(reason, INTERRUPT_SECONDS)
-            return self.cursor
+        return await self._do(Interrupt(reason))
 
     async def confirm(
         self, *action_ids: str, always: Scope | None = None, rule: PermissionRule | None = None
@@ -100,28 +172,15 @@ class Conversation(HostedConversation):
         in its workspace ("project"). What "the same" is, `rule` says; else it is that command, edits of that file, or
         any call of that tool.
         """
-        async with self._host.use() as group:
-            events = approval(group.feed.state, action_ids, always, rule)
-            if always == "project":
-                await self._remember([event.rule for event in events if isinstance(event, RuleAdded)])
-            return await group.log.append(*events) if events else self.cursor
+        return await self._do(Confirm(action_ids, always, rule))
 
     async def reject(self, reason: str = "Rejected by the user.", *action_ids: str) -> Cursor:
         """Refuse actions that wait, all of them when none is named; the agent sees the reason."""
-        async with self._host.use() as group:
-            return await group.log.append(*rejection(group.feed.state, reason, action_ids))
+        return await self._do(Reject(reason, action_ids))
 
     async def add_rule(self, rule: PermissionRule, scope: Scope = "session") -> Cursor:
         """Have a permission rule hold from now on: in this conversation, or in all that work in its workspace."""
-        if scope == "project":
-            await self._remember([rule])
-        return await self._append(RuleAdded(rule=rule, scope=scope))
-
-    async def _remember(self, rules: Sequence[PermissionRule]) -> None:
-        async with self._host.use() as group:
-            created = group.feed.state.created
-            assert created is not None
-            await self._runtime.remember(created.workspace.path, rules)
+        return await self._do(AddRule(rule, scope))
 
     async def configure(self, **changes: Any) -> Cursor:
         """Change fields of the agent from now on: `configure(llm=..., confirmation=..., hooks=...)`.
@@ -129,78 +188,65 @@ class Conversation(HostedConversation):
         Raises `ConfigurationError` for a field that there is not, or a value that cannot be. Its tools and instructions
         stay as they were at the beginning.
         """
-        async with self._host.use() as group:
-            agent = group.feed.state.spec
-            if unknown := changes.keys() - (set(agent.__struct_fields__) - {"tools", "system_prompt", "output"}):
-                raise ConfigurationError(f"cannot change {', '.join(sorted(unknown))} of an agent that is at work")
-            try:
-                self._runtime.check(replaced(agent, changes))
-            except msgspec.ValidationError as error:
-                raise ConfigurationError(f"the agent cannot be changed so: {error}") from error
-            events = [
-                ConversationStateUpdateEvent(source="user", key=key, value=msgspec.Raw(msgspec.json.encode(value)))
-                for key, value in changes.items()
-            ]
-            return await group.log.append(*events)
+        raws = {name: msgspec.Raw(msgspec.json.encode(value)) for name, value in changes.items()}
+        return await self._do(Configure(raws))
 
     async def set_confirmation_policy(self, policy: ConfirmationPolicy) -> Cursor:
         """Who is asked from now on; without an analyzer this sets the rules, so that no policy is silently off."""
-        return await self.configure(confirmation=policy)
+        return await self._do(SetConfirmationPolicy(policy))
 
     async def set_security_analyzer(self, *names: str) -> Cursor:
         """Who rates actions from now on, of several the highest; nobody, when none is named and nobody is asked."""
-        return await self.configure(analyzer=names or None)
+        return await self._do(SetSecurityAnalyzer(names))
 
     async def switch_llm(self, llm: AnyLLM) -> Cursor:
         """Which model answers from the next call on. Raises `UnknownModel` or `MissingKey`."""
-        await self._runtime.client.prepare(llm)
-        return await self.configure(llm=llm)
+        return await self._do(SwitchLLM(llm))
+
+    async def update_secrets(self, secrets: Mapping[str, AnySecret | None]) -> Cursor:
+        """Add, replace or, with None, remove secrets; what was one stays hidden. Raises `ConfigurationError`."""
+        return await self._end.set_secrets(secrets)
 
     async def set_goal(self, objective: str, *, judge: AnyLLM | None = None, max_iterations: int = 10) -> Cursor:
         """Hold what the agent finishes against an objective: a judge sends it back with what is missing, until it is
         reached or was judged `max_iterations` times. "" takes the goal back. See `state.ledger.goal`.
         """
-        if max_iterations < 1:
-            raise ConfigurationError(f"a goal cannot be judged {max_iterations} times: give 1 or more")
-        return await self._append(GoalSet(objective=objective, judge=judge, max_iterations=max_iterations))
+        return await self._do(SetGoal(objective, judge, max_iterations))
 
     async def ask_agent(self, question: str, *, llm: AnyLLM | None = None) -> str:
         """Ask something besides the task, also while it works: the answer comes from what the agent sees now, and
         leaves no trace in the history but its cost. Raises `ModelError`.
         """
-        async with self._host.use() as group:
-            return await group.calls.ask(question, llm)
+        return await self._ask(AskAgent(question, llm))
 
     async def generate_title(self, *, llm: AnyLLM | None = None, max_length: int = 50) -> str:
         """Have a model make a title of the first message; where that fails it is the message, cut short."""
-        async with self._host.use() as group:
-            title = await group.calls.title(max_length, llm)
-            await group.log.append(TitleChanged(title=title))
-            return title
+        return await self._ask(GenerateTitle(llm, max_length))
 
     async def rename(self, title: str) -> Cursor:
         """Give the conversation a title."""
-        return await self._append(TitleChanged(title=one_line(title), source="user"))
+        return await self._do(Rename(title))
 
     async def set_tags(self, tags: Mapping[str, str]) -> Cursor:
         """Replace the tags. Raises `ConfigurationError` for a key that is not of small letters and digits, or a value
         of more than 256 characters.
         """
-        return await self._append(TagsChanged(tags=checked_tags(tags)))
+        return await self._do(SetTags(dict(tags)))
 
     async def grant(self, amount: float) -> Cursor:
         """Allow it to spend so many USD more than `Limits.max_cost` says. Raises `ConfigurationError` for no amount."""
-        if not 0 <= amount < float("inf"):
-            raise ConfigurationError(f"cannot grant {amount} USD: give a number that is not negative")
-        return await self._append(BudgetGranted(amount=amount))
+        return await self._do(Grant(amount))
+
+    async def condense(self) -> Cursor:
+        """Have a summary take the place of what was said long ago, before the next model call."""
+        return await self._do(Condense())
 
     async def output(self, kind: type[T]) -> T | None:
         """What the agent gave to `finish` last, for an agent with an `output`; None before that.
 
         Raises `msgspec.ValidationError` when it is not of this kind.
         """
-        async with self._host.use() as group:
-            last = await group.log.newest(lambda seen: seen.tool_name == FINISH and seen.type == "ObservationEvent")
+        last = await self._end.newest(lambda seen: seen.tool_name == FINISH and seen.type == "ObservationEvent")
         if not isinstance(last, ObservationEvent):
             return None
         found = msgspec.json.decode(last.details, type=dict[str, msgspec.Raw] | None)
@@ -208,14 +254,14 @@ class Conversation(HostedConversation):
 
     async def rewind(self, to: int) -> Cursor:
         """Go back to how it was after event `to`; nothing is erased. Raises `EventRefused` while it runs."""
-        return await self._append(HeadMoved(to=to))
+        return await self._do(Rewind(to))
 
     async def rest(self, idle: float = 0.0) -> bool:
         """Let it leave memory now, unless something runs or it was used in the last `idle` seconds; whether it did.
 
-        The runtime does so by itself. It comes back with the next message.
+        The runtime does so by itself, as does a server. It comes back with the next message.
         """
-        return await self._host.rest(idle)
+        return await self._end.rest(idle)
 
     async def fork(self, at: Cursor | int | None = None, *, id: str | None = None) -> Conversation:
         """A new conversation, not yet entered, that shares the events up to `at` (all, when not given) and goes on by
@@ -223,12 +269,8 @@ class Conversation(HostedConversation):
 
         Raises `CursorExpired`, `ConversationExists`, or `EventRefused` where the conversation has not begun.
         """
-        async with self._host.use() as group:
-            upto = group.feed.state.seq if at is None else self._seq(at)
-            await group.log.sync()
-            name = await self._runtime.fork(self.id, upto, id, group.secrets)
-            fork = Conversation(id=name, tools=self._tools, runtime=self._runtime)
-            fork._registry = group.secrets.copy()
+        fork = Conversation.__new__(Conversation)
+        fork._end = await self._end.fork(None if at is None else self._seq(at), id)
         return fork
 
     def events(self, after: Cursor | int = 0) -> AsyncIterator[Event]:
@@ -236,33 +278,28 @@ class Conversation(HostedConversation):
 
         Raises `CursorExpired` for one of an earlier epoch.
         """
-        group, upto, seq = self._host.group, self.state.seq, self._seq(after)
-        if group is None:
-            return self._runtime.store.read(self.id, seq)
-        return group.feed.events(seq, lambda state: state.seq >= upto)
+        return self._end.events(self._seq(after))
 
     async def page(self, after: Cursor | int = 0, limit: int = 100) -> Sequence[Event]:
         """At most `limit` events after a cursor, all at once. Raises `CursorExpired` for one of an earlier epoch."""
-        seq = self._seq(after)
-        async with self._host.use() as group:
-            return await group.feed.page(seq, min(seq + limit, group.feed.state.seq))
+        return await self._end.page(self._seq(after), limit)
 
     async def stream(self, after: Cursor | int = 0) -> AsyncIterator[Event | Delta]:
         """The events after a cursor, then those to come as they come, with deltas in between; it ends with the
         conversation. Raises `CursorExpired` for a cursor of an earlier epoch.
         """
-        host, seq = self._host, self._seq(after)
-        while True:
-            if (group := host.group) is not None:
-                async for item in group.feed.stream(seq):
-                    seq = seq if isinstance(item, Delta) else item.seq
-                    yield item
-                await host.settled()
-            elif seq < host.state.seq:
-                async for event in self._runtime.store.read(self.id, seq):
-                    seq = event.seq
-                    yield event
-            elif host.closed:
-                return
-            else:
-                await host.woken()
+        async for item in self._end.stream(self._seq(after)):
+            yield item
+
+    async def _do(self, control: AnyControl) -> Cursor:
+        reply = await self._end.do(control)
+        assert isinstance(reply, Cursor)
+        return reply
+
+    async def _ask(self, control: AnyControl) -> str:
+        reply = await self._end.do(control)
+        assert isinstance(reply, Answer)
+        return reply.text
+
+    def _seq(self, after: Cursor | int) -> int:
+        return seq_of(after, self.state)

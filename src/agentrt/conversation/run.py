@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Generator
 from typing import Any
 
-from ..actors.feed import Feed
 from ..deltas import Delta
 from ..errors import CursorExpired
-from ..events import Cursor, Event, RunRequested
-from ..host import Host
-from ..protocols import ModelClient
+from ..events import Cursor, Event
 from ..state import State
+from .end import End
 
 
 def at_rest(state: State) -> bool:
@@ -22,34 +20,28 @@ def at_rest(state: State) -> bool:
 class Run:
     """A run under way or about to begin; see `Conversation.run`."""
 
-    def __init__(self, host: Host, client: ModelClient, after: Cursor | int | None) -> None:
-        self._host, self._client, self._after = host, client, after
+    def __init__(self, end: End, after: Cursor | int | None) -> None:
+        self._end, self._after = end, after
 
     async def __aiter__(self) -> AsyncIterator[Event]:
-        feed, after = await self._begin()
-        async for event in feed.events(after, at_rest):
-            yield event
+        async for item in self._end.stream(await self._begin(), at_rest, deltas=False):
+            if not isinstance(item, Delta):
+                yield item
 
     async def stream(self) -> AsyncIterator[Event | Delta]:
         """The run's events, with deltas in between."""
-        feed, after = await self._begin()
-        async for item in feed.stream(after, at_rest):
+        async for item in self._end.stream(await self._begin(), at_rest):
             yield item
 
     def __await__(self) -> Generator[Any, None, State]:
         return self._to_the_end().__await__()
 
     async def _to_the_end(self) -> State:
-        feed, _ = await self._begin()
-        return await feed.wait_for(at_rest)
+        await self._begin()
+        return await self._end.wait_for(at_rest)
 
-    async def _begin(self) -> tuple[Feed, int]:
-        async with self._host.use() as group:
-            state = group.feed.state
-            await self._client.prepare(state.spec.llm)
-            after = group.feed.state.seq if self._after is None else seq_of(self._after, state)
-            await group.log.append(RunRequested())
-            return group.feed, after
+    async def _begin(self) -> int:
+        return await self._end.begin(None if self._after is None else seq_of(self._after, self._end.state))
 
 
 def seq_of(after: Cursor | int, state: State) -> int:

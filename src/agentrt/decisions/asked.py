@@ -1,0 +1,127 @@
+"""The events by which a control is carried out, as far as events do it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+from msgspec.structs import replace
+
+from ..context.titles import checked_tags, one_line
+from ..controls import (
+    AddRule,
+    AnyControl,
+    Condense,
+    Configure,
+    Confirm,
+    Grant,
+    Pause,
+    Reject,
+    Rename,
+    Rewind,
+    SetConfirmationPolicy,
+    SetGoal,
+    SetSecurityAnalyzer,
+    SetTags,
+    StartRun,
+    SwitchLLM,
+)
+from ..errors import ConfigurationError
+from ..events import (
+    BudgetGranted,
+    CondensationRequest,
+    ConversationStateUpdateEvent,
+    Event,
+    GoalSet,
+    HeadMoved,
+    PauseEvent,
+    RuleAdded,
+    RunRequested,
+    TagsChanged,
+    TitleChanged,
+)
+from ..specs import Agent, replaced
+from ..state import State
+from .answers import approval, rejection
+
+_FIXED = frozenset({"tools", "system_prompt", "output"})
+"""Fields of an agent that stay as they were at the beginning."""
+
+
+def asked(state: State, control: AnyControl, by: str | None = None) -> tuple[Event, ...]:
+    """The batch that a control logs, on behalf of the principal `by`; of one that is more than its events, nothing.
+
+    Raises `ConfigurationError` for what cannot be.
+    """
+    return signed(_events(state, control), by)
+
+
+def signed(events: tuple[Event, ...], by: str | None) -> tuple[Event, ...]:
+    """The events, on behalf of a principal."""
+    return events if by is None else tuple(replace(event, by=by) for event in events)
+
+
+def changes_in(control: AnyControl) -> Mapping[str, msgspec.Raw] | None:
+    """The fields of the agent that a control changes; None where it changes none."""
+    match control:
+        case Configure(changes=changes):
+            return changes
+        case SetConfirmationPolicy(policy=policy):
+            return {"confirmation": _raw(policy)}
+        case SetSecurityAnalyzer(names=names):
+            return {"analyzer": _raw(names or None)}
+        case SwitchLLM(llm=llm):
+            return {"llm": _raw(llm)}
+        case _:
+            return None
+
+
+def changed(agent: Agent, changes: Mapping[str, msgspec.Raw]) -> Agent:
+    """The agent with other values of some fields. Raises `ConfigurationError` for what there is not, or cannot be."""
+    if unknown := changes.keys() - (set(agent.__struct_fields__) - _FIXED):
+        raise ConfigurationError(f"cannot change {', '.join(sorted(unknown))} of an agent that is at work")
+    try:
+        return replaced(agent, changes)
+    except msgspec.ValidationError as error:
+        raise ConfigurationError(f"the agent cannot be changed so: {error}") from error
+
+
+def _events(state: State, control: AnyControl) -> tuple[Event, ...]:
+    if (changes := changes_in(control)) is not None:
+        changed(state.spec, changes)
+        return tuple(
+            ConversationStateUpdateEvent(source="user", key=key, value=value) for key, value in changes.items()
+        )
+    match control:
+        case StartRun():
+            return (RunRequested(),)
+        case Pause():
+            return (PauseEvent(),)
+        case Confirm(action_ids=ids, always=always, rule=rule):
+            return approval(state, ids, always, rule)
+        case Reject(reason=reason, action_ids=ids):
+            return rejection(state, reason, ids)
+        case AddRule(rule=rule, scope=scope):
+            return (RuleAdded(rule=rule, scope=scope),)
+        case SetGoal(objective=objective, judge=judge, max_iterations=most):
+            if most < 1:
+                raise ConfigurationError(f"a goal cannot be judged {most} times: give 1 or more")
+            return (GoalSet(objective=objective, judge=judge, max_iterations=most),)
+        case Rename(title=title):
+            return (TitleChanged(title=one_line(title), source="user"),)
+        case SetTags(tags=tags):
+            return (TagsChanged(tags=checked_tags(tags)),)
+        case Grant(amount=amount):
+            if not 0 <= amount < float("inf"):
+                raise ConfigurationError(f"cannot grant {amount} USD: give a number that is not negative")
+            return (BudgetGranted(amount=amount),)
+        case Rewind(to=to):
+            return (HeadMoved(to=to),)
+        case Condense():
+            return (CondensationRequest(source="user"),)
+        case _:
+            return ()
+
+
+def _raw(value: object) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(value))
