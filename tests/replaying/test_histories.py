@@ -35,15 +35,17 @@ async def test_a_history_is_replayed(made: Recorded, tmp_path: Path) -> None:
     assert (trace.read_text() if trace.exists() else "") == before, "no hook has run"
 
 
-async def test_a_history_that_ends_anywhere(made: Recorded) -> None:
-    """After each of its batches: what would come next is not missed."""
-    for end in made.ends:
+@pytest.mark.parametrize("places", [4, pytest.param(1000, marks=pytest.mark.proof)])
+async def test_a_history_that_ends_anywhere(made: Recorded, places: int) -> None:
+    """After one of its batches: what would come next is not missed."""
+    for end in _some(made.ends, places):
         await same(made.events[:end], made.tools)
 
 
-async def test_a_crash_anywhere_is_replayed(made: Recorded, tmp_path: Path) -> None:
+@pytest.mark.parametrize("places", [2, pytest.param(5, marks=pytest.mark.proof)])
+async def test_a_crash_anywhere_is_replayed(made: Recorded, tmp_path: Path, places: int) -> None:
     """Another process goes on with the beginning of a history, to the end."""
-    for number, end in enumerate(_some(made.ends)):
+    for number, end in enumerate(_some(made.ends, places)):
         store = tmp_path / f"crashed-{number}"
         shutil.copytree(tmp_path / "store", store)
         directory = store / "conversations" / made.name
@@ -71,10 +73,10 @@ async def _go_on(store: Path, made: Recorded) -> None:
                 await conversation.confirm()
 
 
-def _some(ends: Sequence[int], most: int = 5) -> Sequence[int]:
-    """Places all over a history, others in each."""
-    step = max(len(ends) // most, 1)
-    return ends[len(ends) % step :: step]
+def _some(ends: Sequence[int], number: int) -> Sequence[int]:
+    """Places all over a history, others in each; all, where there are not so many."""
+    step = max(len(ends) // number, 1)
+    return ends[sum(ends) % step :: step]
 
 
 def _to_the_end(request: ModelRequest) -> ModelReply:
