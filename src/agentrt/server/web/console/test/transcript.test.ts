@@ -1,0 +1,100 @@
+import type { Event } from "@agentrt/client";
+import { expect, it } from "vitest";
+import { type ActionEntry, Transcript } from "../src/model/transcript";
+
+let last = 0;
+
+function made(type: string, fields: Record<string, unknown> = {}): Event {
+  last += 1;
+  return { type, seq: last, id: `e${last}`, timestamp: "2026-01-01T00:00:00Z", ...fields } as unknown as Event;
+}
+
+function begin(): void {
+  last = 0;
+}
+
+const action = (tool = "terminal"): Event => made("ActionEvent", { tool_name: tool, tool_call_id: "t", arguments: { command: "ls" }, llm_response_id: "r" });
+const observed = (of: Event, fields: Record<string, unknown> = {}): Event =>
+  made("ObservationEvent", { action_id: of.id, tool_name: "terminal", tool_call_id: "t", content: [{ type: "text", text: "done" }], ...fields });
+const said = (text: string, source = "user"): Event => made("MessageEvent", { source, content: [{ type: "text", text }] });
+const only = (transcript: Transcript): ActionEntry => transcript.entries.find((entry) => entry.kind === "action") as ActionEntry;
+
+it("follows an action through its life", () => {
+  begin();
+  const transcript = new Transcript();
+  const asked = action();
+  const steps: [Event, string][] = [
+    [asked, "asked"],
+    [made("RiskAssessed", { action_id: asked.id, risk: "HIGH", reason: "deletes" }), "asked"],
+    [made("ConfirmationRequested", { action_ids: [asked.id], reasons: ["rule"] }), "waiting"],
+    [made("ConfirmationGiven", { action_ids: [asked.id] }), "approved"],
+    [made("ExecutionStarted", { action_id: asked.id, command: "x" }), "running"],
+    [observed(asked), "done"],
+  ];
+  for (const [event, phase] of steps) {
+    transcript.add(event);
+    expect(only(transcript).phase).toBe(phase);
+  }
+  expect(only(transcript)).toMatchObject({ risk: "HIGH", why: "deletes", held: "rule", last: 6 });
+});
+
+it("replaces what changes and keeps the rest as it was", () => {
+  begin();
+  const transcript = Transcript.of([said("one"), action()]);
+  const [message, before] = transcript.entries;
+  transcript.add(made("RiskAssessed", { action_id: "e2", risk: "LOW" }));
+  expect(transcript.entries[0]).toBe(message);
+  expect(transcript.entries[1]).not.toBe(before);
+});
+
+it("tells a failed action and a rejected one from one that is done", () => {
+  begin();
+  const failing = action();
+  const transcript = Transcript.of([failing, observed(failing, { is_error: true })]);
+  expect(only(transcript).phase).toBe("failed");
+  const refused = action();
+  transcript.add(refused);
+  transcript.add(made("UserRejectObservation", { action_id: refused.id, tool_name: "terminal", tool_call_id: "t" }));
+  expect((transcript.entries.at(-1) as ActionEntry).phase).toBe("rejected");
+});
+
+it("shows a result alone when its action is not loaded", () => {
+  begin();
+  expect(Transcript.of([observed(action())]).entries.map((entry) => entry.kind)).toEqual(["result"]);
+});
+
+it("folds away what a rewind left behind, and what an earlier one did", () => {
+  begin();
+  const transcript = Transcript.of([said("one"), said("two"), said("three"), made("HeadMoved", { to: 2 }), said("four"), made("HeadMoved", { to: 1 })]);
+  expect(transcript.entries.map((entry) => entry.kind)).toEqual(["message", "abandoned"]);
+  const left = transcript.entries[1];
+  expect(left?.kind === "abandoned" && left.entries).toHaveLength(3);
+});
+
+it("is the same event by event and at once", () => {
+  begin();
+  const first = action();
+  const events = [said("one"), first, made("ExecutionStarted", { action_id: first.id, command: "x" }), observed(first), said("two", "agent"), made("HeadMoved", { to: 1 })];
+  for (let end = 0; end <= events.length; end++) {
+    const grown = new Transcript();
+    for (const event of events.slice(0, end)) grown.add(event);
+    expect(grown.entries).toEqual(Transcript.of(events.slice(0, end)).entries);
+  }
+});
+
+it("lets an event of a type that it does not know pass", () => {
+  begin();
+  expect(Transcript.of([made("SomethingNew")]).entries).toEqual([]);
+});
+
+it("folds ten thousand events in no time", () => {
+  begin();
+  const events: Event[] = [];
+  while (events.length < 10_000) {
+    const asked = action();
+    events.push(asked, made("ExecutionStarted", { action_id: asked.id, command: "x" }), observed(asked), said("and on", "agent"));
+  }
+  const begun = performance.now();
+  expect(Transcript.of(events).entries.length).toBe(5000);
+  expect(performance.now() - begun).toBeLessThan(500);
+});
