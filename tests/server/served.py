@@ -9,19 +9,26 @@ from typing import Any
 
 import aiohttp
 import msgspec
+from starlette.applications import Starlette
 
 from agentrt import LLM, Agent, Runtime
 from agentrt.protocols import ModelClient
 from agentrt.server import ServerSettings, create_app
 from agentrt.server.running import serving
-from agentrt.server.services import Authenticator
+from agentrt.server.services import Authenticator, Services
 
 
 class Client:
     """Speaks JSON with a server."""
 
-    def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
-        self.session, self.url = session, url
+    def __init__(self, session: aiohttp.ClientSession, url: str, app: Starlette) -> None:
+        self.session, self.url, self._app = session, url, app
+
+    @property
+    def services(self) -> Services:
+        """What the server's endpoints share."""
+        services: Services = self._app.state.services
+        return services
 
     async def ask(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
         """The status, and the body when it is JSON."""
@@ -45,7 +52,7 @@ async def served(
     (directory / "workspaces").mkdir(exist_ok=True)
     app = create_app(Runtime(directory / "store", client=model), settings, authenticate)
     async with serving(app, settings) as url, aiohttp.ClientSession() as session:
-        yield Client(session, url)
+        yield Client(session, url, app)
 
 
 def agent(**fields: Any) -> dict[str, Any]:

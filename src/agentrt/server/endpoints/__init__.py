@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from ..auth.endpoints import ENDPOINTS as KEYS
 from ..routing import Endpoint
-from . import controls, conversations, health
+from . import controls, conversations, files, finding, git, health, history, metrics
 from .documentation import documentation
 
-_OPERATIONS = (*health.ENDPOINTS, *conversations.ENDPOINTS, *controls.ENDPOINTS)
+_OPERATIONS = (
+    *health.ENDPOINTS,
+    *metrics.ENDPOINTS,
+    *conversations.ENDPOINTS,
+    *controls.ENDPOINTS,
+    *history.ENDPOINTS,
+    *files.ENDPOINTS,
+    *git.ENDPOINTS,
+    *finding.ENDPOINTS,
+    *KEYS,
+)
 
 ENDPOINTS: tuple[Endpoint, ...] = (*_OPERATIONS, documentation(_OPERATIONS))
 

@@ -14,7 +14,6 @@ import msgspec
 from ...context.titles import checked_tags
 from ...controls import Rename, SendMessage, SetTags
 from ...conversation import Conversation
-from ...conversation.doing import do
 from ...errors import ConfigurationError, ConversationExists, ConversationMissing, LogError
 from ...specs import Durability
 from ...state import State
@@ -22,6 +21,7 @@ from ...storage.pages import read_state
 from ...storage.reading import EVENTS
 from ...storage.rows import DAMAGED, Mark, Row, from_micros, read_task, to_micros
 from ..describing import info_of, info_of_row
+from ..permissions import check, of_creation
 from ..principals import Scope
 from ..problems import refusal
 from ..routing import Answered, Call, Endpoint
@@ -40,6 +40,7 @@ async def create_conversation(call: Call[CreateConversation, None]) -> Answered:
         raise ConfigurationError("this server has no agent of its own: give one, or start it with --model")
     checked_tags(wanted.tags)
     if wanted.message is not None:
+        check(call.principal, of_creation(agent, services.settings.agent))
         await services.runtime.client.prepare(agent.llm)  # what cannot run is told before it is begun
     name = wanted.id or (_name_of(call.key, call.principal.owner) if call.key else None)
     conversation = await _existing(call, name) if call.key and name else None
@@ -53,11 +54,11 @@ async def create_conversation(call: Call[CreateConversation, None]) -> Answered:
             status = 200
     ledger, by = conversation.state.ledger, call.principal.owner
     if wanted.title and not ledger.title:
-        await do(conversation, Rename(wanted.title), by)
+        await conversation.do(Rename(wanted.title), by)
     if wanted.tags and not ledger.tags:
-        await do(conversation, SetTags(wanted.tags), by)
+        await conversation.do(SetTags(wanted.tags), by)
     if wanted.message is not None:
-        await do(conversation, SendMessage(content=wanted.message, id=f"{conversation.id}-first", run=True), by)
+        await conversation.do(SendMessage(content=wanted.message, id=f"{conversation.id}-first", run=True), by)
     where = {"Location": f"/conversations/{conversation.id}"}
     return Answered(await described(conversation, services.runtime.store.directory(conversation.id)), status, where)
 
@@ -117,9 +118,9 @@ async def change_conversation(call: Call[ChangeConversation, None]) -> Conversat
     """Give a conversation another title, or other tags."""
     wanted, conversation = call.body, await call.conversation()
     if not isinstance(wanted.tags, msgspec.UnsetType):
-        await do(conversation, SetTags(checked_tags(wanted.tags)), call.principal.owner)
+        await conversation.do(SetTags(checked_tags(wanted.tags)), call.principal.owner)
     if not isinstance(wanted.title, msgspec.UnsetType):
-        await do(conversation, Rename(wanted.title), call.principal.owner)
+        await conversation.do(Rename(wanted.title), call.principal.owner)
     return await described(conversation, call.services.runtime.store.directory(conversation.id))
 
 

@@ -23,7 +23,9 @@ def documentation(endpoints: Iterable[Endpoint]) -> Endpoint:
 
     async def openapi(call: Call[None, None]) -> Response:
         """This document."""
-        return Response(encoded(call.services.authenticate is not open_access), media_type=JSON)
+        access, authenticate = call.services.access, call.services.authenticate
+        is_open = authenticate is open_access or (authenticate is access and access.is_open)
+        return Response(encoded(not is_open), media_type=JSON)
 
     described = tuple(endpoints)
     endpoint = Endpoint("GET", "/openapi.json", openapi, None, "The OpenAPI document", reply=dict, group="server")

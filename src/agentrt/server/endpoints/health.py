@@ -21,6 +21,12 @@ async def health(call: Call[None, None]) -> Health:
     return Health()
 
 
+async def ready(call: Call[None, None]) -> Health:
+    """The server takes work: model calls are loaded, and it was not told to stop."""
+    call.services.readiness.check()
+    return Health()
+
+
 async def server_info(call: Call[None, None]) -> ServerInfo:
     """What serves, for how long, within which limits, and what the key that asks may do."""
     settings, principal = call.services.settings, call.principal
@@ -40,5 +46,6 @@ async def server_info(call: Call[None, None]) -> ServerInfo:
 ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("GET", "/alive", alive, None, "Whether the process answers", reply=Health, group="server"),
     Endpoint("GET", "/health", health, None, "Whether the process answers", reply=Health, group="server"),
+    Endpoint("GET", "/ready", ready, None, "Whether the server takes work", reply=Health, group="server"),
     Endpoint("GET", "/server_info", server_info, Scope.OBSERVE, "What serves", reply=ServerInfo, group="server"),
 )

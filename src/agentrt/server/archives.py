@@ -1,0 +1,113 @@
+"""Zip archives of directories, made while they are sent: nothing is stored, and only a piece is in memory."""
+
+from __future__ import annotations
+
+import os
+import stat
+import zipfile
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+
+from .beneath import Beneath, children, printable
+from .problems import Refusal, refusal
+
+ENTRIES = 100_000
+"""Files and directories of an archive at most."""
+
+BYTES = 2 << 30
+"""Their bytes."""
+
+_PIECE = 256 * 1024
+_FLUSH = 64 * 1024
+
+
+class _Sink:
+    """What zipfile writes to: a file that cannot go back."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self.size = 0
+
+    def write(self, data: bytes) -> int:
+        self._parts.append(bytes(data))
+        self.size += len(data)
+        return len(data)
+
+    def flush(self) -> None:
+        pass
+
+    def take(self) -> bytes:
+        parts, self._parts, self.size = self._parts, [], 0
+        return b"".join(parts)
+
+
+def measure(tree: Beneath, path: str) -> None:
+    """Whether a directory may be had as an archive; for a thread. Raises `Refusal` when it is too large, or no such."""
+    size = 0
+    for entries, (_, _, found) in enumerate(_below(tree, path), 1):
+        size += found.st_size if stat.S_ISREG(found.st_mode) else 0
+        if entries > ENTRIES or size > BYTES:
+            detail = f"an archive has {ENTRIES} entries and {BYTES} bytes at most: take a directory below, or files"
+            raise refusal(413, "The directory is too large", detail, "archive-too-large")
+
+
+def archive(tree: Beneath, path: str) -> Iterator[bytes]:
+    """The bytes of the archive of a directory; for a thread. Links and what is no file are left out.
+
+    What changes or goes while it is read is as it was found. Raises `Refusal` when it grew too large meanwhile.
+    """
+    sink, size = _Sink(), 0
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as made:  # type: ignore[call-overload]
+        for entries, (inner, name, found) in enumerate(_below(tree, path), 1):
+            info = zipfile.ZipInfo(printable(name), _date(found.st_mtime))
+            info.external_attr = (found.st_mode & 0xFFFF) << 16
+            if stat.S_ISDIR(found.st_mode):
+                info.filename += "/"
+                made.writestr(info, b"")
+                continue
+            try:
+                file = tree.open(inner)
+            except Refusal:
+                continue  # gone, or something else by now
+            info.compress_type = zipfile.ZIP_DEFLATED
+            with closing(file), made.open(info, "w", force_zip64=True) as entry:
+                while piece := file.read(_PIECE):
+                    size += len(piece)
+                    if size > BYTES or entries > ENTRIES:
+                        raise refusal(
+                            413, "The directory is too large", "it grew while it was read", "archive-too-large"
+                        )
+                    entry.write(piece)
+                    if sink.size >= _FLUSH:
+                        yield sink.take()
+    yield sink.take()
+
+
+def _below(tree: Beneath, path: str) -> Iterator[tuple[str, str, os.stat_result]]:
+    """Files and directories below a directory: path in the workspace, name in the archive, and what they are."""
+    waiting = [(path.strip("/"), "")]
+    while waiting:
+        here, inside = waiting.pop()
+        try:
+            with tree.directory(here) as descriptor:
+                found = sorted(children(descriptor), key=lambda child: child[0])
+        except Refusal:
+            if not inside:
+                raise
+            continue  # gone meanwhile, or not ours to read
+        for name, status in found:
+            inner, shown = f"{here}/{name}".strip("/"), f"{inside}{name}"
+            if stat.S_ISDIR(status.st_mode):
+                waiting.append((inner, f"{shown}/"))
+            if stat.S_ISDIR(status.st_mode) or stat.S_ISREG(status.st_mode):
+                yield inner, shown, status
+
+
+def _date(seconds: float) -> tuple[int, int, int, int, int, int]:
+    """A time as zip has it: from 1980 to 2107, in UTC."""
+    try:
+        time = datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return (1980, 1, 1, 0, 0, 0)
+    return (min(max(time.year, 1980), 2107), time.month, time.day, time.hour, time.minute, time.second)

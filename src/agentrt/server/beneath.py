@@ -1,0 +1,279 @@
+"""`Beneath`: files below a directory, and none outside of it, whatever stands there and whoever moves it meanwhile.
+
+Each part of a path is opened by itself, relative to the directory before it. Symbolic links are followed by hand, as
+long as they lead to somewhere below; an absolute one, or one that goes above, is refused. All functions are for a
+thread: they block.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import UTC, datetime
+from typing import IO, Literal
+
+from .problems import Refusal, refusal
+from .schemas import FileEntry
+
+LINKS = 40
+"""Symbolic links that are followed on the way to a file, at most; as the kernel does."""
+
+STEPS = 1000
+"""Parts of paths that are gone through on that way, with those of the links."""
+
+DEPTH = 64
+"""Directories below one another, at most."""
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Beneath:
+    """The files below a directory. Paths are relative to it, with "/" between their parts."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+
+    @contextmanager
+    def directory(self, path: str, *, make: bool = False) -> Iterator[int]:
+        """A descriptor of a directory; with `make`, those that are not there are made. Raises `Refusal`."""
+        with ExitStack() as opened, _told(path):
+            yield _walk(opened, self._root, parts_of(path), make=make)[0]
+
+    def open(self, path: str) -> io.FileIO:
+        """A file to read. Raises `Refusal`, also for what is no file."""
+        with self._parent(path) as (parent, name), _told(path):
+            _check_kind(os.stat(name, dir_fd=parent, follow_symlinks=False), path)
+            file = io.FileIO(os.open(name, _READ, dir_fd=parent), "rb")
+            try:
+                _check_kind(os.fstat(file.fileno()), path)  # another may have taken its place
+            except BaseException:
+                file.close()
+                raise
+            return file
+
+    def list(self, path: str) -> list[FileEntry]:
+        """What is in a directory, directories first, then by name. Raises `Refusal`."""
+        with self.directory(path) as descriptor:
+            found = [entry_of(name, f"{path}/{name}".strip("/"), status) for name, status in children(descriptor)]
+        return sorted(found, key=lambda entry: (entry.type != "directory", entry.name))
+
+    def exists(self, path: str) -> bool:
+        """Whether something stands at a path, be it a link that leads nowhere. Raises `Refusal`."""
+        parts = parts_of(path)
+        try:
+            with self.directory("/".join(parts[:-1])) as parent, _told(path):
+                os.stat(parts[-1] if parts else ".", dir_fd=parent, follow_symlinks=False)
+        except Refusal as refused:
+            if refused.problem.status == 404:
+                return False
+            raise
+        return True
+
+    def entry(self, path: str) -> FileEntry:
+        """What stands at a path. Raises `Refusal`."""
+        with self._parent(path) as (parent, name), _told(path):
+            return entry_of(name, path, os.stat(name, dir_fd=parent, follow_symlinks=False))
+
+    @contextmanager
+    def replacing(self, path: str) -> Iterator[IO[bytes]]:
+        """A file to write that takes the place of the one at `path` when the body ends well. Raises `Refusal`.
+
+        Directories that are not there are made; a link is replaced, not followed.
+        """
+        parts = parts_of(path)
+        if not parts:
+            raise _not_a_file(path)
+        with self.directory("/".join(parts[:-1]), make=True) as parent, _told(path):
+            mode, name, temporary = 0o666, parts[-1], f".{secrets.token_hex(8)}.upload"
+            try:
+                found = os.stat(name, dir_fd=parent, follow_symlinks=False)
+            except FileNotFoundError:
+                pass
+            else:
+                if not stat.S_ISLNK(found.st_mode):
+                    _check_kind(found, path)
+                    mode = stat.S_IMODE(found.st_mode) & 0o777
+            descriptor = os.open(temporary, _WRITE, mode, dir_fd=parent)
+            try:
+                with open(descriptor, "wb") as file:
+                    yield file
+                os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
+            except BaseException:
+                os.unlink(temporary, dir_fd=parent)
+                raise
+
+    @contextmanager
+    def _parent(self, path: str) -> Iterator[tuple[int, str]]:
+        """The directory in which a path's last part really stands, once links are followed, and its name there."""
+        parts = parts_of(path)
+        if not parts:
+            raise _not_a_file(path)
+        with ExitStack() as opened, _told(path):
+            yield _walk(opened, self._root, parts, last=True)
+
+
+def children(descriptor: int) -> Iterator[tuple[str, os.stat_result]]:
+    """The names in a directory, and what they are; links are not followed. Raises `OSError`."""
+    with os.scandir(descriptor) as entries:
+        for entry in entries:
+            try:
+                yield entry.name, entry.stat(follow_symlinks=False)
+            except FileNotFoundError:
+                continue  # gone meanwhile
+
+
+def parts_of(path: str) -> list[str]:
+    """The parts of a path. Raises `Refusal` for one that leads upwards, is absolute, or can be none."""
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    if path.startswith("/") or ".." in parts:
+        raise refusal(403, "Outside of the workspace", "give a path relative to it, without '..'", "path-outside")
+    if (
+        "\0" in path
+        or not _encodable(path)
+        or any(len(os.fsencode(part)) > 255 for part in parts)
+        or len(parts) > DEPTH
+    ):
+        raise refusal(422, "No path", "it has characters or a length that no file's path has", "path")
+    return parts
+
+
+_KINDS: dict[int, Literal["file", "directory", "link"]] = {
+    stat.S_IFREG: "file",
+    stat.S_IFDIR: "directory",
+    stat.S_IFLNK: "link",
+}
+
+
+def entry_of(name: str, path: str, found: os.stat_result) -> FileEntry:
+    """What a list says of a file."""
+    mode = found.st_mode
+    return FileEntry(
+        name=printable(name),
+        path=printable(path),
+        type=_KINDS.get(stat.S_IFMT(mode), "other"),
+        size=found.st_size if stat.S_ISREG(mode) else 0,
+        modified=_time(found.st_mtime_ns),
+    )
+
+
+def printable(name: str) -> str:
+    """A file's name as JSON and zip archives can have it: bytes that are no UTF-8 are replaced."""
+    return os.fsencode(name).decode("utf-8", "replace")
+
+
+def _time(nanoseconds: int) -> datetime:
+    try:
+        return datetime.fromtimestamp(nanoseconds // 1000 / 1e6, UTC)
+    except (ValueError, OverflowError, OSError):  # anyone may set any
+        return datetime.fromtimestamp(0, UTC)
+
+
+def _walk(opened: ExitStack, root: str, parts: list[str], *, make: bool = False, last: bool = False) -> tuple[int, str]:
+    """The descriptor of a directory, closed with `opened`; with `last`, that of the last part, which is no link."""
+    todo, links, steps = parts[::-1], 0, 0
+    # only the workspace itself may be reached by a link: it is the server's own choice
+    trail = [os.open(root, _DIRECTORY & ~os.O_NOFOLLOW)]
+    opened.callback(_close, trail)
+    while todo:
+        part = todo.pop()
+        steps += 1
+        if steps > STEPS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        if part == "..":
+            if len(trail) == 1:
+                raise _outside()
+            os.close(trail.pop())
+            continue
+        try:
+            found = os.stat(part, dir_fd=trail[-1], follow_symlinks=False)
+        except FileNotFoundError:
+            if last and not todo:
+                return trail[-1], part
+            if not make:
+                raise
+            _make(part, trail[-1])
+            found = os.stat(part, dir_fd=trail[-1], follow_symlinks=False)
+        if stat.S_ISLNK(found.st_mode):
+            target = os.readlink(part, dir_fd=trail[-1])
+            links += 1
+            if target.startswith("/"):
+                raise _outside()
+            if links > LINKS:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+            todo += [piece for piece in reversed(target.split("/")) if piece not in ("", ".")]
+            continue
+        if last and not todo:
+            return trail[-1], part
+        if len(trail) > DEPTH:
+            raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
+        trail.append(os.open(part, _DIRECTORY, dir_fd=trail[-1]))
+    if last:  # a link that leads to the directory itself, or upwards
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    return trail[-1], ""
+
+
+def _close(trail: list[int]) -> None:
+    for descriptor in trail:
+        os.close(descriptor)
+
+
+def _make(name: str, parent: int) -> None:
+    with suppress(FileExistsError):  # by someone else, just now
+        os.mkdir(name, dir_fd=parent)
+
+
+def _check_kind(found: os.stat_result, path: str) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise _not_a_file(path)
+
+
+def _not_a_file(path: str) -> Refusal:
+    return refusal(409, "Not a file", f"{path!r} is a directory, a device or a pipe", "not-a-file")
+
+
+def _outside() -> Refusal:
+    return refusal(403, "Outside of the workspace", "a link on the way leads out of it", "path-outside")
+
+
+def _encodable(path: str) -> bool:
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+_STATUSES = {
+    errno.ENOENT: (404, "No such file", "file-missing"),
+    errno.ENOTDIR: (409, "Not a directory", "not-a-directory"),
+    errno.EISDIR: (409, "Not a file", "not-a-file"),
+    errno.ENOTEMPTY: (409, "Not a file", "not-a-file"),
+    errno.ELOOP: (403, "Outside of the workspace", "path-outside"),
+    errno.EACCES: (403, "Not readable", "file-permission"),
+    errno.EPERM: (403, "Not readable", "file-permission"),
+    errno.EINVAL: (409, "The file has changed", "file-changed"),
+    errno.EROFS: (403, "Not writable", "file-permission"),
+    errno.ENAMETOOLONG: (422, "No path", "path"),
+    errno.ENOSPC: (507, "The disk is full", "disk-full"),
+    errno.EDQUOT: (507, "The disk is full", "disk-full"),
+    errno.EFBIG: (413, "The file is too large", "file-too-large"),
+    errno.EMFILE: (503, "Too many files are open", "busy"),
+    errno.ENFILE: (503, "Too many files are open", "busy"),
+}
+
+
+@contextmanager
+def _told(path: str) -> Iterator[None]:
+    """Errors of the system as problems."""
+    try:
+        yield
+    except OSError as error:
+        status, title, code = _STATUSES.get(error.errno or 0, (500, "The file cannot be reached", "file"))
+        raise refusal(status, title, f"{printable(path)!r}: {error.strerror}", code) from error

@@ -1,0 +1,136 @@
+"""What happened in a conversation: its events, its state at any place, and its blobs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import anyio.to_thread
+from starlette.responses import Response
+
+from ...conversation.run import seq_of
+from ...errors import CursorExpired
+from ...events import Cursor
+from ...storage.blobs import find_blob
+from ...storage.journal import BLOBS
+from ...storage.pages import Wanted, read_event, read_page, read_state
+from ...storage.reading import Part
+from ..describing import state_info
+from ..principals import Scope
+from ..problems import refusal
+from ..routing import Call, Endpoint
+from ..schemas import EventJSON, EventPage, EventsQuery, StateInfo, StateQuery
+from ..serving_files import shown_as
+
+
+async def list_events(call: Call[None, EventsQuery]) -> EventPage:
+    """Events, in the order of the log or backwards; only those of some types or of a source, where these are given.
+
+    A cursor of another epoch, or beyond the end, has expired (410): what was seen may be gone.
+    """
+    wanted, conversation = call.query, await call.conversation()
+    state = conversation.state
+    seq_of(wanted.after if wanted.epoch is None else Cursor(wanted.epoch, wanted.after), state)
+    end = state.seq + 1 if wanted.before is None else min(wanted.before, state.seq + 1)
+    parts = await call.services.runtime.store.parts(conversation.id)
+    these = Wanted(wanted.after, end, wanted.order == "desc", frozenset(wanted.type), wanted.source)
+    page = await anyio.to_thread.run_sync(read_page, parts, these, wanted.limit)
+    return EventPage(page.events, page.next, Cursor(state.epoch, state.seq))
+
+
+async def get_event(call: Call[None, None]) -> Response:
+    """One event."""
+    conversation, seq = await call.conversation(), int(call.path("seq"))
+    found = None
+    if 1 <= seq <= conversation.state.seq:
+        parts = await call.services.runtime.store.parts(conversation.id)
+        found = await anyio.to_thread.run_sync(read_event, parts, seq)
+    if found is None:
+        raise refusal(404, "No such event", f"the log ends with event {conversation.state.seq}", "event-missing")
+    return Response(found, media_type="application/json")
+
+
+async def get_state(call: Call[None, StateQuery]) -> StateInfo:
+    """How the conversation stood after an event, or stands now: a fold of the log up to there."""
+    conversation, at = await call.conversation(), call.query.at
+    state = conversation.state
+    if at is not None and at > state.seq:
+        raise CursorExpired(f"the log ends with event {state.seq}")
+    if state.created is None or (at is not None and at != state.seq):
+        directory = call.services.runtime.store.directory(conversation.id)
+        state = await anyio.to_thread.run_sync(read_state, directory, state.seq if at is None else at)
+    return state_info(state)
+
+
+async def get_blob(call: Call[None, None]) -> Response:
+    """The bytes that an event names, such as the whole of an output that was cut."""
+    conversation, sha256 = await call.conversation(), call.path("sha256")
+    parts = await call.services.runtime.store.parts(conversation.id)
+    data = await anyio.to_thread.run_sync(_blob, parts, sha256)
+    if data is None:
+        raise refusal(404, "No such blob", "no event of this conversation names it", "blob-missing")
+    kind = "text/plain; charset=utf-8" if await anyio.to_thread.run_sync(_is_text, data) else "application/octet-stream"
+    return Response(data, headers={**shown_as(sha256, kind), "ETag": f'"{sha256}"'})
+
+
+def _blob(parts: Sequence[Part], sha256: str) -> bytes | None:
+    """The bytes of a blob, here or in what a fork shares; for a thread."""
+    if len(sha256) != 64 or not all(digit in "0123456789abcdef" for digit in sha256):
+        return None
+    directories: list[Path] = [part.path.parent / BLOBS for part in parts]
+    if not any((directory / sha256).is_file() for directory in directories):
+        return None
+    return find_blob(directories, sha256)
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return b"\0" not in data
+
+
+_GROUP = "history"
+_BASE = "/conversations/{id}"
+
+ENDPOINTS = (
+    Endpoint(
+        "GET",
+        f"{_BASE}/events",
+        list_events,
+        Scope.OBSERVE,
+        "Read events",
+        query=EventsQuery,
+        reply=EventPage,
+        group=_GROUP,
+    ),
+    Endpoint(
+        "GET",
+        f"{_BASE}/events/{{seq:int}}",
+        get_event,
+        Scope.OBSERVE,
+        "Read an event",
+        reply=EventJSON,
+        group=_GROUP,
+    ),
+    Endpoint(
+        "GET",
+        f"{_BASE}/state",
+        get_state,
+        Scope.OBSERVE,
+        "The state at any place",
+        query=StateQuery,
+        reply=StateInfo,
+        group=_GROUP,
+    ),
+    Endpoint(
+        "GET",
+        f"{_BASE}/blobs/{{sha256}}",
+        get_blob,
+        Scope.OBSERVE,
+        "Read a blob",
+        media_type=None,
+        group=_GROUP,
+    ),
+)

@@ -1,0 +1,206 @@
+"""What git says of a workspace: which files changed, and how. The real git, on a repository that nobody vouches for.
+
+A repository's configuration can name programs that git runs. So git is given a directory of its own, with a copy of the
+index and nothing else of the repository but its objects, to read: no hook, filter, monitor or driver is known there.
+What it writes stays in that directory.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from subprocess import DEVNULL
+from typing import Literal
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from .problems import Refusal, refusal
+from .schemas import GitChange, GitChanges, GitDiff
+
+SECONDS = 15.0
+"""How long git may take for one question."""
+
+OUTPUT = 4 << 20
+"""Bytes of its answer that are taken."""
+
+CHANGES = 10_000
+"""Files of a list of changes."""
+
+INDEX = 64 << 20
+"""Bytes of an index that is copied."""
+
+_EMPTY = {40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904"}
+"""The tree without files, by the length of the ids of a repository."""
+
+_OPTIONS = ("--no-optional-locks", "--literal-pathspecs", "-c", "core.quotePath=false", "-c", "core.fsmonitor=false")
+_STATUS = ("status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=all", "--find-renames")
+_DIFF = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all", "--find-renames")
+
+
+class _Repository(msgspec.Struct, frozen=True):
+    """A repository as it is asked: its work tree, our directory for git, and what is checked out."""
+
+    tree: str
+    environment: dict[str, str]
+    head: str | None
+    branch: str | None
+
+
+async def changes(workspace: str) -> GitChanges:
+    """What has changed since the last commit. Raises `Refusal`: no repository, or git took too long."""
+    async with _opened(workspace) as repository:
+        output, cut = await _git(repository.tree, repository.environment, *_STATUS)
+    found = list(_parsed(output))
+    return GitChanges(
+        head=repository.head,
+        branch=repository.branch,
+        items=tuple(found[:CHANGES]),
+        truncated=cut or len(found) > CHANGES,
+    )
+
+
+async def diff(workspace: str, path: str) -> GitDiff:
+    """How the files at or below a path differ from the last commit. Raises `Refusal` as `changes` does."""
+    async with _opened(workspace) as repository:
+        where = ("--", path or ".")
+        # so that new files are in the diff; an error is that there is nothing at the path
+        await _git(repository.tree, repository.environment, "add", "--intent-to-add", *where, check=False)
+        base = repository.head or _EMPTY[40]
+        output, cut = await _git(repository.tree, repository.environment, *_DIFF, base, *where)
+    return GitDiff(diff=output.decode("utf-8", "replace"), truncated=cut)
+
+
+@asynccontextmanager
+async def _opened(workspace: str) -> AsyncIterator[_Repository]:
+    plain = {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "LC_ALL": "C.UTF-8",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_TERMINAL_PROMPT": "0",
+    }
+    place = await anyio.to_thread.run_sync(_find, workspace)
+    made = await anyio.to_thread.run_sync(tempfile.mkdtemp)
+    try:
+        head, branch = await _head(workspace, plain | {"GIT_DIR": str(place)})
+        await anyio.to_thread.run_sync(_prepare, Path(made), place, head, len(head or "") == 64)
+        environment = plain | {
+            "HOME": made,
+            "GIT_DIR": made,
+            "GIT_WORK_TREE": workspace,
+        }
+        yield _Repository(workspace, environment, head, branch)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(shutil.rmtree, made, True)
+
+
+def _find(workspace: str) -> Path:
+    """The repository's own directory, in the workspace: a link to another is not followed. For a thread."""
+    place = Path(workspace) / ".git"
+    if place.is_symlink() or not place.is_dir() or (place / "objects").is_symlink():
+        raise _missing()
+    return place.absolute()
+
+
+def _missing() -> Refusal:
+    return refusal(404, "No repository", "the workspace has no .git directory of its own", "git-missing")
+
+
+async def _head(workspace: str, environment: dict[str, str]) -> tuple[str | None, str | None]:
+    """The commit that is checked out, and the branch; these questions run no program of the repository."""
+    if not (await _git(workspace, environment, "rev-parse", "--git-dir", check=False))[0]:
+        raise _missing()
+    head, _ = await _git(workspace, environment, "rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False)
+    branch, _ = await _git(workspace, environment, "symbolic-ref", "--short", "--quiet", "HEAD", check=False)
+    return head.decode().strip() or None, branch.decode("utf-8", "replace").strip() or None
+
+
+def _prepare(made: Path, place: Path, head: str | None, long: bool) -> None:
+    """Fill our directory for git; for a thread."""
+    extension = "\n[extensions]\n\tobjectFormat = sha256\n" if long else ""
+    (made / "config").write_text(f"[core]\n\trepositoryFormatVersion = {1 if long else 0}\n\tbare = false\n{extension}")
+    (made / "HEAD").write_text(f"{head}\n" if head else "ref: refs/heads/none\n")
+    for name in ("objects/info", "refs", "info"):
+        (made / name).mkdir(parents=True)
+    (made / "objects/info/alternates").write_text(f"{place / 'objects'}\n")
+    for name in ("index", "info/exclude"):
+        _copy(place / name, made / name)
+
+
+def _copy(source: Path, target: Path) -> None:
+    try:
+        descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return  # there is none
+    with open(descriptor, "rb") as file:
+        if os.fstat(descriptor).st_size > INDEX:
+            raise refusal(413, "The repository is too large", f"its {source.name} has too many bytes", "git-too-large")
+        with target.open("wb") as copy:
+            shutil.copyfileobj(file, copy)
+
+
+async def _git(tree: str, environment: dict[str, str], *arguments: str, check: bool = True) -> tuple[bytes, bool]:
+    """What git says, and whether it had more to say. Raises `Refusal` when it fails, or takes too long."""
+    try:
+        process = await anyio.open_process(
+            ["git", *_OPTIONS, *arguments],
+            cwd=tree,
+            env=environment,
+            stdin=DEVNULL,
+            stderr=DEVNULL,
+            start_new_session=True,
+        )
+    except FileNotFoundError as error:
+        raise refusal(501, "No git", "the server has no git: install it there", "git-not-installed") from error
+    parts, size, cut = list[bytes](), 0, False
+    async with process:
+        try:
+            with anyio.move_on_after(SECONDS) as limit:
+                assert process.stdout is not None
+                async for part in process.stdout:
+                    parts.append(part[: OUTPUT - size])
+                    size += len(part)
+                    if cut := size > OUTPUT:
+                        break
+                else:
+                    await process.wait()
+        finally:
+            if process.returncode is None:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+    if limit.cancelled_caught:
+        raise refusal(504, "git took too long", f"it was given {SECONDS:g} s", "git-timeout")
+    if check and not cut and process.returncode:
+        raise refusal(409, "git failed", f"git {arguments[0]} ended with {process.returncode}", "git-failed")
+    return b"".join(parts), cut
+
+
+def _parsed(output: bytes) -> Iterator[GitChange]:
+    """The changes of `git status --porcelain=v2 -z`."""
+    fields = iter(output.decode("utf-8", "replace").split("\0"))
+    for line in fields:
+        kind, _, rest = line.partition(" ")
+        match kind:
+            case "1":
+                yield GitChange(path=rest.split(" ", 7)[-1], status=_state(rest[0], rest[1]))
+            case "2":
+                yield GitChange(path=rest.split(" ", 8)[-1], status="renamed", origin=next(fields, None))
+            case "u":
+                yield GitChange(path=rest.split(" ", 9)[-1], status="conflicted")
+            case "?":
+                yield GitChange(path=rest, status="untracked")
+
+
+def _state(staged: str, unstaged: str) -> Literal["added", "modified", "deleted"]:
+    """What became of a file since the commit, by what its index and its work tree say."""
+    if unstaged == "D" or (staged == "D" and unstaged == "."):
+        return "deleted"
+    return "added" if staged in "AC" else "modified"
