@@ -54,9 +54,10 @@ class Say(Request[Cursor], frozen=True):
 
 
 class Interrupt(Request[Cursor], frozen=True):
-    """Log the intent to stop, and cut what is in flight."""
+    """Log the intent to stop, on behalf of a principal, and cut what is in flight."""
 
     reason: str = ""
+    by: str | None = None
 
 
 class Expire(Request[Cursor], frozen=True):
@@ -218,8 +219,8 @@ class EventLogActor:
                 return said(self._state, message, busy) if fresh else ()
             case Interrupt() if self._idle_and_full():
                 return ()
-            case Interrupt(reason):
-                return interruption(self._state, reason)
+            case Interrupt(reason, by):
+                return interruption(self._state, reason, by)
             case Expire(seconds):
                 return expiry(self._state, seconds)
             case _:
@@ -313,9 +314,9 @@ class Log:
         """The first state for which `holds`, or the last one."""
         return await self._feed.wait_for(holds)
 
-    async def interrupt(self, reason: str = "") -> Cursor:
+    async def interrupt(self, reason: str = "", by: str | None = None) -> Cursor:
         """Log an interrupt, with a result for each action that has not begun."""
-        return await self._actor.ask(Interrupt(reason))
+        return await self._actor.ask(Interrupt(reason, by))
 
     async def expire(self, seconds: float) -> Cursor:
         """End a run that took all its `seconds`, as its deadline does; nothing when it has ended."""

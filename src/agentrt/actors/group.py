@@ -122,9 +122,9 @@ class ConversationGroup:
             await self._stack.aclose()
             self._actor.close()
 
-    async def interrupt(self, reason: str, wait: float) -> None:
+    async def interrupt(self, reason: str, wait: float, by: str | None = None) -> None:
         """Log the intent, cut what runs, and wait for its end, `wait` seconds at most. Raises `LogFailed`."""
-        await self.log.interrupt(reason)
+        await self.log.interrupt(reason, by)
         with anyio.move_on_after(wait):
             await self._dispatcher.wait_idle()
 

@@ -17,7 +17,6 @@ from ..controls import (
     Forked,
     GenerateTitle,
     Reply,
-    SendMessage,
     StartRun,
     UpdateSecrets,
     tag_of,
@@ -119,9 +118,6 @@ class RemoteEnd:
         """Have the server carry a control out; what it did is seen here when this returns."""
         if by is not None:
             raise ConfigurationError("a server says itself on whose behalf a key speaks: leave `by` out")
-        if isinstance(control, SendMessage) and control.run:
-            await self.do(msgspec.structs.replace(control, run=False))
-            return await self.do(StartRun())
         known, named_control = self._here.cursor, named(control, self.state)
         if named_control is None:
             return known

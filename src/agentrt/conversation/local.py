@@ -144,10 +144,14 @@ class LocalEnd:
             case SendMessage(content=content, id=name, busy=busy, run=run):
                 said = text(content) if isinstance(content, str) else tuple(content)
                 message = MessageEvent(id=name or new_id(), source="user", by=by, content=said)
+                heard = message.id in group.feed.state.ledger.message_ids
                 cursor = await group.log.say(message, BusyPolicy(busy) if busy is not None else None)
-                return await self.do(StartRun(), by) if run else cursor
+                # the same again: a run that has taken it up has begun already, and may be over
+                if run and not (heard and all(seen.id != message.id for seen in group.feed.state.branch.queued)):
+                    return await self.do(StartRun(), by)
+                return cursor
             case Interrupt(reason=reason):
-                await group.interrupt(reason, INTERRUPT_SECONDS)
+                await group.interrupt(reason, INTERRUPT_SECONDS, by)
                 return self._cursor
             case AskAgent(question=question, llm=llm):
                 return Answer(await group.calls.ask(question, llm))

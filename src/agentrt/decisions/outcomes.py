@@ -97,10 +97,10 @@ def unfinished(state: State, reason: str) -> tuple[Event, ...]:
     return tuple(action_error(p.action, f"Not run: {reason}") for p in state.branch.pending if p.command is None)
 
 
-def interruption(state: State, reason: str) -> tuple[Event, ...]:
+def interruption(state: State, reason: str, by: str | None = None) -> tuple[Event, ...]:
     """The batch that an interrupt logs: the intent, and a result for every action that never started."""
     detail = "the user interrupted." if not reason else f"the user interrupted: {reason}"
-    return (InterruptEvent(reason=reason), *unfinished(state, detail))
+    return (InterruptEvent(reason=reason, by=by), *unfinished(state, detail))
 
 
 def expiry(state: State, seconds: float) -> tuple[Event, ...]:
