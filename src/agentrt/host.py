@@ -74,11 +74,6 @@ class Host:
         return self._group is not None or self._stub is not None
 
     @property
-    def awaited(self) -> bool:
-        """Whether someone waits for it to wake."""
-        return self._woken is not None and self._woken.statistics().tasks_waiting > 0
-
-    @property
     def group(self) -> ConversationGroup | None:
         """The conversation's actors, while it is awake."""
         return self._group

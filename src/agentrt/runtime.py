@@ -251,6 +251,18 @@ class Runtime:
         """The states of the conversations that have a place here, and whether each is awake; in no order."""
         return ((host.state, host.group is not None) for host in list(self._hosts) if host.begun)
 
+    async def load(self) -> None:
+        """Load what model calls need, off the loop: the first of them does not wait for it then."""
+        if self._own_client is not None:
+            await self._own_client.load()
+
+    async def settle(self, reason: str, seconds: float) -> None:
+        """Let all that runs come to rest: nothing new is begun, and what is under way may take so long to end."""
+        with anyio.move_on_after(seconds):
+            async with anyio.create_task_group() as tasks:
+                for group in [host.group for host in self._hosts if host.group is not None]:
+                    tasks.start_soon(group.settle, reason)
+
     def host(self, open: Opened, release: Released) -> Host:
         """A place for a conversation; it is to be given back to `unhost`."""
         host = Host(self._tasks, open, release)

@@ -10,8 +10,8 @@ import anyio
 import msgspec
 
 from ..decisions import asleep, recovery
-from ..errors import ActorCrashed
-from ..events import DurabilityChanged, Event, ExecutionStatus, HookExecutionEvent
+from ..errors import ActorCrashed, ActorError, LogError
+from ..events import DurabilityChanged, Event, ExecutionStatus, HookExecutionEvent, PauseEvent
 from ..hooks import HookFunction
 from ..protocols import Critic, Journal, ModelClient, SecurityAnalyzer
 from ..secrets import SecretRegistry
@@ -127,6 +127,15 @@ class ConversationGroup:
         await self.log.interrupt(reason, by)
         with anyio.move_on_after(wait):
             await self._dispatcher.wait_idle()
+
+    async def settle(self, reason: str) -> None:
+        """Begin nothing new, and wait for the end of what is under way. A log that has failed is no reason to wait."""
+        try:
+            if self.feed.state.status is ExecutionStatus.RUNNING:
+                await self.log.append(PauseEvent(source="environment", reason=reason))
+            await self.log.wait_for(lambda state: not state.in_flight)
+        except (ActorError, LogError):
+            return
 
     async def begin(self) -> None:
         """Append the first batch: that of a new conversation, or what closes what a dead process left open."""

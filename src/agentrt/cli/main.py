@@ -41,6 +41,7 @@ from .options import (
 )
 from .profiles import profile
 from .rules import rules
+from .serve import serve
 from .session import work
 from .story import Story, summary
 from .views import JsonView, view_for
@@ -209,7 +210,7 @@ def demo(pace: float, as_json: bool, store: Path | None) -> None:
     _drive(lambda console: run_demo(view_for(console, as_json=as_json), console, pace=pace, store=store), as_json)
 
 
-for command in (delete, fork, keys, list_, log, profile, rename, rules, search, tag):
+for command in (delete, fork, keys, list_, log, profile, rename, rules, search, serve, tag):
     commands.add_command(command)
 
 

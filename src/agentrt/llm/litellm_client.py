@@ -50,6 +50,10 @@ class LiteLLMClient:
         self._lock = anyio.Lock()
         self._models: dict[str, _Model] = {}
 
+    async def load(self) -> None:
+        """Import litellm, off the loop."""
+        await self._load()
+
     async def prepare(self, llm: AnyLLM) -> None:
         """Import litellm and look the model up, off the loop. Raises `ConfigurationError` when no call can work."""
         litellm = await self._load()

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
+import anyio
 import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import HTTPConnection
 
 from ..errors import AgentrtError
 from ..runtime import Runtime
@@ -15,7 +18,14 @@ from . import pages
 from .auth import Access, middleware
 from .endpoints import ENDPOINTS
 from .hosting import Hosting
+from .observing import lag
+from .observing.figures import Figures
+from .observing.metrics import Metrics
+from .observing.requests import PRINCIPAL, RequestObserver
+from .observing.tracing import tracing
+from .principals import Principal
 from .problems import Refusal, on_error
+from .readiness import Readiness
 from .routing import routes
 from .services import Authenticator, Services
 from .settings import ServerSettings
@@ -31,24 +41,57 @@ def create_app(
     Without `authenticate` it goes by the keys of the runtime's store. Raises `ConfigurationError` for settings that
     cannot be.
     """
-    access = Access(runtime.store.root, settings)
+    access, figures, readiness = Access(runtime.store.root, settings), Figures(), Readiness()
+    traced = tracing(settings)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        async with (
-            runtime,
-            access.watching(),
-            Hosting(runtime, settings) as hosting,
-            Streams(hosting, settings) as streams,
-        ):
-            app.state.services = Services(settings, runtime, hosting, streams, access, authenticate or access)
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(traced(runtime))
+            runtime.observers.append(figures.committed)
+            stack.callback(runtime.observers.remove, figures.committed)
+            await stack.enter_async_context(runtime)
+            await stack.enter_async_context(access.watching())
+            hosting = await stack.enter_async_context(Hosting(runtime, settings))
+            streams = await stack.enter_async_context(Streams(hosting, settings))
+            hosting.followed = streams.follows
+            gauges = {
+                "agentrt_hosted_conversations": ("Conversations that were opened by name", lambda: len(hosting)),
+                "agentrt_streams": ("Sockets and event streams that are followed on", lambda: streams.count),
+                "agentrt_followed_conversations": ("Conversations that are followed", lambda: streams.relays),
+            }
+            metrics = Metrics(figures, runtime, gauges)
+            app.state.services = Services(
+                settings, runtime, hosting, streams, access, readiness, metrics, _noting(authenticate or access)
+            )
+            tasks = await stack.enter_async_context(anyio.create_task_group())
+            stack.callback(tasks.cancel_scope.cancel)
+            tasks.start_soon(lag.measure, figures.lag.add)
+            tasks.start_soon(_begin, readiness, runtime, settings, hosting)
             yield
 
     errors = (AgentrtError, Refusal, HTTPException, msgspec.ValidationError, msgspec.DecodeError)
     return Starlette(
         # a stream's routes come first: they share paths with the endpoints, and take only what asks for a stream
         routes=[*ROUTES, *routes(ENDPOINTS), *pages.routes()],
-        middleware=middleware(settings, access),
+        middleware=[Middleware(RequestObserver, figures=figures), *middleware(settings, access)],
         exception_handlers=dict.fromkeys((*errors, Exception), on_error),
         lifespan=lifespan,
     )
+
+
+async def _begin(readiness: Readiness, runtime: Runtime, settings: ServerSettings, hosting: Hosting) -> None:
+    """What is done once it listens."""
+    await readiness.load(runtime, settings)
+    await hosting.recover()
+
+
+def _noting(authenticate: Authenticator) -> Authenticator:
+    """The same, with a note in the scope of who asks, for the log."""
+
+    async def authenticated(connection: HTTPConnection) -> Principal:
+        principal = await authenticate(connection)
+        connection.scope[PRINCIPAL] = principal
+        return principal
+
+    return authenticated

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
@@ -10,58 +12,148 @@ from types import TracebackType
 import anyio
 import anyio.to_thread
 
-from ..controls import AnyControl, Fork, Forked, Reply
+from ..controls import AnyControl, Fork, Forked, Interrupt, Pause, Reply
 from ..conversation import Conversation
-from ..conversation.doing import do
-from ..errors import ConfigurationError, ConversationMissing
+from ..errors import AgentrtError, ConfigurationError, ConversationMissing, LogLocked
+from ..events import PauseEvent
 from ..ids import new_id
 from ..runtime import Runtime
 from ..specs import Agent
 from ..state import State
+from ..storage.endings import last_word
 from ..storage.pages import read_state
 from ..storage.rows import Mark, Row
 from .permissions import check, looks_at_agent, of_control, of_creation, of_fork
 from .principals import Principal, Scope
+from .readiness import stopping
 from .settings import ServerSettings
+
+RESUMED_AT_ONCE = 16
+"""Conversations that are opened side by side at the start."""
+
+STOPPED = "the server was stopped"
+"""The reason of the pause of what was running then."""
+
+_log = logging.getLogger(__name__)
 
 
 class _Hosted:
-    """A conversation that was opened here, and whose it is."""
+    """A conversation that was opened here, whose it is, and when it was last asked for."""
 
-    __slots__ = ("conversation", "owner")
+    __slots__ = ("asked", "conversation", "owner")
 
     def __init__(self, conversation: Conversation) -> None:
-        self.conversation = conversation
+        self.conversation, self.asked = conversation, time.monotonic()
         created = conversation.state.created
         assert created is not None
         self.owner = created.owner
+
+    @property
+    def asleep(self) -> bool:
+        """Whether it left memory, but for a stub."""
+        return self.conversation.state.created is None
 
 
 class Hosting:
     """The conversations of one server; an async context manager.
 
-    Each is opened when it is first asked for, and sleeps when it is not used. Others than its owner are told that it
-    is not there.
+    Each is opened when it is first asked for, and sleeps when it is not used; one that sleeps and that nobody asks for
+    or follows has no place here any more. Others than its owner are told that it is not there.
     """
 
     def __init__(self, runtime: Runtime, settings: ServerSettings) -> None:
         self.runtime, self.settings = runtime, settings
+        self.stopping = False
+        """Whether new work is refused."""
+        self.followed: Callable[[str], bool] = lambda conversation_id: False
+        """Whether someone follows a conversation."""
         self._hosted: dict[str, _Hosted] = {}
         self._opening: dict[str, anyio.Lock] = {}
 
     async def __aenter__(self) -> Hosting:
+        self._tasks = await anyio.create_task_group().__aenter__()
+        self._tasks.start_soon(self._forget)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        async with anyio.create_task_group() as closing:
-            for hosted in self._hosted.values():
-                closing.start_soon(hosted.conversation.__aexit__, None, None, None)
+        self._tasks.cancel_scope.cancel()
+        await self._tasks.__aexit__(None, None, None)
+        with anyio.CancelScope(shield=True):
+            async with anyio.create_task_group() as closing:
+                for name, hosted in self._hosted.items():
+                    closing.start_soon(self._close, name, hosted)
+
+    def __len__(self) -> int:
+        return len(self._hosted)
+
+    async def drain(self, seconds: float) -> None:
+        """Take no new work, and let what runs come to rest: its step may take so long to end."""
+        self.stopping = True
+        await self.runtime.settle(STOPPED, seconds)
+
+    async def recover(self) -> None:
+        """Close what a process that died left open; with `resume_running` let what was running go on.
+
+        That is what was at work when a process died, and what a server paused when it was stopped.
+        """
+        catalogue = self.runtime.store.catalogue
+        running = await anyio.to_thread.run_sync(lambda: catalogue.page(1 << 30, status="running", live=self._live))
+        names = [row.id for row in running if row.delegated_by is None]
+        if self.settings.resume_running:
+            names += await anyio.to_thread.run_sync(self._stopped)
+        limiter = anyio.CapacityLimiter(RESUMED_AT_ONCE)
+        async with anyio.create_task_group() as tasks:
+            for name in names:
+                if name not in self._hosted:
+                    tasks.start_soon(self._recover, name, limiter)
+
+    async def _recover(self, name: str, limiter: anyio.CapacityLimiter) -> None:
+        async with limiter:
+            try:
+                conversation = (await self._open(name)).conversation
+                if self.settings.resume_running and not self.stopping:
+                    await conversation.start_run()
+                    _log.info("conversation %s goes on", name)
+            except LogLocked:
+                return  # at work in another process
+            except AgentrtError as error:
+                _log.warning("conversation %s does not go on: %s", name, error)
+            except Exception:  # of one conversation: the others go on
+                _log.exception("conversation %s does not go on", name)
+
+    def _stopped(self) -> list[str]:
+        """What a server paused when it was stopped; for a thread."""
+        store, names = self.runtime.store, list[str]()
+        for row in store.catalogue.page(1 << 30, status="paused"):
+            last = last_word(store.directory(row.id)) if row.delegated_by is None else None
+            if isinstance(last, PauseEvent) and last.source == "environment" and last.reason == STOPPED:
+                names.append(row.id)
+        return names
+
+    async def _forget(self) -> None:
+        """Give up the places of conversations that sleep and that nobody needs; for a task of its own."""
+        while True:
+            await anyio.sleep(min(max(self.settings.forget_after / 4, 0.05), 30.0))
+            since = time.monotonic() - self.settings.forget_after
+            for name, hosted in list(self._hosted.items()):
+                if hosted.asked < since and hosted.asleep and not self.followed(name):
+                    async with self._alone(name):
+                        if hosted.asked < since and hosted.asleep and self._hosted.get(name) is hosted:
+                            del self._hosted[name]
+                            await self._close(name, hosted)
+
+    async def _close(self, name: str, hosted: _Hosted) -> None:
+        try:
+            await hosted.conversation.__aexit__(None, None, None)
+        except Exception:  # of one conversation: the others are closed, too
+            _log.exception("what conversation %s left behind", name)
 
     async def get(self, conversation_id: str, principal: Principal) -> Conversation:
         """A conversation, entered, which all who ask share. Raises `ConversationMissing`, and what opening it does."""
         hosted = self._hosted.get(conversation_id) or await self._open(conversation_id)
+        hosted.asked = time.monotonic()
         if not principal.sees(hosted.owner):
             raise ConversationMissing(conversation_id)
         return hosted.conversation
@@ -80,6 +172,8 @@ class Hosting:
         principal may not have.
         """
         check(principal, of_creation(agent, self.settings.agent))
+        if self.stopping:
+            raise stopping()
         name = conversation_id or new_id()
         path = await anyio.to_thread.run_sync(self._directory, workspace, name)
         conversation = Conversation(agent, path, id=name, runtime=self.runtime, secrets=secrets, owner=principal.owner)
@@ -112,14 +206,16 @@ class Hosting:
         """Carry out a control.
 
         Raises `ConversationMissing`, `Refusal` where the principal may not, and what the conversation's method of it
-        does.
+        does. While the server stops, only what stops a conversation is done.
         """
+        if self.stopping and not isinstance(control, Pause | Interrupt):
+            raise stopping()
         conversation = await self.get(conversation_id, principal)
         agent = (await self._whole(conversation)).agent if looks_at_agent(control) else None
         check(principal, of_control(control, agent, self.settings.agent))
         if isinstance(control, Fork):
             return Forked((await self.fork(conversation_id, principal, control.at, control.id)).id)
-        return await do(conversation, control, principal.owner)
+        return await conversation.do(control, principal.owner)
 
     async def fork(
         self, conversation_id: str, principal: Principal, at: int | None = None, fork_id: str | None = None

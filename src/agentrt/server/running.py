@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,24 +11,82 @@ import anyio
 from hypercorn.asyncio import serve
 from hypercorn.config import Config
 from starlette.applications import Starlette
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from ..errors import ConfigurationError
+from .services import Services
 from .settings import ServerSettings
+from .streams.compression import decline_compression
+
+BACKLOG = 2048
+
+GOODBYE = 5.0
+"""Seconds that requests and sockets have to end once the server stops."""
 
 
 @asynccontextmanager
 async def serving(app: Starlette, settings: ServerSettings) -> AsyncIterator[str]:
-    """Serve `app` while the body runs; the URL at which it answers. Raises `OSError` when the address is taken."""
-    listener = socket.create_server(
-        (settings.host, settings.port), family=socket.AF_INET6 if ":" in settings.host else socket.AF_INET, backlog=2048
-    )
+    """Serve `app` while the body runs; the URL at which it answers. At the end streams are told that it goes away.
+
+    Raises `ConfigurationError` when the address cannot be had, and what the app's lifespan does.
+    """
+    listener = _listen(settings)
     host, port = listener.getsockname()[:2]
     config, stop = Config(), anyio.Event()
     config.bind = [f"fd://{listener.detach()}"]  # which it closes
-    config.graceful_timeout = settings.drain
+    config.graceful_timeout = GOODBYE
     config.accesslog, config.errorlog = None, None
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(lambda: serve(app, config, shutdown_trigger=stop.wait))  # type: ignore[arg-type]
-        try:
-            yield f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        finally:
-            stop.set()
+    config.include_server_header = False
+    config.websocket_max_message_size = settings.max_body
+
+    async def run() -> None:
+        await serve(_without_lifespan(app), config, shutdown_trigger=stop.wait)  # type: ignore[arg-type]
+
+    async with app.router.lifespan_context(app):  # ours, so that what it raises comes out here
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(run)
+            try:
+                yield f"http://{f'[{host}]' if ':' in host else host}:{port}"
+            finally:
+                services: Services | None = getattr(app.state, "services", None)
+                if services is not None:
+                    services.readiness.stopping = services.hosting.stopping = True
+                    services.streams.drain()
+                stop.set()
+
+
+async def drain(app: Starlette, seconds: float) -> None:
+    """Take no new work, and let what runs end its step, which may take so long; the rest is interrupted at the end."""
+    services: Services = app.state.services
+    services.readiness.stopping = True
+    await services.hosting.drain(seconds)
+
+
+def _listen(settings: ServerSettings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    try:
+        listener = socket.create_server((settings.host, settings.port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        where = f"{settings.host}, port {settings.port}"
+        if error.errno == errno.EADDRINUSE:
+            raise ConfigurationError(f"{where} is taken: stop what listens there, or give another --port") from error
+        raise ConfigurationError(f"cannot listen on {where}: {error.strerror or error}") from error
+    # every connection has it from the listener: the kernel ends one whose other side takes nothing any more
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(2000 * settings.patience))
+    return listener
+
+
+def _without_lifespan(app: ASGIApp) -> ASGIApp:
+    """The same, for requests and sockets; what else a server asks is answered at once."""
+
+    async def serve_one(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            decline_compression(send)
+        if scope["type"] != "lifespan":
+            await app(scope, receive, send)
+            return
+        while (await receive())["type"] == "lifespan.startup":
+            await send({"type": "lifespan.startup.complete"})
+        await send({"type": "lifespan.shutdown.complete"})
+
+    return serve_one

@@ -11,7 +11,9 @@ from starlette.requests import HTTPConnection
 from ..runtime import Runtime
 from .auth.access import Access
 from .hosting import Hosting
+from .observing.metrics import Metrics
 from .principals import EVERYONE, Principal
+from .readiness import Readiness
 from .settings import ServerSettings
 from .streams.streams import Streams
 
@@ -38,6 +40,8 @@ class Services:
     hosting: Hosting
     streams: Streams
     access: Access
+    readiness: Readiness
+    metrics: Metrics
     authenticate: Authenticator = open_access
     started: float = field(default_factory=time.monotonic)
     """Seconds on the monotonic clock."""

@@ -45,3 +45,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How long running steps may take to end when the server is told to."""
     resume_running: bool = False
     """Whether what was running when the last process ended goes on."""
+    forget_after: float = 600.0
+    """After how long a conversation that sleeps, and that nobody follows or asks for, has no place in memory."""
+    traces: str | None = None
+    """Where OpenTelemetry traces go, by OTLP over HTTP: "http://localhost:4318"; None: what the environment says."""

@@ -21,7 +21,7 @@ from .rows import Mark, Row, Wanted, from_micros, read_row, read_task, row_of, t
 
 CATALOGUE = "catalogue.sqlite"
 
-VERSION = 3
+VERSION = 4
 """Of the layout below; a file of another one is replaced."""
 
 FEW = 5000
@@ -44,7 +44,7 @@ CREATE TABLE conversations (
     created INTEGER, status TEXT, title TEXT, model TEXT, calls INTEGER, cost REAL, unpriced INTEGER, events INTEGER,
     parent TEXT,
     tags TEXT,                          -- a JSON object
-    owner TEXT, workspace TEXT, prompt_tokens INTEGER, completion_tokens INTEGER
+    owner TEXT, workspace TEXT, prompt_tokens INTEGER, completion_tokens INTEGER, delegated_by TEXT
 );
 CREATE INDEX newest ON conversations (updated, id);
 CREATE INDEX written ON conversations (number) WHERE dirty;
@@ -53,7 +53,7 @@ CREATE TABLE seen (modified INTEGER NOT NULL);  -- the directory's time when its
 
 _READ = (
     "created, status, title, model, calls, cost, unpriced, events, parent, tags, owner, workspace, prompt_tokens,"
-    " completion_tokens"
+    " completion_tokens, delegated_by"
 )
 _COLUMNS = f"id, updated, bytes, {_READ}"
 
@@ -123,6 +123,12 @@ class Catalogue:
             return []  # and no file is left where there is no store
         wanted = Wanted(status, owner, query.casefold(), dict(tags))
         return self._database.ask(lambda connection: self._page(connection, limit, after, wanted, live))
+
+    def count(self) -> int:
+        """How many conversations there are, as far as it was told; no log is looked at."""
+        if not self._conversations.exists():
+            return 0
+        return int(self._database.ask(lambda c: c.execute("SELECT count(*) FROM conversations").fetchone())[0])
 
     def search(
         self, words: str, limit: int = 20, *, newest: bool = False, progress: Progress = lambda done, of: None
@@ -306,10 +312,10 @@ def _write(connection: sqlite3.Connection, rows: Iterable[Row]) -> None:
         created = None if row.created is None else to_micros(row.created)
         tags = msgspec.json.encode(row.tags).decode()
         read = (row.status, row.title, row.model, row.calls, row.cost, row.unpriced, row.events, row.parent, tags)
-        more = (row.owner, row.workspace, row.prompt_tokens, row.completion_tokens)
+        more = (row.owner, row.workspace, row.prompt_tokens, row.completion_tokens, row.delegated_by)
         values.append((to_micros(row.updated), row.bytes, created, *read, *more, row.id))
     connection.executemany(
-        f"UPDATE conversations SET known = 1, updated = ?, bytes = ?, ({_READ}) = ({', '.join('?' * 14)}) WHERE id = ?",
+        f"UPDATE conversations SET known = 1, updated = ?, bytes = ?, ({_READ}) = ({', '.join('?' * 15)}) WHERE id = ?",
         values,
     )
 
@@ -319,7 +325,7 @@ def _from_columns(columns: Sequence[Any]) -> Row:
     name, updated, size, created, *read = columns
     if read[0] is None:
         return Row(id=name, updated=from_micros(updated), bytes=size)
-    status, title, model, calls, cost, unpriced, events, parent, tags, owner, workspace, *tokens = read
+    status, title, model, calls, cost, unpriced, events, parent, tags, owner, workspace, *more = read
     return Row(
         id=name,
         updated=from_micros(updated),
@@ -336,8 +342,9 @@ def _from_columns(columns: Sequence[Any]) -> Row:
         tags=msgspec.json.decode(tags, type=dict[str, str]),
         owner=owner,
         workspace=workspace,
-        prompt_tokens=tokens[0],
-        completion_tokens=tokens[1],
+        prompt_tokens=more[0],
+        completion_tokens=more[1],
+        delegated_by=more[2],
     )
 
 

@@ -56,6 +56,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     workspace: str = ""
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    delegated_by: str | None = None
+    """The conversation that this one works for."""
 
     @property
     def mark(self) -> Mark:
@@ -103,6 +105,7 @@ def row_of(name: str, updated: datetime, size: int, state: State, task: str) -> 
         workspace="" if created is None else created.workspace.path,
         prompt_tokens=ledger.usage.prompt_tokens,
         completion_tokens=ledger.usage.completion_tokens,
+        delegated_by=None if created is None else created.delegated_by,
     )
 
 

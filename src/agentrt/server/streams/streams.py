@@ -81,6 +81,10 @@ class Streams:
         """How many conversations are followed."""
         return len(self._relays)
 
+    def follows(self, conversation_id: str) -> bool:
+        """Whether someone follows a conversation."""
+        return conversation_id in self._relays
+
     def bell(self) -> Bell:
         """What wakes a stream."""
         return Bell(self.turns)

@@ -1,0 +1,190 @@
+"""`agentrt serve`: many conversations in one process, over HTTP and WebSockets."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import anyio
+import click
+
+from ..errors import ConfigurationError
+from ..runtime import Runtime
+from ..specs import Durability
+from ..specs.quota import Quota
+from ..storage import default_store
+from .options import agent_of, agent_options, store_option
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+    from ..server import ServerSettings
+
+NO_EXTRA = "the server is an extra: pip install 'agentrt[server]'"
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on. Others need API keys.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0: one that is free.")
+@store_option
+@click.option(
+    "--workspaces",
+    "-w",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    multiple=True,
+    metavar="DIR",
+    help="Conversations may work below it. Without a wish of its own, one gets a new directory in the first. May be"
+    " repeated. Default: this directory.",
+)
+@click.option(
+    "--resume-running",
+    is_flag=True,
+    help="Let go on what was running when the last server ended, however it ended. Else it waits, paused.",
+)
+@click.option(
+    "--drain",
+    type=click.FloatRange(0),
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long what runs may take to end its step when the server is told to stop.",
+)
+@click.option(
+    "--cors", multiple=True, metavar="ORIGIN", help="Another page that may use it: https://console.example.org."
+)
+@click.option(
+    "--allow-host",
+    "allow_hosts",
+    multiple=True,
+    metavar="NAME",
+    help="A name by which it may be asked, besides its address: agents.example.org.",
+)
+@click.option(
+    "--idle-after",
+    type=click.FloatRange(0, min_open=True),
+    default=600.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="After how long a conversation that is not used leaves memory.",
+)
+@click.option(
+    "--durability",
+    type=click.Choice([each.value for each in Durability]),
+    default=Durability.COMMIT.value,
+    show_default=True,
+    help="When an event counts as committed: on disk, or written, which is quicker and which a lost machine may take.",
+)
+@click.option("--max-events", type=click.IntRange(1), help="Events that a conversation may have.")
+@click.option("--max-bytes", type=click.IntRange(1), help="Bytes that a conversation may take in the store.")
+@click.option("--max-processes", type=click.IntRange(1), help="Processes that a conversation's terminal may have.")
+@click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How it logs, to standard error: for people, or an object a line.",
+)
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+    help="At info, one line a request.",
+)
+@click.option(
+    "--traces",
+    metavar="URL",
+    help="Send OpenTelemetry traces there, by OTLP over HTTP: http://localhost:4318. Default: the environment's"
+    " OTEL_EXPORTER_OTLP_ENDPOINT, if any.",
+)
+@agent_options
+def serve(
+    host: str,
+    port: int,
+    store: Path | None,
+    workspaces: tuple[Path, ...],
+    idle_after: float,
+    durability: str,
+    max_events: int | None,
+    max_bytes: int | None,
+    max_processes: int | None,
+    log_format: Literal["text", "json"],
+    log_level: str,
+    **rest: Any,
+) -> None:
+    """Serve conversations over HTTP, with a console for the browser.
+
+    It hosts all conversations of its store, each opened when it is first asked for. On 127.0.0.1 it needs no key while
+    the store never had one. It listens on other addresses only once there are keys: see `agentrt keys create`.
+
+    A conversation may bring an agent of its own. One that does not has that of the options below, which are those of
+    `agentrt run`.
+
+    SIGTERM and Ctrl-C drain it: new work is refused, what runs may end its step, all is on disk, and then it ends. A
+    second one hurries it.
+
+    \b
+    agentrt serve
+    agentrt serve --workspaces ~/projects --model anthropic/claude-opus-4-5 --max-cost 5
+    agentrt serve --host 0.0.0.0 --allow-host agents.example.org --resume-running --log-format json
+    """
+    try:
+        from ..server import ServerSettings, create_app  # heavy, and an extra
+        from ..server.observing import logs
+    except ImportError as error:
+        raise ConfigurationError(NO_EXTRA) from error
+    given = ("drain", "cors", "allow_hosts", "resume_running", "traces")
+    settings = ServerSettings(
+        host=host,
+        port=port,
+        workspaces=workspaces or (Path.cwd(),),
+        forget_after=idle_after,
+        **{name: rest.pop(name) for name in given},
+        agent=agent_of(store=store, **rest),
+    )
+    root = store or default_store()
+    _check(settings, root)
+    logs.configure(log_format, log_level.upper())
+    runtime = Runtime(
+        root,
+        durability=Durability(durability),
+        idle_after=idle_after,
+        quota=Quota(events=max_events, bytes=max_bytes, processes=max_processes),
+    )
+    anyio.run(_serve, create_app(runtime, settings), settings, root)
+
+
+def _check(settings: ServerSettings, root: Path) -> None:
+    from ..server.auth import has_keys
+    from ..server.settings import LOOPBACK
+
+    if settings.host not in LOOPBACK and not has_keys(root):
+        raise ConfigurationError(
+            f"{settings.host} may be reached from elsewhere, and the store has no API key: make one with"
+            " 'agentrt keys create --owner NAME --scope admin', or listen on 127.0.0.1"
+        )
+
+
+async def _serve(app: Starlette, settings: ServerSettings, root: Path) -> None:
+    from ..server.running import drain, serving
+
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async with serving(app, settings) as url:
+            click.echo(f"agentrt listens on {url} (conversations in {root}; Ctrl-C stops it)")
+            await anext(signals)
+            click.echo(
+                f"stopping: new work is refused, what runs may end its step for {settings.drain:g} s;"
+                " once more stops it now",
+                err=True,
+            )
+            async with anyio.create_task_group() as tasks:
+
+                async def hurry() -> None:
+                    await anext(signals)
+                    tasks.cancel_scope.cancel()
+
+                tasks.start_soon(hurry)
+                await drain(app, settings.drain)
+                tasks.cancel_scope.cancel()
+    click.echo("stopped: everything is on disk", err=True)

@@ -1,0 +1,121 @@
+"""`Figures`: what is counted of a server while it works. It only adds: the names and formats are those of `metrics`."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...events import ConversationErrorEvent, Event, ModelCalled, ModelCallRetried
+from ...state import State
+
+QUICK = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+"""Bounds, in seconds, of what should take milliseconds."""
+
+SLOW = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0, 120.0, 300.0)
+"""Bounds, in seconds, of what takes as long as a model does."""
+
+MODELS = 100
+"""Models that are told apart: their names come from users, and there is no end of them."""
+
+OTHER = "other"
+
+
+class Distribution:
+    """How often there was a value up to each bound, and the sum of all."""
+
+    __slots__ = ("bounds", "counts", "sum")
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self.bounds, self.counts, self.sum = bounds, [0] * (len(bounds) + 1), 0.0
+
+    def add(self, value: float) -> None:
+        """Count a value."""
+        self.counts[bisect_left(self.bounds, value)] += 1
+        self.sum += value
+
+    @property
+    def buckets(self) -> list[tuple[str, float]]:
+        """As Prometheus has them: how many there are up to each bound, and "+Inf" for all."""
+        total, found = 0, list[tuple[str, float]]()
+        for bound, count in zip((*map(str, self.bounds), "+Inf"), self.counts, strict=True):
+            total += count
+            found.append((bound, float(total)))
+        return found
+
+
+class ModelFigures:
+    """What was used of one model."""
+
+    __slots__ = ("completion_tokens", "cost", "errors", "first_token", "latency", "prompt_tokens", "retries")
+
+    def __init__(self) -> None:
+        self.latency, self.first_token = Distribution(SLOW), Distribution(SLOW)
+        self.prompt_tokens = self.completion_tokens = 0
+        self.cost = 0.0
+        self.errors: Counter[str] = Counter()
+        self.retries: Counter[str] = Counter()
+
+
+class Figures:
+    """What is counted of a server while it works; on its event loop."""
+
+    def __init__(self) -> None:
+        self.appends, self.lag = Distribution(QUICK), Distribution(QUICK)
+        self.events = 0
+        self.models: dict[str, ModelFigures] = {}
+        self.errors: Counter[str] = Counter()
+        """Runs that ended in an error, by its code."""
+        self.requests: Counter[tuple[str, str, int]] = Counter()
+        """By method, path and status."""
+        self.latencies: dict[str, Distribution] = {}
+        """Of requests, by path."""
+        self.in_flight = self.sockets = 0
+        self._seen: dict[type[Event], Callable[[Any], None]] = {
+            ModelCalled: self._called,
+            ModelCallRetried: self._retried,
+            ConversationErrorEvent: self._failed,
+        }
+
+    def committed(self, events: Sequence[Event], state: State, seconds: float) -> None:
+        """An `Observer`: a batch of events is durable."""
+        self.appends.add(seconds)
+        self.events += len(events)
+        for event in events:
+            if (seen := self._seen.get(type(event))) is not None:
+                seen(event)
+
+    def answered(self, method: str, path: str, status: int, seconds: float) -> None:
+        """A request was answered."""
+        self.requests[method, path, status] += 1
+        if (latency := self.latencies.get(path)) is None:
+            latency = self.latencies[path] = Distribution(QUICK)
+        latency.add(seconds)
+
+    def _called(self, event: ModelCalled) -> None:
+        used = self._model(event.model)
+        used.latency.add(event.latency)
+        if event.time_to_first_token is not None:
+            used.first_token.add(event.time_to_first_token)
+        used.prompt_tokens += event.usage.prompt_tokens
+        used.completion_tokens += event.usage.completion_tokens
+        used.cost += event.cost or 0.0
+        if event.error is not None:
+            used.errors[event.error] += 1
+
+    def _retried(self, event: ModelCallRetried) -> None:
+        used = self._model(event.model)
+        used.prompt_tokens += event.usage.prompt_tokens
+        used.completion_tokens += event.usage.completion_tokens
+        used.cost += event.cost or 0.0
+        used.retries[event.code] += 1
+
+    def _failed(self, event: ConversationErrorEvent) -> None:
+        self.errors[event.code] += 1
+
+    def _model(self, name: str) -> ModelFigures:
+        if (used := self.models.get(name)) is None:
+            name = name if len(self.models) < MODELS else OTHER
+            used = self.models.setdefault(name, ModelFigures())
+        return used

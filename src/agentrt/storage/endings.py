@@ -1,0 +1,33 @@
+"""How a log ends: who stopped the conversation last, without reading all of it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ..codec import decode
+from ..events import HeadMoved, InterruptEvent, MessageEvent, PauseEvent, RunRequested
+from .reading import EVENTS
+
+TAIL = 256 * 1024
+"""Bytes of the end of a log that are looked through."""
+
+
+def last_word(directory: Path) -> PauseEvent | InterruptEvent | RunRequested | MessageEvent | HeadMoved | None:
+    """The last event near the end of a log that began, stopped or changed a run from outside; for a thread."""
+    try:
+        with open(directory / EVENTS, "rb") as file:
+            file.seek(max(file.seek(0, os.SEEK_END) - TAIL, 0))
+            lines = file.read().splitlines()
+    except OSError:
+        return None
+    for line in reversed(lines):
+        try:
+            event = decode(line)
+        except (ValueError, UnicodeDecodeError):
+            continue  # cut, or no event of this schema
+        if isinstance(event, PauseEvent | InterruptEvent | RunRequested | HeadMoved):
+            return event
+        if isinstance(event, MessageEvent) and event.source == "user":
+            return event
+    return None
