@@ -58,7 +58,7 @@ def test_a_wrapper_never_lowers_a_rating(command: str, wrappers: list[str]) -> N
 
 @given(st.sampled_from(ATTACKS + EVERYDAY), st.sampled_from(["sh -c", "bash -lc", "env bash -c", "timeout 5 sh -c"]))
 def test_a_shell_around_a_command_never_lowers_its_rating(command: str, shell: str) -> None:
-    if "\0" not in command:
+    if "\0" not in command and '"$1"' not in command:  # a shell of one's own has no arguments, and that is known
         plain = rate_command(command, WHERE)
         assert weight(rate_command(f"{shell} {quote((command,))}", WHERE)) >= weight(plain) or "shell" in plain.reason
 
