@@ -71,6 +71,15 @@ it("folds away what a rewind left behind, and what an earlier one did", () => {
   expect(left?.kind === "abandoned" && left.entries).toHaveLength(3);
 });
 
+it("leaves a reply behind whose actions had not all ended", () => {
+  begin();
+  const opened = said("go");
+  const [first, second] = [action(), action()];
+  const transcript = Transcript.of([opened, first, second, observed(first), observed(second)]);
+  transcript.add(made("HeadMoved", { to: 4 }));
+  expect(transcript.entries.map((entry) => entry.kind)).toEqual(["message", "abandoned"]);
+});
+
 it("is the same event by event and at once", () => {
   begin();
   const first = action();

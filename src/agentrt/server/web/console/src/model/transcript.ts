@@ -22,6 +22,8 @@ export interface MessageEntry extends Place {
 
 export interface ThoughtEntry extends Place {
   kind: "thought";
+  /** The model's reply that it comes from, as its actions do. */
+  reply: string;
   text: string;
   reasoning: string;
 }
@@ -136,7 +138,7 @@ export class Transcript {
 
   private action(event: EventOf<"ActionEvent">): void {
     if (event.thought || event.reasoning) {
-      const said = { text: event.thought ?? "", reasoning: event.reasoning ?? "" };
+      const said = { reply: event.llm_response_id, text: event.thought ?? "", reasoning: event.reasoning ?? "" };
       this.push({ kind: "thought", ...said, ...place(event), key: `${event.id}-thought` });
     }
     this.push({ kind: "action", event, arguments: object(event.arguments), phase: "asked", ...place(event) });
@@ -167,7 +169,10 @@ export class Transcript {
   }
 
   private rewind(event: EventOf<"HeadMoved">): void {
-    const kept = this.entries.findIndex((entry) => entry.seq > event.to);
+    const open = this.entries.find((entry) => entry.kind === "action" && entry.seq <= event.to && !isOver(entry, event.to));
+    // a reply whose actions have not all ended goes whole: a conversation rests only between replies
+    const reply = open?.kind === "action" ? open.event.llm_response_id : undefined;
+    const kept = this.entries.findIndex((entry) => entry.seq > event.to || (reply !== undefined && replyOf(entry) === reply));
     const left = kept < 0 ? [] : this.entries.splice(kept).flatMap((entry) => (entry.kind === "abandoned" ? entry.entries : [entry]));
     this.places = new Map();
     this.entries.forEach((entry, at) => this.note(entry, at));
@@ -192,6 +197,14 @@ export class Transcript {
     this.entries[at] = { ...entry, ...changes, last: event.seq };
     return true;
   }
+}
+
+function isOver(entry: ActionEntry, at: number): boolean {
+  return entry.result !== undefined && entry.result.seq <= at;
+}
+
+function replyOf(entry: Entry): string | undefined {
+  return entry.kind === "action" ? entry.event.llm_response_id : entry.kind === "thought" ? entry.reply : undefined;
 }
 
 function place(event: Event): Place {

@@ -74,7 +74,9 @@ function waits(): boolean {
 }
 
 function focus(id: string): void {
-  setTimeout(() => document.getElementById(id)?.focus());
+  const element = document.getElementById(id);
+  element?.focus();
+  if (document.activeElement !== element) setTimeout(() => document.getElementById(id)?.focus()); // once it is shown
 }
 
 function step(by: number): void {

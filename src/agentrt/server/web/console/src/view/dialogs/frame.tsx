@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { dialog } from "../../state/ui";
 import { IconButton } from "../icons";
 
@@ -17,7 +17,8 @@ export function close(): void {
 /** A modal dialog: the browser keeps the focus in it, closes it on Escape, and gives the focus back. */
 export function Frame({ title, children, onSubmit, wide }: FrameProps) {
   const place = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // before the next key can be pressed, which is for the dialog
+  useLayoutEffect(() => {
     const element = place.current;
     if (element && !element.open) element.showModal();
     return () => element?.close();

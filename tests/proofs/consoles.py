@@ -1,0 +1,135 @@
+"""A server with its console, the scripted provider behind it, and Debian's Chromium in front."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import msgspec
+from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
+
+from agentrt import Agent, Runtime
+from agentrt.server import ServerSettings, create_app, pages
+from agentrt.server.running import serving
+from agentrt.specs import ConfirmRisky
+from agentrt.testing import ScriptedProvider
+from agentrt.testing.provider import Script
+from agentrt.testing.turns import Turn
+
+CHROMIUM = "/usr/bin/chromium"
+QUIET = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+"""The browser asks nobody but the server."""
+
+WEB = Path(pages.__file__).parent / "web"
+DESKTOP = {"width": 1280, "height": 800}
+PHONE = {"width": 390, "height": 844}
+PATIENCE = 20_000.0
+"""Milliseconds that something may take to be seen."""
+
+
+def build() -> None:
+    """Build the console where it was not built."""
+    if not (pages.BUILT / "index.html").is_file():
+        for step in (["ci", "--no-audit", "--no-fund"], ["run", "build"]):
+            subprocess.run(["npm", "--prefix", str(WEB), *step], check=True)
+
+
+class Tab:
+    """A page of the console; `problems` are the errors that it had."""
+
+    def __init__(self, page: Page, server: Console) -> None:
+        self.page, self.server = page, server
+        self.problems: list[str] = []
+        page.set_default_timeout(PATIENCE)
+        page.on("pageerror", lambda error: self.problems.append(str(error)))
+        page.on("console", lambda said: self.problems.append(said.text) if said.type == "error" else None)
+
+    @property
+    def id(self) -> str:
+        """Of the conversation that is open."""
+        return self.page.url.partition("#/")[2].partition("?")[0]
+
+    async def begin(self, task: str) -> None:
+        """Begin a conversation with the mouse."""
+        await self.page.get_by_role("button", name="New conversation").first.click()
+        await self.page.get_by_label("Task").fill(task)
+        await self.page.get_by_role("button", name="Begin").click()
+        await self.page.wait_for_url("**/#/*")
+
+    async def sees(self, text: str) -> None:
+        """Wait until a text is in the transcript."""
+        await expect(self.page.get_by_label("Transcript").get_by_text(text).first).to_be_visible(timeout=PATIENCE)
+
+    async def stands(self, status: str) -> None:
+        """Wait until the conversation has a status."""
+        await expect(self.page.locator(".header .status")).to_have_text(status, timeout=PATIENCE)
+
+    async def shown(self) -> list[str]:
+        """The ids of the messages and actions that are shown, in order."""
+        found: list[str] = await self.page.eval_on_selector_all(
+            ".entries > .entry-message, .entries > .entry-action", "all => all.map(one => one.dataset.key)"
+        )
+        return found
+
+
+class Console:
+    """A server that runs, and the tabs that look at it."""
+
+    def __init__(self, url: str, provider: ScriptedProvider, browser: Browser) -> None:
+        self.url, self.provider, self.browser = url, provider, browser
+
+    async def tab(self, path: str = "/", within: BrowserContext | None = None, **options: Any) -> Tab:
+        """A new tab, in a browser session of its own unless it is `within` one."""
+        context = within or await self.browser.new_context(**({"viewport": DESKTOP} | options))
+        tab = Tab(await context.new_page(), self)
+        await tab.page.goto(self.url + path)
+        return tab
+
+    async def log(self, conversation: str) -> list[dict[str, Any]]:
+        """All events of a conversation, as the server has them."""
+        async with aiohttp.ClientSession(self.url) as session:
+            found: list[dict[str, Any]] = []
+            after: int | None = 0
+            while after is not None:
+                async with session.get(f"/conversations/{conversation}/events?after={after}&limit=1000") as answer:
+                    page = msgspec.json.decode(await answer.read())
+                found, after = found + page["items"], page["next"]
+            return found
+
+
+@asynccontextmanager
+async def console(
+    directory: Path,
+    turns: Iterable[Turn] | Script,
+    *,
+    pace: float = 0.0,
+    store: Path | None = None,
+    **fields: Any,
+) -> AsyncIterator[Console]:
+    """A server whose agent has these fields and the words of the script, and a browser."""
+    build()
+    workspaces = directory / "workspaces"
+    workspaces.mkdir(exist_ok=True)
+    async with AsyncExitStack() as stack:
+        provider = await stack.enter_async_context(ScriptedProvider(turns, pace=pace))
+        agent = Agent(llm=provider.llm(), **({"analyzer": "rules", "confirmation": ConfirmRisky()} | fields))
+        settings = ServerSettings(port=0, workspaces=(workspaces,), agent=agent, drain=0.5)
+        app = create_app(Runtime(store or directory / "store"), settings)
+        url = await stack.enter_async_context(serving(app, settings))
+        playwright = await stack.enter_async_context(async_playwright())
+        home = {"HOME": str(directory), "XDG_CONFIG_HOME": str(directory), "XDG_CACHE_HOME": str(directory)}
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET), env=dict(home))
+        stack.push_async_callback(browser.close)
+        yield Console(url, provider, browser)

@@ -1,0 +1,250 @@
+"""The console in a real browser, against a real server: what a person does with it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import anyio
+import pytest
+from playwright.async_api import expect
+
+from agentrt.testing import call, finish, say
+from agentrt.testing.turns import Stall
+
+from .consoles import PATIENCE, PHONE, Console, Tab, console
+
+pytestmark = pytest.mark.proof
+
+LONG = " ".join(f"word{number}" for number in range(120))
+RISKY = call("terminal", "I clean up.", command="rm -rf build && git push --force origin main")
+
+
+async def _each_event_once(server: Console, tab: Tab) -> None:
+    log = await server.log(tab.id)
+    told = [event["id"] for event in log if event["type"] in ("MessageEvent", "ActionEvent")]
+    await expect(tab.page.locator(".entries > .entry-message, .entries > .entry-action")).to_have_count(len(told))
+    assert await tab.shown() == told
+
+
+async def test_a_conversation_from_its_first_word_to_its_last(tmp_path: Path) -> None:
+    script = [call("terminal", LONG, command="echo it runs"), finish("All is **well**.")]
+    async with console(tmp_path, script, pace=0.01) as server:
+        tab = await server.tab()
+        await tab.begin("Look around")
+        growing = tab.page.locator(".entry-growing")
+        await expect(growing).to_contain_text("word3", timeout=PATIENCE)
+        assert "word119" not in await growing.inner_text()
+        await tab.sees("it runs")
+        await tab.stands("Finished")
+        await expect(tab.page.locator(".finish strong")).to_have_text("well")
+        await expect(growing).to_have_count(0)
+        await expect(tab.page.locator("[data-fact=cost]")).to_have_text(re.compile(r"\$0\.\d*[1-9]"))
+        await _each_event_once(server, tab)
+        await expect(tab.page.locator(".conversation[aria-current=page]")).to_contain_text("Look around")
+        assert tab.problems == []
+
+
+async def test_an_action_is_approved(tmp_path: Path) -> None:
+    async with console(tmp_path, [RISKY, finish("Done.")]) as server:
+        tab = await server.tab()
+        await tab.begin("Publish")
+        await tab.stands("Needs approval")
+        await expect(tab.page.locator(".entry .risk-high")).to_have_text("High risk")
+        await tab.page.get_by_role("group", name="Your word is needed").get_by_role("button", name="Approve").click()
+        await tab.stands("Finished")
+        log = await server.log(tab.id)
+        assert [event["type"] for event in log].count("ConfirmationGiven") == 1
+        await _each_event_once(server, tab)
+        assert tab.problems == []
+
+
+async def test_an_action_is_rejected_with_a_reason(tmp_path: Path) -> None:
+    async with console(tmp_path, [RISKY, say("I leave it.")]) as server:
+        tab = await server.tab()
+        await tab.begin("Publish")
+        await tab.page.get_by_role("button", name="Reject…").last.click()
+        await tab.page.get_by_label("What should the agent know?").fill("not on a Friday")
+        await tab.page.get_by_role("dialog").get_by_role("button", name="Reject").click()
+        await tab.sees("not on a Friday")
+        await tab.sees("I leave it.")
+        refused = [event for event in await server.log(tab.id) if event["type"] == "UserRejectObservation"]
+        assert [event["rejection_reason"] for event in refused] == ["not on a Friday"]
+
+
+async def test_what_is_allowed_always_is_not_asked_again(tmp_path: Path) -> None:
+    async with console(tmp_path, [RISKY, RISKY, finish("Done.")]) as server:
+        tab = await server.tab()
+        await tab.begin("Publish")
+        await tab.page.get_by_text("Always…").click()
+        await tab.page.get_by_role("button", name="Allow the same in this conversation").click()
+        await tab.stands("Finished")
+        types = [event["type"] for event in await server.log(tab.id)]
+        assert (types.count("ConfirmationRequested"), types.count("RuleAdded")) == (1, 1)
+
+
+async def test_an_interrupt_cuts_what_streams_in(tmp_path: Path) -> None:
+    async with console(tmp_path, [Stall("Let me think about", 60), finish("Now I know.")]) as server:
+        tab = await server.tab()
+        await tab.begin("Think")
+        await expect(tab.page.locator(".entry-growing")).to_contain_text("Let me think", timeout=PATIENCE)
+        await tab.page.get_by_role("button", name="Interrupt").click()
+        await tab.sees("Interrupted")
+        await tab.stands("Paused")
+        await expect(tab.page.locator(".entry-growing")).to_have_count(0)
+        with anyio.fail_after(10):
+            while server.provider.active:
+                await anyio.sleep(0.01)
+        await tab.page.get_by_label("Message to the agent").fill("go on")
+        await tab.page.keyboard.press("Enter")
+        await tab.stands("Finished")
+        await _each_event_once(server, tab)
+        assert tab.problems == []
+
+
+async def test_a_reload_in_the_middle_shows_each_event_once(tmp_path: Path) -> None:
+    script = [call("think", LONG, thought=f"{number} {LONG}") for number in range(6)] + [finish("Done.")]
+    async with console(tmp_path, script, pace=0.004) as server:
+        tab = await server.tab()
+        await tab.begin("Think for long")
+        for _ in range(4):
+            await expect(tab.page.locator(".entry-growing")).to_contain_text("word", timeout=PATIENCE)
+            await tab.page.reload()
+            shown = await tab.shown()
+            assert len(shown) == len(set(shown))
+        await expect(tab.page.locator(".entry-growing")).to_contain_text("word", timeout=PATIENCE)
+        await tab.stands("Finished")
+        await _each_event_once(server, tab)
+        assert tab.problems == []
+
+
+async def test_two_tabs_see_the_same(tmp_path: Path) -> None:
+    async with console(tmp_path, [say("Hello."), RISKY, finish("Done.")], pace=0.002) as server:
+        one = await server.tab()
+        await one.begin("Greet me")
+        await one.sees("Hello.")
+        other = await server.tab(f"/#/{one.id}", one.page.context)
+        await other.sees("Hello.")
+        await other.page.get_by_label("Message to the agent").fill("And now publish")
+        await other.page.get_by_role("button", name="Send and run").click()
+        await one.sees("And now publish")
+        await one.stands("Needs approval")
+        await one.page.get_by_role("button", name="Approve").last.click()
+        for tab in (one, other):
+            await tab.stands("Finished")
+            await _each_event_once(server, tab)
+            assert tab.problems == []
+        assert await one.shown() == await other.shown()
+
+
+async def test_with_the_keyboard_alone(tmp_path: Path) -> None:
+    async with console(tmp_path, [RISKY, finish("Done."), Stall("hm", 60)]) as server:
+        tab = await server.tab()
+        keys = tab.page.keyboard
+        await keys.press("?")
+        await expect(tab.page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
+        await keys.press("Escape")
+        await keys.press("n")
+        await keys.type("Publish")
+        await keys.press("Control+Enter")
+        await tab.stands("Needs approval")
+        await keys.press("a")
+        await tab.stands("Finished")
+        await keys.press("k")
+        focused = "document.activeElement.getAttribute('aria-label')"
+        assert await tab.page.evaluate(focused) == "Action: finish, done"
+        await keys.press("c")
+        await keys.type("one")
+        await keys.press("Shift+Enter")
+        await keys.type("two")
+        await keys.press("Enter")
+        await tab.sees("two")
+        await expect(tab.page.locator(".entry-growing")).to_contain_text("hm", timeout=PATIENCE)
+        await keys.press("Escape")
+        await keys.press("x")
+        await tab.stands("Paused")
+        said = [event for event in await server.log(tab.id) if event["type"] == "MessageEvent"]
+        assert [event["content"][0]["text"] for event in said if event["source"] == "user"] == ["Publish", "one\ntwo"]
+        await keys.press("h")
+        await tab.page.get_by_label("Show the conversation as it was").focus()
+        await keys.press("Home")
+        await expect(tab.page.get_by_text("As it was after event 1,")).to_be_visible()
+        await keys.press("Tab")
+        assert tab.problems == []
+
+
+async def test_on_a_phone(tmp_path: Path) -> None:
+    async with console(tmp_path, [RISKY, finish("Done.")]) as server:
+        tab = await server.tab(viewport=PHONE, has_touch=True, is_mobile=True)
+        await tab.page.get_by_role("button", name="Conversations").tap()
+        await expect(tab.page.get_by_role("navigation")).to_be_visible()
+        await tab.begin("Publish")
+        await expect(tab.page.get_by_role("navigation")).to_be_hidden()
+        await tab.page.get_by_role("button", name="Approve").last.tap()
+        await tab.stands("Finished")
+        for panel in ("Files changed", "Details"):
+            await tab.page.get_by_role("button", name=panel).tap()
+            wide = await tab.page.evaluate("document.documentElement.scrollWidth")
+            assert wide <= PHONE["width"]
+            await tab.page.get_by_role("button", name="Close the panel").tap()
+        small = await tab.page.eval_on_selector_all(
+            ".header button, .composer button",
+            "all => all.filter(b => b.offsetParent && b.getBoundingClientRect().height < 24).length",
+        )
+        assert small == 0
+
+
+async def test_the_past_and_a_fork_of_it(tmp_path: Path) -> None:
+    script = [
+        call("terminal", "One.", command="echo first"),
+        call("terminal", "Two.", command="echo second"),
+        finish("x"),
+    ]
+    async with console(tmp_path, script) as server:
+        tab = await server.tab()
+        await tab.begin("Count")
+        await tab.stands("Finished")
+        log = await server.log(tab.id)
+        first = next(event["seq"] for event in log if event["type"] == "ObservationEvent")
+        await tab.page.goto(f"{server.url}/#/{tab.id}?at={first}")
+        await expect(tab.page.get_by_text(f"As it was after event {first},")).to_be_visible()
+        await expect(tab.page.locator(".entry-action")).to_have_count(1)
+        await tab.stands("Running")
+        await tab.page.get_by_role("button", name="Fork from here").click()
+        await tab.sees("Forked from another conversation")
+        await expect(tab.page.locator(".entry-action")).to_have_count(1)
+        await tab.page.go_back()
+        await tab.page.get_by_role("button", name="Back to now").click()
+        await expect(tab.page.locator(".entry-action")).to_have_count(3)
+        await tab.page.get_by_role("button", name="History").click()
+        await tab.page.get_by_role("button", name="One event back").click()
+        await tab.page.get_by_role("button", name="Rewind to here").click()
+        await tab.page.get_by_role("dialog").get_by_role("button", name="Rewind").click()
+        await tab.sees("left behind")
+        assert tab.problems == []
+
+
+async def test_what_changed_in_the_files(tmp_path: Path) -> None:
+    project = tmp_path / "workspaces" / "project"
+    project.mkdir(parents=True)
+    (project / "a.txt").write_text("one\ntwo\n")
+    commands = "git init -q && git add . && git -c user.name=a -c user.email=a@b.c commit -qm x"
+    await anyio.run_process(commands, cwd=project)
+    edit = {"command": "str_replace", "path": str(project / "a.txt"), "old_str": "two", "new_str": "three"}
+    async with console(tmp_path, [call("file_editor", "I edit.", **edit), finish("Done.")]) as server:
+        tab = await server.tab()
+        await tab.page.get_by_role("button", name="New conversation").first.click()
+        await tab.page.get_by_label("Task").fill("Count to three")
+        await tab.page.get_by_text("More", exact=True).click()
+        await tab.page.get_by_label("Workspace").fill("project")
+        await tab.page.get_by_role("button", name="Begin").click()
+        await tab.stands("Finished")
+        await expect(tab.page.locator(".entry .diff-remove")).to_contain_text("two")
+        await expect(tab.page.locator(".entry .diff-add")).to_contain_text("three")
+        await tab.page.get_by_role("button", name="Files changed").click()
+        await tab.page.get_by_role("complementary").get_by_text("a.txt").click()
+        await expect(tab.page.get_by_role("complementary").locator(".diff-add")).to_contain_text("three")
+        await tab.page.keyboard.press("Control+k")
+        await tab.page.get_by_label("Search for").fill("three")
+        await expect(tab.page.locator(".hits li").first).to_contain_text("three", timeout=PATIENCE)
+        assert tab.problems == []
