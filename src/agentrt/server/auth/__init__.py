@@ -11,6 +11,7 @@ from .guards import GateGuard, HostGuard, OriginGuard
 from .headers import SecurityHeaders
 from .keyring import has_keys
 from .origins import checked_origins
+from .unread import UnreadBodies
 
 
 def middleware(settings: ServerSettings, access: Access) -> list[Middleware]:
@@ -23,6 +24,7 @@ def middleware(settings: ServerSettings, access: Access) -> list[Middleware]:
         expose_headers=("ETag", "Location", "Retry-After"),
     )
     return [
+        Middleware(UnreadBodies),
         Middleware(SecurityHeaders),
         Middleware(HostGuard, settings=settings),
         *([cors] if settings.cors else ()),
