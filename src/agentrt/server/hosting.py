@@ -14,14 +14,14 @@ import anyio.to_thread
 
 from ..controls import AnyControl, Fork, Forked, Interrupt, Pause, Reply
 from ..conversation import Conversation
-from ..errors import AgentrtError, ConfigurationError, ConversationMissing, LogLocked
+from ..errors import AgentrtError, ConfigurationError, ConversationMissing, LogCorrupt, LogLocked
 from ..events import PauseEvent
 from ..ids import new_id
 from ..runtime import Runtime
 from ..specs import Agent
 from ..state import State
 from ..storage.endings import last_word
-from ..storage.pages import read_state
+from ..storage.pages import read_created, read_state
 from ..storage.rows import Mark, Row
 from .permissions import check, looks_at_agent, of_control, of_creation, of_fork
 from .principals import Principal, Scope
@@ -152,11 +152,24 @@ class Hosting:
 
     async def get(self, conversation_id: str, principal: Principal) -> Conversation:
         """A conversation, entered, which all who ask share. Raises `ConversationMissing`, and what opening it does."""
-        hosted = self._hosted.get(conversation_id) or await self._open(conversation_id)
-        hosted.asked = time.monotonic()
+        hosted = self._hosted.get(conversation_id)
+        if hosted is None:
+            # before it is opened: that it is damaged, or locked, is nothing that others should know
+            if not principal.may(Scope.ADMIN) and not principal.sees(await self._owner(conversation_id)):
+                raise ConversationMissing(conversation_id)
+            hosted = await self._open(conversation_id)
         if not principal.sees(hosted.owner):
             raise ConversationMissing(conversation_id)
+        hosted.asked = time.monotonic()
         return hosted.conversation
+
+    async def _owner(self, conversation_id: str) -> str | None:
+        """Whose a conversation is that was not opened here; None also where that cannot be told."""
+        try:
+            directory = self.runtime.store.directory(conversation_id)
+            return (await anyio.to_thread.run_sync(read_created, directory)).owner
+        except (ConversationMissing, LogCorrupt):
+            return None
 
     async def create(
         self,
