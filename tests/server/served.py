@@ -22,12 +22,12 @@ class Client:
     """Speaks JSON with a server."""
 
     def __init__(self, session: aiohttp.ClientSession, url: str, app: Starlette) -> None:
-        self.session, self.url, self._app = session, url, app
+        self.session, self.url, self.app = session, url, app
 
     @property
     def services(self) -> Services:
         """What the server's endpoints share."""
-        services: Services = self._app.state.services
+        services: Services = self.app.state.services
         return services
 
     async def ask(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
