@@ -85,6 +85,9 @@ async def _opened(workspace: str) -> AsyncIterator[_Repository]:
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_TERMINAL_PROMPT": "0",
+        # an object that is not there may be promised by a remote, and a remote's URL may name a program
+        "GIT_ALLOW_PROTOCOL": "none",
+        "GIT_NO_LAZY_FETCH": "1",
     }
     place = await anyio.to_thread.run_sync(_find, workspace)
     made = await anyio.to_thread.run_sync(tempfile.mkdtemp)
