@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import types
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
@@ -13,6 +14,9 @@ from .problems import refusal
 JSON = "application/json"
 
 T = TypeVar("T", bound=msgspec.Struct)
+
+_LONG = re.compile(rb"[0-9]{19}")
+"""What an integer has that may not fit into 64 bits."""
 
 COMMAS = "commas"
 """The key in `Meta(extra=...)` of a list that is one parameter, with commas; others are a parameter given often."""
@@ -27,10 +31,11 @@ def decode_body(data: bytes, type: Any) -> Any:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         why = "it is nested too deep" if isinstance(error, RecursionError) else str(error)
         raise refusal(400, "The body is no JSON", why, "bad-json") from error
-    try:
-        msgspec.json.encode(body)
-    except (OverflowError, UnicodeEncodeError, RecursionError) as error:  # such as a number of more than 64 bits
-        raise msgspec.ValidationError(f"The body has what cannot be kept: {error}") from error
+    if _LONG.search(data):
+        try:
+            msgspec.msgpack.encode(msgspec.json.decode(data))
+        except OverflowError as error:  # it could be logged, but its state not be remembered
+            raise msgspec.ValidationError("Expected integers of at most 64 bits") from error
     return body
 
 

@@ -101,8 +101,11 @@ def read_created(directory: Path) -> ConversationCreated:
     return event
 
 
-def read_page(parts: Sequence[Part], wanted: Wanted, limit: int) -> Page:
-    """The first events that are wanted, `limit` at most; for a thread. Raises `LogCorrupt` or `OSError`."""
+def read_page(parts: Sequence[Part], wanted: Wanted, limit: int, most: int = SCANNED) -> Page:
+    """The first events that are wanted, `limit` at most, of so many records; for a thread.
+
+    Raises `LogCorrupt` or `OSError`.
+    """
     events: list[msgspec.Raw] = []
     size = 0
     first, last = wanted.after + 1, min(wanted.before - 1, parts[-1].last if parts else 0)
@@ -111,7 +114,7 @@ def read_page(parts: Sequence[Part], wanted: Wanted, limit: int) -> Page:
         if (event := _chosen(line, wanted)) is not None:
             events.append(msgspec.Raw(event))
             size += len(event)
-        if seq != end and (len(events) >= limit or size >= PAGE_BYTES or scanned >= SCANNED):
+        if seq != end and (len(events) >= limit or size >= PAGE_BYTES or scanned >= most):
             return Page(tuple(events), seq)
     return Page(tuple(events), None)
 

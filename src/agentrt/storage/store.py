@@ -251,7 +251,7 @@ class FileStore:
 
 
 def _write_memo(directory: Path, state: State, parts: Sequence[Part]) -> None:
-    with contextlib.suppress(OSError, ValueError):
+    with contextlib.suppress(OSError, ValueError, OverflowError):  # the last: of an integer of more than 64 bits
         write_memo(directory, state, parts)
 
 

@@ -11,7 +11,6 @@ from starlette.responses import Response
 from ..negotiation import JSON
 from ..openapi import document
 from ..routing import Call, Endpoint
-from ..services import open_access
 
 
 def documentation(endpoints: Iterable[Endpoint]) -> Endpoint:
@@ -23,9 +22,7 @@ def documentation(endpoints: Iterable[Endpoint]) -> Endpoint:
 
     async def openapi(call: Call[None, None]) -> Response:
         """This document."""
-        access, authenticate = call.services.access, call.services.authenticate
-        is_open = authenticate is open_access or (authenticate is access and access.is_open)
-        return Response(encoded(not is_open), media_type=JSON)
+        return Response(encoded(not call.services.access.is_open), media_type=JSON)
 
     described = tuple(endpoints)
     endpoint = Endpoint("GET", "/openapi.json", openapi, None, "The OpenAPI document", reply=dict, group="server")
