@@ -71,13 +71,15 @@ def create_app(
             yield
 
     errors = (AgentrtError, Refusal, HTTPException, msgspec.ValidationError, msgspec.DecodeError)
-    return Starlette(
+    app = Starlette(
         # a stream's routes come first: they share paths with the endpoints, and take only what asks for a stream
         routes=[*ROUTES, *routes(ENDPOINTS), *pages.routes()],
         middleware=[Middleware(RequestObserver, figures=figures), *middleware(settings, access)],
         exception_handlers=dict.fromkeys((*errors, Exception), on_error),
         lifespan=lifespan,
     )
+    app.router.redirect_slashes = False  # a path is there or not
+    return app
 
 
 async def _begin(readiness: Readiness, runtime: Runtime, settings: ServerSettings, hosting: Hosting) -> None:
