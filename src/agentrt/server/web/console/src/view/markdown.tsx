@@ -3,10 +3,21 @@ import { Marked } from "marked";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { clean } from "../model/words";
 
-const marked = new Marked({ gfm: true, breaks: true });
+const PLAIN_TAG = /^<\/?(?:b|i|br|kbd|sub|sup|details|summary)\s*\/?>\s*$/i;
+
+/** Markdown's own elements only: HTML in it is shown as it was written, but for a few tags without attributes. */
+const marked = new Marked({
+  gfm: true,
+  breaks: true,
+  renderer: { html: ({ text }) => (PLAIN_TAG.test(text) ? text : escaped(text)) },
+});
+
+function escaped(text: string): string {
+  return text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/"/g, "&quot;");
+}
 
 const ALLOWED = [
-  ..."p br hr h1 h2 h3 h4 h5 h6 strong em del s code pre blockquote ul ol li a img".split(" "),
+  ..."p br hr h1 h2 h3 h4 h5 h6 strong b em i del s code pre blockquote ul ol li a img".split(" "),
   ..."table thead tbody tr th td input sup sub kbd details summary".split(" "),
 ];
 

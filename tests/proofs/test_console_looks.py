@@ -1,0 +1,78 @@
+"""What the console looks like. `AGENTRT_PICTURES=docs` has the pictures in docs/ made anew."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from playwright.async_api import expect
+
+import agentrt.cli.demo
+from agentrt.cli.demo import TASK, script
+from agentrt.context.replies import ModelReply
+from agentrt.testing import call, finish
+
+from .consoles import PATIENCE, PHONE, console
+
+pytestmark = pytest.mark.proof
+
+LARGEST = 200 * 1024
+"""Bytes of a picture."""
+
+
+async def test_it_looks_as_in_the_documentation(tmp_path: Path) -> None:
+    pictures = Path(os.environ.get("AGENTRT_PICTURES", tmp_path))
+    project = tmp_path / "workspaces" / "invoices"
+    shutil.copytree(Path(agentrt.cli.demo.__file__).with_name("demo_project"), project)
+    commands = "git init -q && git add . && git -c user.name=a -c user.email=a@b.c commit -qm x"
+    await anyio.run_process(commands, cwd=project)
+    push = call(
+        "terminal",
+        "The tests pass. I publish it, if you agree.",
+        command="git commit -qam 'Round halves up' && git push --force origin main",
+    )
+    turns = [*script(project)[:-1], push]
+
+    def reply(request: dict[str, Any]) -> ModelReply:
+        said = [message["role"] for message in request["messages"]]
+        return turns[said.count("assistant")] if TASK in str(request["messages"]) else finish("It is written down.")
+
+    async with console(tmp_path, reply) as server:
+        for task in ("Explain the event log to a new colleague", "Why is the nightly build slow?"):
+            tab = await server.tab()
+            await tab.begin(task)
+            await tab.stands("Finished")
+        tab = await server.tab(viewport={"width": 1440, "height": 900})
+        await tab.page.keyboard.press("n")
+        await tab.page.get_by_label("Task").fill(TASK)
+        await tab.page.get_by_text("More", exact=True).click()
+        await tab.page.get_by_label("Workspace").fill("invoices")
+        await tab.page.keyboard.press("Enter")
+        await tab.stands("Needs approval")
+        for name, scheme in (("console-desktop", "light"), ("console-desktop-dark", "dark")):
+            await tab.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+            await tab.page.keyboard.press("Escape")
+            await tab.page.mouse.move(150, 600)
+            if scheme == "dark":
+                await tab.page.keyboard.press("f")
+                await tab.page.get_by_role("complementary").get_by_text("invoices.py").click()
+                await expect(tab.page.get_by_role("complementary").locator(".diff-add")).to_be_visible(timeout=PATIENCE)
+            await tab.page.screenshot(path=pictures / f"{name}.png")
+        for name, scheme in (("console-phone", "light"), ("console-phone-dark", "dark")):
+            small = await server.tab(
+                f"/#/{tab.id}",
+                viewport=PHONE,
+                color_scheme=scheme,
+                device_scale_factor=2,
+                is_mobile=True,
+                has_touch=True,
+            )
+            await small.stands("Needs approval")
+            await expect(small.page.get_by_role("button", name="Approve").last).to_be_visible()
+            await small.page.screenshot(path=pictures / f"{name}.png")
+        for picture in pictures.glob("console-*.png"):
+            assert picture.stat().st_size < LARGEST
