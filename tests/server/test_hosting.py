@@ -4,17 +4,22 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import anyio
 import pytest
 
-from agentrt import LLM, Agent, ConfirmRisky, Runtime
-from agentrt.controls import Fork, Forked, SendMessage
-from agentrt.errors import ConfigurationError, ConversationMissing
-from agentrt.protocols import ModelClient
+from agentrt import LLM, Agent, ConfirmRisky, Conversation, ExecutionStatus, Runtime, State, Tool, tool
+from agentrt.context.replies import ModelReply
+from agentrt.controls import Fork, Forked, Interrupt, Pause, Rename, SendMessage
+from agentrt.errors import ConfigurationError, ConversationMissing, LimitReached, LogCorrupt
+from agentrt.protocols import ModelClient, ModelRequest, Watch
 from agentrt.server import ServerSettings
 from agentrt.server.hosting import Hosting
 from agentrt.server.principals import EVERYONE, Principal, Scope
+from agentrt.server.problems import Refusal
+from agentrt.specs.quota import Quota
 from agentrt.storage.rows import Row
-from agentrt.testing import ScriptedLLM, finish
+from agentrt.testing import ScriptedLLM, call, finish
+from tests.steering import HeldModel
 
 AGENT = Agent(llm=LLM(model="scripted/model"), confirmation=ConfirmRisky())
 ADA = Principal("ada", frozenset({Scope.OBSERVE, Scope.STEER}))
@@ -32,6 +37,16 @@ async def hosting(directory: Path, model: ModelClient | None = None, **settings:
         Hosting(runtime, asked) as made,
     ):
         yield made
+
+
+async def at_rest(conversation: Conversation) -> State:
+    """The state once nothing runs."""
+    if not conversation.state.at_rest:
+        with anyio.fail_after(10):
+            async for _ in conversation.stream(conversation.cursor):
+                if conversation.state.at_rest:
+                    break
+    return conversation.state
 
 
 def ids(rows: list[Row]) -> set[str]:
@@ -108,3 +123,115 @@ async def test_a_workspace_is_below_those_of_the_server(tmp_path: Path) -> None:
         for place in ("..", "/etc", "a/../../b"):
             with pytest.raises(ConfigurationError, match="not below"):
                 await conversations.create(AGENT, ADA, place)
+
+
+async def test_what_sleeps_and_nobody_needs_has_no_place(tmp_path: Path) -> None:
+    async with hosting(tmp_path, forget_after=0.2) as conversations:
+        for name in ("awake", "followed", "asleep"):
+            await conversations.create(AGENT, ADA, conversation_id=name)
+        conversations.followed = lambda name: name == "followed"
+        for name in ("followed", "asleep"):
+            assert await (await conversations.get(name, ADA)).rest()
+        with anyio.fail_after(5):
+            while len(conversations) > 2:
+                await anyio.sleep(0.01)
+        assert conversations.state("asleep") is None
+        assert conversations.state("awake") is not None
+        assert conversations.state("followed") is not None
+        again = await conversations.get("asleep", ADA)
+        await again.rename("It is back")
+
+
+async def test_while_the_server_stops_only_what_stops_is_done(tmp_path: Path) -> None:
+    async with hosting(tmp_path) as conversations:
+        await conversations.create(AGENT, ADA, conversation_id="a")
+        await conversations.drain(1.0)
+        for control in (SendMessage(content="more"), Fork(), Rename(title="x")):
+            with pytest.raises(Refusal) as refused:
+                await conversations.do("a", control, ADA)
+            assert (refused.value.problem.status, refused.value.problem.code) == (503, "draining")
+        with pytest.raises(Refusal):
+            await conversations.create(AGENT, ADA)
+        await conversations.do("a", Pause(), ADA)
+        await conversations.do("a", Interrupt(), ADA)
+
+
+@pytest.mark.parametrize("resume", [True, False])
+async def test_what_a_stop_paused_goes_on_if_told_so(tmp_path: Path, resume: bool) -> None:
+    model = HeldModel([call("think", thought="Hm."), finish("Done.")], held=(0, 1))
+    async with hosting(tmp_path, model) as conversations:
+        for name in ("stopped", "paused", "idle"):
+            await conversations.create(AGENT, ADA, conversation_id=name)
+        await conversations.do("paused", SendMessage(content="Go", run=True), ADA)
+        await model.calling()
+        await conversations.do("paused", Interrupt(), ADA)
+        await conversations.do("stopped", SendMessage(content="Go", run=True), ADA)
+        await model.calling()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(conversations.drain, 10.0)
+            await anyio.wait_all_tasks_blocked()
+            model.release()
+    async with hosting(tmp_path, model, resume_running=resume) as conversations:
+        await conversations.recover()
+        if resume:
+            went_on = await conversations.get("stopped", ADA)
+            with anyio.fail_after(5):
+                state = await went_on.run()
+            assert state.status is ExecutionStatus.FINISHED
+        found = {row.id: row.status for row in await conversations.page(ADA)}
+        assert found == {"stopped": "finished" if resume else "paused", "paused": "paused", "idle": "idle"}
+
+
+async def test_one_that_is_at_work_elsewhere_is_left_alone(tmp_path: Path) -> None:
+    model = HeldModel([finish("Done.")], held=(0,))
+    async with hosting(tmp_path, model) as elsewhere:
+        await elsewhere.create(AGENT, ADA, conversation_id="a")
+        await elsewhere.do("a", SendMessage(content="Go", run=True), ADA)
+        await model.calling()
+        async with hosting(tmp_path, resume_running=True) as conversations:
+            await conversations.recover()
+            assert len(conversations) == 0
+        model.release()
+
+
+async def test_one_that_crashes_or_floods_leaves_the_others_as_they_are(tmp_path: Path) -> None:
+    """Each has a supervised group of its own: a failing tool, model, log or flood ends what is its own only."""
+
+    @tool
+    async def flood() -> str:
+        """Say much."""
+        return "x" * 200_000
+
+    class Failing(ModelClient):
+        async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
+            if request.conversation == "crash":
+                raise RuntimeError("a bug in a client")
+            if request.conversation == "flood":
+                return call("flood")
+            return finish("Done.")
+
+    places = tmp_path / "workspaces"
+    places.mkdir()
+    settings = ServerSettings(workspaces=(places,))
+    runtime = Runtime(tmp_path / "store", client=Failing(), tools=[flood], quota=Quota(bytes=2_000_000))
+    async with runtime, Hosting(runtime, settings) as conversations:
+        flooding = Agent(llm=AGENT.llm, tools=(Tool("flood"),), stuck=None)
+        for name in ("crash", "flood", "broken", "well"):
+            await conversations.create(flooding if name == "flood" else AGENT, EVERYONE, conversation_id=name)
+        log = tmp_path / "store" / "conversations" / "broken" / "events.jsonl"
+        await conversations.do("broken", Rename(title="Broken"), EVERYONE)
+        assert await (await conversations.get("broken", EVERYONE)).rest()
+        await conversations.do("crash", SendMessage(content="Go", run=True), EVERYONE)
+        await conversations.do("flood", SendMessage(content="Go", run=True), EVERYONE)
+        log.write_bytes(log.read_bytes().replace(b"scripted", b"sCripted"))
+        with pytest.raises(LogCorrupt):
+            await conversations.do("broken", SendMessage(content="Go"), EVERYONE)
+        for _ in range(20):
+            await conversations.do("well", SendMessage(content="Go"), EVERYONE)
+            assert (await (await conversations.get("well", EVERYONE)).run()).status is ExecutionStatus.FINISHED
+        flooded = await at_rest(await conversations.get("flood", EVERYONE))
+        crashed = await at_rest(await conversations.get("crash", EVERYONE))
+        assert (flooded.error and flooded.error.code, crashed.status) == ("max_bytes", ExecutionStatus.ERROR)
+        with pytest.raises(LimitReached):
+            await conversations.do("flood", SendMessage(content="more"), EVERYONE)
+        assert {row.id for row in await conversations.page(EVERYONE)} == {"crash", "flood", "broken", "well"}

@@ -1,0 +1,168 @@
+"""`agentrt serve`, as a process; each that is started costs a second, so one shows several things."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+import anyio
+import pytest
+from click.testing import CliRunner
+
+from agentrt.cli.main import commands
+from agentrt.errors import ConfigurationError
+from agentrt.events import PauseEvent
+from agentrt.server.auth.keyring import Keyring
+from agentrt.server.principals import Scope
+from agentrt.storage import read_conversation
+from agentrt.testing import ScriptedProvider, Stall
+
+CANARY = "canary-value-4d1f"
+_ADDRESS = re.compile(r"agentrt listens on (http://127\.0\.0\.1:\d+) ")
+
+
+class Serving:
+    """A server's process."""
+
+    def __init__(self, process: anyio.abc.Process, url: str) -> None:
+        self.process, self.url = process, url
+        self.errors = ""
+
+    async def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Tell it to stop; its exit code."""
+        self.process.send_signal(number)
+        with anyio.fail_after(20):
+            assert self.process.stderr is not None
+            async for data in self.process.stderr:
+                self.errors += data.decode()
+            return await self.process.wait()
+
+
+@asynccontextmanager
+async def agentrt_serve(directory: Path, *words: str, **more: str) -> AsyncIterator[Serving]:
+    """The process, once it listens."""
+    command = [sys.executable, "-m", "agentrt", "serve", "--port", "0", "--store", str(directory / "store"), *words]
+    async with await anyio.open_process(command, cwd=directory, env={**os.environ, **more}) as process:
+        try:
+            assert process.stdout is not None
+            line = ""
+            with anyio.fail_after(20):
+                while not line.endswith("\n"):
+                    line += (await process.stdout.receive()).decode()
+            found = _ADDRESS.match(line)
+            assert found, line
+            yield Serving(process, found[1])
+        finally:
+            if process.returncode is None:
+                process.kill()
+
+
+async def ready(session: aiohttp.ClientSession, url: str) -> None:
+    """Return once it takes work."""
+    with anyio.fail_after(30):
+        while True:
+            async with session.get(f"{url}/ready") as answer:
+                if answer.status == 200:
+                    return
+            await anyio.sleep(0.05)
+
+
+async def test_it_serves_a_run_and_keeps_it_when_it_is_told_to_stop(tmp_path: Path) -> None:
+    async with ScriptedProvider([Stall("Half a")]) as provider, aiohttp.ClientSession() as session:
+        words = (
+            "--model",
+            "openai/scripted",
+            "--base-url",
+            provider.base_url,
+            "--log-format",
+            "json",
+            "--drain",
+            "0.3",
+        )
+        async with agentrt_serve(tmp_path, *words, OPENAI_API_KEY=CANARY) as server:
+            async with session.get(f"{server.url}/alive") as answer:
+                assert answer.status == 200, "it answers while the model client is being loaded"
+            await ready(session, server.url)
+            wanted = {"id": "c", "message": "Begin", "secrets": {"TOKEN": f"{CANARY}-2"}}
+            async with session.post(f"{server.url}/conversations", json=wanted) as answer:
+                assert answer.status == 201, await answer.text()
+            with anyio.fail_after(10):
+                while not provider.active:
+                    await anyio.sleep(0.01)
+            async with session.get(f"{server.url}/metrics?{CANARY}") as answer:
+                assert 'agentrt_conversations{status="running"} 1.0' in await answer.text()
+            assert await server.stop() == 0
+    assert "stopping: new work is refused, what runs may end its step for 0.3 s" in server.errors
+    assert CANARY not in server.errors
+    lines = [json.loads(line) for line in server.errors.splitlines() if line.startswith("{")]
+    assert ("POST", "/conversations", 201) in {(e.get("method"), e.get("path"), e.get("status")) for e in lines}
+    events = read_conversation(tmp_path / "store" / "conversations" / "c")
+    assert any(isinstance(event, PauseEvent) and event.source == "environment" for event in events)
+    assert type(events[-1]).__name__ == "ModelCalled", "what was cut has its end in the log"
+    assert provider.keys[0].endswith(CANARY)
+
+
+async def test_a_second_signal_hurries_it(tmp_path: Path) -> None:
+    async with ScriptedProvider([Stall("Half a")]) as provider, aiohttp.ClientSession() as session:
+        words = ("--model", "openai/scripted", "--base-url", provider.base_url, "--drain", "600")
+        async with agentrt_serve(tmp_path, *words, OPENAI_API_KEY="none") as server:
+            await ready(session, server.url)
+            async with session.post(f"{server.url}/conversations", json={"message": "Begin"}) as answer:
+                assert answer.status == 201
+            with anyio.fail_after(10):
+                while not provider.active:
+                    await anyio.sleep(0.01)
+            server.process.send_signal(signal.SIGINT)
+            with anyio.fail_after(10):
+                while True:
+                    async with session.get(f"{server.url}/ready") as answer:
+                        if answer.status == 503:
+                            break
+            assert await server.stop(signal.SIGINT) == 0
+
+
+def invoke(*words: str) -> Exception:
+    """What a command ends with that does not get as far as to listen."""
+    error = CliRunner().invoke(commands, ["serve", *words]).exception
+    assert isinstance(error, Exception)
+    return error
+
+
+def test_other_addresses_need_a_key(tmp_path: Path) -> None:
+    error = invoke("--host", "0.0.0.0", "--store", str(tmp_path))
+    assert isinstance(error, ConfigurationError)
+    assert "agentrt keys create" in str(error)
+    Keyring(tmp_path).create("ada", [Scope.ADMIN])
+    with socket.create_server(("0.0.0.0", 0)) as taken:
+        error = invoke("--host", "0.0.0.0", "--store", str(tmp_path), "--port", str(taken.getsockname()[1]))
+    assert "is taken" in str(error), "with a key it gets as far as to listen"
+
+
+def test_an_address_that_is_taken_is_one_line(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        command = [sys.executable, "-m", "agentrt", "serve", "--port", port, "--store", str(tmp_path)]
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert ran.returncode == 2
+    assert ran.stderr == f"agentrt: 127.0.0.1, port {port} is taken: stop what listens there, or give another --port\n"
+
+
+def test_without_the_extra_it_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "agentrt.server", None)
+    assert "pip install 'agentrt[server]'" in str(invoke("--store", str(tmp_path)))
+
+
+def test_what_it_can_do_is_said() -> None:
+    told = CliRunner().invoke(commands, ["serve", "--help"]).output
+    for option in ("--resume-running", "--drain", "--workspaces", "--cors", "--allow-host", "--max-bytes", "--traces"):
+        assert option in told
+    assert "A second one hurries it" in " ".join(told.split())
