@@ -101,6 +101,8 @@ class Endpoint:
     """Of the request, that mean something here."""
     example: Any = None
     """A body, as builtins."""
+    any_scope: bool = False
+    """Whether a key with any other scope will do, too."""
 
     @property
     def name(self) -> str:
@@ -111,7 +113,7 @@ class Endpoint:
         """Check a request, and answer it."""
         services: Services = request.app.state.services
         principal = await services.authenticate(request) if self.scope is not None else NOBODY
-        if self.scope is not None and not principal.may(self.scope):
+        if self.scope is not None and not (self.any_scope or principal.may(self.scope)):
             raise refusal(403, "Not allowed", f"this needs a key with the scope {self.scope.value!r}", "scope")
         if self.media_type is not None and not acceptable(request.headers.get("accept", ""), self.media_type):
             raise refusal(406, "Not acceptable", f"the answer is {self.media_type}", "not-acceptable")

@@ -42,6 +42,18 @@ async def test_without_a_key_an_address_is_counted(tmp_path: Path) -> None:
             assert await closed_with(socket) == 1013
 
 
+@pytest.mark.parametrize("headers", [{"Authorization": "Bearer junk"}, {"X-Session-API-Key": "junk"}])
+async def test_a_key_that_is_none_is_no_way_around_the_count(tmp_path: Path, headers: dict[str, str]) -> None:
+    settings = ServerSettings(port=0, workspaces=(tmp_path / "workspaces",), rate="5/minute")
+    async with served(tmp_path, ScriptedLLM([]), settings) as client:
+        statuses = [(await client.ask("GET", path, **headers))[0] for path in ("/alive", "/conversations") * 3]
+        assert statuses == [200] * 5 + [429]
+    async with doors(tmp_path / "closed", rate="5/minute") as at:
+        statuses = [(await at.client.ask("GET", "/alive", **headers))[0] for _ in range(6)]
+        assert statuses == [200] * 5 + [429]
+        assert (await at.ask("ada", "GET", "/alive"))[0] == 200
+
+
 async def test_logins_that_fail_are_slowed_and_those_that_do_not_are_not(tmp_path: Path) -> None:
     async with doors(tmp_path, failed_logins="3/minute") as at:
         wrong = {"Authorization": f"Bearer {at.keys['ada'][:-4]}AAAA"}
@@ -109,6 +121,7 @@ async def test_what_is_open_is_forgotten_when_it_ends() -> None:
     gate = Gate(ServerSettings(max_sockets=1))
     for _ in range(3):
         visit = Visit(stream=True)
+        await gate.admit("address x", visit)
         await gate.admit(key_of("a"), visit)
         await gate.admit(key_of("a"), visit)
         with pytest.raises(Refusal):

@@ -29,7 +29,7 @@ def middleware(settings: ServerSettings, access: Access) -> list[Middleware]:
         Middleware(HostGuard, settings=settings),
         *([cors] if settings.cors else ()),
         Middleware(OriginGuard, settings=settings),
-        Middleware(GateGuard, gate=access.gate),
+        Middleware(GateGuard, access=access),
     ]
 
 

@@ -61,7 +61,7 @@ class Access:
         elif self.is_open:
             return EVERYONE
         elif shown.key:
-            principal = self._of_key(shown.key) or await self._of_new_key(shown.key)
+            principal = self.known(shown.key) or await self._of_new_key(shown.key)
         else:
             raise not_known("send a key as 'Authorization: Bearer KEY'")
         if principal is None:
@@ -80,7 +80,8 @@ class Access:
         await anyio.to_thread.run_sync(self.keyring.revoke, key_id)
         self._cut()
 
-    def _of_key(self, text: str) -> Principal | None:
+    def known(self, text: str) -> Principal | None:
+        """Whose key a text is, as far as is known now."""
         key_id, secret = split(text) or ("", text)
         key = self.keyring.keys.get(key_id)
         if not is_it(key, secret) or key is None or not self.keyring.is_good(key_id):
@@ -92,7 +93,7 @@ class Access:
         if (parts := split(text)) is None or parts[0] in self.keyring.keys:
             return None
         await self._look()
-        return self._of_key(text)
+        return self.known(text)
 
     def _of_ticket(self, ticket: str) -> Principal | None:
         principal = self.tickets.redeem(ticket)

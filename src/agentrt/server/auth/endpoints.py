@@ -102,5 +102,6 @@ ENDPOINTS = (
         reply=Ticket,
         status=201,
         group="keys",
+        any_scope=True,
     ),
 )

@@ -50,17 +50,20 @@ class Gate:
         self._visits: dict[tuple[str, bool], set[Visit]] = {}
 
     async def admit(self, who: str, visit: Visit | None) -> None:
-        """Count a request for somebody. Raises `Refusal` (429) when there are too many."""
-        if visit is not None and visit.who is not None:
+        """Count a request for somebody; who he is may be known better the second time.
+
+        Raises `Refusal` (429) when there are too many.
+        """
+        if visit is not None and visit.who == who:
             return
         await self._hit(self._rate, who, "Too many requests")
         if visit is None:
             return
-        open_now = self._visits.setdefault((who, visit.stream), set())
-        if len(open_now) >= (most := self._most[visit.stream]):
+        if len(self._visits.get((who, visit.stream), ())) >= (most := self._most[visit.stream]):
             what = "sockets and streams are open" if visit.stream else "requests are being answered"
             raise refusal(429, "Too many at once", f"{most} {what}", "too-many-at-once", Retry_After="1")
-        open_now.add(visit)
+        self.leave(visit)
+        self._visits.setdefault((who, visit.stream), set()).add(visit)
         visit.who = who
 
     async def failed(self, connection: HTTPConnection) -> None:
@@ -71,7 +74,7 @@ class Gate:
         await self._hit(self._failures, f"failed {address_of(connection)}", "Too many failed logins")
 
     def leave(self, visit: Visit) -> None:
-        """A visit has ended."""
+        """A visit has ended, or is another's."""
         if visit.who is not None:
             open_now = self._visits[visit.who, visit.stream]
             open_now.discard(visit)

@@ -7,8 +7,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..problems import Refusal, refusal
 from ..settings import ServerSettings
+from .access import Access
 from .credentials import credentials_of, is_stream, not_known
-from .gate import VISIT, Gate, Visit, address_of
+from .gate import VISIT, Visit, address_of, key_of
 from .origins import is_ours, may_come_from, place_of
 from .refusing import refuse
 
@@ -57,8 +58,8 @@ class OriginGuard:
 class GateGuard:
     """Counts what is asked, and ends what may not go on."""
 
-    def __init__(self, app: ASGIApp, gate: Gate) -> None:
-        self.app, self._gate = app, gate
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self.app, self._access, self._gate = app, access, access.gate
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -67,8 +68,8 @@ class GateGuard:
         connection = HTTPConnection(scope)
         visit = scope[VISIT] = Visit(is_stream(connection))
         try:
-            if not credentials_of(connection):  # what has some is counted by whom they are
-                await self._gate.admit(address_of(connection), visit)
+            known = self._access.known(credentials_of(connection).key)
+            await self._gate.admit(key_of(known.key) if known is not None else address_of(connection), visit)
         except Refusal as refused:
             await refuse(refused, scope, receive, send)
             return
