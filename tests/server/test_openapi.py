@@ -98,3 +98,17 @@ async def test_it_is_served_and_what_is_served_is_as_described(tmp_path: Path) -
             ("/nowhere", "Problem"),
         ):
             validator(name).validate((await client.ask("GET", path))[1])
+
+
+def test_fields_are_described_by_what_stands_below_them_in_the_source() -> None:
+    schemas = DOCUMENT["components"]["schemas"]
+    assert schemas["Agent"]["properties"]["rules"]["description"].startswith("What is allowed, asked or denied")
+    assert schemas["ConversationInfo"]["properties"]["parent"]["description"] == (
+        "The conversation that this is a fork of."
+    )
+    (epoch,) = [
+        found
+        for found in DOCUMENT["paths"]["/conversations/{id}/events"]["get"]["parameters"]
+        if found["name"] == "epoch"
+    ]
+    assert epoch["description"].startswith("That of the cursor")

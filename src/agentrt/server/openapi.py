@@ -17,6 +17,7 @@ from ..controls import AnyControl
 from ..deltas import Delta
 from ..events import KnownEvent
 from ..frames import FromServer, Problem, ToServer
+from .docstrings import described
 from .negotiation import COMMAS, JSON, as_list
 from .problems import MEDIA_TYPE
 from .routing import Endpoint
@@ -86,7 +87,9 @@ def _schemas(endpoints: tuple[Endpoint, ...]) -> dict[str, Any]:
     types = [kind for endpoint in endpoints for kind in (endpoint.body, endpoint.query, endpoint.reply) if kind]
     events: Any = reduce(or_, map(_schematic, get_args(KnownEvent)))
     named = {"Event": events, "Control": AnyControl, "FrameToServer": ToServer, "FrameFromServer": FromServer}
-    tops, schemas = msgspec.json.schema_components([*named.values(), Problem, Delta, *types], ref_template=_REFERENCE)
+    everything = [*named.values(), Problem, Delta, *types]
+    tops, schemas = msgspec.json.schema_components(everything, ref_template=_REFERENCE)
+    described(schemas, everything)
     for name, top in zip(named, tops, strict=False):
         schemas[name] = top
     schemas["EventFrame"]["properties"]["event"] = _referred("Event")
@@ -184,6 +187,8 @@ def _query(endpoint: Endpoint, schemas: dict[str, Any]) -> list[dict[str, Any]]:
         name = field.encode_name
         shown = _without_null(schema["properties"][name])
         parameter = {"name": name, "in": "query", "required": field.required, "schema": shown}
+        if said := shown.pop("description", ""):
+            parameter["description"] = said
         if listed := as_list(field):
             parameter |= {"style": "form", "explode": listed != COMMAS}
         parameters.append(parameter)
