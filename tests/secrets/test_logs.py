@@ -119,6 +119,21 @@ def test_a_registry_that_is_gone_is_forgotten(lines: Lines) -> None:
     assert lines.text() == f"WARNING {HIDDEN}\nWARNING of-another\n"
 
 
+def test_of_many_conversations_each_is_masked_also_what_comes_later(lines: Lines) -> None:
+    registries = [SecretRegistry({"KEY": f"the-value-{number}-of-it"}) for number in range(200)]
+    for number, registry in enumerate(registries):
+        lines.mask.watch(registry)
+        lines.logger.warning("the-value-%s-of-it", number)
+    registries[7].update({"LATER": "what-came-later"})
+    lines.logger.warning("what-came-later the-value-%s-of-it the-value-%s-of-it", 3, 199)
+    assert "value" not in lines.text()
+    assert "later" not in lines.text()
+    del registries[1:], registry
+    gc.collect()
+    lines.logger.warning("the-value-%s-of-it the-value-%s-of-it", 0, 9)
+    assert lines.text().endswith(f"WARNING {HIDDEN} the-value-9-of-it\n")
+
+
 def test_installing_twice_is_once(lines: Lines) -> None:
     lines.mask.install("agentrt_tests")
     assert lines.logger.filters == [lines.mask]

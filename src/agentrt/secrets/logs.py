@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import logging
+import threading
 import traceback
 from collections.abc import Callable, Iterator
 from weakref import WeakSet
 
 from .mask import HIDDEN, Mask
 from .registry import SecretRegistry
+
+FEW = 64
+"""Values that are looked for besides the many, before the two are made one."""
+
+MANY = 8
+"""The part of those that were watched, one in so many, with which their values are forgotten that are gone."""
 
 _LOGGERS = ("agentrt", "asyncio")
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
@@ -25,10 +32,20 @@ class LogMask(logging.Filter):
     def __init__(self) -> None:
         super().__init__()
         self._registries: WeakSet[SecretRegistry] = WeakSet()
+        self._many, self._new = Mask(), Mask()
+        """What is masked, and what came to it lately: to make a mask of many values takes long, to use it does not."""
+        self._changed, self._watched = False, 0
+        self._lock = threading.Lock()
 
     def watch(self, registry: SecretRegistry) -> None:
         """Mask the secrets of one more conversation."""
-        self._registries.add(registry)
+        if registry not in self._registries:
+            self._registries.add(registry)
+            registry.listeners.append(self._note)
+        self._note()
+
+    def _note(self) -> None:
+        self._changed = True
 
     def install(self, *names: str) -> None:
         """Put it on the loggers of these names, on those below them, and on all their handlers; once is enough."""
@@ -49,13 +66,31 @@ class LogMask(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         """Mask a record in place; it is always kept."""
         try:
-            masks = [registry.mask for registry in list(self._registries) if registry.mask]
-            if masks:
+            if self._changed or self._lost(len(self._registries)):
+                self._look()
+            if masks := [mask for mask in (self._many, self._new) if mask]:
                 _mask(record, lambda text: _text(masks, text))
         except Exception as failure:  # logging must not end what is logged about, nor say what could not be masked
             record.msg, record.args = f"{HIDDEN}: a record that could not be masked ({type(failure).__name__})", None
             record.exc_info = record.exc_text = record.stack_info = None
         return True
+
+    def _look(self) -> None:
+        """Take what is new in the registries."""
+        with self._lock:
+            self._changed = False  # first: what comes meanwhile is looked at again
+            registries = list(self._registries)
+            values = {value for registry in registries for value in registry.mask.values}
+            if self._lost(len(registries)):
+                self._many, self._new, self._watched = Mask(), Mask(values), len(registries)
+            self._watched = max(self._watched, len(registries))
+            self._new = self._new.adding(values.difference(self._many.values))
+            if len(self._new.values) > FEW:
+                self._many, self._new = self._many.adding(self._new.values), Mask()
+
+    def _lost(self, now: int) -> bool:
+        """Whether so many registries are gone that their values are worth forgetting."""
+        return (self._watched - now) * MANY >= max(self._watched, 1)
 
 
 def _handlers(logger: logging.Logger | None) -> Iterator[logging.Handler]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Container, Iterable
 from functools import cached_property
 from typing import Any
 
@@ -55,6 +55,11 @@ class Mask:
         mask = Mask()
         mask._values = self._values | new
         return mask
+
+    @property
+    def values(self) -> Collection[str]:
+        """What it replaces."""
+        return self._values.keys()
 
     def __bool__(self) -> bool:
         return bool(self._values)

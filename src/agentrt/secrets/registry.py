@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import anyio
 
@@ -50,6 +50,8 @@ class SecretRegistry:
         clock: Clock = time.monotonic,
     ) -> None:
         self.mask, self.version = Mask(), 0
+        self.listeners: list[Callable[[], None]] = []
+        """Told when the mask was replaced."""
         self._environment, self._clock = environment, clock
         self._sources: dict[str, KnownSource] = {}
         self._kept: dict[str, _Kept] = {}
@@ -167,6 +169,8 @@ class SecretRegistry:
         if mask is not self.mask:
             self.mask = mask
             self.version += 1
+            for listener in self.listeners:
+                listener()
 
     def _of_environment(self, name: str, source: EnvironmentSecret) -> str:
         if source.variable not in self._environment:
