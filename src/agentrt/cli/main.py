@@ -20,7 +20,6 @@ from ..specs import ConfirmationPolicy
 from ..state import fold
 from ..storage import read_conversation
 from .asking import Answer, approve, ask_person, refuse
-from .demo import demo as run_demo
 from .finding import find, reopened
 from .keys import keys
 from .labels import rename, tag
@@ -207,6 +206,8 @@ def demo(pace: float, as_json: bool, store: Path | None) -> None:
 
     The model's words are scripted; the HTTP, the shell, the files, the test runs and the log are real.
     """
+    from .demo import demo as run_demo  # with an HTTP server, which takes longer to import than all the rest
+
     _drive(lambda console: run_demo(view_for(console, as_json=as_json), console, pace=pace, store=store), as_json)
 
 

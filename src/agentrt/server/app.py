@@ -67,7 +67,8 @@ def create_app(
             tasks = await stack.enter_async_context(anyio.create_task_group())
             stack.callback(tasks.cancel_scope.cancel)
             tasks.start_soon(lag.measure, figures.lag.add)
-            tasks.start_soon(_begin, readiness, runtime, settings, hosting)
+            tasks.start_soon(readiness.load, runtime, settings)
+            tasks.start_soon(hosting.recover)
             yield
 
     errors = (AgentrtError, Refusal, HTTPException, msgspec.ValidationError, msgspec.DecodeError)
@@ -80,12 +81,6 @@ def create_app(
     )
     app.router.redirect_slashes = False  # a path is there or not
     return app
-
-
-async def _begin(readiness: Readiness, runtime: Runtime, settings: ServerSettings, hosting: Hosting) -> None:
-    """What is done once it listens."""
-    await readiness.load(runtime, settings)
-    await hosting.recover()
 
 
 def _noting(authenticate: Authenticator) -> Authenticator:

@@ -1,0 +1,78 @@
+"""A server that is killed in the middle of its work: the next one lists all of it, and goes on if told so."""
+
+from __future__ import annotations
+
+import signal
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import anyio
+import pytest
+
+from agentrt.events import ActionEvent, ObservationEvent, PauseEvent
+from agentrt.storage import read_conversation
+from agentrt.testing import ScriptedProvider, call, finish
+from agentrt.testing.turns import Turn
+from tests.cli.test_serve import agentrt_serve, ready
+
+pytestmark = pytest.mark.proof
+
+MANY = 40
+STEPS = 6
+
+
+def script(body: dict[str, Any]) -> Turn:
+    """Some steps that each think, then the end."""
+    taken = sum(message["role"] == "assistant" for message in body["messages"])
+    return call("think", thought=f"Step {taken}.") if taken < STEPS else finish("Done.")
+
+
+async def statuses(session: aiohttp.ClientSession, url: str) -> dict[str, str]:
+    async with session.get(f"{url}/conversations?limit=100") as answer:
+        return {item["id"]: item["status"] for item in (await answer.json())["items"]}
+
+
+@pytest.mark.parametrize("resume", [True, False], ids=["goes-on", "waits"])
+async def test_what_ran_when_it_was_killed(tmp_path: Path, resume: bool) -> None:
+    async with ScriptedProvider(script, pace=0.02) as provider, aiohttp.ClientSession() as session:
+        model = ("--model", "openai/scripted", "--base-url", provider.base_url, "--log-level", "warning")
+        names = [f"c{number}" for number in range(MANY)]
+        async with agentrt_serve(tmp_path, *model, OPENAI_API_KEY="none") as server:
+            await ready(session, server.url)
+            for name in names:
+                wanted = {"id": name, "message": "Begin"}
+                async with session.post(f"{server.url}/conversations", json=wanted) as answer:
+                    assert answer.status == 201, await answer.text()
+            async with session.post(f"{server.url}/conversations", json={"id": "idle"}) as answer:
+                assert answer.status == 201
+            with anyio.fail_after(30):
+                while len(provider.requests) < 2 * MANY:
+                    await anyio.sleep(0.01)
+            server.process.send_signal(signal.SIGKILL)
+            await server.process.wait()
+        before = {name: len(read_conversation(tmp_path / "store" / "conversations" / name)) for name in names}
+        more = ("--resume-running",) if resume else ()
+        async with agentrt_serve(tmp_path, *model, *more, OPENAI_API_KEY="none") as server:
+            listed = await statuses(session, server.url)
+            assert set(listed) == {*names, "idle"}, "all are listed at once"
+            await ready(session, server.url)
+            wanted_status = {"finished"} if resume else {"paused", "finished"}
+            with anyio.fail_after(60):
+                while set((found := await statuses(session, server.url)).values()) - {"idle"} - wanted_status:
+                    await anyio.sleep(0.05)
+            assert found["idle"] == "idle"
+            assert resume or "paused" in found.values(), "some were at work"
+            assert await server.stop() == 0
+    assert not provider.refused
+    for name in names:
+        events = read_conversation(tmp_path / "store" / "conversations" / name)
+        assert [event.seq for event in events] == list(range(1, len(events) + 1))
+        assert len(events) >= before[name], "what was durable is there"
+        results = Counter(event.action_id for event in events if isinstance(event, ObservationEvent))
+        asked = [event.id for event in events if isinstance(event, ActionEvent)]
+        assert set(results.values()) <= {1}
+        if resume:
+            assert set(asked) == set(results)
+            assert sum(isinstance(event, PauseEvent) for event in events) <= 1
