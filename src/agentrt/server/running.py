@@ -71,8 +71,9 @@ def _listen(settings: ServerSettings) -> socket.socket:
         if error.errno == errno.EADDRINUSE:
             raise ConfigurationError(f"{where} is taken: stop what listens there, or give another --port") from error
         raise ConfigurationError(f"cannot listen on {where}: {error.strerror or error}") from error
-    # every connection has it from the listener: the kernel ends one whose other side takes nothing any more
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(2000 * settings.patience))
+    # every connection has it from the listener: the kernel ends one that takes nothing even after it was closed
+    timeout = settings.patience + max(settings.patience, GOODBYE)
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(1000 * timeout))
     return listener
 
 

@@ -91,6 +91,8 @@ async def _refuse(websocket: WebSocket, error: Exception) -> None:
     code, reason = closing(problem_of(error))
     await websocket.accept()
     await websocket.close(code, cut(reason))
+    services: Services = websocket.app.state.services
+    services.streams.discard(websocket)
 
 
 ROUTES: tuple[BaseRoute, ...] = (

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import deque
 from functools import partial
 
 import anyio
 import msgspec
-from starlette.websockets import WebSocket
+from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from ...controls import AskAgent, GenerateTitle
 from ...errors import AgentrtError
@@ -20,6 +21,7 @@ from ..services import Services
 from .codes import GARBAGE, NO_PROGRESS, Closing, closing, cut
 from .encoding import frame, message
 from .follower import Follower
+from .inbox import Inbox
 from .lanes import Lanes
 from .receiving import frames_of
 
@@ -38,8 +40,11 @@ GIBBERISH = 10
 WAITED = 0.1
 """Seconds that a send takes only when the client has to read first."""
 
-GOODBYE = 1.0
-"""Seconds that the close frame of one who does not read may take."""
+GOODBYE = 0.1
+"""Seconds in which the close frame of one who reads is gone."""
+
+REST = 1.0
+"""Seconds in which what a client had begun may end after it left."""
 
 _encoder = msgspec.json.Encoder()
 _HEARTBEAT = _encoder.encode(Heartbeat())
@@ -60,7 +65,7 @@ class Socket:
     ) -> None:
         self._websocket, self._services, self._streams = websocket, services, services.streams
         self._principal, self._alone = principal, alone
-        self._bell = self._streams.bell()
+        self._inbox, self._bell = Inbox(), self._streams.bell()
         self._followers: dict[str, Follower] = {}
         self._names: dict[Follower, bytes] = {}
         """Each follower's conversation, as JSON."""
@@ -91,10 +96,11 @@ class Socket:
                         await self._follow(self._alone, after, deltas=deltas)
                     async with anyio.create_task_group() as talking:
                         talking.start_soon(self._write)
-                        await self._read(lanes)
+                        talking.start_soon(self._work, lanes)
+                        await self._read()
                         self._scope.cancel()
                 await self._say_goodbye()
-                tasks.cancel_scope.deadline = anyio.current_time() + GOODBYE  # what was begun may end
+                tasks.cancel_scope.deadline = anyio.current_time() + REST
         finally:
             for follower in self._followers.values():
                 self._streams.leave(follower)
@@ -116,19 +122,24 @@ class Socket:
             self._beat = True
             self._bell.ring()
 
-    async def _read(self, lanes: Lanes) -> None:
+    async def _read(self) -> None:
         while (received := await self._websocket.receive())["type"] != "websocket.disconnect":
             self._heard, self._asked = time.monotonic(), None
-            for found in frames_of(received.get("text") or received.get("bytes") or b""):
-                if isinstance(found, Refused):
-                    self._gibberish += 1
-                    if self._gibberish >= GIBBERISH:
-                        return self.close(Closing(GARBAGE, f"garbage: {found.problem.detail}"))
-                    await self._answer(found)
-                else:
+            await self._inbox.put(received.get("text") or received.get("bytes") or b"")
+        with anyio.move_on_after(REST):
+            await self._inbox.worked_on()
+
+    async def _work(self, lanes: Lanes) -> None:
+        while True:
+            for found in frames_of(await self._inbox.get()):
+                if not isinstance(found, Refused):
                     self._gibberish = 0
                     await self._take_up(found, lanes)
-        return None
+                elif (more := self._gibberish + 1) < GIBBERISH:
+                    self._gibberish = more
+                    await self._answer(found)
+                else:
+                    return self.close(Closing(GARBAGE, f"garbage: {found.problem.detail}"))
 
     async def _take_up(self, frame: ToServer, lanes: Lanes) -> None:
         match frame:
@@ -183,16 +194,21 @@ class Socket:
         self._bell.ring()
 
     async def _write(self) -> None:
-        while True:
-            await self._bell.wait()
-            while frames := await self._next():
-                begun = self._sending = time.monotonic()
-                await self._websocket.send({"type": "websocket.send", "text": message(frames)})
-                self._sending, self._said = None, time.monotonic()
-                if self._said - begun > WAITED:
-                    self._asked = None  # it took what was before, however long the answer waits behind the rest
-            if self._last is not None and not self._answers:
-                return self.close(self._last)
+        try:
+            while self._last is None or self._answers:
+                await self._bell.wait()
+                while frames := await self._next():
+                    await self._send(frames)
+            self.close(self._last)
+        except WebSocketDisconnect:
+            self._scope.cancel()
+
+    async def _send(self, frames: list[bytes]) -> None:
+        begun = self._sending = time.monotonic()
+        await self._websocket.send({"type": "websocket.send", "text": message(frames)})
+        self._sending, self._said = None, time.monotonic()
+        if self._said - begun > WAITED:
+            self._asked = None  # it took what was before, however long the answer waits behind the rest
 
     async def _next(self) -> list[bytes]:
         """The frames of the next message: answers, then what the followers have, in turn."""
@@ -229,5 +245,6 @@ class Socket:
         if self._closing is None:
             return  # the client left
         code, reason = self._closing
-        with anyio.move_on_after(GOODBYE):
+        with anyio.move_on_after(GOODBYE), contextlib.suppress(WebSocketDisconnect):
             await self._websocket.close(code, cut(reason))
+        self._streams.discard(self._websocket)

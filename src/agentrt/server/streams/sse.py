@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 
 import anyio
@@ -40,7 +41,7 @@ class EventSource(Response):
         self._scope = anyio.CancelScope()
         self._said = time.monotonic()
         self._sending: float | None = None
-        self._beat = False
+        self._beat = self._over = False
 
     async def follow(self, conversation_id: str, principal: Principal, after: Cursor | int, *, deltas: bool) -> None:
         """Begin to follow. Raises what `Streams.follow` does, and `Refusal` when there are too many streams."""
@@ -54,8 +55,9 @@ class EventSource(Response):
             raise
 
     def close(self, closing: Closing) -> None:
-        """Let it end."""
-        self._scope.cancel()
+        """Let it end, after what is on its way."""
+        self._over = True
+        self._bell.ring()
 
     def look(self, now: float) -> None:
         """Whether there is progress; a heartbeat when nothing was said for some time."""
@@ -72,7 +74,8 @@ class EventSource(Response):
             with self._scope:
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(self._wait_for_end, receive)
-                    await self._write(self._follower, send)
+                    with contextlib.suppress(OSError):  # nobody takes it any more
+                        await self._write(self._follower, send)
                     tasks.cancel_scope.cancel()
         finally:
             self._streams.leave(self._follower)
@@ -86,7 +89,7 @@ class EventSource(Response):
     async def _write(self, follower: Follower, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         await self._send(send, b"retry: %d\n\n" % RETRY)
-        while follower.problem is None:
+        while follower.problem is None and not self._over:
             await self._bell.wait()
             while body := await self._next(follower):
                 await self._send(send, body)
@@ -95,7 +98,7 @@ class EventSource(Response):
     async def _next(self, follower: Follower) -> bytes:
         parts = [_HEARTBEAT] if self._beat else []
         self._beat = False
-        if follower.problem is None:
+        if follower.problem is None and not self._over:
             parts += [sent_event(piece, follower.relay.epoch) for piece in await follower.take(BODY)]
         return b"".join(parts)
 

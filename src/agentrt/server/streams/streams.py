@@ -11,6 +11,7 @@ from typing import Protocol
 
 import anyio
 from anyio.abc import TaskGroup
+from starlette.websockets import WebSocket, WebSocketState
 
 from ...conversation.run import seq_of
 from ...events import Cursor
@@ -106,6 +107,19 @@ class Streams:
         self._draining = True
         for stream in list(self._streams):
             stream.close(GOING)
+
+    def discard(self, websocket: WebSocket) -> None:
+        """Read what still comes of a socket that was closed, and look at nothing of it.
+
+        Hypercorn puts it in a bounded queue, and a full one that nobody reads would keep the connection for ever.
+        """
+        assert self._tasks is not None
+        self._tasks.start_soon(self._discard, websocket)
+
+    async def _discard(self, websocket: WebSocket) -> None:
+        with anyio.move_on_after(2 * self.settings.patience):
+            while websocket.client_state is WebSocketState.CONNECTED:
+                await websocket.receive()
 
     async def follow(
         self,

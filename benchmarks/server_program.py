@@ -1,0 +1,106 @@
+"""The server of `bench_server`, in a process of its own: agentrt's, with a model whose words are given.
+
+    python server_program.py DIRECTORY DELAY
+
+The first line that it prints is its URL. Then it answers each line of its input: "mark" begins to count anew, "stats"
+gives a line of JSON with what was since. It ends with its input.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import harness
+from bench_step import noop
+
+from agentrt import LLM, Agent, Limits, Runtime
+from agentrt.context.replies import ModelReply
+from agentrt.protocols import ModelRequest, Watch
+from agentrt.server import ServerSettings, create_app
+from agentrt.server.running import serving
+from agentrt.testing import ScriptedLLM, call
+
+STEPS = 100_000
+"""Model calls in a run, at most: more than there is time for."""
+
+
+class Counted(ScriptedLLM):
+    """Asks for the tool that does nothing, for ever, and counts the calls of each conversation."""
+
+    def __init__(self, delay: float) -> None:
+        super().__init__(lambda request: call("noop", n=len(request.messages)), delay=delay, keep=False)
+        self.calls: Counter[str] = Counter()
+
+    async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
+        """The next turn."""
+        reply = await super().complete(request, watch)
+        self.calls[request.conversation] += 1
+        return reply
+
+
+class Count:
+    """What was since the last mark."""
+
+    def __init__(self, model: Counted) -> None:
+        self._model = model
+        self.lags: list[float] = []
+        self.mark()
+
+    def mark(self) -> None:
+        """Begin anew."""
+        self._model.calls.clear()
+        self.lags.clear()
+        self._wall, self._cpu = time.perf_counter(), time.process_time()
+
+    def stats(self) -> dict[str, Any]:
+        """Seconds, bytes, and the steps of each conversation."""
+        return {
+            "wall": time.perf_counter() - self._wall,
+            "cpu": time.process_time() - self._cpu,
+            "resident": harness.resident(),
+            "lags": [harness.percentile(self.lags or [0.0], percent) for percent in (50, 99, 100)],
+            "steps": list(self._model.calls.values()),
+        }
+
+
+async def answer(count: Count) -> None:
+    """Do what the lines of the input say, to its end."""
+    lines = asyncio.StreamReader()
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
+    while line := await lines.readline():
+        if line.strip() == b"mark":
+            count.mark()
+            print(json.dumps({}), flush=True)
+        else:
+            print(json.dumps(count.stats()), flush=True)
+
+
+async def serve(directory: Path, delay: float) -> None:
+    """Serve until the input ends."""
+    model = Counted(delay)
+    agent = Agent(llm=LLM(model="scripted"), limits=Limits(max_steps=STEPS))
+    (directory / "work").mkdir()
+    settings = ServerSettings(port=0, workspaces=(directory / "work",), agent=agent, drain=0.5, **unlimited())
+    app = create_app(Runtime(directory / "store", client=model, tools=[noop]), settings)
+    async with serving(app, settings) as url:
+        print(url, flush=True)
+        count = Count(model)
+        sampler = asyncio.create_task(harness.sample_lag(count.lags))
+        await answer(count)
+        sampler.cancel()
+
+
+def unlimited() -> dict[str, Any]:
+    """Settings that let one address do as much as all of the clients do."""
+    wanted = {"rate": None, "max_requests": 100_000, "max_sockets": 100_000}
+    return {name: value for name, value in wanted.items() if name in ServerSettings.__struct_fields__}
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(Path(sys.argv[1]), float(sys.argv[2])))

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import asyncio
+from itertools import pairwise
+
+from agentrt.server.streams.turns import Bell, Turns
+
+
+async def test_some_are_woken_in_each_round_the_first_first() -> None:
+    turns, woken = Turns(at_once=3), list[int]()
+    bells = [Bell(turns) for _ in range(8)]
+
+    async def sleep(number: int) -> None:
+        await bells[number].wait()
+        woken.append(number)
+
+    tasks = [asyncio.ensure_future(sleep(number)) for number in range(8)]
+    await asyncio.sleep(0)
+    for bell in bells:
+        bell.ring()
+        bell.ring()
+    rounds = []
+    while len(woken) < 8:
+        await asyncio.sleep(0)
+        rounds.append(len(woken))
+    assert woken == list(range(8))
+    assert rounds[0] <= 3
+    assert all(after - before <= 3 for before, after in pairwise(rounds))
+    await asyncio.gather(*tasks)
+
+
+async def test_rings_while_it_works_are_one() -> None:
+    bell = Bell(Turns())
+    bell.ring()
+    bell.ring()
+    await bell.wait()
+    waiting = asyncio.ensure_future(bell.wait())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    bell.ring()
+    await waiting
+
+
+async def test_one_who_left_holds_up_nobody() -> None:
+    turns = Turns(at_once=1)
+    bells = [Bell(turns) for _ in range(3)]
+    tasks = [asyncio.ensure_future(bell.wait()) for bell in bells]
+    await asyncio.sleep(0)
+    for bell in bells:
+        bell.ring()
+    tasks[1].cancel()
+    await asyncio.wait_for(asyncio.gather(tasks[0], tasks[2]), 5)
