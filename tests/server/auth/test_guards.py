@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import aiohttp
+import anyio
 import pytest
 
 from agentrt import Runtime
@@ -211,6 +212,22 @@ async def test_bodies_and_headers_have_bounds(tmp_path: Path) -> None:
         head = b"GET /alive HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 200_000 + b"\r\n\r\n"
         with suppress(ConnectionError):  # it does not read that much
             assert (await raw(at.client.url, head)).split()[1] in (b"400", b"431")
+
+
+async def test_who_sends_half_a_body_is_not_waited_for(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with doors(tmp_path, patience=0.2) as at:
+        made = await at.begin("ada")
+        for line in ("POST /conversations", f"PUT /conversations/{made}/files/content?path=x"):
+            head = f"{line} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n"
+            request = f"{head}Authorization: Bearer {at.keys['ada']}\r\n\r\n{{".encode()
+            answer = await raw(at.client.url, request)
+            assert answer.split()[1] == b"408"
+            assert b"\r\nconnection: close" in answer.lower()
+            host, port = at.client.url.removeprefix("http://").split(":")
+            async with await anyio.connect_tcp(host, int(port)) as gone:
+                await gone.send(request)
+        assert (await at.ask("ada", "GET", f"/conversations/{made}/files"))[1]["items"] == []
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []
 
 
 @pytest.mark.parametrize("origin", ["*", "console.example"])

@@ -7,11 +7,11 @@ from starlette.middleware.cors import CORSMiddleware
 
 from ..settings import ServerSettings
 from .access import Access
+from .bodies import RequestBodies
 from .guards import GateGuard, HostGuard, OriginGuard
 from .headers import SecurityHeaders
 from .keyring import has_keys
 from .origins import checked_origins
-from .unread import UnreadBodies
 
 
 def middleware(settings: ServerSettings, access: Access) -> list[Middleware]:
@@ -24,7 +24,7 @@ def middleware(settings: ServerSettings, access: Access) -> list[Middleware]:
         expose_headers=("ETag", "Location", "Retry-After"),
     )
     return [
-        Middleware(UnreadBodies),
+        Middleware(RequestBodies, patience=settings.patience),
         Middleware(SecurityHeaders),
         Middleware(HostGuard, settings=settings),
         *([cors] if settings.cors else ()),
