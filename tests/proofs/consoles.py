@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import aiohttp
+import anyio
+import anyio.abc
 import msgspec
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
@@ -111,6 +115,22 @@ class Console:
 
 
 @asynccontextmanager
+async def stage(
+    directory: Path, turns: Iterable[Turn] | Script, *, pace: float = 0.0
+) -> AsyncIterator[tuple[ScriptedProvider, Browser]]:
+    """What is on both sides of a server: a provider with the words of the script, and a browser."""
+    build()
+    (directory / "workspaces").mkdir(exist_ok=True)
+    home = {"HOME": str(directory), "XDG_CONFIG_HOME": str(directory), "XDG_CACHE_HOME": str(directory)}
+    async with ScriptedProvider(turns, pace=pace) as provider, async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET), env=dict(home))
+        try:
+            yield provider, browser
+        finally:
+            await browser.close()
+
+
+@asynccontextmanager
 async def console(
     directory: Path,
     turns: Iterable[Turn] | Script,
@@ -119,17 +139,29 @@ async def console(
     store: Path | None = None,
 ) -> AsyncIterator[Console]:
     """A server whose agent has the words of the script, and a browser."""
-    build()
-    workspaces = directory / "workspaces"
-    workspaces.mkdir(exist_ok=True)
-    async with AsyncExitStack() as stack:
-        provider = await stack.enter_async_context(ScriptedProvider(turns, pace=pace))
+    async with stage(directory, turns, pace=pace) as (provider, browser):
         agent = Agent(llm=provider.llm(), analyzer="rules", confirmation=ConfirmRisky())
-        settings = ServerSettings(port=0, workspaces=(workspaces,), agent=agent, drain=0.5)
+        settings = ServerSettings(port=0, workspaces=(directory / "workspaces",), agent=agent, drain=0.5)
         app = create_app(Runtime(store or directory / "store"), settings)
-        url = await stack.enter_async_context(serving(app, settings))
-        playwright = await stack.enter_async_context(async_playwright())
-        home = {"HOME": str(directory), "XDG_CONFIG_HOME": str(directory), "XDG_CACHE_HOME": str(directory)}
-        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET), env=dict(home))
-        stack.push_async_callback(browser.close)
-        yield Console(url, provider, browser)
+        async with serving(app, settings) as url:
+            yield Console(url, provider, browser)
+
+
+@asynccontextmanager
+async def process(directory: Path, provider: ScriptedProvider, port: int) -> AsyncIterator[anyio.abc.Process]:
+    """`agentrt serve`, once it listens. Killed at the end."""
+    words = f"serve --port {port} --store {directory}/store -w {directory}/workspaces --confirm never"
+    model = ["--model", "openai/scripted", "--base-url", provider.base_url]
+    command = [sys.executable, "-m", "agentrt", *words.split(), *model]
+    environment = {**os.environ, "OPENAI_API_KEY": "none"}
+    async with await anyio.open_process(command, cwd=directory, env=environment, stderr=None) as running:
+        try:
+            assert running.stdout is not None
+            said = b""
+            with anyio.fail_after(60):
+                while b"listens on" not in said:
+                    said += await running.stdout.receive()
+            yield running
+        finally:
+            if running.returncode is None:
+                running.kill()

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import socket
+import struct
+import zlib
 from pathlib import Path
 
 import anyio
@@ -12,7 +15,7 @@ from playwright.async_api import expect
 from agentrt.testing import call, finish, say
 from agentrt.testing.turns import Stall
 
-from .consoles import PATIENCE, PHONE, Console, Tab, console
+from .consoles import PATIENCE, PHONE, Console, Tab, console, process, stage
 
 pytestmark = pytest.mark.proof
 
@@ -116,6 +119,53 @@ async def test_a_reload_in_the_middle_shows_each_event_once(tmp_path: Path) -> N
         await tab.stands("Finished")
         await _each_event_once(server, tab)
         assert tab.problems == []
+
+
+async def test_a_server_that_is_killed_and_comes_back(tmp_path: Path) -> None:
+    script = [call("think", LONG, thought=f"{number} {LONG}") for number in range(5)] + [finish("Done.")]
+    port = _free_port()
+    async with stage(tmp_path, script, pace=0.004) as (provider, browser):
+        server = Console(f"http://127.0.0.1:{port}", provider, browser)
+        async with process(tmp_path, provider, port) as running:
+            tab = await server.tab()
+            await tab.begin("Think for long")
+            await expect(tab.page.locator(".entry-growing")).to_contain_text("word20", timeout=PATIENCE)
+            running.kill()
+            await expect(tab.page.locator(".connection")).to_have_text("Reconnecting…", timeout=PATIENCE)
+        async with process(tmp_path, provider, port):
+            await expect(tab.page.locator(".connection")).to_have_text("Live", timeout=PATIENCE)
+            await tab.sees("the process died")
+            await tab.page.get_by_role("button", name="Run").click()
+            await tab.stands("Finished")
+            await _each_event_once(server, tab)
+
+
+async def test_an_image_is_shown(tmp_path: Path) -> None:
+    pixels = b"".join(b"\0" + bytes((47, 93, 80)) * 64 for _ in range(48))
+    image = tmp_path / "green.png"
+    image.write_bytes(_png(64, 48, pixels))
+    async with console(tmp_path, [call("file_editor", command="view", path=str(image)), finish("Green.")]) as server:
+        tab = await server.tab()
+        await tab.begin("What colour is it?")
+        await tab.stands("Finished")
+        await expect(tab.page.locator(".picture img")).to_be_visible()
+        assert await tab.page.locator(".picture img").evaluate("one => one.naturalWidth") == 64
+        assert tab.problems == []
+
+
+def _png(width: int, height: int, rows: bytes) -> bytes:
+    """An image of 8 bits a colour (PNG, ISO 15948); `rows` begin with their filter, 0."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    head = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
 
 
 async def test_two_tabs_see_the_same(tmp_path: Path) -> None:
