@@ -194,6 +194,25 @@ async def test_one_that_is_at_work_elsewhere_is_left_alone(tmp_path: Path) -> No
         model.release()
 
 
+async def test_one_that_is_delegated_to_is_left_to_whom_it_works_for(tmp_path: Path) -> None:
+    async with hosting(tmp_path) as conversations:
+        parent = await conversations.create(AGENT, ADA, conversation_id="parent")
+        runtime = conversations.runtime
+        _, group = await runtime.create(AGENT, tmp_path, "child", above=parent.state)
+        async with group:
+            await group.begin()
+        await runtime.release("child")
+        child = await conversations.get("child", ADA)
+        assert child.state.created is None, "it sleeps again at once"
+        with pytest.raises(ConversationMissing):
+            await conversations.get("child", BOB)
+        async with await runtime.open("child") as opened:
+            assert opened.feed.state.created is not None
+        await runtime.release("child")
+        rows = {row.id: row for row in await conversations.page(ADA)}
+        assert (rows["child"].owner, rows["child"].delegated_by) == ("ada", "parent")
+
+
 async def test_one_that_crashes_or_floods_leaves_the_others_as_they_are(tmp_path: Path) -> None:
     """Each has a supervised group of its own: a failing tool, model, log or flood ends what is its own only."""
 

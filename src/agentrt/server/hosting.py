@@ -40,13 +40,13 @@ _log = logging.getLogger(__name__)
 class _Hosted:
     """A conversation that was opened here, whose it is, and when it was last asked for."""
 
-    __slots__ = ("asked", "conversation", "owner")
+    __slots__ = ("asked", "conversation", "delegated", "owner")
 
     def __init__(self, conversation: Conversation) -> None:
         self.conversation, self.asked = conversation, time.monotonic()
         created = conversation.state.created
         assert created is not None
-        self.owner = created.owner
+        self.owner, self.delegated = created.owner, created.delegated_by is not None
 
     @property
     def asleep(self) -> bool:
@@ -100,7 +100,8 @@ class Hosting:
         """
         catalogue = self.runtime.store.catalogue
         running = await anyio.to_thread.run_sync(lambda: catalogue.page(1 << 30, status="running", live=self._live))
-        names = [row.id for row in running if row.delegated_by is None]
+        # one that is delegated to goes on with the one that it works for, which opens it
+        names = [row.id for row in running if row.delegated_by is None or not self.settings.resume_running]
         if self.settings.resume_running:
             names += await anyio.to_thread.run_sync(self._stopped)
         limiter = anyio.CapacityLimiter(RESUMED_AT_ONCE)
@@ -265,6 +266,8 @@ class Hosting:
                 conversation = Conversation(id=conversation_id, runtime=self.runtime)
                 await conversation.__aenter__()
                 hosted = self._hosted[conversation_id] = _Hosted(conversation)
+                if hosted.delegated:
+                    await conversation.rest()  # the one that it works for may want to open it
             return hosted
 
     @asynccontextmanager
