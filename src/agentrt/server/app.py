@@ -16,6 +16,7 @@ from ..errors import AgentrtError
 from ..runtime import Runtime
 from . import pages
 from .auth import Access, middleware
+from .draining import DrainedBody
 from .endpoints import ENDPOINTS
 from .hosting import Hosting
 from .observing import lag
@@ -75,7 +76,11 @@ def create_app(
     app = Starlette(
         # a stream's routes come first: they share paths with the endpoints, and take only what asks for a stream
         routes=[*ROUTES, *routes(ENDPOINTS), *pages.routes()],
-        middleware=[Middleware(RequestObserver, figures=figures), *middleware(settings, access)],
+        middleware=[
+            Middleware(DrainedBody),
+            Middleware(RequestObserver, figures=figures),
+            *middleware(settings, access),
+        ],
         exception_handlers=dict.fromkeys((*errors, Exception), on_error),
         lifespan=lifespan,
     )
