@@ -135,7 +135,7 @@ async def test_a_server_that_is_killed_and_comes_back(tmp_path: Path) -> None:
         async with process(tmp_path, provider, port):
             await expect(tab.page.locator(".connection")).to_have_text("Live", timeout=PATIENCE)
             await tab.sees("the process died")
-            await tab.page.get_by_role("button", name="Run").click()
+            await tab.page.get_by_role("button", name="Run", exact=True).click()
             await tab.stands("Finished")
             await _each_event_once(server, tab)
 

@@ -28,12 +28,12 @@ export class Follower {
 
   constructor(
     conversation: string,
-    after: Cursor,
+    after: Partial<Cursor>,
     deltas: boolean,
     private readonly handlers: Handlers,
   ) {
     this.conversation = conversation;
-    this.cursor = { ...after };
+    this.cursor = { epoch: 0, seq: 0, ...after };
     this.deltas = deltas;
   }
 

@@ -41,7 +41,7 @@ export class Stream {
   constructor(private readonly options: StreamOptions) {}
 
   /** Follow a conversation; the function that is returned ends it. */
-  follow(conversation: string, after: Cursor, handlers: Handlers, deltas = true): () => void {
+  follow(conversation: string, after: Partial<Cursor>, handlers: Handlers, deltas = true): () => void {
     const follower = new Follower(conversation, after, deltas, handlers);
     this.followers.set(conversation, follower);
     if (this.state === "open") this.ask(follower);
