@@ -36,7 +36,7 @@ def test_a_query_is_decoded(query: str, found: Wanted) -> None:
     assert decode_query(QueryParams(query), Wanted) == found
 
 
-@pytest.mark.parametrize("query", ["number=x", "number=1&number=2", "other=1", "flag=perhaps"])
+@pytest.mark.parametrize("query", ["number=x", "number=1&number=2", "other=1", "flag=perhaps", "flag=null"])
 def test_a_query_that_does_not_fit(query: str) -> None:
     with pytest.raises(msgspec.ValidationError, match=r"`\$\.|unknown field"):
         decode_query(QueryParams(query), Wanted)

@@ -51,7 +51,11 @@ def decode_query(given: QueryParams, type: type[T]) -> T:
             raise msgspec.ValidationError(f"Expected one value, got {len(found)} - at `$.{name}`")
         else:
             values[name] = found[0]
-    return msgspec.convert(values, type, strict=False)
+    query = msgspec.convert(values, type, strict=False)
+    for field in msgspec.structs.fields(type):  # what is not given is left out, not called "null"
+        if field.encode_name in values and getattr(query, field.name) is None:
+            raise msgspec.ValidationError(f"Expected a value, got null - at `$.{field.encode_name}`")
+    return query
 
 
 def as_list(field: msgspec.structs.FieldInfo) -> str:
