@@ -12,7 +12,7 @@ FIRST, MOST = 0.05, 5.0
 class Backoff:
     """Waits that double, each cut by up to a half at random, so that many clients do not come at once.
 
-    After a while without one they begin anew.
+    After progress, or a long time without one, they begin anew.
     """
 
     def __init__(self) -> None:
@@ -24,9 +24,11 @@ class Backoff:
         """Seconds since it last went well, or since the beginning."""
         return time.monotonic() - self._well
 
-    def well(self) -> None:
+    def well(self, *, progress: bool) -> None:
         """It goes well now."""
         self._well = time.monotonic()
+        if progress:
+            self._tries = 0
 
     def next(self) -> float:
         """Seconds to wait now."""

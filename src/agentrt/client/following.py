@@ -63,12 +63,12 @@ class Following:
         path = f"{path_of(self._name)}/events?after={cursor.seq}&epoch={cursor.epoch}&deltas=1"
         async with self._transport.socket(path, self._name) as socket:
             while True:
-                frames = await socket.receive()
-                backoff.well()
+                frames, seq = await socket.receive(), self._mirror.cursor.seq
                 if any(isinstance(frame, Heartbeat) for frame in frames):
                     await socket.send(Alive())
                 if self._mirror.take(frames):
                     self._first.set()
+                backoff.well(progress=self._mirror.cursor.seq > seq)
                 if ended := [frame.problem for frame in frames if isinstance(frame, Ended)]:
                     raise self._end_of(ended[0])
 

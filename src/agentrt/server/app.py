@@ -69,7 +69,7 @@ def create_app(
             stack.callback(tasks.cancel_scope.cancel)
             tasks.start_soon(lag.measure, figures.lag.add)
             tasks.start_soon(readiness.load, runtime, settings)
-            tasks.start_soon(hosting.recover)
+            await tasks.start(hosting.recover)
             yield
 
     errors = (AgentrtError, Refusal, HTTPException, msgspec.ValidationError, msgspec.DecodeError)

@@ -11,6 +11,7 @@ from types import TracebackType
 
 import anyio
 import anyio.to_thread
+from anyio.abc import TaskStatus
 
 from ..controls import AnyControl, Fork, Forked, Interrupt, Pause, Reply
 from ..conversation import Conversation
@@ -93,10 +94,11 @@ class Hosting:
         self.stopping = True
         await self.runtime.settle(STOPPED, seconds)
 
-    async def recover(self) -> None:
+    async def recover(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Close what a process that died left open; with `resume_running` let what was running go on.
 
-        That is what was at work when a process died, and what a server paused when it was stopped.
+        That is what was at work when a process died, and what a server paused when it was stopped. It has begun when it
+        is known which these are: whoever asks for one of them afterwards keeps it from nothing.
         """
         catalogue = self.runtime.store.catalogue
         running = await anyio.to_thread.run_sync(lambda: catalogue.page(1 << 30, status="running", live=self._live))
@@ -104,11 +106,11 @@ class Hosting:
         names = [row.id for row in running if row.delegated_by is None or not self.settings.resume_running]
         if self.settings.resume_running:
             names += await anyio.to_thread.run_sync(self._stopped)
+        task_status.started()
         limiter = anyio.CapacityLimiter(RESUMED_AT_ONCE)
         async with anyio.create_task_group() as tasks:
             for name in names:
-                if name not in self._hosted:
-                    tasks.start_soon(self._recover, name, limiter)
+                tasks.start_soon(self._recover, name, limiter)
 
     async def _recover(self, name: str, limiter: anyio.CapacityLimiter) -> None:
         async with limiter:
