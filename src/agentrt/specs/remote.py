@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -33,12 +32,10 @@ class RemoteWorkspace(msgspec.Struct, frozen=True):
             raise ConfigurationError(f"the URL at {parts.hostname} has a user or a password in it: give an api_key")
         msgspec.structs.force_setattr(self, "url", self.url.rstrip("/"))
 
-    def __rich_repr__(self) -> Iterator[tuple[str, Any]]:
-        yield "url", self.url
-        if self.api_key is not None:
-            yield "api_key", "<hidden>"
-        if self.path is not None:
-            yield "path", self.path
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        key = [("api_key", "<hidden>")] if self.api_key is not None else []
+        path = [("path", self.path)] if self.path is not None else []
+        return [("url", self.url), *key, *path]
 
     def __repr__(self) -> str:
         return f"RemoteWorkspace({', '.join(f'{name}={value!r}' for name, value in self.__rich_repr__())})"

@@ -1,0 +1,72 @@
+"""Controls as events."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import msgspec
+import pytest
+
+from agentrt.controls import (
+    AnyControl,
+    AskAgent,
+    Configure,
+    Confirm,
+    Fork,
+    GenerateTitle,
+    Interrupt,
+    Reject,
+    SendMessage,
+    SetSecurityAnalyzer,
+    UpdateSecrets,
+)
+from agentrt.decisions.asked import asked
+from agentrt.errors import ConfigurationError
+from agentrt.specs import LLM, NeverConfirm, PermissionRule
+from agentrt.state import fold
+from tests import samples
+
+MORE = {AskAgent, Fork, GenerateTitle, Interrupt, SendMessage, UpdateSecrets}
+"""What is more than its events."""
+
+NOTHING_WAITS = {Confirm, Reject}
+
+GIVEN = {
+    "rule": PermissionRule("allow", tool="look"),
+    "changes": {"busy": "steer"},
+    "policy": NeverConfirm(),
+    "llm": LLM(model="other"),
+    "objective": "It works.",
+    "title": "A title",
+    "tags": {"a": "b"},
+    "amount": 1.0,
+    "to": 2,
+}
+
+STATE = fold(samples.numbered(samples.beginning()))
+
+
+@pytest.mark.parametrize("kind", sorted(set(get_args(AnyControl)) - MORE - NOTHING_WAITS, key=str))
+def test_each_control_is_logged_as_asked_by_someone(kind: type[Any]) -> None:
+    fields = {field.name for field in msgspec.structs.fields(kind) if field.required}
+    control = msgspec.json.decode(msgspec.json.encode({name: GIVEN[name] for name in fields}), type=kind)
+    events = asked(STATE, control, "ada")
+    assert events
+    assert {event.by for event in events} == {"ada"}
+    assert all(event.by is None for event in asked(STATE, control))
+
+
+@pytest.mark.parametrize("kind", sorted(NOTHING_WAITS, key=str))
+def test_where_nothing_waits_nothing_is_logged(kind: type[Any]) -> None:
+    assert asked(STATE, kind()) == ()
+
+
+def test_nobody_rates_where_nobody_is_named() -> None:
+    (event,) = asked(STATE, SetSecurityAnalyzer())
+    assert b"null" in msgspec.json.encode(event)
+
+
+@pytest.mark.parametrize("changes", [{"dance": b"1"}, {"tools": b"[]"}, {"limits": b"7"}])
+def test_what_cannot_be_changed_is_refused(changes: dict[str, bytes]) -> None:
+    with pytest.raises(ConfigurationError):
+        asked(STATE, Configure({name: msgspec.Raw(value) for name, value in changes.items()}))
