@@ -1,4 +1,4 @@
-"""The project's checks: `nox` runs all but the long proofs, `nox -s proofs` those."""
+"""The project's checks: `nox` runs all of the Python, `nox -s console` the web console's, `nox -s proofs` the long proofs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import nox
 
-nox.options.sessions = ["lint", "types", "imports", "tests", "console"]
+nox.options.sessions = ["lint", "types", "imports", "tests"]
 nox.options.default_venv_backend = "venv"
 nox.options.reuse_existing_virtualenvs = True
 

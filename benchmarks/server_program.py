@@ -86,7 +86,9 @@ async def serve(directory: Path, delay: float) -> None:
     model = Counted(delay)
     agent = Agent(llm=LLM(model="scripted"), limits=Limits(max_steps=STEPS))
     (directory / "work").mkdir()
-    settings = ServerSettings(port=0, workspaces=(directory / "work",), agent=agent, drain=0.5, **unlimited())
+    settings = ServerSettings(
+        port=0, workspaces=(directory / "work",), agent=agent, drain=0.5, own_process=True, **unlimited()
+    )
     app = create_app(Runtime(directory / "store", client=model, tools=[noop]), settings)
     async with serving(app, settings) as url:
         print(url, flush=True)

@@ -28,7 +28,7 @@ from .hooks import HookFunction
 from .host import Host, Opened, Released
 from .ids import new_id
 from .ledger import Child
-from .llm import LimitedClient, LiteLLMClient, ProviderLimits, RetryingClient, RoutedClient
+from .llm import LimitedClient, LiteLLMClient, PacedClient, ProviderLimits, RetryingClient, RoutedClient
 from .llm.masking import keys_of
 from .protocols import Critic, ModelClient, SecurityAnalyzer
 from .secrets import AnySecret, Cipher, LogMask, SecretRegistry
@@ -100,7 +100,7 @@ class Runtime:
         if self._own_client is not None:
             client = RetryingClient(LimitedClient(self._own_client, limits))
         assert client is not None
-        self.client: ModelClient = RoutedClient(client, routers)
+        self.client: ModelClient = PacedClient(RoutedClient(client, routers))
         self._types = {kind.name: kind for kind in (*BUILT_IN, *tools)}
         self._analyzers, self._restarts = {**ANALYZERS, **analyzers}, restarts
         self._hooks, self._critics, self._cipher = dict(hooks), {**CRITICS, **critics}, cipher

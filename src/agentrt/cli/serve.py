@@ -140,6 +140,7 @@ def serve(
         port=port,
         workspaces=workspaces or (Path.cwd(),),
         forget_after=idle_after,
+        own_process=True,
         **{name: rest.pop(name) for name in given},
         agent=agent_of(store=store, **rest),
     )

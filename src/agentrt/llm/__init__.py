@@ -2,7 +2,8 @@
 
 from .limits import LimitedClient, ProviderLimits
 from .litellm_client import LiteLLMClient
+from .pacing import PacedClient
 from .retrying import RetryingClient
 from .routing import RoutedClient
 
-__all__ = ["LimitedClient", "LiteLLMClient", "ProviderLimits", "RetryingClient", "RoutedClient"]
+__all__ = ["LimitedClient", "LiteLLMClient", "PacedClient", "ProviderLimits", "RetryingClient", "RoutedClient"]

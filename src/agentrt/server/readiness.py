@@ -6,6 +6,7 @@ import logging
 
 from ..errors import AgentrtError
 from ..runtime import Runtime
+from .collecting import settle
 from .problems import Refusal, refusal
 from .settings import ServerSettings
 
@@ -41,6 +42,8 @@ class Readiness:
         """Load what model calls need, off the loop."""
         try:
             await runtime.load()
+            if settings.own_process:
+                settle()
             self.waits_for = None
             if settings.agent is not None:
                 await runtime.client.prepare(settings.agent.llm)

@@ -47,5 +47,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Whether what was running when the last process ended goes on."""
     forget_after: float = 600.0
     """After how long a conversation that sleeps, and that nobody follows or asks for, has no place in memory."""
+    own_process: bool = False
+    """Whether the process is this server's alone: then it collects garbage as suits a server."""
     traces: str | None = None
     """Where OpenTelemetry traces go, by OTLP over HTTP: "http://localhost:4318"; None: what the environment says."""

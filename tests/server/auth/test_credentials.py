@@ -3,13 +3,11 @@ from __future__ import annotations
 import pytest
 
 from agentrt.server.auth.credentials import Credentials, credentials_of, is_stream
-from agentrt.server.auth.keys import new_key
-from agentrt.server.principals import Scope
 from agentrt.server.problems import Refusal
 
 from .connections import connection
 
-KEY = new_key("ada", [Scope.STEER], 0.0)[1]
+KEY = f"agentrt_{'0a' * 6}_{'xY3-' * 10}abc"  # the same in every process that collects these tests
 EVENTS = "text/event-stream"
 
 
@@ -62,7 +60,9 @@ def test_who_shows_two_keys_is_nobody() -> None:
     assert refused(query="ticket=x&ticket=y", kind="websocket") == (400, "two-keys")
 
 
-@pytest.mark.parametrize("header", ["Basic YTpi", "Bearer", "Bearer  ", KEY, ""])
+@pytest.mark.parametrize(
+    "header", ["Basic YTpi", "Bearer", "Bearer  ", KEY, ""], ids=["basic", "none", "blank", "bare", "empty"]
+)
 def test_other_ways_to_log_in_are_not_known(header: str) -> None:
     assert refused(Authorization=header) == (401, "not-authenticated")
 

@@ -15,14 +15,15 @@ from starlette.websockets import WebSocket, WebSocketState
 
 from ...conversation.run import seq_of
 from ...events import Cursor
+from ...pacing import Pace
 from ..hosting import Hosting
 from ..principals import Principal, Scope
 from ..problems import refusal
 from ..settings import ServerSettings
+from .bell import AT_ONCE, Bell
 from .codes import GOING_AWAY, Closing
 from .follower import Follower
 from .relay import Relay
-from .turns import Bell, Turns
 
 LOOKS = 4
 """How often a stream is looked at within its heartbeat."""
@@ -53,7 +54,7 @@ class Streams:
 
     def __init__(self, hosting: Hosting, settings: ServerSettings) -> None:
         self.settings, self._hosting = settings, hosting
-        self.turns = Turns()
+        self.pace = Pace(AT_ONCE)
         self._relays: dict[str, Relay] = {}
         self._streams: dict[Stream, None] = {}
         self._draining = False
@@ -88,7 +89,7 @@ class Streams:
 
     def bell(self) -> Bell:
         """What wakes a stream."""
-        return Bell(self.turns)
+        return Bell(self.pace)
 
     def add(self, stream: Stream) -> None:
         """Note a stream. Raises `Refusal` when there are too many, or the server goes away."""

@@ -3,12 +3,13 @@ from __future__ import annotations
 import asyncio
 from itertools import pairwise
 
-from agentrt.server.streams.turns import Bell, Turns
+from agentrt.pacing import Pace
+from agentrt.server.streams.bell import AT_ONCE, Bell
 
 
 async def test_some_are_woken_in_each_round_the_first_first() -> None:
-    turns, woken = Turns(at_once=3), list[int]()
-    bells = [Bell(turns) for _ in range(8)]
+    pace, woken = Pace(3), list[int]()
+    bells = [Bell(pace) for _ in range(8)]
 
     async def sleep(number: int) -> None:
         await bells[number].wait()
@@ -30,7 +31,7 @@ async def test_some_are_woken_in_each_round_the_first_first() -> None:
 
 
 async def test_rings_while_it_works_are_one() -> None:
-    bell = Bell(Turns())
+    bell = Bell(Pace(AT_ONCE))
     bell.ring()
     bell.ring()
     await bell.wait()
@@ -42,8 +43,8 @@ async def test_rings_while_it_works_are_one() -> None:
 
 
 async def test_one_who_left_holds_up_nobody() -> None:
-    turns = Turns(at_once=1)
-    bells = [Bell(turns) for _ in range(3)]
+    pace = Pace(1)
+    bells = [Bell(pace) for _ in range(3)]
     tasks = [asyncio.ensure_future(bell.wait()) for bell in bells]
     await asyncio.sleep(0)
     for bell in bells:
