@@ -27,9 +27,7 @@ class ConsoleBuildHook(BuildHookInterface[Any]):
             for step in (("ci", "--no-audit", "--no-fund"), ("run", "build")):
                 subprocess.run([npm, *step], cwd=web, check=True)
         elif not (web / "dist" / "index.html").is_file():
-            self.app.display_warning(
-                "THIS WHEEL HAS NO WEB CONSOLE: npm and Node 20.19 or later were not found."
-            )
+            self.app.display_warning("THIS WHEEL HAS NO WEB CONSOLE: npm and Node 20.19 or later were not found.")
 
 
 def _node() -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""The project's checks: `nox` runs all of the Python, `nox -s console` the web console's, `nox -s proofs` the long proofs."""
+"""The project's checks: `nox` those of the Python, `nox -s console` the web console's, `nox -s proofs` the long ones."""
 
 from __future__ import annotations
 
