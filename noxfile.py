@@ -1,4 +1,4 @@
-"""The project's checks: `nox` those of the Python, `nox -s console` the web console's, `nox -s proofs` the long ones."""
+"""The project's checks: `nox` for the Python, `nox -s console` for the console, `nox -s proofs` for the long ones."""
 
 from __future__ import annotations
 
