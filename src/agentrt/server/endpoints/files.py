@@ -14,13 +14,13 @@ from starlette.types import Receive, Send
 from starlette.types import Scope as ASGIScope
 
 from ...storage.pages import read_created
-from ..archives import archive, measure
-from ..beneath import Beneath
 from ..principals import Scope
 from ..problems import refusal
 from ..routing import Answered, Call, Endpoint
 from ..schemas import FileEntry, FileList, FilePathQuery, PathQuery
-from ..serving_files import serve_file, shown_as
+from ..workspaces.archives import archive, measure
+from ..workspaces.beneath import Beneath
+from ..workspaces.sending import serve_file, shown_as
 
 LISTED = 10_000
 """Entries of a directory that are listed."""

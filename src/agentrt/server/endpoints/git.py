@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..beneath import parts_of
-from ..git import changes, diff
 from ..principals import Scope
 from ..routing import Call, Endpoint
 from ..schemas import GitChanges, GitDiff, PathQuery
+from ..workspaces.beneath import parts_of
+from ..workspaces.git import changes, diff
 from .files import workspace
 
 

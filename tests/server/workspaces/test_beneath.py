@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agentrt.server.beneath import Beneath, parts_of
 from agentrt.server.problems import Refusal
+from agentrt.server.workspaces.beneath import Beneath, parts_of
 
 SECRET = b"of nobody's business"
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 
+from ..problems import Refusal, refusal
 from .beneath import Beneath, children, printable
-from .problems import Refusal, refusal
 
 ENTRIES = 100_000
 """Files and directories of an archive at most."""

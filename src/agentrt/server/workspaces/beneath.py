@@ -17,8 +17,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from typing import IO, Literal
 
-from .problems import Refusal, refusal
-from .schemas import FileEntry
+from ..problems import Refusal, refusal
+from ..schemas import FileEntry
 
 LINKS = 40
 """Symbolic links that are followed on the way to a file, at most; as the kernel does."""

@@ -21,8 +21,8 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from .problems import Refusal, refusal
-from .schemas import GitChange, GitChanges, GitDiff
+from ..problems import Refusal, refusal
+from ..schemas import GitChange, GitChanges, GitDiff
 
 SECONDS = 15.0
 """How long git may take for one question."""
