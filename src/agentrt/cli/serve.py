@@ -11,6 +11,7 @@ import click
 
 from ..errors import ConfigurationError
 from ..runtime import Runtime
+from ..secrets import Cipher
 from ..specs import Durability
 from ..specs.quota import Quota
 from ..storage import default_store
@@ -61,6 +62,26 @@ NO_EXTRA = "the server is an extra: pip install 'agentrt[server]'"
     help="A name by which it may be asked, besides its address: agents.example.org.",
 )
 @click.option(
+    "--rate",
+    default="6000/minute",
+    show_default=True,
+    help="How often each key may ask, or each address without one: 100/second. none: as often as it likes.",
+)
+@click.option(
+    "--max-sockets",
+    type=click.IntRange(1),
+    default=256,
+    show_default=True,
+    help="Sockets and event streams that a key, or an address without one, may have open at once.",
+)
+@click.option(
+    "--secrets-key",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    help="Keep secrets in the store, encrypted with the key in this file (see docs/secrets.md). Else they are gone when"
+    " the server ends.",
+)
+@click.option(
     "--idle-after",
     type=click.FloatRange(0, min_open=True),
     default=600.0,
@@ -104,6 +125,8 @@ def serve(
     port: int,
     store: Path | None,
     workspaces: tuple[Path, ...],
+    rate: str,
+    secrets_key: Path | None,
     idle_after: float,
     durability: str,
     max_events: int | None,
@@ -134,12 +157,13 @@ def serve(
         from ..server.observing import logs
     except ImportError as error:
         raise ConfigurationError(NO_EXTRA) from error
-    given = ("drain", "cors", "allow_hosts", "resume_running", "traces")
+    given = ("drain", "cors", "allow_hosts", "max_sockets", "resume_running", "traces")
     settings = ServerSettings(
         host=host,
         port=port,
         workspaces=workspaces or (Path.cwd(),),
         forget_after=idle_after,
+        rate=None if rate == "none" else rate,
         own_process=True,
         **{name: rest.pop(name) for name in given},
         agent=agent_of(store=store, **rest),
@@ -151,6 +175,7 @@ def serve(
         root,
         durability=Durability(durability),
         idle_after=idle_after,
+        cipher=Cipher(secrets_key.read_text()) if secrets_key is not None else None,
         quota=Quota(events=max_events, bytes=max_bytes, processes=max_processes),
     )
     anyio.run(_serve, create_app(runtime, settings), settings, root)

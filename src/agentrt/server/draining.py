@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import anyio
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LINGER, QUIET = 2.0, 0.25
+"""Seconds that a client which was answered may go on sending, and that it may be silent meanwhile."""
 
 
 class DrainedBody:
@@ -29,17 +34,24 @@ class DrainedBody:
             over = message["type"] == "http.disconnect" or not message.get("more_body", False)
             return message
 
-        async def drain() -> None:
-            while not over:
-                await receiving()
+        async def drain(patience: float | None = None) -> None:
+            with anyio.CancelScope() as silence:
+                while not over:
+                    silence.deadline = inf if patience is None else anyio.current_time() + patience
+                    await receiving()
 
         async def sending(message: Message) -> None:
             if over or message["type"] != "http.response.body" or message.get("more_body", False):
                 await send(message)
                 return
+            # the answer first, then what is still sent, then its end: a connection that is closed while its client
+            # sends is reset, and what was answered may be lost (RFC 9112, 9.6)
+            await send({**message, "more_body": True})
+            with anyio.move_on_after(LINGER):
+                await drain(QUIET)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(drain)
-                await send(message)
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
 
         await self.app(scope, receiving, sending)
 
