@@ -230,7 +230,7 @@ async def interrupted_at_random(directory: Path, seed: int) -> None:
     model = ScriptedLLM(lambda request: steps[steps_taken(request)], delay=0.004)
     steps = _steps(directory, marks)
     agent = Agent(llm=LLM(model="scripted"), tools=(Tool("terminal"),))
-    open_before = psutil.Process().num_fds()
+    children, open_before = set(psutil.Process().children(recursive=True)), psutil.Process().num_fds()
     async with begun(Runtime(directory / "store", client=model), agent, directory) as subject:
         while subject.conversation.state.status is not ExecutionStatus.FINISHED:
             with anyio.move_on_after(chance.uniform(0.0, 0.12)):
@@ -239,7 +239,7 @@ async def interrupted_at_random(directory: Path, seed: int) -> None:
             await subject.at_rest()
             await eventually(lambda: not any(map(marked, marks)), "all that was cut is gone", GONE_SECONDS)
         _check_counted(directory, await subject.at_rest())
-    assert psutil.Process().children(recursive=True) == []
+    assert set(psutil.Process().children(recursive=True)) <= children
     assert psutil.Process().num_fds() == open_before
 
 
