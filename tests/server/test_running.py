@@ -84,7 +84,9 @@ async def test_while_it_drains_a_step_may_end_and_nothing_begins(tmp_path: Path)
                         problem = await answer.json()
                         assert (answer.status, problem["code"]) == (503, "draining"), path
                         assert answer.headers["Retry-After"] == "5"
-                assert (await client.ask("GET", "/conversations/c"))[1]["status"] == "paused"
+                with anyio.fail_after(5):
+                    while (await client.ask("GET", "/conversations/c"))[1]["status"] != "paused":
+                        await anyio.lowlevel.checkpoint()  # until that is on disk
                 assert (await client.ask("POST", "/conversations/c/pause", {}))[0] == 200
                 model.release()
             client.services.streams.drain()
