@@ -40,7 +40,7 @@ WEB = Path(pages.__file__).parent / "web"
 AXE = WEB / "node_modules" / "axe-core" / "axe.min.js"
 DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
-PATIENCE = 20_000.0
+PATIENCE = 60_000.0
 """Milliseconds that something may take to be seen."""
 
 
