@@ -8,11 +8,11 @@ import msgspec
 from msgspec.structs import replace
 
 from ..conversation import Conversation
-from ..decisions.permissions import remembering, strongest
+from ..decisions.permissions import remembering, ruling
 from ..errors import LogError
 from ..events import ActionEvent, ChildWaiting, ConfirmationRequested, Event, HookExecutionEvent, RiskAssessed
 from ..specs import PermissionRule, SecurityRisk
-from ..state import Pending, State
+from ..state import Pending
 from .permissions import rule_words
 from .wording import why_asked
 
@@ -46,7 +46,7 @@ async def question_of(conversation: Conversation, pending: Pending, read: Read) 
                 )
                 return replace(question, task=child.task)
     events = [event async for event in conversation.events(max(action.seq - 1, 0))]
-    return asked(Question(action, pending.risk), pending.held, events, _ruled(state, action))
+    return asked(Question(action, pending.risk), pending.held, events, ruling(state, action))
 
 
 def asked(question: Question, code: str, events: Sequence[Event], rule: PermissionRule | None = None) -> Question:
@@ -63,10 +63,6 @@ def asked(question: Question, code: str, events: Sequence[Event], rule: Permissi
                 detail = event.reason or detail
     always = remembering(action) if code == "risk" else None
     return replace(question, why=why_asked(code, detail), always=always)
-
-
-def _ruled(state: State, action: ActionEvent) -> PermissionRule | None:
-    return strongest((*state.spec.rules, *state.ledger.rules), action)
 
 
 async def _below(child_id: str, action_id: str, read: Read) -> list[Event]:
