@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -47,6 +46,7 @@ from agentrt.specs.content import plain
 from agentrt.testing import ScriptedLLM, call, calls, finish, say
 from agentrt.testing.scripted import Turn
 
+from .crashed import crashed
 from .proofs.waiting import eventually
 from .steering import running
 
@@ -459,10 +459,10 @@ async def test_after_a_crash_hooks_run_again_for_what_is_still_due(tmp_path: Pat
         await talk.conversation.send_message("Greet Ada.")
         async with running(talk.conversation):
             await holding.waits.wait()
-            shutil.copytree(tmp_path / "store", tmp_path / "crashed")
+            copy = crashed(tmp_path / "store", tmp_path / "crashed")
             await talk.conversation.interrupt()
     again = Noting(HookResult(arguments=raw({"name": "Grace"})))
-    async with talking(tmp_path, hooks, [say("Done.")], {"hook": again}, store=tmp_path / "crashed", id="c") as talk:
+    async with talking(tmp_path, hooks, [say("Done.")], {"hook": again}, store=copy, id="c") as talk:
         assert talk.status == "paused"
         await talk.conversation.run()
         assert heard(talk.model.requests[0])[-1] == "Hello, Grace!"

@@ -41,6 +41,7 @@ from agentrt.storage import read_conversation
 from agentrt.storage.framing import scan
 from agentrt.testing import ScriptedLLM, call, calls, finish, say
 from agentrt.tools import ToolType
+from tests.crashed import crashed
 from tests.steering import running
 
 AGENT = Agent(llm=LLM(model="scripted"), tools=())
@@ -296,20 +297,20 @@ async def test_rewinds(recorder: Recorder) -> None:
 @pytest.mark.parametrize("on", ["model", "tool"])
 async def test_what_another_process_went_on_with_after_a_crash(recorder: Recorder, tmp_path: Path, on: str) -> None:
     """The log is copied in the middle of the run, as a crash would leave it."""
-    gate, crashed = Gate(), tmp_path / "crashed"
+    gate = Gate()
     client: ModelClient = gate if on == "model" else ScriptedLLM([call("greet", name="Ada"), call("gate")])
     tools = [greet, gate.tool()]
     async with recorder.conversation(client, tools) as conversation:
         await conversation.send_message("Go.")
         async with running(conversation):
             await gate.entered.wait()
-            shutil.copytree(recorder.store, crashed)
+            copy = crashed(recorder.store, tmp_path / "crashed")
             gate.open.set()
             await conversation.interrupt()
     script = ScriptedLLM([call("greet", name="Bo"), say("Done.")])
-    async with recorder.conversation(script, tools, None, crashed) as conversation:
+    async with recorder.conversation(script, tools, None, copy) as conversation:
         await conversation.run()
-    events = recorder.events(crashed)
+    events = recorder.events(copy)
     kinds = (ModelCalled, AgentErrorEvent, ExecutionLost)
     assert any(isinstance(event, kinds) and ("died" in str(event) or "crashed" in str(event)) for event in events)
     await same(events)
