@@ -91,11 +91,12 @@ def console(session: nox.Session) -> None:
     session.install("-e", ".[test]")
     _install_console(session)
     session.run("python", "-c", DESCRIBE, f"{WEB}/openapi.json")
-    generated = Path(WEB, "client", "src", "schema.d.ts")
-    before = generated.read_text()
+    generated = [Path(WEB, "client", "src", name) for name in ("schema.d.ts", "scopes.ts")]
+    before = [path.read_text() for path in generated]
     _npm(session, "run", "types")
-    if generated.read_text() != before:
-        session.error(f"{generated} was not what the server describes: it is now, so commit it")
+    for path, text in zip(generated, before, strict=True):
+        if path.read_text() != text:
+            session.error(f"{path} was not what the server describes: it is now, so commit it")
     _npm(session, "run", "check")
     _npm(session, "test")
     _npm(session, "run", "build")

@@ -86,6 +86,8 @@ class ConversationInfo(msgspec.Struct, frozen=True, kw_only=True):
     owner: str | None
     parent: str | None
     """The conversation that this is a fork of."""
+    delegated_by: str | None
+    """The conversation that this works for."""
     model: str
     workspace: str
     """The path of its directory, on the server."""

@@ -28,7 +28,8 @@ async def test_one_is_begun_and_described(tmp_path: Path) -> None:
         assert info["cursor"]["epoch"] == 0
         assert info["cursor"]["seq"] > 5
         assert info["prompt_tokens"] > 0
-        assert (info["owner"], info["parent"], info["pending"], info["error"]) == (None, None, [], None)
+        assert (info["owner"], info["parent"], info["delegated_by"]) == (None, None, None)
+        assert (info["pending"], info["error"]) == ([], None)
         assert info["created"] <= info["updated"]
 
 

@@ -1241,6 +1241,7 @@ export interface components {
             cost: number;
             created: string | null;
             cursor: components["schemas"]["Cursor"];
+            delegated_by: string | null;
             error: components["schemas"]["RunError"] | null;
             id: string;
             model: string;
