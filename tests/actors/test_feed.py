@@ -25,7 +25,7 @@ from agentrt.events import (
     ModelCallStarted,
     RunRequested,
 )
-from agentrt.state import as_seen, fold
+from agentrt.state import State, as_seen, fold
 from tests import samples
 
 from .test_event_log import SlowJournal
@@ -354,6 +354,65 @@ async def test_readers_that_come_and_go_leave_nothing() -> None:
     gc.collect()
     futures = [found for found in gc.get_objects() if isinstance(found, asyncio.Future) and found.cancelled()]
     assert len(futures) < 10
+
+
+class Condition:
+    """A condition of the state that counts how often it is asked, and how often it is compared with another."""
+
+    asked = compared = 0
+
+    def __init__(self, seq: int) -> None:
+        self._seq = seq
+
+    def __call__(self, state: State) -> bool:
+        Condition.asked += 1
+        return state.seq >= self._seq
+
+    def __eq__(self, other: object) -> bool:
+        Condition.compared += 1
+        return self is other
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+async def test_one_of_many_is_woken_and_leaves_without_a_look_at_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Condition, "asked", 0)
+    monkeypatch.setattr(Condition, "compared", 0)
+    talk, many = Talk(), 300
+    soon = [asyncio.ensure_future(talk.feed.wait_for(Condition(talk.seq + 1))) for _ in range(many)]
+    later = [asyncio.ensure_future(talk.feed.wait_for(Condition(talk.seq + 2))) for _ in range(many)]
+    await settle()
+    talk.publish(samples.message())
+    await settle()
+    assert all(waiting.done() for waiting in soon)
+    assert not any(waiting.done() for waiting in later)
+    for waiting in later[: many // 2]:
+        waiting.cancel()
+    await settle()
+    talk.publish(samples.message())
+    await settle()
+    assert [waiting.cancelled() for waiting in later] == [number < many // 2 for number in range(many)]
+    assert {waiting.result().seq for waiting in later[many // 2 :]} == {talk.seq}
+    assert Condition.compared == 0
+    assert Condition.asked <= 6 * many, "when it begins to wait, at each batch while it does, and when it was woken"
+
+
+async def test_who_leaves_as_it_is_woken_keeps_nobody_from_the_news() -> None:
+    """Of those that wait for the same batch, every other one is cancelled before it runs again."""
+    talk = Talk()
+    reading = [
+        (items := list[Event | Delta](), asyncio.ensure_future(collect(talk.stream(), items))) for _ in range(50)
+    ]
+    await settle()
+    first = talk.publish(samples.message())
+    for _, task in reading[::2]:
+        task.cancel()
+    await settle()
+    second = talk.publish(samples.message())
+    talk.feed.close()
+    await asyncio.gather(*(task for _, task in reading), return_exceptions=True)
+    assert all(items == first + second for items, _ in reading[1::2])
+    assert all(items == [] for items, _ in reading[::2])
 
 
 Act = tuple[str, int, str]

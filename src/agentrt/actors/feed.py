@@ -60,9 +60,9 @@ class Feed:
         self._records, self._veil = records, veil
         self.state = state
         self._recent: deque[Event] = deque(maxlen=RECENT)
-        self._waiting: list[tuple[Until, asyncio.Future[None]]] = []
+        self._waiting: dict[asyncio.Future[None], Until] = {}
         self._drafts: dict[tuple[str, Channel], Draft] = {}
-        self._subscribers: list[_Subscriber] = []
+        self._subscribers: dict[_Subscriber, None] = {}
         self._timer: asyncio.TimerHandle | None = None
         """Runs from when subscribers were woken for deltas until they may be again."""
         self._unsaid = False
@@ -146,7 +146,7 @@ class Feed:
         subscriber = _Subscriber()
         if deltas:
             subscriber.places = dict.fromkeys(self._drafts.values(), 0)
-            self._subscribers.append(subscriber)
+            self._subscribers[subscriber] = None
         try:
             while True:
                 state = self.state
@@ -167,7 +167,7 @@ class Feed:
                 self._leave(subscriber)
 
     def _leave(self, subscriber: _Subscriber) -> None:
-        self._subscribers.remove(subscriber)
+        del self._subscribers[subscriber]
         subscriber.places.clear()
         if not self._subscribers and self._timer is not None:
             self._timer.cancel()
@@ -250,25 +250,21 @@ class Feed:
     async def _change(self, holds: Until = always, subscriber: _Subscriber | None = None) -> None:
         """Wait for news: of the state when it `holds`, and of deltas for a subscriber."""
         news: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        waiting = (holds, news)
-        self._waiting.append(waiting)
+        self._waiting[news] = holds
         if subscriber is not None:
             subscriber.news = news
         try:
             await news
         finally:
-            if waiting in self._waiting:
-                self._waiting.remove(waiting)
+            self._waiting.pop(news, None)
 
     def _wake(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for holds, news in waiting:
-            if news.done():
-                continue
-            if self._closed or self._error is not None or holds(self.state):
+        over, state = self._closed or self._error is not None, self.state
+        woken = [news for news, holds in self._waiting.items() if over or holds(state)]
+        for news in woken:
+            del self._waiting[news]
+            if not news.done():
                 news.set_result(None)
-            else:
-                self._waiting.append((holds, news))
 
 
 def _shown(event: Event) -> Event:
