@@ -230,7 +230,7 @@ class BudgetExceeded(ModelError):
     """Raised when a call might use more than a limit leaves; it was not sent."""
 
     def __init__(self, limit: str, message: str) -> None:
-        self.code = limit
+        self.limit = self.code = limit
         super().__init__(message)
 
 

@@ -15,7 +15,10 @@ from .events import Cursor
 
 
 class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What went wrong, as problem details (RFC 9457); `code` is one of ours and does not change."""
+    """What went wrong, as problem details (RFC 9457); `code` is one of ours and does not change.
+
+    `data` holds what that error carries, by name: those of its attributes that a client may be told.
+    """
 
     title: str
     status: int
@@ -23,6 +26,7 @@ class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
     code: str = ""
     type: str = "about:blank"
     instance: str = ""
+    data: dict[str, str | int | float | tuple[str, ...]] = {}
 
 
 class Frame(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type"):

@@ -123,7 +123,6 @@ async def test_what_was_not_begun_is_asked_again() -> None:
         (409, "event-refused", EventRefused),
         (422, "configuration", ConfigurationError),
         (422, "validation", ConfigurationError),
-        (409, "workspace-missing", ConfigurationError),
         (502, "model", ModelError),
         (503, "log-failed", LogFailed),
         (403, "scope", NotAllowed),

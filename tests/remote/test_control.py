@@ -6,7 +6,7 @@ import pytest
 
 from agentrt import LLM, Agent, AlwaysConfirm, ExecutionStatus, Limits, NeverConfirm, PermissionRule, Tool, tool
 from agentrt.controls import Confirm, Interrupt, Pause, Rename, SendMessage, SetTags, StartRun
-from agentrt.errors import ConfigurationError, ConversationBusy, ModelError, ModelUnavailable
+from agentrt.errors import ConfigurationError, ConversationBusy, ModelUnavailable
 from agentrt.events import (
     ConfirmationGiven,
     ConversationStateUpdateEvent,
@@ -188,7 +188,7 @@ async def test_a_question_leaves_no_trace_but_its_cost(at: At) -> None:
         assert await conversation.ask_agent("What is it?") == "Forty-two."
         assert not any(isinstance(event, MessageEvent) for event in await everything(conversation))
         assert conversation.state.ledger.total.calls == 1
-        with pytest.raises(ModelError, match="down"):
+        with pytest.raises(ModelUnavailable, match="down"):
             await conversation.ask_agent("And now?")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import aclosing
+from functools import partial
 
 import anyio
 import msgspec
@@ -16,7 +17,9 @@ from agentrt.errors import (
     ConversationMissing,
     CursorExpired,
     EventRefused,
+    MissingKey,
     ModelUnavailable,
+    ToolMissing,
 )
 from agentrt.events import (
     ActionEvent,
@@ -29,7 +32,9 @@ from agentrt.events import (
     PauseEvent,
     RunRequested,
 )
+from agentrt.specs import AnyLLM
 from agentrt.specs.content import plain, text
+from agentrt.specs.llm import named
 from agentrt.state import fold
 from agentrt.testing import ScriptedLLM, call, calls, finish, say
 from agentrt.tools import output_schema
@@ -341,8 +346,27 @@ async def test_a_place_that_is_not_there_is_refused(at: At) -> None:
             _ = place.begin(AGENT).id
         with pytest.raises(ConfigurationError, match="no security analyzer 'oracle'"):
             await place.begin(Agent(llm=MODEL, analyzer="oracle")).__aenter__()
-        with pytest.raises(ConfigurationError, match="'dance'"):
+        with pytest.raises(ToolMissing) as missing:
             await place.begin(Agent(llm=MODEL, tools=(Tool("dance"),))).__aenter__()
+        assert (missing.value.name, "terminal" in missing.value.known) == ("dance", True)
+
+
+class Keyless(ScriptedLLM):
+    """A model that nobody gave a key for."""
+
+    async def prepare(self, llm: AnyLLM) -> None:
+        raise MissingKey(named(llm), ("SOME_API_KEY",))
+
+
+async def test_what_is_missing_is_told_as_what_it_is(at: At) -> None:
+    async with at(Keyless([])) as place, place.begin(AGENT) as conversation:
+        await conversation.send_message("hi")
+        seq = conversation.state.seq
+        for asked in (conversation.start_run, partial(conversation.switch_llm, MODEL)):
+            with pytest.raises(MissingKey, match="set SOME_API_KEY in the environment") as missing:
+                await asked()
+            assert (missing.value.model, missing.value.variables) == ("scripted", ("SOME_API_KEY",))
+        assert conversation.state.seq == seq
 
 
 async def test_followers_end_with_it(at: At) -> None:

@@ -2,30 +2,120 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
+from .. import errors
 from ..errors import (
-    ActorError,
     AgentrtError,
-    ConfigurationError,
-    ConversationBusy,
-    ConversationExists,
     ConversationMissing,
     CursorExpired,
-    EventRefused,
-    LogCorrupt,
-    LogFailed,
-    LogLocked,
     ModelError,
     NotAllowed,
     NotAuthenticated,
+    RemoteError,
     RequestRefused,
 )
 from ..frames import Problem
 
 _AGAIN = ": what was seen may be gone"
+
+
+class _Told(NamedTuple):
+    """A problem that came, and what it was about."""
+
+    problem: Problem
+    name: str
+    """Of the conversation."""
+
+    @property
+    def detail(self) -> str:
+        return self.problem.detail or self.problem.title
+
+    @property
+    def place(self) -> Path:
+        """What stands for a file of the server's, which it does not tell."""
+        return Path(self.name)
+
+    @property
+    def retry_after(self) -> float | None:
+        """Seconds."""
+        found = self.problem.data.get("retry_after")
+        return float(found) if isinstance(found, int | float) else None
+
+    def text(self, name: str, otherwise: str | None = None) -> str:
+        """What it carries under a name. Raises `KeyError` where it does not, and there is nothing else to say."""
+        found = self.problem.data.get(name, otherwise)
+        if found is None:
+            raise KeyError(name)
+        return str(found)
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        found = self.problem.data[name]
+        return tuple(found) if isinstance(found, tuple) else (str(found),)
+
+    def number(self, name: str) -> int:
+        found = self.problem.data[name]
+        if not isinstance(found, int):
+            raise KeyError(name)
+        return found
+
+    @property
+    def cause(self) -> OSError:
+        return OSError(self.text("cause", self.detail))
+
+
+def _model(kind: type[ModelError]) -> Callable[[_Told], AgentrtError]:
+    return lambda told: kind(told.detail, retry_after=told.retry_after)
+
+
+_ERRORS: Mapping[str, Callable[[_Told], AgentrtError]] = {
+    "error": lambda told: AgentrtError(told.detail),
+    "configuration": lambda told: errors.ConfigurationError(told.detail),
+    "validation": lambda told: errors.ConfigurationError(told.detail),
+    "unknown-model": lambda told: errors.UnknownModel(told.text("model")),
+    "missing-key": lambda told: errors.MissingKey(told.text("model"), told.texts("variables")),
+    "workspace-missing": lambda told: errors.WorkspaceMissing(Path(told.text("path"))),
+    "profile-missing": lambda told: errors.ProfileMissing(told.text("name"), told.texts("known")),
+    "tool-missing": lambda told: errors.ToolMissing(told.text("name"), told.texts("known")),
+    "log": lambda told: errors.LogError(told.detail),
+    "conversation-missing": lambda told: ConversationMissing(told.text("name", told.name)),
+    "conversation-exists": lambda told: errors.ConversationExists(told.text("name", told.name)),
+    "cursor-expired": lambda told: CursorExpired(told.text("why", told.detail.partition(_AGAIN)[0])),
+    "log-locked": lambda told: errors.LogLocked(told.text("name", told.name)),
+    "log-corrupt": lambda told: errors.LogCorrupt(told.place, told.number("line"), told.text("reason")),
+    "log-failed": lambda told: errors.LogFailed(told.place, told.cause),
+    "conversation-busy": lambda told: errors.ConversationBusy(),
+    "event-refused": lambda told: errors.EventRefused(told.detail),
+    "limit-reached": lambda told: errors.LimitReached(told.text("limit"), told.text("why")),
+    "no-longer-due": lambda told: errors.NoLongerDue(told.text("command")),
+    "model": _model(ModelError),
+    "model-authentication": _model(errors.AuthenticationFailed),
+    "model-rate-limit": _model(errors.RateLimited),
+    "model-context-window": _model(errors.ContextWindowExceeded),
+    "model-content-policy": _model(errors.ContentRefused),
+    "model-bad-request": _model(errors.BadModelRequest),
+    "model-budget": lambda told: errors.BudgetExceeded(told.text("limit"), told.detail),
+    "model-timeout": _model(errors.ModelTimeout),
+    "model-unavailable": _model(errors.ModelUnavailable),
+    "model-nothing-recorded": lambda told: errors.NothingRecorded(told.place, told.text("why")),
+    "model-recording": lambda told: errors.RecordingFailed(told.place, told.cause),
+    "remote": lambda told: RemoteError(told.detail),
+    "remote-not-authenticated": lambda told: NotAuthenticated(told.text("url")),
+    "remote-not-allowed": lambda told: NotAllowed(told.text("detail")),
+    "remote-refused": lambda told: RequestRefused(told.number("status"), told.text("code"), told.text("detail")),
+    "remote-unreachable": lambda told: errors.ServerUnreachable(told.text("url"), told.text("why")),
+    "remote-outcome-unknown": lambda told: errors.OutcomeUnknown(told.text("what")),
+    "tool": lambda told: errors.ToolError(told.detail),
+    "actor": lambda told: errors.ActorError(told.detail),
+    "actor-crashed": lambda told: errors.ActorCrashed(told.name, RemoteError(told.detail)),
+    "actor-stopped": lambda told: errors.ActorStopped(told.name),
+}
+"""The errors by their codes. Where a file or an actor of the server would stand, the conversation's name does."""
 
 
 def problem_in(status: int, body: bytes) -> Problem:
@@ -37,36 +127,18 @@ def problem_in(status: int, body: bytes) -> Problem:
 
 
 def error_of(problem: Problem, url: str, name: str) -> AgentrtError:
-    """The error to raise for a problem with the conversation `name` at `url`."""
-    detail = problem.detail or problem.title
-    match problem.code:
-        case "conversation-missing":
-            return ConversationMissing(name)
-        case "conversation-exists":
-            return ConversationExists(name)
-        case "conversation-busy":
-            return ConversationBusy()
-        case "cursor-expired":
-            return CursorExpired(detail.partition(_AGAIN)[0])
-        case "log-locked":
-            return LogLocked(name)
-        case "log-corrupt":
-            return LogCorrupt(Path(name), 0, detail)
-        case "log-failed":
-            return LogFailed(Path(name), OSError(detail))
-        case "event-refused" | "no-longer-due":
-            return EventRefused(detail)
-        case "configuration" | "validation" | "workspace-missing":
-            return ConfigurationError(detail)
-        case "model":
-            return ModelError(detail)
-        case "actor":
-            return ActorError(detail)
+    """The error to raise for a problem with the conversation `name` at `url`: of the class that was raised there.
+
+    One whose code is not known here, or that does not say enough, is a `RequestRefused`.
+    """
+    told = _Told(problem, name)
+    with suppress(KeyError):
+        return _ERRORS[problem.code](told)
     if problem.status == 401:
         return NotAuthenticated(url)
     if problem.status == 403:
-        return NotAllowed(detail)
-    return RequestRefused(problem.status, problem.code, detail)
+        return NotAllowed(told.detail)
+    return RequestRefused(problem.status, problem.code, told.detail)
 
 
 def error_of_close(code: int, reason: str, url: str, name: str) -> AgentrtError | None:

@@ -2,49 +2,74 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
 import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ..errors import (
-    ActorError,
-    AgentrtError,
-    ConfigurationError,
-    ConversationBusy,
-    ConversationExists,
-    ConversationMissing,
-    CursorExpired,
-    EventRefused,
-    LimitReached,
-    LogCorrupt,
-    LogFailed,
-    LogLocked,
-    ModelError,
-    NoLongerDue,
-    WorkspaceMissing,
-)
+from .. import errors
+from ..errors import ActorError, AgentrtError, LogCorrupt, LogFailed, NothingRecorded, RecordingFailed
 from ..frames import Problem
 
 MEDIA_TYPE = "application/problem+json"
 
-STATUSES: tuple[tuple[type[AgentrtError], int, str], ...] = (
-    (ConversationMissing, 404, "conversation-missing"),
-    (ConversationExists, 409, "conversation-exists"),
-    (ConversationBusy, 409, "conversation-busy"),
-    (CursorExpired, 410, "cursor-expired"),
-    (LogLocked, 423, "log-locked"),
-    (LimitReached, 409, "limit-reached"),
-    (EventRefused, 409, "event-refused"),
-    (NoLongerDue, 409, "no-longer-due"),
-    (LogCorrupt, 500, "log-corrupt"),
-    (LogFailed, 503, "log-failed"),
-    (WorkspaceMissing, 409, "workspace-missing"),
-    (ConfigurationError, 422, "configuration"),
-    (ModelError, 502, "model"),
-    (ActorError, 500, "actor"),
-)
-"""The first that fits counts."""
+
+class Told(NamedTuple):
+    """How an error is told: the status, its code, and which of its attributes go with it."""
+
+    status: int
+    code: str
+    names: tuple[str, ...] = ()
+
+
+_LATER = ("retry_after",)
+
+ERRORS: Mapping[type[AgentrtError], Told] = {
+    errors.AgentrtError: Told(500, "error"),
+    errors.ConfigurationError: Told(422, "configuration"),
+    errors.UnknownModel: Told(422, "unknown-model", ("model",)),
+    errors.MissingKey: Told(422, "missing-key", ("model", "variables")),
+    errors.WorkspaceMissing: Told(409, "workspace-missing", ("path",)),
+    errors.ProfileMissing: Told(422, "profile-missing", ("name", "known")),
+    errors.ToolMissing: Told(422, "tool-missing", ("name", "known")),
+    errors.LogError: Told(500, "log"),
+    errors.ConversationMissing: Told(404, "conversation-missing", ("name",)),
+    errors.ConversationExists: Told(409, "conversation-exists", ("name",)),
+    errors.CursorExpired: Told(410, "cursor-expired", ("why",)),
+    errors.LogLocked: Told(423, "log-locked", ("name",)),
+    errors.LogCorrupt: Told(500, "log-corrupt", ("line", "reason")),
+    errors.LogFailed: Told(503, "log-failed", ("cause",)),
+    errors.ConversationBusy: Told(409, "conversation-busy"),
+    errors.EventRefused: Told(409, "event-refused"),
+    errors.LimitReached: Told(409, "limit-reached", ("limit", "why")),
+    errors.NoLongerDue: Told(409, "no-longer-due", ("command",)),
+    errors.ModelError: Told(502, "model", _LATER),
+    errors.AuthenticationFailed: Told(502, "model-authentication", _LATER),
+    errors.RateLimited: Told(502, "model-rate-limit", _LATER),
+    errors.ContextWindowExceeded: Told(502, "model-context-window", _LATER),
+    errors.ContentRefused: Told(502, "model-content-policy", _LATER),
+    errors.BadModelRequest: Told(502, "model-bad-request", _LATER),
+    errors.BudgetExceeded: Told(502, "model-budget", ("limit",)),
+    errors.ModelTimeout: Told(502, "model-timeout", _LATER),
+    errors.ModelUnavailable: Told(502, "model-unavailable", _LATER),
+    errors.NothingRecorded: Told(502, "model-nothing-recorded", ("why",)),
+    errors.RecordingFailed: Told(502, "model-recording", ("cause",)),
+    errors.RemoteError: Told(502, "remote"),
+    errors.NotAuthenticated: Told(502, "remote-not-authenticated", ("url",)),
+    errors.NotAllowed: Told(502, "remote-not-allowed", ("detail",)),
+    errors.RequestRefused: Told(502, "remote-refused", ("status", "code", "detail")),
+    errors.ServerUnreachable: Told(502, "remote-unreachable", ("url", "why")),
+    errors.OutcomeUnknown: Told(502, "remote-outcome-unknown", ("what",)),
+    errors.ToolError: Told(502, "tool"),
+    errors.ActorError: Told(500, "actor"),
+    errors.ActorCrashed: Told(500, "actor-crashed"),
+    errors.ActorStopped: Told(500, "actor-stopped"),
+}
+"""How each error is told. One that is not here, of a class of somebody else, is told as the nearest that is."""
 
 HTTP_CODES = {404: "not-found", 405: "method-not-allowed"}
 """Of what Starlette refuses by itself."""
@@ -74,9 +99,10 @@ def problem_of(error: Exception) -> Problem:
         return Problem(title="The request is not valid", status=422, detail=str(error), code="validation")
     if isinstance(error, msgspec.DecodeError):
         return Problem(title="The body is no JSON", status=400, detail=str(error), code="bad-json")
-    for kind, status, code in STATUSES:
-        if isinstance(error, kind):
-            return Problem(title=_title(kind), status=status, detail=_detail(error), code=code)
+    for kind in type(error).__mro__:
+        if (told := ERRORS.get(kind)) is not None:
+            data = {name: _plain(value) for name in told.names if (value := getattr(error, name)) is not None}
+            return Problem(_title(kind), told.status, _detail(error), told.code, data=data)
     return Problem(title="The server failed", status=500, detail="see the server's log", code="internal")
 
 
@@ -97,11 +123,26 @@ def _detail(error: Exception) -> str:
         case LogCorrupt(line=line, reason=reason):
             return f"record {line} of the log: {reason}"
         case LogFailed(cause=cause):
-            return f"the log cannot be written: {cause.strerror or cause}"
+            return f"the log cannot be written: {_plain(cause)}"
+        case NothingRecorded(why=why):
+            return f"no recorded answer to this request: {why}"
+        case RecordingFailed(cause=cause):
+            return f"the call cannot be recorded: {_plain(cause)}"
         case ActorError():
             return "see the server's log"
         case _:
             return str(error)
+
+
+def _plain(value: Any) -> Any:
+    """An attribute of an error as JSON has it."""
+    match value:
+        case OSError():
+            return value.strerror or str(value)
+        case Path():
+            return str(value)
+        case _:
+            return value
 
 
 def _title(kind: type[AgentrtError]) -> str:

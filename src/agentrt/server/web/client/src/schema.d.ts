@@ -2088,6 +2088,10 @@ export interface components {
         Problem: {
             /** @default  */
             code?: string;
+            /** @default {} */
+            data?: {
+                [key: string]: string | number | string[];
+            };
             /** @default  */
             detail?: string;
             /** @default  */
