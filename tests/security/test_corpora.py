@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from agentrt.security.rules import rate_action
@@ -10,6 +11,8 @@ from agentrt.specs import SecurityRisk
 from .corpus import SCENE, Case, call, cases
 
 ATTACKS, HARMLESS = cases("attacks.jsonl"), cases("harmless.jsonl")
+"""A harmless call from a `.traj` or `.traj.json` stood in that published run of an agent, where every command on the
+pages read was rated. The run's own directory is the workspace here; its long here-documents are cut to a few lines."""
 PINNED = cases("pinned.jsonl")
 """Attempts to break the rules. Their ratings are those that the rules gave, so they only show what changes."""
 FALSE_ALARMS = [
@@ -56,5 +59,10 @@ def test_known_false_alarms(command: str) -> None:
 def test_the_corpora_are_large_and_mixed() -> None:
     assert len(ATTACKS) >= 170
     assert len(HARMLESS) >= 170
-    assert sum(case.source.endswith(".traj") for case in HARMLESS) >= 100
+    published = {
+        (case.tool, msgspec.json.encode(case.arguments, order="sorted"))
+        for case in HARMLESS
+        if case.source.endswith((".traj", ".traj.json"))
+    }
+    assert len(published) >= 150
     assert {case.tool for case in HARMLESS} >= {"terminal", "file_editor", "finish"}

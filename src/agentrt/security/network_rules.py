@@ -324,6 +324,8 @@ _RULES: dict[str, Callable[[Call], Iterator[Rating]]] = {
 }
 _OWN = frozenset({"curl", "wget", "rsync", "http"})
 """Programs whose rules also know when they talk to this machine only."""
+_CAPTURES = {"tcpdump": ("cr", "ASXenqtvx"), "tshark": ("ORTYcer", "2Vnqx")}
+"""Options that read a capture and print it, with a value and without: others write it, run code or listen."""
 
 
 def rate_network(call: Call) -> Iterator[Rating]:
@@ -336,8 +338,17 @@ def rate_network(call: Call) -> Iterator[Rating]:
             yield high("mines crypto money", ("network",))
 
 
+def _reads_capture(call: Call) -> bool:
+    valued, plain = _CAPTURES[call.name]
+    read = options(call.words, valued)
+    sure = all(known(word) and not word.startswith(("*", "?", "[")) for word in call.words)  # a file may be named `-z`
+    return sure and read.has("r") and set(read.flags) <= {*valued, *plain}
+
+
 def stays_here(call: Call) -> bool:
-    """Whether a program for networks talks to this machine only."""
+    """Whether a program for networks talks to this machine only, or only reads what was captured before."""
+    if call.name in _CAPTURES:
+        return _reads_capture(call)
     if call.name == "rsync":
         return not any(_remote_path(text) for text in call.words if not text.startswith("-"))
     if call.name in _OWN | {"nc", "ping", "telnet"}:
