@@ -25,7 +25,7 @@ from agentrt.errors import ConfigurationError, ModelUnavailable
 from agentrt.events import CriticAssessed, MessageEvent, ModelCalled
 from agentrt.protocols import ModelRequest
 from agentrt.replaying import replay
-from agentrt.specs import LocalWorkspace
+from agentrt.specs import Workspace
 from agentrt.specs.content import plain
 from agentrt.storage import read_conversation
 from agentrt.testing import ScriptedLLM, call, calls, finish, say
@@ -65,7 +65,7 @@ class Marks:
         self._marks = list(marks)
         self.shown: list[Sequence[Event]] = []
 
-    async def evaluate(self, events: Sequence[Event], workspace: LocalWorkspace) -> CriticResult:
+    async def evaluate(self, events: Sequence[Event], workspace: Workspace) -> CriticResult:
         self.shown.append(events)
         mark = self._marks.pop(0) if len(self._marks) > 1 else self._marks[0]
         if isinstance(mark, Exception):

@@ -41,7 +41,7 @@ from agentrt.events import (
 )
 from agentrt.hooks import HookFunction
 from agentrt.protocols import ModelRequest
-from agentrt.specs import LocalWorkspace
+from agentrt.specs import Workspace
 from agentrt.specs.content import plain
 from agentrt.testing import ScriptedLLM, call, calls, finish, say
 from agentrt.testing.scripted import Turn
@@ -211,7 +211,7 @@ async def test_a_hook_can_have_a_person_asked_also_over_a_restart(tmp_path: Path
 class Wary:
     """Finds that root must not be greeted."""
 
-    async def assess(self, action: ActionEvent, workspace: LocalWorkspace) -> Rating:
+    async def assess(self, action: ActionEvent, workspace: Workspace) -> Rating:
         return Rating(SecurityRisk.HIGH if b"root" in bytes(action.arguments) else SecurityRisk.LOW, "")
 
 

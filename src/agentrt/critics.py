@@ -9,7 +9,7 @@ import anyio
 from .context.judging import CriticResult
 from .events import ActionEvent, Event, MessageEvent, ObservationEvent
 from .protocols import Critic
-from .specs import LocalWorkspace
+from .specs import Workspace
 from .specs.tool import FINISH
 
 _GIT = ("git", "-c", "core.fsmonitor=false", "-c", "diff.external=", "status", "--porcelain")
@@ -18,7 +18,7 @@ _GIT = ("git", "-c", "core.fsmonitor=false", "-c", "diff.external=", "status", "
 class PassCritic:
     """Is content with everything."""
 
-    async def evaluate(self, events: Sequence[Event], workspace: LocalWorkspace) -> CriticResult:
+    async def evaluate(self, events: Sequence[Event], workspace: Workspace) -> CriticResult:
         """Full marks."""
         return CriticResult(1.0)
 
@@ -26,7 +26,7 @@ class PassCritic:
 class AgentFinishedCritic:
     """Wants the agent to end with `finish`."""
 
-    async def evaluate(self, events: Sequence[Event], workspace: LocalWorkspace) -> CriticResult:
+    async def evaluate(self, events: Sequence[Event], workspace: Workspace) -> CriticResult:
         """1 when it did, 0 when it only said something."""
         results = [event for event in events if isinstance(event, ObservationEvent) and not event.is_error]
         if results and results[-1].tool_name == FINISH and not isinstance(events[-1], MessageEvent):
@@ -37,7 +37,7 @@ class AgentFinishedCritic:
 class EmptyPatchCritic:
     """Wants files of the workspace, a git repository, to be changed."""
 
-    async def evaluate(self, events: Sequence[Event], workspace: LocalWorkspace) -> CriticResult:
+    async def evaluate(self, events: Sequence[Event], workspace: Workspace) -> CriticResult:
         """1 when git sees a change, 0 when it sees none. Raises `OSError` or `RuntimeError` where git fails."""
         if not any(isinstance(event, ActionEvent) for event in events):
             return CriticResult(0.0, "nothing was done: change what the task asks for")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
@@ -14,7 +14,7 @@ from .context.replies import ModelReply
 from .errors import LogFailed
 from .events import ActionEvent, Event
 from .security.rating import Rating, Scene
-from .specs import LLM, AnyLLM, BlobReference, Capabilities, Content, LocalWorkspace, ToolDefinition
+from .specs import LLM, AnyLLM, BlobReference, Capabilities, Content, ToolDefinition, Workspace
 from .specs.content import TEXT
 from .specs.llm import known_of
 from .state import State
@@ -96,7 +96,7 @@ class ToolContext(Protocol):
     """What a tool has of its conversation."""
 
     @property
-    def workspace(self) -> LocalWorkspace:
+    def workspace(self) -> Workspace:
         """Where it works."""
         ...
 
@@ -106,6 +106,10 @@ class ToolContext(Protocol):
 
     def output(self, text: str) -> None:
         """Show a piece of output while the tool runs; it is not stored."""
+        ...
+
+    def start_soon(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run something beside the calls, until the executor was closed; when it fails the executor is made anew."""
         ...
 
     async def keep(self, data: bytes, name: str, media_type: str = TEXT) -> BlobReference:
@@ -140,7 +144,7 @@ class ToolExecutor(Protocol):
 class Watchful(Protocol):
     """An executor that may have something at work between two calls."""
 
-    def at_work(self) -> bool:
+    async def at_work(self) -> bool:
         """Whether it has: its conversation is kept in memory meanwhile."""
         ...
 
@@ -156,7 +160,7 @@ class SecurityAnalyzer(Protocol):
 class Critic(Protocol):
     """Judges what an agent has finished."""
 
-    async def evaluate(self, events: Sequence[Event], workspace: LocalWorkspace) -> CriticResult:
+    async def evaluate(self, events: Sequence[Event], workspace: Workspace) -> CriticResult:
         """How good the work is, given what the model has seen and done. What it raises ends the run."""
         ...
 

@@ -11,7 +11,7 @@ from types import TracebackType
 
 import anyio
 import anyio.to_thread
-import msgspec
+from msgspec.structs import replace
 
 from .actors.core import RestartPolicy
 from .actors.delegate import Children
@@ -22,7 +22,7 @@ from .context.routing import Rule
 from .critics import CRITICS
 from .decisions import forked, share_of
 from .decisions.first import first_batch, remembered
-from .errors import ConfigurationError, ConversationMissing, EventRefused, WorkspaceMissing
+from .errors import ConfigurationError, ConversationMissing, EventRefused
 from .events import ConversationCreated, Event, SecretsChanged
 from .hooks import HookFunction
 from .host import Host, Opened, Released
@@ -33,15 +33,24 @@ from .llm.masking import keys_of
 from .protocols import Critic, ModelClient, SecurityAnalyzer
 from .secrets import AnySecret, Cipher, LogMask, SecretRegistry
 from .security.analyzers import ModelAnalyzer, RuleAnalyzer
-from .specs import RULES, Agent, Durability, LocalWorkspace, PermissionRule, Tool, ToolDefinition
+from .specs import (
+    RULES,
+    Agent,
+    Durability,
+    PermissionRule,
+    Tool,
+    ToolDefinition,
+    Workspace,
+)
 from .specs.quota import Quota
 from .specs.secrets import SavedSecret
 from .specs.tool import DELEGATE, FINISH, THINK
 from .state import State, apply
-from .storage import FileStore, change_project_rules, default_store, project_rules
+from .storage import FileStore, change_project_rules, default_store
 from .storage.writer import Probe
 from .tools import BUILT_IN, Tools, ToolType, structured
 from .tools.delegate import to_agents
+from .workspaces import workspace_of
 
 MODEL = "model"
 """The analyzer that takes the model's own word."""
@@ -132,7 +141,7 @@ class Runtime:
     async def create(
         self,
         agent: Agent,
-        workspace: Path | str,
+        workspace: Path | str | Workspace,
         conversation_id: str | None = None,
         tools: Sequence[ToolType] = (),
         secrets: SecretRegistry | None = None,
@@ -144,7 +153,7 @@ class Runtime:
 
         Raises `WorkspaceMissing`, `ToolMissing`, `ConversationExists` or `LogLocked`.
         """
-        place, rules = await anyio.to_thread.run_sync(_workspace, Path(workspace), self.store.root)
+        place, rules = await workspace_of(workspace, self.store.root)
         agent, name, secrets = _with_tools(agent, tools), conversation_id or new_id(), secrets or self.secrets()
         parts = self._parts(agent, place, tools, secrets)
         journal = await self.store.create(name)
@@ -176,9 +185,7 @@ class Runtime:
         journal = await self.store.open(conversation_id, replay, recall)
         try:
             assert state.created is not None
-            place, rules = await anyio.to_thread.run_sync(
-                _workspace, Path(state.created.workspace.path), self.store.root
-            )
+            place, rules = await workspace_of(state.created.workspace, self.store.root)
             secrets = secrets or self.secrets()
             if not secrets.names:
                 secrets.restore(state.ledger.secrets, self._cipher, conversation_id)
@@ -203,7 +210,7 @@ class Runtime:
         @asynccontextmanager
         async def opened(child_id: str, child: Child, above: State) -> AsyncIterator[ConversationGroup]:
             assert above.created is not None
-            workspace, agent = above.created.workspace.path, share_of(above, child)
+            workspace, agent = above.created.workspace, share_of(above, child)
 
             async def begin() -> ConversationGroup:
                 try:
@@ -329,9 +336,7 @@ class Runtime:
         """Let a conversation go, after its group was left in `state`. Raises a `LogFailed` that nobody was told."""
         await self.store.release(conversation_id, state)
 
-    def _parts(
-        self, agent: Agent, workspace: LocalWorkspace, tools: Sequence[ToolType], secrets: SecretRegistry
-    ) -> Parts:
+    def _parts(self, agent: Agent, workspace: Workspace, tools: Sequence[ToolType], secrets: SecretRegistry) -> Parts:
         self.check(agent)
         secrets.seed((*keys_of(agent.llm, self._environment), *(self._cipher.spellings() if self._cipher else ())))
         self.log_mask.watch(secrets)
@@ -377,19 +382,8 @@ class Runtime:
             self.check(other)
 
 
-def _workspace(path: Path, store: Path) -> tuple[LocalWorkspace, tuple[PermissionRule, ...]]:
-    """A workspace and the rules that were remembered for it; for a thread.
-
-    Raises `WorkspaceMissing`, or `ConfigurationError` when the rules cannot be read.
-    """
-    if not path.is_dir():
-        raise WorkspaceMissing(path.absolute())
-    place = LocalWorkspace(str(path.absolute()))
-    return place, project_rules(store, place.path)
-
-
 def _with_tools(agent: Agent, tools: Sequence[ToolType]) -> Agent:
     """The agent with the tools that were given as implementations named in its spec."""
     named = {spec.name for spec in agent.tools}
     added = tuple(Tool(kind.name) for kind in tools if kind.name not in named)
-    return msgspec.structs.replace(agent, tools=(*agent.tools, *added)) if added else agent
+    return replace(agent, tools=(*agent.tools, *added)) if added else agent

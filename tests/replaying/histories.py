@@ -62,7 +62,7 @@ from agentrt.events import (
 )
 from agentrt.protocols import Critic as CriticProtocol
 from agentrt.protocols import ModelRequest
-from agentrt.specs import LocalWorkspace
+from agentrt.specs import Workspace
 from agentrt.testing import ScriptedLLM, call, calls, finish, say
 from agentrt.testing.scripted import Turn
 from tests.delegating import Play, delegate, model
@@ -224,7 +224,7 @@ class Marks(CriticProtocol):
     def __init__(self, *marks: CriticResult | Exception) -> None:
         self._marks = list(marks)
 
-    async def evaluate(self, events: Sequence[Event], workspace: LocalWorkspace) -> CriticResult:
+    async def evaluate(self, events: Sequence[Event], workspace: Workspace) -> CriticResult:
         mark = self._marks.pop(0)
         if isinstance(mark, Exception):
             raise mark

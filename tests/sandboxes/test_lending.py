@@ -10,7 +10,8 @@ import anyio
 import psutil
 import pytest
 
-from agentrt.sandboxes.lending import Loan
+from agentrt.sandboxes.lending import MemoryLoan
+from agentrt.sandboxes.local import LocalConsole
 from agentrt.sandboxes.shell import Shell
 
 from .living import until
@@ -22,7 +23,7 @@ EVERYTHING = "set; env; declare -p; export -p; declare -f; history; alias; trap 
 
 @pytest.fixture
 async def shell(tmp_path: Path) -> AsyncIterator[Shell]:
-    shell = Shell(tmp_path)
+    shell = Shell(LocalConsole(), tmp_path)
     await shell.start()
     yield shell
     await shell.close()
@@ -145,7 +146,7 @@ async def test_no_file_holds_it_while_it_runs_and_after(shell: Shell, tmp_path: 
     os.mkfifo(tmp_path / "gate")
     await shell.begin("cat gate; sleep 0", lambda data: None, {"TOKEN": VALUE})
     await until(lambda: any("cat" in process.name() for process in psutil.Process().children(recursive=True)))
-    scratch = shell._scratch
+    scratch = shell._console.scratch
     assert (scratch / "command").read_text() == "cat gate; sleep 0\n"
     assert files_with(VALUE, scratch, tmp_path) == []
     assert [path.read_bytes() for path in loans()] == [b""]
@@ -201,7 +202,7 @@ async def test_a_shell_that_ends_gives_it_back(shell: Shell) -> None:
 
 
 def test_a_loan_is_one_file_until_it_is_closed() -> None:
-    loan = Loan({"TOKEN": VALUE})
+    loan = MemoryLoan({"TOKEN": VALUE})
     assert [str(path) for path in loans()] == [loan.path.replace(str(os.getpid()), "self")]
     assert VALUE not in repr(loan)
     loan.close()
@@ -211,4 +212,4 @@ def test_a_loan_is_one_file_until_it_is_closed() -> None:
 
 def test_nothing_lent_is_no_trouble() -> None:
     nothing: Mapping[str, str] = {}
-    Loan(nothing).close()
+    MemoryLoan(nothing).close()

@@ -14,15 +14,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentrt.errors import ToolError
+from agentrt.sandboxes.environment import environment
+from agentrt.sandboxes.local import LocalConsole
 from agentrt.sandboxes.markers import Ended
-from agentrt.sandboxes.shell import KEPT, Output, Shell, environment
+from agentrt.sandboxes.output import KEPT, Output
+from agentrt.sandboxes.shell import Shell
 
 from .living import lives, until
 
 
 @pytest.fixture
 async def shell(tmp_path: Path) -> AsyncIterator[Shell]:
-    shell = Shell(tmp_path)
+    shell = Shell(LocalConsole(), tmp_path)
     await shell.start()
     yield shell
     await shell.close()
@@ -168,7 +171,7 @@ async def test_an_interrupt_keeps_the_shell_and_says_what_was_needed(shell: Shel
 
 
 async def test_closing_ends_all_that_it_started(tmp_path: Path) -> None:
-    shell = Shell(tmp_path)
+    shell = Shell(LocalConsole(), tmp_path)
     await shell.start()
     await run(shell, "sleep 300 & echo $! > job; (setsid sh -c 'echo $$ > away; exec sleep 300' &)")
     await run(shell, "(env -i sh -c 'echo $$ > bare; exec sleep 300' &)")
@@ -183,18 +186,18 @@ async def test_closing_ends_all_that_it_started(tmp_path: Path) -> None:
 
 
 async def test_closing_twice_and_before_the_start_is_fine(tmp_path: Path) -> None:
-    shell = Shell(tmp_path)
+    shell = Shell(LocalConsole(), tmp_path)
     await shell.start()
     await shell.close()
     await shell.close()
     assert not shell.alive
-    assert not Shell(tmp_path).alive
+    assert not Shell(LocalConsole(), tmp_path).alive
 
 
 @pytest.mark.parametrize("steps", [0, 1, 2, 5, 20, 100])
 async def test_a_cancelled_start_leaves_no_process(tmp_path: Path, steps: int) -> None:
     before = {process.pid for process in psutil.Process().children()}
-    shell, started = Shell(tmp_path), anyio.Event()
+    shell, started = Shell(LocalConsole(), tmp_path), anyio.Event()
 
     async def start() -> None:
         await shell.start()
@@ -218,7 +221,7 @@ async def test_a_cancelled_start_leaves_no_process(tmp_path: Path, steps: int) -
 
 async def test_no_shell_in_a_directory_that_is_gone(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match="cannot start in .*/gone: No such file or directory"):
-        await Shell(tmp_path / "gone").start()
+        await Shell(LocalConsole(), tmp_path / "gone").start()
 
 
 async def test_it_is_a_terminal_of_a_fixed_size_without_echo(shell: Shell) -> None:

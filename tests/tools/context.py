@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
+from typing import Any
 
 import anyio
 import msgspec
+from anyio.abc import TaskGroup
 
 from agentrt.secrets import SecretRegistry
-from agentrt.specs import BlobReference, LocalWorkspace
+from agentrt.specs import BlobReference, LocalWorkspace, Workspace
 
 
 class FakeContext:
@@ -23,7 +25,8 @@ class FakeContext:
     def __init__(self, path: Path, last: msgspec.Raw | None = None, registry: SecretRegistry | None = None) -> None:
         self._last = last
         self._registry = registry if registry is not None else SecretRegistry()
-        self.workspace = LocalWorkspace(str(path))
+        self.workspace: Workspace = LocalWorkspace(str(path))
+        self.tasks: TaskGroup | None = None
         self.shown = ""
         self.kept: dict[str, bytes] = {}
         self._more = anyio.Event()
@@ -36,6 +39,11 @@ class FakeContext:
         """Note a piece of output."""
         self.shown += text
         self._more.set()
+
+    def start_soon(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run something in `tasks`, which must be there."""
+        assert self.tasks is not None
+        self.tasks.start_soon(function)
 
     async def keep(self, data: bytes, name: str, media_type: str = "") -> BlobReference:
         """Note a blob."""

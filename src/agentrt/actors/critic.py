@@ -13,7 +13,7 @@ from ..errors import ActorError, LogError, ModelError
 from ..events import ConversationErrorEvent, CriticAssessed, Event, MessageEvent
 from ..protocols import Critic
 from ..specs import Critic as CriticSpec
-from ..specs import LocalWorkspace
+from ..specs import Workspace
 from ..specs.content import text
 from .dispatcher import Perform
 from .event_log import Log
@@ -26,7 +26,7 @@ class CriticActor(AbstractAsyncContextManager["CriticActor"]):
     """Performs `Judge`: by one of the runtime's critics, or, against a goal, by a model."""
 
     def __init__(
-        self, log: Log, critics: Mapping[str, Callable[[], Critic]], calls: SideCalls, workspace: LocalWorkspace
+        self, log: Log, critics: Mapping[str, Callable[[], Critic]], calls: SideCalls, workspace: Workspace
     ) -> None:
         self._log, self._critics, self._calls, self._workspace = log, critics, calls, workspace
 

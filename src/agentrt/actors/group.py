@@ -15,7 +15,7 @@ from ..events import DurabilityChanged, Event, ExecutionStatus, HookExecutionEve
 from ..hooks import HookFunction
 from ..protocols import Critic, Journal, ModelClient, SecurityAnalyzer
 from ..secrets import SecretRegistry
-from ..specs import Durability, HookEvent, LocalWorkspace
+from ..specs import Durability, HookEvent, Workspace
 from ..specs.hooks import hooks_for
 from ..specs.quota import Quota
 from ..state import State
@@ -70,7 +70,7 @@ class ConversationGroup:
         journal: Journal,
         state: State,
         parts: Parts,
-        workspace: LocalWorkspace,
+        workspace: Workspace,
         first: tuple[Event, ...] = (),
         more: tuple[Event, ...] = (),
     ) -> None:

@@ -25,7 +25,7 @@ from ..events import (
     UserRejectObservation,
 )
 from ..hooks import HookFunction, HookInput, HookResult, combined, run_hooks
-from ..specs import HookEvent, LocalWorkspace
+from ..specs import HookEvent, Workspace
 from ..specs.content import plain, text
 from ..specs.hooks import hooks_for
 from ..specs.tool import FINISH
@@ -45,7 +45,7 @@ class HookActor(AbstractAsyncContextManager["HookActor"]):
         log: Log,
         functions: Mapping[str, HookFunction],
         toolbox: Toolbox,
-        workspace: LocalWorkspace,
+        workspace: Workspace,
         masked: Callable[[str], str],
     ) -> None:
         self._log, self._functions, self._toolbox, self._workspace = log, functions, toolbox, workspace

@@ -13,7 +13,7 @@ from ..events import ActionEvent, ObservationEvent, RiskAssessed
 from ..protocols import SecurityAnalyzer
 from ..security.analyzers import EnsembleAnalyzer
 from ..security.rating import Rating, Scene
-from ..specs import LocalWorkspace, SecurityRisk
+from ..specs import SecurityRisk, Workspace
 from .dispatcher import Perform
 from .event_log import Log
 
@@ -34,9 +34,7 @@ class _Placed(msgspec.Struct):
 class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
     """Performs `AssessRisk`, by the analyzers that the agent names; one that fails counts as HIGH."""
 
-    def __init__(
-        self, log: Log, analyzers: Mapping[str, Callable[[], SecurityAnalyzer]], workspace: LocalWorkspace
-    ) -> None:
+    def __init__(self, log: Log, analyzers: Mapping[str, Callable[[], SecurityAnalyzer]], workspace: Workspace) -> None:
         self._log, self._analyzers, self._workspace = log, analyzers, workspace
         self._names: tuple[str, ...] = ()
         self._analyzer: SecurityAnalyzer | None = None

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
+from types import TracebackType
+from typing import Any
 from zlib import crc32
 
 import anyio
 import msgspec
+from anyio.abc import TaskGroup
 
 from ..decisions import ExecuteAction, action_error
 from ..errors import ToolError
@@ -17,7 +20,7 @@ from ..events import ActionEvent, Event, ObservationEvent
 from ..ids import new_id
 from ..protocols import Observation, Watchful
 from ..secrets import SecretRegistry, StreamMask
-from ..specs import BlobReference, LocalWorkspace, content
+from ..specs import BlobReference, Workspace, content
 from ..specs.content import TEXT
 from ..specs.flow import Label
 from ..tools.definition import Tools
@@ -39,11 +42,13 @@ class AtWork(Request[bool], frozen=True):
 class _Call:
     """The `ToolContext` of one call: shows its output, and keeps the last of it."""
 
-    def __init__(self, log: Log, workspace: LocalWorkspace, tool: str, command: str, secrets: SecretRegistry) -> None:
+    def __init__(
+        self, log: Log, workspace: Workspace, tool: str, command: str, secrets: SecretRegistry, tasks: TaskGroup
+    ) -> None:
         self._tool, self._command, self._secrets = tool, command, secrets
         self.observation_id = new_id()
         self.workspace = workspace
-        self._log = log
+        self._log, self._tasks = log, tasks
         self._tail: deque[str] = deque(maxlen=TAIL)
         self._masked = StreamMask(secrets.mask)
 
@@ -55,6 +60,9 @@ class _Call:
         self._masked.mask = self._secrets.mask
         self._tail.append(self._masked.feed(text))  # masked before it is cut: half a secret is one too
         self._log.show(self.observation_id, "output", text, self._command)
+
+    def start_soon(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        self._tasks.start_soon(function)
 
     async def keep(self, data: bytes, name: str, media_type: str = TEXT) -> BlobReference:
         return await self._log.keep(data, name, media_type)
@@ -73,23 +81,33 @@ class _Call:
 class ToolActor(AbstractAsyncContextManager["ToolActor"]):
     """Performs `ExecuteAction` for one tool; the executor is opened with the actor and closed with it."""
 
-    def __init__(self, log: Log, tools: Tools, name: str, workspace: LocalWorkspace, secrets: SecretRegistry) -> None:
+    def __init__(self, log: Log, tools: Tools, name: str, workspace: Workspace, secrets: SecretRegistry) -> None:
         self._log, self._tools, self._name, self._workspace, self._secrets = log, tools, name, workspace, secrets
         self._executor = tools.executor(name)
+        self._tasks = anyio.create_task_group()
+        """What the executor runs beside its calls."""
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aenter__(self) -> ToolActor:
+        await self._tasks.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
         with anyio.CancelScope(shield=True), anyio.move_on_after(5):
             await self._executor.aclose()
+        self._tasks.cancel_scope.cancel()
+        return await self._tasks.__aexit__(kind, error, trace)
 
     async def handle(self, message: Perform | AtWork) -> bool | None:
         """Run one call, whose outcome is an observation or an error that the model can act on; or say whether something
         is at work.
         """
         if isinstance(message, AtWork):
-            return isinstance(self._executor, Watchful) and self._executor.at_work()
+            return isinstance(self._executor, Watchful) and await self._executor.at_work()
         assert isinstance(message.command, ExecuteAction)
         command, action = message.command.id, message.command.action
-        call, begun = _Call(self._log, self._workspace, self._name, command, self._secrets), time.monotonic()
+        call, begun = self._call(command), time.monotonic()
         try:
             outcome = await self._run(action, call)
         except anyio.get_cancelled_exc_class():
@@ -100,6 +118,9 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
             raise
         await self._log.append(outcome, command=command)
         return None
+
+    def _call(self, command: str) -> _Call:
+        return _Call(self._log, self._workspace, self._name, command, self._secrets, self._tasks)
 
     async def _run(self, action: ActionEvent, call: _Call) -> Event:
         try:

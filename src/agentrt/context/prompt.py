@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..specs import Agent, LocalWorkspace
+from ..specs import Agent, DockerWorkspace, Workspace
 
 _PROMPT = """\
-You are a software agent that works in the directory {path} by calling tools.
+You are a software agent that works in the directory {path} by calling tools.{place}
 
 - Look before you change something: read the files, reproduce the problem, then edit.
 - Prefer small, complete steps. After a change, run what proves it.
@@ -16,6 +16,15 @@ You are a software agent that works in the directory {path} by calling tools.
 """
 
 
-def system_prompt(agent: Agent, workspace: LocalWorkspace) -> str:
+def system_prompt(agent: Agent, workspace: Workspace) -> str:
     """The agent's own prompt, or the built-in one for this workspace."""
-    return agent.system_prompt if agent.system_prompt is not None else _PROMPT.format(path=workspace.path)
+    if agent.system_prompt is not None:
+        return agent.system_prompt
+    return _PROMPT.format(path=workspace.path, place=_place(workspace))
+
+
+def _place(workspace: Workspace) -> str:
+    if not isinstance(workspace, DockerWorkspace):
+        return ""
+    network = " without a network" if workspace.network == "none" else ""
+    return f" Commands run in a container of the image {workspace.image}{network}, which sees only that directory."

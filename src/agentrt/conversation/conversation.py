@@ -40,7 +40,16 @@ from ..events import Cursor, Event, ObservationEvent
 from ..protocols import ModelClient
 from ..runtime import Runtime
 from ..secrets import AnySecret
-from ..specs import Agent, AnyLLM, BusyPolicy, ConfirmationPolicy, Content, PermissionRule, RemoteWorkspace
+from ..specs import (
+    Agent,
+    AnyLLM,
+    BusyPolicy,
+    ConfirmationPolicy,
+    Content,
+    DockerWorkspace,
+    PermissionRule,
+    RemoteWorkspace,
+)
 from ..specs.rules import Scope
 from ..specs.tool import FINISH
 from ..state import Pending, State
@@ -71,7 +80,7 @@ class Conversation:
     def __init__(
         self,
         agent: Agent | None = None,
-        workspace: Path | str | RemoteWorkspace = ".",
+        workspace: Path | str | DockerWorkspace | RemoteWorkspace = ".",
         *,
         id: str | None = None,
         tools: Sequence[ToolType] = (),

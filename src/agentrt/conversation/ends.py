@@ -10,7 +10,7 @@ from ..errors import ConfigurationError
 from ..protocols import ModelClient
 from ..runtime import Runtime
 from ..secrets import AnySecret
-from ..specs import Agent, RemoteWorkspace
+from ..specs import Agent, DockerWorkspace, RemoteWorkspace
 from ..tools import ToolType
 from .end import End
 from .local import LocalEnd
@@ -26,7 +26,7 @@ _NOT_REMOTE = {
 
 def end_of(
     agent: Agent | None,
-    workspace: Path | str | RemoteWorkspace,
+    workspace: Path | str | DockerWorkspace | RemoteWorkspace,
     name: str | None,
     tools: Sequence[ToolType],
     runtime: Runtime | None,

@@ -32,7 +32,7 @@ from ..host import Host
 from ..ids import new_id
 from ..runtime import Runtime
 from ..secrets import AnySecret, SecretRegistry
-from ..specs import Agent, BusyPolicy
+from ..specs import Agent, BusyPolicy, DockerWorkspace
 from ..specs.content import text
 from ..state import Seen, State
 from ..tools import ToolType
@@ -67,7 +67,7 @@ class LocalEnd:
         self,
         runtime: Runtime,
         agent: Agent | None,
-        workspace: Path | str,
+        workspace: Path | str | DockerWorkspace,
         name: str | None = None,
         tools: Sequence[ToolType] = (),
         secrets: Mapping[str, AnySecret] = {},

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from ..context.prompt import system_prompt
 from ..events import ConversationCreated, RuleAdded, SystemPromptEvent
-from ..specs import Agent, LocalWorkspace, PermissionRule, ToolDefinition
+from ..specs import Agent, PermissionRule, ToolDefinition, Workspace
 from ..state import State
 
 
 def first_batch(
     name: str,
     agent: Agent,
-    workspace: LocalWorkspace,
+    workspace: Workspace,
     tools: tuple[ToolDefinition, ...],
     above: State | None = None,
     owner: str | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from ..specs import Agent, Content, LocalWorkspace, SecurityRisk, Thinking, ToolDefinition
+from ..specs import Agent, Content, SecurityRisk, Thinking, ToolDefinition, Workspace
 from ..specs.flow import Label
 from .base import Event, Source
 
@@ -16,7 +16,7 @@ class ConversationCreated(Event, frozen=True, kw_only=True):
 
     conversation_id: str
     agent: Agent
-    workspace: LocalWorkspace
+    workspace: Workspace
     schema_version: int = SCHEMA_VERSION
     owner: str | None = None
     parent: str | None = None

@@ -13,8 +13,8 @@ from typing import BinaryIO
 import anyio
 import anyio.abc
 
+from ..sandboxes.environment import environment
 from ..sandboxes.processes import KILL_AFTER, end
-from ..sandboxes.shell import environment
 from .replies import KEPT, Ended
 
 _PATIENCE = 2.0

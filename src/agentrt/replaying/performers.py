@@ -35,7 +35,7 @@ from ..events import (
 )
 from ..hooks import HookInput, HookResult
 from ..protocols import Critic, SecurityAnalyzer
-from ..specs import LocalWorkspace
+from ..specs import Workspace
 from ..state import State
 from .calls import JUDGED_WITHOUT, model_error
 from .recording import Recording
@@ -143,7 +143,7 @@ class RecordedCritic(Critic):
     def __init__(self, recording: Recording, stage: Stage, name: str) -> None:
         self._recording, self._stage, self._name = recording, stage, name
 
-    async def evaluate(self, events: object, workspace: LocalWorkspace) -> CriticResult:
+    async def evaluate(self, events: object, workspace: Workspace) -> CriticResult:
         """The recorded score and words. Raises what it raised."""
         said = self._recording.judged(self._name, self._stage.matched)
         if said is None:
@@ -166,7 +166,7 @@ class RecordedJudge(CriticActor):
         log: Log,
         critics: Mapping[str, Callable[[], Critic]],
         calls: SideCalls,
-        workspace: LocalWorkspace,
+        workspace: Workspace,
     ) -> None:
         super().__init__(log, critics, calls, workspace)
         self._recording, self._stage = recording, stage

@@ -17,7 +17,7 @@ from ..context.replies import BadCall
 from ..events import AgentErrorEvent, ObservationEvent
 from ..protocols import Observation, ToolContext
 from ..runtime import MODEL
-from ..specs import LocalWorkspace, ToolDefinition
+from ..specs import ToolDefinition, Workspace
 from ..specs.tool import FINISH, THINK
 from ..tools import BUILT_IN, ToolType
 from .recording import Execution, Recording
@@ -107,7 +107,7 @@ def tools_of(recording: Recording, stage: Stage, tools: Iterable[ToolType]) -> t
     return found, tuple(name for name in names if name not in known)
 
 
-def _acting(kind: ToolType, stage: Stage, workspace: LocalWorkspace) -> ToolType:
+def _acting(kind: ToolType, stage: Stage, workspace: Workspace) -> ToolType:
     return dataclasses.replace(
         kind,
         executor=lambda params: RecordedExecutor(stage, kind.name),
@@ -118,7 +118,7 @@ def _acting(kind: ToolType, stage: Stage, workspace: LocalWorkspace) -> ToolType
 def _logged(definition: ToolDefinition, stage: Stage, recording: Recording) -> ToolType:
     name = definition.name
 
-    def resources(arguments: Any, _: LocalWorkspace) -> tuple[str, ...]:
+    def resources(arguments: Any, _: Workspace) -> tuple[str, ...]:
         checked = recording.checked.get((name, bytes(arguments)))
         if checked is not None and checked.problem is not None:
             raise BadCall(checked.problem)

@@ -1,14 +1,21 @@
 """`Loan`: variables that a bash has for one execution, handed over in memory: they are in no file and no argument.
 
-The bash sources a file that has no name in any directory and is empty again before its first line runs. What the
-variables were before is put by, and `GIVE_BACK` restores it at the next prompt, whatever ended the execution.
+The bash sources what has no name in any directory, or reads a pipe, and both are empty again before its first line
+runs. What the variables were before is put by, and `GIVE_BACK` restores it at the next prompt, whatever ended the
+execution.
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import shlex
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from ..errors import ToolError
 
 GIVE_BACK = (
     'if [ -n "${__agentrt_lent+x}" ]; then unset -v "${__agentrt_lent[@]}" || :; eval "$__agentrt_kept" || :;'
@@ -16,8 +23,16 @@ GIVE_BACK = (
 )
 """Bash: forget the loan, if there is one."""
 
+TAKE = (
+    'if [ -p "$2" ]; then IFS= read -r -d "" __agentrt_loan <"$2" || :; eval "$__agentrt_loan";'
+    ' unset -v __agentrt_loan; else . "$2"; fi'
+)
+"""Bash: take the loan whose path is the second argument."""
+
+MOST = 1024 * 1024
+"""Bytes of a loan that goes through a pipe (pipe(7), /proc/sys/fs/pipe-max-size)."""
+
 _TAKE = """\
-: >|"$2"
 __agentrt_kept=
 __agentrt_lent=({names})
 {variables}"""
@@ -29,19 +44,23 @@ export {name}={value}
 """
 
 
-class Loan:
-    """The variables of one execution, until `close`; `path` is what the bash sources, as its second argument."""
+class Loan(Protocol):
+    """The variables of one execution, until `close`; `path` is what the bash takes, as its second argument."""
+
+    path: str
+
+    def close(self) -> None:
+        """Take back what has not been read."""
+        ...
+
+
+class MemoryLoan:
+    """A loan to a bash of this machine: a file without a name."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
         self._file = os.memfd_create("agentrt")
         self.path = f"/proc/{os.getpid()}/fd/{self._file}"
-        script = _TAKE.format(
-            names=" ".join(variables),
-            variables="".join(
-                _VARIABLE.format(name=name, value=shlex.quote(value)) for name, value in variables.items()
-            ),
-        )
-        rest = script.encode("utf-8", "surrogateescape")
+        rest = b': >|"$2"\n' + _script(variables)
         try:
             while rest:
                 rest = rest[os.write(self._file, rest) :]
@@ -54,3 +73,39 @@ class Loan:
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
+
+
+class PipeLoan:
+    """A loan to a bash that sees a directory of this machine, but not its processes: a pipe in there.
+
+    Raises `ToolError` for more than `MOST` bytes.
+    """
+
+    def __init__(self, variables: Mapping[str, str], directory: Path) -> None:
+        script = _script(variables) + b"\0"
+        if len(script) > MOST:
+            raise ToolError(f"the secrets that this command names have {len(script)} bytes: no more than {MOST} can be")
+        self.path = str(directory / "loan")
+        os.mkfifo(self.path, 0o600)
+        self._pipe = os.open(self.path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            if len(script) > fcntl.fcntl(self._pipe, fcntl.F_GETPIPE_SZ):
+                fcntl.fcntl(self._pipe, fcntl.F_SETPIPE_SZ, MOST)
+            if os.write(self._pipe, script) != len(script):
+                raise ToolError("the secrets that this command names do not fit into a pipe")
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Take back what has not been read."""
+        if self._pipe >= 0:
+            os.close(self._pipe)
+            self._pipe = -1
+            with contextlib.suppress(OSError):
+                os.unlink(self.path)
+
+
+def _script(variables: Mapping[str, str]) -> bytes:
+    each = "".join(_VARIABLE.format(name=name, value=shlex.quote(value)) for name, value in variables.items())
+    return _TAKE.format(names=" ".join(variables), variables=each).encode("utf-8", "surrogateescape")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from ..specs import LocalWorkspace, SecurityRisk
+from ..specs import SecurityRisk, Workspace
 from ..specs.flow import Label, Sink
 
 
@@ -14,7 +14,7 @@ class Scene(msgspec.Struct, frozen=True):
     That is an absolute path; None where it is only known when the action runs.
     """
 
-    workspace: LocalWorkspace
+    workspace: Workspace
     directory: str | None
 
 

@@ -1,6 +1,6 @@
 """Frozen configuration: everything a conversation needs to be resumed, and nothing secret."""
 
-from .agent import DEFAULT_TOOLS, RULES, Agent, LocalWorkspace, replaced
+from .agent import DEFAULT_TOOLS, RULES, Agent, replaced
 from .content import BlobReference, Content, FileContent, ImageContent, TextContent, Thinking
 from .flow import InformationFlow
 from .hooks import Hook, HookEvent
@@ -19,6 +19,7 @@ from .remote import RemoteWorkspace
 from .rules import PermissionRule
 from .stuck import Critic, StuckDetection
 from .tool import OnCrash, Tool, ToolAnnotations, ToolDefinition
+from .workspace import DockerWorkspace, LocalWorkspace, Workspace
 
 __all__ = [
     "DEFAULT_TOOLS",
@@ -34,6 +35,7 @@ __all__ = [
     "ConfirmationPolicy",
     "Content",
     "Critic",
+    "DockerWorkspace",
     "Durability",
     "FallbackLLM",
     "FileContent",
@@ -55,5 +57,6 @@ __all__ = [
     "Tool",
     "ToolAnnotations",
     "ToolDefinition",
+    "Workspace",
     "replaced",
 ]

@@ -60,12 +60,6 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return (*named, RULES) if self.flow is not None and RULES not in named else named
 
 
-class LocalWorkspace(msgspec.Struct, frozen=True, tag="local"):
-    """A directory of this machine; `path` is absolute."""
-
-    path: str
-
-
 def replaced(agent: Agent, changes: Mapping[str, Any]) -> Agent:
     """The agent with other values of some fields, as JSON or as they are. Raises `msgspec.ValidationError`."""
     fields = msgspec.to_builtins(agent) | {key: _builtins(value) for key, value in changes.items()}

@@ -16,14 +16,14 @@ from ..context.own_ratings import rated
 from ..context.replies import BadCall
 from ..errors import ConfigurationError, ToolMissing
 from ..protocols import Observation, ToolContext, ToolExecutor
-from ..specs import LocalWorkspace, OnCrash, Tool, ToolAnnotations, ToolDefinition
+from ..specs import OnCrash, Tool, ToolAnnotations, ToolDefinition, Workspace
 from ..specs.content import text
 from ..specs.flow import Label
 
 Params: TypeAlias = Mapping[str, str | int | float | bool | None]
 
 
-def _undeclared(action: Any, workspace: LocalWorkspace) -> tuple[str, ...] | None:
+def _undeclared(action: Any, workspace: Workspace) -> tuple[str, ...] | None:
     return None
 
 
@@ -43,7 +43,7 @@ class ToolType:
     annotations: ToolAnnotations = ToolAnnotations()
     on_crash: OnCrash = OnCrash.ASK
     holds_resource: bool = False
-    resources: Callable[[Any, LocalWorkspace], tuple[str, ...] | None] = _undeclared
+    resources: Callable[[Any, Workspace], tuple[str, ...] | None] = _undeclared
     labels: tuple[Label, ...] = ()
 
     @cached_property
@@ -161,7 +161,7 @@ class Tools:
         self,
         specs: Iterable[Tool],
         types: Mapping[str, ToolType],
-        workspace: LocalWorkspace,
+        workspace: Workspace,
         *,
         rated: bool = False,
     ) -> None:
@@ -208,6 +208,6 @@ class Tools:
         return self._types[name].executor(self._params[name])
 
 
-def file_key(path: str, workspace: LocalWorkspace) -> str:
+def file_key(path: str, workspace: Workspace) -> str:
     """The resource key of a file."""
     return f"file:{normpath(Path(workspace.path, path))}"

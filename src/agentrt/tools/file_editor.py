@@ -16,7 +16,7 @@ from msgspec import Meta
 
 from ..errors import ToolError
 from ..protocols import Observation, ToolContext
-from ..specs import Content, ImageContent, LocalWorkspace, OnCrash, TextContent, ToolAnnotations
+from ..specs import Content, ImageContent, OnCrash, TextContent, ToolAnnotations, Workspace
 from .clipping import clip
 from .definition import Params, ToolType, file_key
 from .edits import diff, insert_after, replace_once, snippet, view_lines
@@ -260,7 +260,7 @@ def _visible(path: Path) -> list[Path]:
         return []
 
 
-def _touches(action: FileEditorAction, workspace: LocalWorkspace) -> tuple[str, ...]:
+def _touches(action: FileEditorAction, workspace: Workspace) -> tuple[str, ...]:
     return (file_key(action.path, workspace),)
 
 

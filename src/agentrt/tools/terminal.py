@@ -15,6 +15,7 @@ from msgspec import Meta
 
 from ..errors import ToolError
 from ..protocols import Observation, ToolContext
+from ..sandboxes.place import Place, place_of
 from ..sandboxes.shell import Shell
 from ..specs import Content, OnCrash, TextContent, ToolAnnotations
 from ..specs.quota import PROCESSES
@@ -82,6 +83,7 @@ class Terminal:
     """One shell a conversation, started by its first command."""
 
     def __init__(self, params: Params) -> None:
+        self._place: Place | None = None
         self._shell: Shell | None = None
         self._context: ToolContext | None = None
         """That of the call that runs; what is printed between calls is shown by the next poll."""
@@ -102,14 +104,14 @@ class Terminal:
         finally:
             self._context = None
 
-    def at_work(self) -> bool:
+    async def at_work(self) -> bool:
         """Whether a command was left running, or a job in the background."""
-        return self._shell is not None and self._shell.at_work
+        return self._shell is not None and await self._shell.at_work()
 
     async def _call(self, action: TerminalAction, context: ToolContext) -> TerminalObservation:
         begun = time.monotonic()
         if action.reset:
-            await self.aclose()
+            await self._end_shell()
         shell = await self._started(action, context)
         if action.reset and not action.command:
             return TerminalObservation(exit_code=0, working_dir=shell.directory, status="reset", seconds=0.0)
@@ -122,12 +124,19 @@ class Terminal:
                 signals = await shell.interrupt()
                 context.output(f"\n[ended with {', '.join(signals)}]")
                 if shell.running or not shell.alive:
-                    await self.aclose()
+                    await self._end_shell()
             raise
         return await self._observation(shell, status, time.monotonic() - begun, context, polled=_polls(action))
 
     async def aclose(self) -> None:
-        """End the shell and all that it started."""
+        """End the shell and all that it started, and the place where it ran."""
+        await self._end_shell()
+        place, self._place = self._place, None
+        if place is not None:
+            with anyio.CancelScope(shield=True):
+                await place.close()
+
+    async def _end_shell(self) -> None:
         shell, self._shell, self._unseen = self._shell, None, False
         if shell is not None:
             with anyio.CancelScope(shield=True):
@@ -135,9 +144,11 @@ class Terminal:
 
     async def _started(self, action: TerminalAction, context: ToolContext) -> Shell:
         if self._shell is not None and not self._shell.alive and not (self._unseen and _polls(action)):
-            await self.aclose()
+            await self._end_shell()
         if self._shell is None:
-            shell = Shell(Path(context.workspace.path))
+            if self._place is None:
+                self._place = place_of(context.workspace, context.start_soon)
+            shell = Shell(self._place.console(), Path(context.workspace.path))
             await shell.start()
             self._shell = shell
         return self._shell
@@ -182,8 +193,8 @@ class Terminal:
         if self._most is None or time.monotonic() - self._counted < COUNT_SECONDS:
             return
         self._counted = time.monotonic()
-        if await anyio.to_thread.run_sync(shell.processes, self._most + 1) > self._most:
-            await self.aclose()
+        if await shell.processes(self._most + 1) > self._most:
+            await self._end_shell()
             raise ToolError(
                 f"the commands of this terminal had more than {self._most} processes at once, which is what they may"
                 f" have here ({PROCESSES}): the shell was ended, with all that it ran"

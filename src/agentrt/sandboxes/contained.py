@@ -1,0 +1,134 @@
+"""`ContainedConsole`: a bash in a container, on a terminal of its own there."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.to_thread
+
+from ..errors import ToolError
+from .console import COLUMNS, PATIENCE, ROWS, Heard
+from .container import Container
+from .environment import QUIET
+from .lending import Loan, PipeLoan
+
+if TYPE_CHECKING:
+    from aiodocker.execs import Exec
+    from aiodocker.stream import Stream
+
+_ON_TERMINAL = (
+    f'stty -echo -echonl -onlcr rows {ROWS} cols {COLUMNS}; exec bash --noprofile --noediting --rcfile "$0" -i'
+)
+
+
+class ContainedConsole:
+    """A `Console` in a container, which others may use as well; what it started is found and ended by the warden."""
+
+    def __init__(self, container: Container) -> None:
+        self._container = container
+        self._scratch: Path | None = None
+        self._token = ""
+        self._bash: Exec | None = None
+        self._stream: Stream | None = None
+        self._alive = False
+        self._heard: Heard = lambda data: None
+
+    @property
+    def scratch(self) -> Path:
+        """A directory for what bash reads."""
+        assert self._scratch is not None
+        return self._scratch
+
+    async def prepare(self) -> None:
+        """Start the container, where it does not run yet. Raises `ToolError` when it cannot."""
+        await self._container.start()
+        self._scratch = Path(await anyio.to_thread.run_sync(tempfile.mkdtemp, None, "shell-", self._container.scratch))
+
+    async def start(self, token: str, directory: str, start: Path, heard: Heard) -> None:
+        """Start bash. Raises `ToolError`."""
+        self._token, self._heard = token, heard
+        bash = await self._container.execute(
+            ["bash", "--noprofile", "-c", _ON_TERMINAL, str(start)],
+            directory,
+            {**QUIET, "AGENTRT_SHELL": token},
+        )
+        stream = bash.start()
+        await stream.__aenter__()
+        self._bash, self._stream = bash, stream
+        self._alive = True
+        self._container.listen(stream, self._hear)
+
+    @property
+    def alive(self) -> bool:
+        """Whether bash still runs."""
+        return self._alive
+
+    async def begin(self) -> None:
+        """Remember what runs. Raises `ToolError` when the container has ended."""
+        await self._container.order("note", self._token)
+
+    async def send(self, data: bytes) -> int:
+        """Type; all is taken, or none within `PATIENCE`. Raises `OSError` when the terminal is gone."""
+        if self._stream is None or not self._alive:
+            raise OSError("it has ended")
+        try:
+            with anyio.move_on_after(PATIENCE):
+                await self._stream.write_in(data)
+                return len(data)
+        except (RuntimeError, AssertionError) as error:  # aiodocker's, for a connection that is closed
+            raise OSError("it has ended") from error
+        return 0
+
+    def forget_input(self) -> None:
+        """Nothing: the terminal drops what was typed when it reads C-c (termios(3), NOFLSH)."""
+
+    def lend(self, variables: Mapping[str, str]) -> Loan:
+        """Variables for the command that comes next. Raises `ToolError` for more than a pipe holds."""
+        return PipeLoan(variables, self.scratch)
+
+    async def busy(self) -> bool:
+        """Whether bash has a process below it."""
+        return await self.processes(1) > 0
+
+    async def processes(self, most: int) -> int:
+        """How many processes are below bash; at `most`, no more are counted."""
+        try:
+            return min(int(await self._container.order("count", self._token)), most)
+        except ToolError:
+            return 0
+
+    async def end(self, call: str) -> tuple[str, ...]:
+        """End what began since `begin`, or has `call` as its `AGENTRT_CALL`. Returns the signals that were needed."""
+        try:
+            return tuple((await self._container.order("end", self._token, call)).split())
+        except ToolError:  # with the container all that it ran is gone
+            return ()
+
+    async def exit_code(self) -> int:
+        """That of bash, or of the signal that ended it; 1 when the engine cannot tell."""
+        assert self._bash is not None
+        with anyio.move_on_after(PATIENCE), contextlib.suppress(Exception):
+            code = (await self._bash.inspect())["ExitCode"]
+            return code if isinstance(code, int) else 1
+        return 1
+
+    async def close(self) -> None:
+        """End bash and all that it started; the container runs on."""
+        if self._stream is not None:
+            stream, self._stream = self._stream, None
+            with contextlib.suppress(ToolError):
+                await self._container.order("clear", self._token)
+            with contextlib.suppress(AssertionError):  # aiodocker's, when the engine hung up first
+                await stream.close()
+        if self._scratch is not None:
+            await anyio.to_thread.run_sync(shutil.rmtree, self._scratch, True)
+
+    def _hear(self, data: bytes) -> None:
+        self._alive = bool(data)
+        self._heard(data)

@@ -1,0 +1,172 @@
+"""`LocalConsole`: a bash of this machine, on a pseudo-terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import pty
+import shutil
+import struct
+import tempfile
+import termios
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import anyio
+import anyio.abc
+import anyio.to_thread
+
+from ..errors import ToolError
+from .console import COLUMNS, PATIENCE, ROWS, Heard
+from .environment import environment
+from .lending import Loan, MemoryLoan
+from .processes import children, descendants, end
+
+_ON_TERMINAL = 'exec bash --noprofile --noediting --rcfile "$1" -i <"$0" >"$0" 2>&1'
+"""Of sh: a session's first process that opens a terminal is controlled by it."""
+
+
+class LocalConsole:
+    """A `Console` here; all that it started is found by its session and its environment."""
+
+    def __init__(self) -> None:
+        self._scratch: Path | None = None
+        self._token = ""
+        self._since = 0.0
+        self._earlier: frozenset[int] = frozenset()
+        self._process: anyio.abc.Process | None = None
+        self._master = -1
+        self._heard: Heard = lambda data: None
+
+    @property
+    def scratch(self) -> Path:
+        """A directory for what bash reads."""
+        assert self._scratch is not None
+        return self._scratch
+
+    async def prepare(self) -> None:
+        """Make `scratch`. Raises `ToolError` when there is no bash."""
+        if shutil.which("bash") is None:
+            raise ToolError("there is no bash on this machine")
+        self._scratch = Path(await anyio.to_thread.run_sync(tempfile.mkdtemp, None, "agentrt-shell-"))
+
+    async def start(self, token: str, directory: str, start: Path, heard: Heard) -> None:
+        """Start bash; `heard` is called in the event loop. Raises `OSError`."""
+        self._token, self._heard = token, heard
+        self._master, slave = pty.openpty()
+        self._terminal = os.ttyname(slave)
+        _quiet(slave)
+        try:
+            with anyio.CancelScope(shield=True):  # else it may run, and nobody has its handle
+                self._process = await anyio.open_process(
+                    ["/bin/sh", "-c", _ON_TERMINAL, self._terminal, str(start)],
+                    cwd=directory,
+                    env={**environment(os.environ), "AGENTRT_SHELL": token},
+                    stdin=slave,
+                    stdout=slave,
+                    stderr=slave,
+                    start_new_session=True,
+                )
+        finally:
+            os.close(slave)
+        os.set_blocking(self._master, False)
+        asyncio.get_running_loop().add_reader(self._master, self._readable)
+
+    @property
+    def alive(self) -> bool:
+        """Whether bash still runs."""
+        return self._process is not None and self._process.returncode is None and self._master >= 0
+
+    async def begin(self) -> None:
+        """Remember what runs."""
+        self._since = time.clock_gettime(time.CLOCK_BOOTTIME)
+        self._earlier = children(self._process.pid) if self._process is not None else frozenset()
+
+    async def send(self, data: bytes) -> int:
+        """Type; how many bytes were taken within `PATIENCE`. Raises `OSError` when the terminal is gone."""
+        rest = data
+        with anyio.move_on_after(PATIENCE):
+            while rest:
+                try:
+                    rest = rest[os.write(self._master, rest) :]
+                except BlockingIOError:
+                    await anyio.sleep(0.01)
+        return len(data) - len(rest)
+
+    def forget_input(self) -> None:
+        """Drop what was typed and not read. Raises `OSError`."""
+        termios.tcflush(self._master, termios.TCOFLUSH)
+        terminal = os.open(self._terminal, os.O_RDWR | os.O_NOCTTY)
+        try:
+            termios.tcflush(terminal, termios.TCIFLUSH)
+        finally:
+            os.close(terminal)
+
+    def lend(self, variables: Mapping[str, str]) -> Loan:
+        """Variables for the command that comes next."""
+        return MemoryLoan(variables)
+
+    async def busy(self) -> bool:
+        """Whether bash has a process below it."""
+        return self._process is not None and bool(children(self._process.pid))
+
+    async def processes(self, most: int) -> int:
+        """How many processes are below bash; at `most`, no more are looked for."""
+        if self._process is None:
+            return 0
+        return await anyio.to_thread.run_sync(descendants, self._process.pid, most)
+
+    async def end(self, call: str) -> tuple[str, ...]:
+        """End what began since `begin`, or has `call` as its `AGENTRT_CALL`. Returns the signals that were needed."""
+        if self._process is None:
+            return ()
+        return await end(self._process.pid, f"AGENTRT_CALL={call}", self._since, self._earlier)
+
+    async def exit_code(self) -> int:
+        """That of bash, or of the signal that ended it."""
+        assert self._process is not None
+        with anyio.move_on_after(PATIENCE):
+            await self._process.wait()
+        code = 1 if self._process.returncode is None else self._process.returncode
+        return code if code >= 0 else 128 - code
+
+    async def close(self) -> None:
+        """End bash and all that it started."""
+        if self._process is not None and self._process.returncode is None:
+            self._process.kill()  # before it hangs up: a process that ended by itself is reaped by whoever looks first
+        self._hang_up()
+        if self._process is not None:
+            await end(self._process.pid, f"AGENTRT_SHELL={self._token}", 0.0)
+            await self._process.wait()
+        if self._scratch is not None:
+            await anyio.to_thread.run_sync(shutil.rmtree, self._scratch, True)
+
+    def _hang_up(self) -> None:
+        if self._master >= 0:
+            asyncio.get_running_loop().remove_reader(self._master)
+            os.close(self._master)
+            self._master = -1
+            self._heard(b"")
+
+    def _readable(self) -> None:
+        try:
+            data = os.read(self._master, 65536)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if data:
+            self._heard(data)
+        else:
+            self._hang_up()
+
+
+def _quiet(terminal: int) -> None:
+    """No echo, no change of line ends, and a size."""
+    settings = termios.tcgetattr(terminal)
+    settings[1] &= ~termios.ONLCR
+    settings[3] &= ~(termios.ECHO | termios.ECHONL)
+    termios.tcsetattr(terminal, termios.TCSANOW, settings)
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))

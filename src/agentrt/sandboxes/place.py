@@ -1,0 +1,54 @@
+"""`Place`: where the shells of a conversation run, by its workspace."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ..specs import DockerWorkspace, Workspace
+from .console import Console
+from .contained import ContainedConsole
+from .container import Container, StartSoon
+from .local import LocalConsole
+
+
+class Place(Protocol):
+    """Gives consoles, until it is closed."""
+
+    def console(self) -> Console:
+        """One for another shell."""
+        ...
+
+    async def close(self) -> None:
+        """Give up what it holds; its shells were closed before."""
+        ...
+
+
+class Here:
+    """This machine."""
+
+    def console(self) -> Console:
+        """One for another shell."""
+        return LocalConsole()
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+class InContainer:
+    """A container, which starts with its first shell; what is installed in it lasts from shell to shell."""
+
+    def __init__(self, workspace: DockerWorkspace, start_soon: StartSoon) -> None:
+        self._container = Container(workspace, start_soon)
+
+    def console(self) -> Console:
+        """One for another shell."""
+        return ContainedConsole(self._container)
+
+    async def close(self) -> None:
+        """End the container."""
+        await self._container.close()
+
+
+def place_of(workspace: Workspace, start_soon: StartSoon) -> Place:
+    """Where the shells of a conversation run that works in `workspace`; its tasks last as long as the place."""
+    return InContainer(workspace, start_soon) if isinstance(workspace, DockerWorkspace) else Here()

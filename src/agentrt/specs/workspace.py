@@ -1,0 +1,45 @@
+"""Where an agent works: a directory of this machine, and what its commands see of the rest."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+import msgspec
+from msgspec import Meta
+
+from ..errors import ConfigurationError
+
+
+class LocalWorkspace(msgspec.Struct, frozen=True, tag="local"):
+    """A directory of this machine, where commands run; `path` is absolute in the log."""
+
+    path: str
+
+
+class DockerWorkspace(msgspec.Struct, frozen=True, tag="docker"):
+    """A directory of this machine, whose commands run in a container that sees it under the same path, and no more.
+
+    `image` needs a bash; one that is not there is pulled. `network` is what Docker calls it: "none", "bridge" or a
+    network's name. `memory` is in bytes, 0 for no limit; `cpus` likewise; `processes` is the most at once. Commands run
+    as the user of this process, or as `root` (of the container), which can install packages. Files are edited from
+    outside of it. A container lasts from the first command until the conversation is closed or sleeps. Raises
+    `ConfigurationError` for values that cannot be.
+    """
+
+    path: str
+    image: str
+    network: str = "none"
+    memory: Annotated[int, Meta(ge=0)] = 4 * 1024**3
+    cpus: Annotated[float, Meta(ge=0)] = 0.0
+    processes: Annotated[int, Meta(ge=1)] = 512
+    root: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.image.strip() or any(character.isspace() for character in self.image):
+            raise ConfigurationError(f"{self.image!r} is no image: give one like 'python:3.13'")
+        if self.memory < 0 or self.cpus < 0 or self.processes < 1:
+            raise ConfigurationError("a container's memory and cpus are 0 or more, its processes 1 or more")
+
+
+Workspace: TypeAlias = LocalWorkspace | DockerWorkspace
+"""A place of work on this machine."""
