@@ -84,6 +84,8 @@ async def test_there_is_one_writer_in_a_process(tmp_path: Path) -> None:
         for same in (store, other):
             with pytest.raises(LogLocked, match="open elsewhere"):
                 await same.open("c", lambda event: None)
+            with pytest.raises(ConversationExists):
+                await same.create("c")
         await store.release("c")
         await other.open("c", lambda event: None)
 

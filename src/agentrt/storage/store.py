@@ -13,7 +13,15 @@ from pathlib import Path
 
 import anyio.to_thread
 
-from ..errors import ConfigurationError, ConversationExists, ConversationMissing, EventRefused, LogFailed, LogLocked
+from ..errors import (
+    ConfigurationError,
+    ConversationExists,
+    ConversationMissing,
+    EventRefused,
+    LogCorrupt,
+    LogFailed,
+    LogLocked,
+)
 from ..events import Event
 from ..snapshot import snapshot
 from ..specs import Durability
@@ -87,16 +95,16 @@ class FileStore:
         return self._conversations / conversation_id
 
     async def create(self, conversation_id: str) -> FileJournal:
-        """A new journal; its file comes with the first batch. Raises `ConversationExists` or `LogLocked`."""
+        """A new journal; its file comes with the first batch. Raises `ConversationExists`, also for one that
+        is locked or damaged: whose it is, and what became of it, is nothing that its id alone should tell.
+        """
         directory = self.directory(conversation_id)
         try:
             async with self._claim(conversation_id, directory / EVENTS):
                 if not await to_the_end(clear, directory / EVENTS):
                     raise ConversationExists(conversation_id)
-        except LogLocked:
-            if conversation_id in self._open:
-                raise ConversationExists(conversation_id) from None
-            raise
+        except (LogLocked, LogCorrupt):
+            raise ConversationExists(conversation_id) from None
         journal = self._open[conversation_id] = FileJournal(
             directory, self._writer, [Part(directory / EVENTS, 0, array("Q"))], self._remember, new=True
         )

@@ -14,6 +14,7 @@ from agentrt.controls import AnyControl, tag_of
 from agentrt.server.auth.keyring import Keyring
 from agentrt.server.endpoints import ENDPOINTS
 from agentrt.server.principals import Scope
+from agentrt.storage import FileStore
 from agentrt.testing import ScriptedLLM, say
 
 from .doors import AGENT, Doors, closed_with, doors
@@ -210,17 +211,24 @@ async def test_controls_on_a_socket_need_what_they_need_over_rest(tmp_path: Path
                 assert ('"code":"scope"' not in answer) == (scope in (needed, "admin")), (tag, answer)
 
 
+def _damage(directory: Path) -> bytes:
+    """Let the second record of a conversation be none any more; its log as it was."""
+    events = directory / "events.jsonl"
+    whole = events.read_bytes()
+    second = whole.index(b"\n") + 60
+    events.write_bytes(whole[:second] + b"\x00" + whole[second + 1 :])
+    for path in directory.iterdir():
+        if path != events and path.is_file():
+            path.unlink()
+    return whole
+
+
 async def test_what_is_damaged_or_locked_is_no_hint_either(tmp_path: Path) -> None:
     async with doors(tmp_path) as at:
         made = await at.begin("ada", title="one", tags={"two": "x"})
         await at.ask("ada", "POST", f"/conversations/{made}/rename", {"title": "three"})
     events = tmp_path / "store" / "conversations" / made / "events.jsonl"
-    whole = events.read_bytes()
-    second = whole.index(b"\n") + 60
-    events.write_bytes(whole[:second] + b"\x00" + whole[second + 1 :])
-    for path in events.parent.iterdir():
-        if path != events and path.is_file():
-            path.unlink()
+    whole = _damage(events.parent)
     async with doors(tmp_path) as at:
         assert (await at.ask("bob", "GET", f"/conversations/{made}"))[0] == 404
         assert (await at.ask("ada", "GET", f"/conversations/{made}"))[0] == 500
@@ -231,6 +239,43 @@ async def test_what_is_damaged_or_locked_is_no_hint_either(tmp_path: Path) -> No
     async with doors(tmp_path) as at:
         assert (await at.ask("bob", "GET", f"/conversations/{made}"))[0] == 404
         assert (await at.ask("ada", "GET", f"/conversations/{made}"))[0] not in (200, 404)
+
+
+async def test_of_an_id_that_is_taken_that_is_all_that_is_told(tmp_path: Path) -> None:
+    """Whosever it is, whether it works, sleeps, is damaged, or open in another process."""
+    told: set[str] = set()
+
+    async def take(at: Doors, name: str, **headers: str) -> None:
+        own = await at.begin(name)
+        body = {"agent": msgspec.to_builtins(AGENT), "id": "taken", "title": "mine"}
+        for path, wanted in (("/conversations", body), (f"/conversations/{own}/fork", {"id": "taken"})):
+            status, problem = await at.ask(name, "POST", path, wanted, **headers)
+            assert status == 409
+            told.add(msgspec.json.encode(problem).decode())
+
+    async with doors(tmp_path, ScriptedLLM([say("x")] * 100)) as at:
+        await at.begin("ada", id="taken", title="the needle", message="a needle to be found", tags={"needle": "x"})
+        for name in ("ada", "bob", "root"):
+            await take(at, name)
+        await take(at, "bob", **{"Idempotency-Key": "needle"})
+    async with doors(tmp_path) as at:
+        await take(at, "bob")
+        async with FileStore(tmp_path / "store") as other:
+            await other.open("taken", lambda event: None)
+            await take(at, "bob")
+    _damage(tmp_path / "store" / "conversations" / "taken")
+    async with doors(tmp_path) as at:
+        await take(at, "bob")
+    (problem,) = map(msgspec.json.decode, told)
+    assert (
+        problem.pop("detail") == "conversation 'taken' exists already: open it without an agent, or choose another id"
+    )
+    assert problem == {
+        "title": "Conversation exists",
+        "status": 409,
+        "code": "conversation-exists",
+        "data": {"name": "taken"},
+    }
 
 
 async def test_a_steering_key_is_stopped_where_it_would_loosen_something(tmp_path: Path) -> None:
