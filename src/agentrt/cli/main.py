@@ -35,9 +35,9 @@ from .options import (
     grant_option,
     json_option,
     store_option,
-    workspace_option,
     yes_option,
 )
+from .places import container_options, place_of, workspace_option
 from .profiles import profile
 from .rules import rules
 from .serve import serve
@@ -74,6 +74,7 @@ def commands() -> None:
 @commands.command()
 @click.argument("task")
 @workspace_option
+@container_options
 @agent_options
 @beginning_options
 @yes_option
@@ -82,6 +83,8 @@ def commands() -> None:
 def run(
     task: str,
     workspace: Path,
+    image: str | None,
+    network: str | None,
     beginning: Beginning,
     yes: bool,
     as_json: bool,
@@ -98,14 +101,15 @@ def run(
     agentrt run "Mend the tests" --max-cost 2 --goal "All tests pass"
     agentrt run "Tidy up" --deny "*git push*" --allow "git commit *" --confirm always
     agentrt run "Make the release notes" --secret GITHUB_TOKEN --flow --hooks hooks.json
+    agentrt run "Try the new release of our parser" --image python:3.13 --network bridge
     """
-    spec = agent_of(store=store, **agent)
+    spec, place = agent_of(store=store, **agent), place_of(workspace, image, network)
 
     async def begin(console: Console) -> int:
         async with Runtime(store) as runtime:
             with console.status(Text("loading the model client", "dim")):
                 await runtime.client.prepare(spec.llm)
-            async with Conversation(spec, workspace, runtime=runtime, secrets=beginning.secrets) as conversation:
+            async with Conversation(spec, place, runtime=runtime, secrets=beginning.secrets) as conversation:
                 created = conversation.state.created
                 assert created is not None
                 console.print(

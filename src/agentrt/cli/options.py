@@ -59,13 +59,6 @@ store_option = click.option(
     default=None,
     help="Where conversations are kept. Default: $AGENTRT_HOME, else ~/.agentrt.",
 )
-workspace_option = click.option(
-    "--workspace",
-    "-w",
-    type=click.Path(path_type=Path),
-    default=Path("."),
-    help="The directory to work in. Default: this one.",
-)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one event a line, as JSON.")
 yes_option = click.option(
     "--yes", is_flag=True, help="Approve what would be asked about, without asking. What a rule denies stays denied."

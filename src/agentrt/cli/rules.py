@@ -14,8 +14,9 @@ from ..specs import PermissionRule
 from ..specs.rules import Verdict
 from ..storage import change_project_rules, default_store, project_rules
 from ..tools import BUILT_IN
-from .options import store_option, workspace_option
+from .options import store_option
 from .permissions import rule_for, rule_words
+from .places import workspace_option
 from .wording import clean
 
 

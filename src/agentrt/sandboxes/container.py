@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 ORDER_SECONDS = 10.0
 """How long the warden may take for an order; the longest waits for two signals."""
 
+NOT_THERE = 900
+"""The status of aiodocker's own error when nobody answers."""
+
 _RIGHTS = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID")
 """The capabilities (capabilities(7)) that root keeps: what installing a package takes."""
 
@@ -210,7 +213,10 @@ async def _engine() -> Docker:
         aiodocker = await anyio.to_thread.run_sync(import_module, "aiodocker")
     except ImportError as error:
         raise ConfigurationError("containers need aiodocker: pip install 'agentrt[docker]'") from error
-    docker: Docker = aiodocker.Docker()
+    try:
+        docker: Docker = aiodocker.Docker()
+    except AssertionError as error:  # aiodocker's, when no address is given and no socket is at a usual place
+        raise ValueError("none is at a usual place") from error
     return docker
 
 
@@ -278,7 +284,7 @@ def _told(error: BaseException, image: str) -> ToolError | None:
         return ToolError(f"no Docker engine answers: {error}; start one, or name another with DOCKER_HOST")
     from aiodocker import DockerError
 
-    if isinstance(error, DockerError):
+    if isinstance(error, DockerError) and error.status != NOT_THERE:
         return ToolError(f"a container of image {image!r} cannot start: {error.message}")
     if isinstance(error, engine_errors()):
         return ToolError(f"no Docker engine answers: {error}; start one, or name another with DOCKER_HOST")

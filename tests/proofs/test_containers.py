@@ -1,0 +1,333 @@
+"""Commands in real containers: what they see, that a person can stop them, and that no container is left behind."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import pytest
+from aiodocker import Docker
+
+from agentrt import LLM, Agent, Conversation, DockerWorkspace, ToolError
+from agentrt.errors import ConfigurationError
+from agentrt.events import AgentErrorEvent, InterruptEvent
+from agentrt.secrets import SecretRegistry
+from agentrt.storage import read_conversation
+from agentrt.testing import ScriptedLLM, ScriptedProvider, call, finish, say
+from agentrt.tools.terminal import Terminal, TerminalAction, TerminalObservation
+
+from .. import programs
+from ..steering import running
+from ..tools.context import FakeContext
+from ..tools.test_terminal import shown
+from .engines import IMAGE, NoEngine, engine
+from .waiting import eventually
+
+pytestmark = pytest.mark.proof
+SECONDS = 0.2
+"""How soon a person's interrupt has ended a command that heeds it."""
+
+VALUE = "a secret that only one command has"
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of an engine."""
+    try:
+        with engine(tmp_path_factory.mktemp("engine") / "own") as address:
+            yield address
+    except NoEngine as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch) -> DockerWorkspace:
+    """A place of work whose commands run in a container."""
+    if address:
+        monkeypatch.setenv("DOCKER_HOST", address)
+    (tmp_path / "work").mkdir()
+    return DockerWorkspace(str(tmp_path / "work"), IMAGE)
+
+
+class Desk:
+    """A terminal in a container."""
+
+    def __init__(self, workspace: DockerWorkspace, context: FakeContext) -> None:
+        self.workspace, self.context, self.terminal = workspace, context, Terminal({})
+
+    async def run(self, command: str = "", **options: Any) -> TerminalObservation:
+        """One call."""
+        with anyio.fail_after(60):
+            return await self.terminal(TerminalAction(command, **options), self.context)
+
+    async def shown(self, command: str) -> str:
+        """What a command prints."""
+        return shown(await self.run(command))
+
+    async def interrupted(self, command: str, pattern: str) -> tuple[re.Match[str], float]:
+        """Run a command and cancel the call once it printed `pattern`; the match, and how long the cancelling took."""
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as group:
+                group.start_soon(self.terminal, TerminalAction(command), self.context)
+                match = await self.context.until(pattern)
+                begun = monotonic()
+                group.cancel_scope.cancel()
+        return match, monotonic() - begun
+
+    async def lives(self, pid: int) -> bool:
+        """Whether a process runs in the container."""
+        state = await self.shown(f"read -r _ _ state _ 2>/dev/null </proc/{pid}/stat && echo $state || echo none")
+        return state not in ("none", "Z")
+
+
+@asynccontextmanager
+async def sitting(workspace: DockerWorkspace, registry: SecretRegistry | None = None) -> AsyncIterator[Desk]:
+    """A desk, until its container is gone."""
+    async with anyio.create_task_group() as tasks:
+        context = FakeContext(Path(workspace.path), registry=registry)
+        context.workspace, context.tasks = workspace, tasks
+        desk = Desk(workspace, context)
+        try:
+            yield desk
+        finally:
+            with anyio.CancelScope(shield=True):
+                await desk.terminal.aclose()
+    assert await containers(workspace) == []
+
+
+async def containers(workspace: DockerWorkspace) -> list[str]:
+    """The containers of a workspace that there are."""
+    docker = Docker()
+    try:
+        labels = {"label": [f"agentrt.workspace={workspace.path}"]}
+        return [container.id for container in await docker.containers.list(all=True, filters=labels)]
+    finally:
+        await docker.close()
+
+
+async def gone(workspace: DockerWorkspace) -> None:
+    """Wait until no container of the workspace is left."""
+    with anyio.fail_after(30):
+        while await containers(workspace):
+            await anyio.sleep(0.02)
+
+
+async def test_a_command_sees_the_workspace_and_nothing_else(workspace: DockerWorkspace, tmp_path: Path) -> None:
+    (tmp_path / "private").write_text("not to be seen")
+    (Path(workspace.path) / "given").write_text("to be seen")
+    async with sitting(workspace) as desk:
+        assert await desk.shown("pwd; cat given; echo made > made") == f"{workspace.path}\nto be seen"
+        assert await desk.shown(f"ls {tmp_path}") == "work"
+        assert await desk.shown("id -u") == str(os.getuid())
+        assert (await desk.shown("while read -r name _; do echo $name; done </proc/net/dev")).split()[2:] == ["lo:"]
+        refused = await desk.run('echo x > "${BASH_SOURCE[0]}"')
+        assert "Read-only file system" in shown(refused), "what we tell bash is not the commands' to change"
+    made = Path(workspace.path) / "made"
+    assert made.read_text() == "made\n"
+    assert made.stat().st_uid == os.getuid()
+
+
+async def test_the_shell_lasts_from_command_to_command_and_the_container_from_shell_to_shell(
+    workspace: DockerWorkspace,
+) -> None:
+    async with sitting(workspace) as desk:
+        assert (await desk.run("cd /; kept=1; false")).exit_code == 1
+        assert await desk.shown("pwd; echo $kept; stty size") == "/\n1\n50 200"
+        assert (await desk.run("echo installed > /tmp/tool; exit 7")).exit_code == 7
+        assert await desk.shown("cat /tmp/tool; echo ${kept-gone}") == "installed\ngone"
+        await desk.run("sleep 300", timeout=0.05)
+        assert await desk.terminal.at_work()
+        assert (await desk.run("cat /tmp/tool", reset=True)).exit_code == 0
+        assert not await desk.terminal.at_work()
+
+
+async def test_text_is_typed_and_output_comes_as_it_is_printed(workspace: DockerWorkspace) -> None:
+    async with sitting(workspace) as desk:
+        await desk.run("echo ready; read -r line; echo got $line", timeout=0.05)
+        assert "got typed" in shown(await desk.run("typed", is_input=True))
+        await desk.run("cat", timeout=0.05)
+        assert (await desk.run("C-c", is_input=True)).exit_code == 130
+        whole = await desk.shown(f"printf '%s' {shlex.quote('grüße 🙂 ' * 2000)} | wc -c")
+        assert int(whole) == len(("grüße 🙂 " * 2000).encode())
+
+
+async def test_a_secret_is_for_one_command(workspace: DockerWorkspace) -> None:
+    async with sitting(workspace, SecretRegistry({"TOKEN": VALUE, "LONG": "x" * 100_000})) as desk:
+        assert await desk.shown('printf "%s" "$TOKEN" | wc -c') == str(len(VALUE))
+        assert await desk.shown("echo ${#LONG}") == "100000"
+        assert await desk.shown("env | cat; set") != ""
+        assert VALUE not in desk.context.shown
+        assert await desk.shown("name=TO; name+=KEN; echo ${!name-none}") == "none"
+
+
+@pytest.mark.parametrize(
+    ("command", "signals"),
+    [
+        ("echo pid $BASHPID; sleep 300", "SIGINT"),
+        ("sh -c 'echo pid $$; exec sleep 300' | cat", "SIGINT"),
+        ("echo pid $BASHPID; while :; do :; done", "SIGINT"),
+        ("setsid sh -c 'echo pid $$; exec sleep 300' & sleep 300", "SIGTERM"),
+        ("(setsid sh -c 'echo pid $$; exec sleep 300' &) ; sleep 300", "SIGTERM"),
+        ("( ( echo pid $BASHPID; while :; do sleep 0.01; done ) & ); sleep 300", "SIGTERM"),
+        ("(env -i PATH=\"$PATH\" sh -c 'echo pid $$; exec sleep 300' &); sleep 300", "SIGTERM"),
+        ("nohup sh -c 'echo pid $$ > /dev/tty; exec sleep 300' & disown; sleep 300", "SIGTERM"),
+        ("bash -c 'trap \"\" INT TERM HUP; echo pid $$; while :; do sleep 0.01; done'", "SIGKILL"),
+    ],
+    ids=["simple", "pipe", "loop", "session", "session-orphan", "fork-orphan", "bare-orphan", "disowned", "deaf"],
+)
+async def test_an_interrupt_ends_all_that_a_command_started(
+    workspace: DockerWorkspace, command: str, signals: str
+) -> None:
+    async with sitting(workspace) as desk:
+        job = int(await desk.shown("kept=1; sleep 300 & echo $!"))
+        match, seconds = await desk.interrupted(command, r"pid (\d+)")
+        assert signals in desk.context.shown.rpartition("[ended with ")[2]
+        assert await desk.shown("echo $kept") == "1", "the shell goes on"
+        ours = await desk.shown("echo $$")
+        assert match[1] == ours or not await desk.lives(int(match[1]))
+        assert await desk.lives(job), "what an earlier command put behind goes on"
+        if signals != "SIGKILL":
+            assert seconds < SECONDS
+
+
+async def test_a_shell_that_cannot_be_interrupted_is_ended(workspace: DockerWorkspace) -> None:
+    async with sitting(workspace) as desk:
+        await desk.interrupted("trap '' INT TERM; echo begun; while :; do :; done", "begun")
+        assert await desk.shown("echo anew") == "anew"
+
+
+async def test_a_persons_interrupt_stops_the_container_work_of_a_conversation(
+    workspace: DockerWorkspace, tmp_path: Path
+) -> None:
+    script = ScriptedLLM([call("terminal", command="echo begun > begun; sleep 300"), finish("Done.")])
+    agent = Agent(llm=LLM(model="scripted"))
+    async with Conversation(agent, workspace, id="c", store=tmp_path / "store", client=script) as conversation:
+        await conversation.send_message("go")
+        async with running(conversation):
+            await eventually((Path(workspace.path) / "begun").exists, "the command runs", 60)
+            begun = monotonic()
+            await conversation.interrupt()
+            await eventually(lambda: conversation.state.status == "paused", "it is paused")
+            assert monotonic() - begun < SECONDS
+        assert await containers(workspace) != []
+        await conversation.run()
+        assert conversation.state.status == "finished"
+    await gone(workspace)
+    events = read_conversation(tmp_path / "store" / "conversations" / "c")
+    assert sum(isinstance(event, InterruptEvent) for event in events) == 1
+    (cut,) = [event for event in events if isinstance(event, AgentErrorEvent)]
+    assert "[ended with SIGINT]" in str(cut)
+    assert IMAGE in str(events[0]), "the log says where commands ran"
+
+
+async def test_killing_the_process_ends_its_container(workspace: DockerWorkspace, tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        f"""import anyio
+from agentrt import LLM, Agent, Conversation, DockerWorkspace
+from agentrt.testing import ScriptedLLM, call
+async def main():
+    place = DockerWorkspace({workspace.path!r}, {IMAGE!r})
+    script = ScriptedLLM([call("terminal", command="echo begun > begun; sleep 300")])
+    async with Conversation(Agent(llm=LLM(model="scripted")), place, store={str(tmp_path / "store")!r},
+                            client=script) as conversation:
+        await conversation.send_message("go")
+        await conversation.run()
+anyio.run(main)
+"""
+    )
+    process = subprocess.Popen([sys.executable, program])
+    try:
+        await eventually((Path(workspace.path) / "begun").exists, "the command runs", 60)
+        assert len(await containers(workspace)) == 1
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    await gone(workspace)
+
+
+async def test_cancelling_while_a_container_starts_waits_for_nothing_and_leaves_nothing(
+    workspace: DockerWorkspace,
+) -> None:
+    for moment in (0.0, 0.01, 0.05, 0.2):
+        async with sitting(workspace) as desk:
+            with anyio.move_on_after(moment):
+                await desk.run("echo here")
+    await gone(workspace)
+
+
+async def test_an_interrupted_start_is_not_wasted(workspace: DockerWorkspace) -> None:
+    async with sitting(workspace) as desk:
+        with anyio.move_on_after(0.01):
+            await desk.run("echo here")
+        assert await desk.shown("echo there") == "there"
+        assert len(await containers(workspace)) == 1
+
+
+async def test_an_image_that_is_nowhere_is_said_so(workspace: DockerWorkspace) -> None:
+    missing = DockerWorkspace(workspace.path, "127.0.0.1:9/agentrt-no-such-image:1")
+    async with sitting(missing) as desk:
+        for _ in range(2):
+            with pytest.raises(ToolError, match="agentrt-no-such-image"):
+                await desk.run("echo here")
+
+
+async def test_a_container_has_no_more_processes_than_it_may(workspace: DockerWorkspace) -> None:
+    few = DockerWorkspace(workspace.path, IMAGE, processes=20)
+    async with sitting(few) as desk:
+        await desk.run("for i in $(seq 40); do sleep 300 & done 2>/dev/null; echo $i", timeout=3.0)
+        docker = Docker()
+        try:
+            (name,) = await containers(few)
+            top = await docker.containers.container(name).top()
+            assert len(top["Processes"]) <= 20
+        finally:
+            await docker.close()
+
+
+async def test_a_conversation_without_an_engine_is_refused_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody")
+    place, agent = DockerWorkspace(str(tmp_path), IMAGE), Agent(llm=LLM(model="scripted"))
+    with pytest.raises(ConfigurationError, match="no Docker engine answers"):
+        async with Conversation(agent, place, store=tmp_path / "store", client=ScriptedLLM([])):
+            raise AssertionError("it began")
+
+
+async def test_the_documentations_program_runs(workspace: DockerWorkspace, tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "containers.md").read_text()
+    (code,) = re.findall(r"```python engine\n(.*?)```", page, re.DOTALL)
+    async with ScriptedProvider(lambda body: say("3.13")) as provider:
+        scripted = f'LLM(model="openai/scripted", base_url="{provider.base_url}")'
+        program = re.sub(r'LLM\(model="anthropic/[^"]+"\)', scripted, code).replace("python:3.13", IMAGE)
+        environment = os.environ | {"AGENTRT_HOME": str(tmp_path / "home")}
+        ran = await anyio.to_thread.run_sync(
+            lambda: programs.run("-c", program, directory=Path(workspace.path), environment=environment)
+        )
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+async def test_the_command_line_works_in_one(workspace: DockerWorkspace, tmp_path: Path) -> None:
+    turns = iter([call("terminal", command="echo made > made; ls /"), finish("Done.")])
+    words = ["run", "go", "--model", "openai/scripted", "--image", IMAGE, "--workspace", workspace.path]
+    async with ScriptedProvider(lambda body: next(turns)) as provider:
+        words += ["--base-url", provider.base_url, "--store", str(tmp_path / "store"), "--json"]
+        ran = await anyio.to_thread.run_sync(
+            lambda: programs.run("-m", "agentrt", *words, directory=tmp_path, environment=os.environ)
+        )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert (Path(workspace.path) / "made").read_text() == "made\n"
+    (log,) = (tmp_path / "store" / "conversations").iterdir()
+    assert IMAGE in str(read_conversation(log)[0])
