@@ -192,9 +192,12 @@ async def test_with_the_keyboard_alone(tmp_path: Path) -> None:
         tab = await server.tab()
         keys = tab.page.keyboard
         await keys.press("?")
-        await expect(tab.page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
+        shortcuts = tab.page.get_by_role("dialog", name="Keyboard shortcuts")
+        await expect(shortcuts).to_be_visible()
         await keys.press("Escape")
+        await expect(shortcuts).to_be_hidden()
         await keys.press("n")
+        await expect(tab.page.get_by_label("Task")).to_be_focused()
         await keys.type("Publish")
         await keys.press("Control+Enter")
         await tab.stands("Needs approval")
@@ -204,6 +207,7 @@ async def test_with_the_keyboard_alone(tmp_path: Path) -> None:
         focused = "document.activeElement.getAttribute('aria-label')"
         assert await tab.page.evaluate(focused) == "Action: finish, done"
         await keys.press("c")
+        await expect(tab.page.get_by_label("Message to the agent")).to_be_focused()
         await keys.type("one")
         await keys.press("Shift+Enter")
         await keys.type("two")
@@ -211,6 +215,7 @@ async def test_with_the_keyboard_alone(tmp_path: Path) -> None:
         await tab.sees("two")
         await expect(tab.page.locator(".entry-growing")).to_contain_text("hm", timeout=PATIENCE)
         await keys.press("Escape")
+        await expect(tab.page.get_by_label("Message to the agent")).not_to_be_focused()
         await keys.press("x")
         await tab.stands("Paused")
         said = [event for event in await server.log(tab.id) if event["type"] == "MessageEvent"]
