@@ -12,6 +12,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import anyio
@@ -25,6 +26,8 @@ from agentrt.server.auth.keyring import Keyring
 from agentrt.server.principals import Scope
 from agentrt.storage import read_conversation
 from agentrt.testing import ScriptedProvider, Stall
+from agentrt.testing.turns import Turn
+from tests.proofs.waiting import eventually
 
 CANARY = "canary-value-4d1f"
 _ADDRESS = re.compile(r"agentrt listens on (http://127\.0\.0\.1:\d+) ")
@@ -68,16 +71,29 @@ async def agentrt_serve(directory: Path, *words: str, **more: str) -> AsyncItera
 
 async def ready(session: aiohttp.ClientSession, url: str) -> None:
     """Return once it takes work."""
-    with anyio.fail_after(30):
-        while True:
-            async with session.get(f"{url}/ready") as answer:
-                if answer.status == 200:
-                    return
-            await anyio.sleep(0.05)
+    await eventually(lambda: takes_work(session, url), "it is ready", 30)
+
+
+async def takes_work(session: aiohttp.ClientSession, url: str) -> bool:
+    """Whether it takes work."""
+    async with session.get(f"{url}/ready") as answer:
+        return answer.status == 200
+
+
+class Stalling:
+    """What a model says that stalls at its first call, for a `ScriptedProvider`."""
+
+    def __init__(self) -> None:
+        self.begun = anyio.Event()
+
+    def __call__(self, request: dict[str, Any]) -> Turn:
+        self.begun.set()
+        return Stall("Half a")
 
 
 async def test_it_serves_a_run_and_keeps_it_when_it_is_told_to_stop(tmp_path: Path) -> None:
-    async with ScriptedProvider([Stall("Half a")]) as provider, aiohttp.ClientSession() as session:
+    model = Stalling()
+    async with ScriptedProvider(model) as provider, aiohttp.ClientSession() as session:
         words = (
             "--model",
             "openai/scripted",
@@ -96,8 +112,7 @@ async def test_it_serves_a_run_and_keeps_it_when_it_is_told_to_stop(tmp_path: Pa
             async with session.post(f"{server.url}/conversations", json=wanted) as answer:
                 assert answer.status == 201, await answer.text()
             with anyio.fail_after(10):
-                while not provider.active:
-                    await anyio.sleep(0.01)
+                await model.begun.wait()
             async with session.get(f"{server.url}/metrics?{CANARY}") as answer:
                 assert 'agentrt_conversations{status="running"} 1.0' in await answer.text()
             assert await server.stop() == 0
@@ -112,21 +127,21 @@ async def test_it_serves_a_run_and_keeps_it_when_it_is_told_to_stop(tmp_path: Pa
 
 
 async def test_a_second_signal_hurries_it(tmp_path: Path) -> None:
-    async with ScriptedProvider([Stall("Half a")]) as provider, aiohttp.ClientSession() as session:
+    model = Stalling()
+    async with ScriptedProvider(model) as provider, aiohttp.ClientSession() as session:
         words = ("--model", "openai/scripted", "--base-url", provider.base_url, "--drain", "600")
         async with agentrt_serve(tmp_path, *words, OPENAI_API_KEY="none") as server:
             await ready(session, server.url)
             async with session.post(f"{server.url}/conversations", json={"message": "Begin"}) as answer:
                 assert answer.status == 201
             with anyio.fail_after(10):
-                while not provider.active:
-                    await anyio.sleep(0.01)
+                await model.begun.wait()
             server.process.send_signal(signal.SIGINT)
-            with anyio.fail_after(10):
-                while True:
-                    async with session.get(f"{server.url}/ready") as answer:
-                        if answer.status == 503:
-                            break
+
+            async def stops() -> bool:
+                return not await takes_work(session, server.url)
+
+            await eventually(stops, "it takes no work", 10)
             assert await server.stop(signal.SIGINT) == 0
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 import aiohttp
 import anyio
 import msgspec
+from anyio.lowlevel import checkpoint
 
 from agentrt.codec import decode_envelope
 from agentrt.deltas import Delta
@@ -35,9 +38,10 @@ class Mirror:
         epoch = "" if self.epoch is None else f"&epoch={self.epoch}"
         return f"/conversations/{self.conversation}/events?after={len(self.events)}{epoch}"
 
-    async def follow(self, url: str) -> None:
-        """Follow for ever, over as many connections as it takes."""
+    async def follow(self, url: str, up: Callable[[], Awaitable[object]] = checkpoint) -> None:
+        """Follow for ever, over as many connections as it takes; each is made when the server is `up`."""
         while True:
+            await up()
             try:
                 async with self._session.ws_connect(url + self.path, max_msg_size=0) as socket:
                     self.connections += 1
@@ -48,7 +52,6 @@ class Mirror:
                         self.start_over()
             except (aiohttp.ClientError, OSError):
                 self.codes.append(None)
-            await anyio.sleep(0.01)
 
     async def take(self, socket: aiohttp.ClientWebSocketResponse, message: str) -> None:
         """What one message says."""

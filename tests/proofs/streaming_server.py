@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 
 from agentrt import LLM, Agent, Runtime, tool
 from agentrt.protocols import ModelRequest
@@ -20,7 +21,7 @@ STEPS = 15
 @tool
 async def count(n: int) -> str:
     """Count."""
-    await anyio.sleep(0.002)
+    await anyio.lowlevel.checkpoint()
     return f"{n}"
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import aiohttp
@@ -39,7 +40,12 @@ class Killed:
     def __init__(self, directory: Path) -> None:
         self._directory, self._port = directory, 0
         self._process: anyio.abc.Process | None = None
+        self._up = anyio.Event()
         self.url = ""
+
+    async def up(self) -> None:
+        """Return while it serves."""
+        await self._up.wait()
 
     async def begin(self) -> None:
         """Begin it, and wait until it serves."""
@@ -49,10 +55,12 @@ class Killed:
         with anyio.fail_after(SECONDS):
             self.url = (await self._process.stdout.receive()).decode().strip()
         self._port = int(self.url.rpartition(":")[2])
+        self._up.set()
 
     async def kill(self) -> None:
         """End it at once."""
         if self._process is not None:
+            self._up = anyio.Event()
             os.kill(self._process.pid, signal.SIGKILL)
             await self._process.aclose()
             self._process = None
@@ -101,11 +109,15 @@ async def test_kill_9_in_the_middle_of_100_conversations(tmp_path: Path) -> None
                 names.append((await answer.json())["id"])
         mirrors = [Mirror(client, name) for name in names]
         for mirror in mirrors:
-            tasks.start_soon(mirror.follow, server.url)
-        for _ in range(3):
-            seen = sum(len(mirror.events) for mirror in mirrors)
-            more = chance.randint(200, 1200)
-            await eventually(lambda: sum(len(mirror.events) for mirror in mirrors) > seen + more, "events", SECONDS)  # noqa: B023
+            tasks.start_soon(mirror.follow, server.url, server.up)
+        for number in range(3):
+            wanted = sum(len(mirror.events) for mirror in mirrors) + chance.randint(200, 1200)
+
+            def under_way(number: int = number, wanted: int = wanted) -> bool:
+                everyone = all(mirror.connections > number for mirror in mirrors)
+                return everyone and sum(len(mirror.events) for mirror in mirrors) > wanted
+
+            await eventually(under_way, "everyone follows, and more happens", SECONDS)
             await server.kill()
             await server.begin()
 
@@ -113,10 +125,8 @@ async def test_kill_9_in_the_middle_of_100_conversations(tmp_path: Path) -> None
             async with client.get(f"{server.url}/conversations/{name}") as answer:
                 return str((await answer.json())["status"]) in ("finished", "error", "stuck", "paused")
 
-        with anyio.fail_after(SECONDS):
-            for name in names:
-                while not await ended(name):
-                    await anyio.sleep(0.05)
+        for name in names:
+            await eventually(partial(ended, name), f"{name} has ended", SECONDS)
         await mirrored(mirrors, tmp_path)
         assert all(mirror.connections >= 4 for mirror in mirrors)
         tasks.cancel_scope.cancel()

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-import anyio
 import pytest
 
 from agentrt.events import ActionEvent, ObservationEvent, PauseEvent
@@ -16,6 +15,8 @@ from agentrt.storage import read_conversation
 from agentrt.testing import ScriptedProvider, call, finish
 from agentrt.testing.turns import Turn
 from tests.cli.test_serve import agentrt_serve, ready
+
+from .waiting import eventually
 
 pytestmark = pytest.mark.proof
 
@@ -47,9 +48,7 @@ async def test_what_ran_when_it_was_killed(tmp_path: Path, resume: bool) -> None
                     assert answer.status == 201, await answer.text()
             async with session.post(f"{server.url}/conversations", json={"id": "idle"}) as answer:
                 assert answer.status == 201
-            with anyio.fail_after(30):
-                while len(provider.requests) < 2 * MANY:
-                    await anyio.sleep(0.01)
+            await eventually(lambda: len(provider.requests) >= 2 * MANY, "all are at work", 30)
             server.process.send_signal(signal.SIGKILL)
             await server.process.wait()
         before = {name: len(read_conversation(tmp_path / "store" / "conversations" / name)) for name in names}
@@ -59,9 +58,12 @@ async def test_what_ran_when_it_was_killed(tmp_path: Path, resume: bool) -> None
             assert set(listed) == {*names, "idle"}, "all are listed at once"
             await ready(session, server.url)
             wanted_status = {"finished"} if resume else {"paused", "finished"}
-            with anyio.fail_after(60):
-                while set((found := await statuses(session, server.url)).values()) - {"idle"} - wanted_status:
-                    await anyio.sleep(0.05)
+
+            async def over() -> bool:
+                return not set((await statuses(session, server.url)).values()) - {"idle"} - wanted_status
+
+            await eventually(over, "none is at work", 60)
+            found = await statuses(session, server.url)
             assert found["idle"] == "idle"
             assert resume or "paused" in found.values(), "some were at work"
             assert await server.stop() == 0

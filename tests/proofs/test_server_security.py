@@ -27,6 +27,8 @@ from agentrt.testing import Fault, ScriptedProvider, call, finish, say
 from agentrt.testing.turns import Turn
 from tests.test_secrecy import found_in, noise, shown
 
+from .waiting import eventually
+
 pytestmark = pytest.mark.proof
 
 PRINT = """python3 - <<'END'
@@ -189,9 +191,10 @@ async def new_key(folder: Path, environment: dict[str, str], owner: str, *scopes
 
 
 async def wait_for(server: Server, key: str, conversation: str, *statuses: str) -> None:
-    with anyio.fail_after(90):
-        while (await server.ask(key, "GET", f"/conversations/{conversation}"))[1]["status"] not in statuses:
-            await anyio.sleep(0.1)
+    async def is_so() -> bool:
+        return (await server.ask(key, "GET", f"/conversations/{conversation}"))[1]["status"] in statuses
+
+    await eventually(is_so, " or ".join(statuses), 90)
 
 
 async def test_no_canary_leaves_a_server(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 
 from agentrt import Runtime, tool
 from agentrt.protocols import ModelRequest
@@ -13,15 +14,32 @@ from agentrt.server import ServerSettings, create_app
 from agentrt.server.running import serving
 from agentrt.testing import ScriptedLLM, call, finish
 from agentrt.testing.scripted import Turn
+from agentrt.tools import ToolType
 
 STEPS = 100
+
+HELD = 30
+"""Where the first process stops, to be killed."""
 
 
 @tool
 async def count(n: int) -> str:
     """Count."""
-    await anyio.sleep(0.005)
+    await anyio.lowlevel.checkpoint()
     return f"{n}"
+
+
+def count_until(last: int) -> ToolType:
+    """Counting that does not come to an end."""
+
+    @tool
+    async def count(n: int) -> str:
+        """Count."""
+        if n == last:
+            await anyio.sleep_forever()
+        return f"{n}"
+
+    return count
 
 
 def counting(request: ModelRequest) -> Turn:
@@ -31,9 +49,10 @@ def counting(request: ModelRequest) -> Turn:
 
 
 async def main(directory: Path, port: int) -> None:
-    """Serve until killed; say the address on standard output."""
+    """Serve until killed; say the address on standard output. The first process, without a port, is held at a step."""
+    tools = [count if port else count_until(HELD)]
     settings = ServerSettings(port=port, workspaces=(directory,), resume_running=True)
-    runtime = Runtime(directory / "store", client=ScriptedLLM(counting), tools=[count])
+    runtime = Runtime(directory / "store", client=ScriptedLLM(counting), tools=tools)
     async with serving(create_app(runtime, settings), settings) as url:
         print(url, flush=True)
         await anyio.sleep_forever()

@@ -17,6 +17,7 @@ from agentrt.server.auth.keyring import Keyring
 from agentrt.server.principals import EVERYONE, Principal, Scope
 from agentrt.server.problems import Refusal
 from agentrt.testing import ScriptedLLM
+from tests.proofs.waiting import eventually
 
 from ..served import served
 from .connections import connection
@@ -95,9 +96,7 @@ async def test_a_key_of_another_process_is_good_at_once_and_closes_the_server_so
     async with access.watching():
         assert access.is_open
         Keyring(tmp_path / "other").create("ada", [Scope.OBSERVE])
-        with anyio.fail_after(10):
-            while access.is_open:
-                await anyio.sleep(0.01)
+        await eventually(lambda: not access.is_open, "it is closed", 10)
         assert await refused(access, connection()) == (401, "not-authenticated")
 
 
@@ -121,9 +120,7 @@ async def test_a_file_that_breaks_lets_nobody_in(tmp_path: Path) -> None:
     async with access.watching():
         key = await access.create("ada", [Scope.OBSERVE])
         access.keyring.path.write_text("{")
-        with anyio.fail_after(10):
-            while access.keyring.keys:
-                await anyio.sleep(0.01)
+        await eventually(lambda: not access.keyring.keys, "the keys are gone", 10)
         assert await refused(access, with_key(key)) == (401, "not-authenticated")
         assert await refused(access, connection()) == (401, "not-authenticated")
 
@@ -230,15 +227,11 @@ async def test_a_revoked_key_ends_what_was_opened_with_it(tmp_path: Path, way: s
             assert (await at.ask("root", "DELETE", f"/keys/{key_id}"))[0] == 204
         else:
             Keyring(at.root).revoke(key_id)
-        with anyio.fail_after(10):
-            while len(ended) < 3:
-                await anyio.sleep(0.01)
+        await eventually(lambda: len(ended) == 3, "three are ended", 10)
         assert sorted(map(str, ended)) == ["4001", "4001", "stream"]
         assert (await at.ask("ada", "GET", "/conversations"))[0] == 401
         async with at.socket(f"{path}?ticket={unused}") as socket:
             assert await closed_with(socket) == 4001
         tasks.start_soon(lambda: follow(f"/conversations/{theirs}/events", True, headers=at.header("bob")))
-        with anyio.fail_after(10):
-            while len(ended) < 4:
-                await anyio.sleep(0.01)
+        await eventually(lambda: len(ended) == 4, "the last follows", 10)
         assert ended[-1] == "stays"

@@ -19,6 +19,7 @@ from agentrt.protocols import ModelRequest, Watch
 from agentrt.server.principals import EVERYONE, Principal, Scope
 from agentrt.server.problems import refusal
 from agentrt.testing import ScriptedLLM, finish, say
+from tests.proofs.waiting import eventually
 from tests.server.served import Client, served
 
 from .following import Following, Talking, begun, cursor_after, following, is_delta, is_live, log_of, settings
@@ -250,9 +251,7 @@ async def test_who_stops_reading_is_closed_and_holds_up_nobody(tmp_path: Path) -
                     await conversation.send_message(f"{number} " + "x" * 60_000)
                 while len(good.events[name]) < conversation.state.seq:
                     assert await good.more()
-                with anyio.fail_after(20):
-                    while client.services.streams.count > 1:
-                        await anyio.sleep(0.01)
+                await eventually(lambda: client.services.streams.count == 1, "the other is closed", 20)
                 assert (await socket.closed())[0] == 4008
         assert good.events[name] == log_of(tmp_path, name)
         missed = len(socket.events[name])

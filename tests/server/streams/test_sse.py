@@ -13,6 +13,7 @@ import msgspec
 from agentrt.server.principals import EVERYONE
 from agentrt.server.streams.sse import RETRY
 from agentrt.testing import ScriptedLLM
+from tests.proofs.waiting import eventually
 from tests.server.served import Client, served
 
 from .following import SECONDS, Talking, begun, log_of, settings
@@ -105,7 +106,7 @@ async def test_heartbeats_are_comments(tmp_path: Path) -> None:
             await stream.until("live")
 
             async def later() -> None:
-                await anyio.sleep(0.2)
+                await eventually(lambda: stream.heartbeats >= 2, "heartbeats", 10)
                 await conversation.send_message("Now")
 
             tasks.start_soon(later)
@@ -151,6 +152,4 @@ async def test_who_takes_nothing_is_left(tmp_path: Path) -> None:
         async with source(client, name):
             for _ in range(150):
                 await conversation.send_message("x" * 60_000)
-            with anyio.fail_after(SECONDS):
-                while client.services.streams.count:
-                    await anyio.sleep(0.01)
+            await eventually(lambda: not client.services.streams.count, "it is left", SECONDS)
