@@ -15,7 +15,6 @@ from agentrt import (
     LLM,
     Agent,
     ConfirmRisky,
-    Conversation,
     ExecutionStatus,
     Limits,
     PermissionRule,
@@ -23,7 +22,7 @@ from agentrt import (
     State,
     tool,
 )
-from agentrt.errors import ConfigurationError, LogFailed, LogLocked
+from agentrt.errors import ConfigurationError, LogFailed
 from agentrt.events import (
     AgentErrorEvent,
     ChildStarted,
@@ -35,6 +34,7 @@ from agentrt.events import (
     ObservationEvent,
     UserRejectObservation,
 )
+from agentrt.host import Host, Hosts
 from agentrt.specs.content import plain
 from agentrt.testing import call, calls, finish, say
 
@@ -129,7 +129,7 @@ async def test_two_levels_work_side_by_side_with_real_shells(tmp_path: Path) -> 
         assert [child.status for child in state.ledger.children.values()] == [ExecutionStatus.FINISHED] * 2
         assert all(f"[conversation {live.id_of(name)}]" in "".join(results(live)) for name in ("left", "right"))
         check_sums(live)
-        assert len(live.runtime._hosts) == 1
+        assert len(live.runtime.hosts) == 1
     deepest = live.log(live.id_of("a"))[0]
     assert isinstance(deepest, ConversationCreated)
     assert "delegate" not in [spec.name for spec in deepest.agent.tools]
@@ -273,7 +273,7 @@ async def test_an_interrupt_reaches_the_shells_of_grandchildren(tmp_path: Path) 
         for name in ("one", "two", "a", "b"):
             assert any(isinstance(event, InterruptEvent) for event in live.log(live.id_of(name)))
         assert all(not child.open for child in live.state.ledger.children.values())
-        assert len(live.runtime._hosts) == 1
+        assert len(live.runtime.hosts) == 1
         check_sums(live)
         await finished(live)
 
@@ -445,7 +445,7 @@ async def test_closed_in_the_middle_children_go_on_under_their_ids(tmp_path: Pat
             scope.cancel()
         ids = {name: live.id_of(name) for name in ("one", "two", "a", "b")}
     assert sum(isinstance(event, ExecutionLost) for event in live.log()) == 2
-    assert not live.runtime._hosts
+    assert not len(live.runtime.hosts)
     async with reopened(tmp_path, plays, tools=[gate.tool]) as live:
         assert live.state.status is ExecutionStatus.PAUSED
         await finished(live)
@@ -458,33 +458,6 @@ async def test_closed_in_the_middle_children_go_on_under_their_ids(tmp_path: Pat
             assert len(tasks_given) == 1
         assert all(text.split("\n")[0] in ("One.", "Two.") for text in results(live))
         check_sums(live)
-
-
-async def test_a_child_that_is_open_cannot_be_opened_by_hand(tmp_path: Path) -> None:
-    gate = Gate()
-    async with family(tmp_path, HELD, tools=[gate.tool]) as live:
-        with anyio.fail_after(SECONDS):
-            async with running(live.top):
-                await eventually(lambda: gate.entered == ["a"], "the tool")
-                with pytest.raises(LogLocked, match="is open elsewhere"):
-                    async with Conversation(id=live.id_of("a"), runtime=live.runtime):
-                        pass
-                gate.open.set()
-        async with Conversation(id=live.id_of("a"), runtime=live.runtime) as child:
-            assert child.state.status is ExecutionStatus.FINISHED
-
-
-async def test_a_child_that_somebody_else_has_open_after_a_restart_is_told(tmp_path: Path) -> None:
-    gate = Gate()
-    async with family(tmp_path, HELD, tools=[gate.tool]) as live:
-        async with running(live.top) as scope:
-            await eventually(lambda: gate.entered == ["a"], "the tool", SECONDS)
-            scope.cancel()
-        child_id = live.id_of("a")
-    async with reopened(tmp_path, HELD, tools=[gate.tool]) as live:
-        async with Conversation(id=child_id, runtime=live.runtime):
-            await finished(live)
-        assert "is open elsewhere" in results(live)[-1]
 
 
 async def test_rules_of_the_session_hold_below(tmp_path: Path) -> None:
@@ -526,7 +499,7 @@ async def test_a_log_below_that_cannot_be_written_is_told_above(tmp_path: Path) 
         assert big.startswith("It failed: cannot write")
         assert small.startswith("Small.")
         check_sums(live)
-        assert len(live.runtime._hosts) == 1
+        assert len(live.runtime.hosts) == 1
 
 
 async def test_a_log_above_that_cannot_be_written_leaves_the_children_for_later(tmp_path: Path) -> None:
@@ -549,7 +522,7 @@ async def test_a_log_above_that_cannot_be_written_leaves_the_children_for_later(
                     with pytest.raises(LogFailed):
                         await live.top.rename("something")
         child_id = live.id_of("one")
-    assert not live.runtime._hosts
+    assert not len(live.runtime.hosts)
     gate.open.set()
     async with reopened(tmp_path, plays, tools=[gate.tool]) as live:
         await finished(live)
@@ -557,10 +530,11 @@ async def test_a_log_above_that_cannot_be_written_leaves_the_children_for_later(
         check_sums(live)
 
 
-class Rounds:
+class Rounds(Host):
     """A conversation that never rests, and counts how often the runtime would let it."""
 
-    def __init__(self, rounds: int) -> None:
+    def __init__(self, rounds: int, hosts: Hosts) -> None:
+        super().__init__("rounds", hosts)
         self._left, self.over = rounds, anyio.Event()
 
     async def rest(self, idle: float) -> bool:
@@ -575,10 +549,11 @@ async def test_what_waits_below_is_not_let_sleep(tmp_path: Path) -> None:
     async with family(tmp_path, risky_plays(), risky_agent(), idle_after=0.0) as live:
         await waiting(live, 2)
         assert not await live.top.rest()
-        seq, busy, rounds = live.state.seq, time.process_time(), Rounds(4)
-        live.runtime._hosts.add(rounds)  # type: ignore[arg-type]
+        seq, busy, rounds = live.state.seq, time.process_time(), Rounds(4, live.runtime.hosts)
+        live.runtime.hosts._hosts["rounds"] = rounds
         with anyio.fail_after(SECONDS):
             await rounds.over.wait()
+        live.runtime.hosts.forget(rounds)
         assert live.state.seq == seq
         assert time.process_time() - busy < 0.1, "waiting takes no work"
         await live.top.reject("No.")

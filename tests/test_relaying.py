@@ -90,6 +90,29 @@ def test_nothing_is_begun_below_while_the_conversation_above_is_paused() -> None
     assert isinstance(again, RunRequested)
 
 
+def test_one_that_a_person_stopped_below_goes_on_when_one_says_so() -> None:
+    stopped = below(*at_work(), PauseEvent())
+    assert relayed_down(above(), CHILD, stopped, told=True) == ()
+    (again,) = relayed_down(above(), CHILD, stopped)
+    assert isinstance(again, RunRequested), "not told since the one above runs"
+    (rests,) = relayed_up(above(), CHILD, stopped)
+    assert isinstance(rests, ChildWaiting)
+    assert above(rests).status is ExecutionStatus.RUNNING
+    assert relayed_up(above(rests), CHILD, stopped) == ()
+    (rule,) = relayed_down(above(RuleAdded(rule=RULE)), CHILD, stopped, told=True)
+    assert isinstance(rule, RuleAdded)
+
+
+def test_one_to_which_more_was_said_when_it_had_ended_goes_on() -> None:
+    ended = (*at_work(), ModelCallStarted(command="call-1"), samples.answer())
+    done = below(*ended, ModelCalled(command="call-1", model="m"))
+    assert over(done)
+    more = below(*ended, ModelCalled(command="call-1", model="m"), samples.message("And?"))
+    assert not over(more)
+    (again,) = relayed_down(above(), CHILD, more, told=True)
+    assert isinstance(again, RunRequested)
+
+
 def test_a_rule_goes_down_once() -> None:
     rule, *_ = relayed_down(above(RuleAdded(rule=RULE)), CHILD, below())
     assert isinstance(rule, RuleAdded)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -25,7 +24,7 @@ from .decisions.first import first_batch, remembered
 from .errors import ConfigurationError, ConversationMissing, EventRefused
 from .events import ConversationCreated, Event, SecretsChanged
 from .hooks import HookFunction
-from .host import Host, Opened, Released
+from .host import Hosts, Opening
 from .ids import new_id
 from .ledger import Child
 from .llm import LimitedClient, LiteLLMClient, PacedClient, ProviderLimits, RetryingClient, RoutedClient
@@ -57,14 +56,8 @@ MODEL = "model"
 
 ANALYZERS: Mapping[str, Callable[[], SecurityAnalyzer]] = {RULES: RuleAnalyzer, MODEL: ModelAnalyzer}
 
-
-_log = logging.getLogger(__name__)
-
 LOGGERS = ("agentrt", "asyncio", "LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "aiohttp", "httpx")
 """Whose records are masked, with all that goes to the same handlers."""
-
-REST_SECONDS = 30.0
-"""How often it is looked for idle conversations, at least."""
 
 
 class Runtime:
@@ -103,8 +96,8 @@ class Runtime:
         probe: Probe = lambda point: None,
     ) -> None:
         self.store = FileStore(Path(store) if store is not None else default_store(), probe, Durability(durability))
-        self._idle_after = idle_after
-        self._hosts: set[Host] = set()
+        self.hosts = Hosts(self, idle_after)
+        """The conversations that have a place here: whoever opens one that is there shares it."""
         self._own_client = None if client is not None else LiteLLMClient(environment)
         if self._own_client is not None:
             client = RetryingClient(LimitedClient(self._own_client, limits))
@@ -126,10 +119,7 @@ class Runtime:
             if self._own_client is not None:
                 stack.push_async_callback(self._own_client.aclose)
             await stack.enter_async_context(self.store)
-            self._tasks = await anyio.create_task_group().__aenter__()
-            stack.push_async_callback(self._end_tasks)
-            if self._idle_after is not None:
-                self._tasks.start_soon(self._rest, self._idle_after)
+            await stack.enter_async_context(self.hosts)
             self._stack = stack.pop_all()
         return self
 
@@ -206,6 +196,7 @@ class Runtime:
 
     def _children(self, tools: Sequence[ToolType], secrets: SecretRegistry) -> Children:
         """How the conversations are opened that one delegates to: they have its tools and its secrets."""
+        opening = Opening(tuple(tools), secrets, delegates=True)
 
         @asynccontextmanager
         async def opened(child_id: str, child: Child, above: State) -> AsyncIterator[ConversationGroup]:
@@ -219,15 +210,14 @@ class Runtime:
                     _, group = await self.create(agent, workspace, child_id, tools, secrets, above)
                     return group
 
-            # it is held by the conversation that delegates: that one lets it go, and does not let it sleep
-            host = Host(self._tasks, begin, lambda state: self.release(child_id, state))
+            guest, ended = self.hosts.join(child_id, opening), False
             try:
-                group = await host.wake()
+                group = await guest.enter(begin)
                 await self.client.prepare(group.feed.state.spec.llm)
                 yield group
+                ended = True
             finally:
-                with anyio.CancelScope(shield=True):
-                    await host.close()
+                await guest.leave(stop=not ended)
 
         return opened
 
@@ -236,62 +226,15 @@ class Runtime:
         if rules:
             await anyio.to_thread.run_sync(lambda: change_project_rules(self.store.root, workspace, add=rules))
 
-    async def _end_tasks(self) -> None:
-        """Close what is still open, then leave the task group without what the body raised: that goes on as it is."""
-        try:
-            with anyio.CancelScope(shield=True):
-                async with anyio.create_task_group() as closing:
-                    for host in list(self._hosts):
-                        closing.start_soon(self._close, host)
-        finally:
-            self._tasks.cancel_scope.cancel()
-            await self._tasks.__aexit__(None, None, None)
-
-    async def _close(self, host: Host) -> None:
-        try:
-            await host.close()
-        except Exception:
-            _log.exception("what a conversation left behind")
-
     @property
     def states(self) -> Iterator[tuple[State, bool]]:
         """The states of the conversations that have a place here, and whether each is awake; in no order."""
-        return ((host.state, host.group is not None) for host in list(self._hosts) if host.begun)
+        return ((host.state, host.group is not None) for host in self.hosts if host.begun)
 
     async def load(self) -> None:
         """Load what model calls need, off the loop: the first of them does not wait for it then."""
         if self._own_client is not None:
             await self._own_client.load()
-
-    async def settle(self, reason: str, seconds: float) -> None:
-        """Let all that runs come to rest: nothing new is begun, and what is under way may take so long to end."""
-        with anyio.move_on_after(seconds):
-            async with anyio.create_task_group() as tasks:
-                for group in [host.group for host in self._hosts if host.group is not None]:
-                    tasks.start_soon(group.settle, reason)
-
-    def host(self, open: Opened, release: Released) -> Host:
-        """A place for a conversation; it is to be given back to `unhost`."""
-        host = Host(self._tasks, open, release)
-        self._hosts.add(host)
-        return host
-
-    async def unhost(self, host: Host) -> None:
-        """Close a place. Raises what failed in it."""
-        try:
-            await host.close()
-        finally:
-            self._hosts.discard(host)
-
-    async def _rest(self, idle: float) -> None:
-        """Let idle conversations sleep; for a task of its own."""
-        while True:
-            await anyio.sleep(min(max(idle / 4, 0.05), REST_SECONDS))
-            for host in list(self._hosts):
-                try:
-                    await host.rest(idle)
-                except Exception:  # of one conversation: the others sleep on
-                    _log.exception("a conversation could not be let sleep")
 
     async def fork(
         self, conversation_id: str, at: int, fork_id: str | None = None, secrets: SecretRegistry | None = None

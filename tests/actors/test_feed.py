@@ -496,3 +496,16 @@ async def test_what_is_published_while_the_file_is_read_does_not_shift_what_is_r
         feed.publish(late, fold(late, feed.state))
         may_answer.set()
     assert loaded == written[2:]
+
+
+async def test_who_waits_for_more_than_the_state_looks_again_when_told() -> None:
+    published, left = Feed(SlowJournal(), State()), False
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(published.wait_for, lambda state: left)
+        await anyio.wait_all_tasks_blocked()
+        published.look_again()
+        await anyio.wait_all_tasks_blocked()
+        assert published._waiting
+        left = True
+        published.look_again()
+    assert not published._waiting

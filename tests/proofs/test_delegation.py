@@ -277,10 +277,10 @@ class Person:
                 async with Conversation(id=delegating.TOP, runtime=runtime, **given) as conversation:  # type: ignore[arg-type]
                     await conversation.send_message("all", id="the-task")
                     while await self._stays(conversation):
-                        assert len(runtime._hosts) == 1
+                        assert [host.name for host in runtime.hosts if not host.delegated] == [delegating.TOP]
                         if conversation.state.status is ExecutionStatus.FINISHED:
                             return self._check(delegating.Family(conversation, runtime))
-            assert not runtime._hosts
+            assert not len(runtime.hosts)
         raise AssertionError("it does not end")
 
     async def _stays(self, conversation: Conversation) -> bool:

@@ -11,6 +11,7 @@ from agentrt import LLM, Agent, ConfirmRisky, Conversation, ExecutionStatus, Run
 from agentrt.context.replies import ModelReply
 from agentrt.controls import Fork, Forked, Interrupt, Pause, Rename, SendMessage
 from agentrt.errors import ConfigurationError, ConversationMissing, LimitReached, LogCorrupt
+from agentrt.host import Opening
 from agentrt.protocols import ModelClient, ModelRequest, Watch
 from agentrt.server import ServerSettings
 from agentrt.server.hosting import Hosting
@@ -194,8 +195,9 @@ async def test_one_that_is_at_work_elsewhere_is_left_alone(tmp_path: Path) -> No
         model.release()
 
 
-async def test_one_that_is_delegated_to_is_left_to_whom_it_works_for(tmp_path: Path) -> None:
-    async with hosting(tmp_path) as conversations:
+async def test_one_that_is_delegated_to_is_shared_with_whom_it_works_for(tmp_path: Path) -> None:
+    """It is in memory while that one has it open, whether somebody looks on or not."""
+    async with hosting(tmp_path, ScriptedLLM([]), forget_after=0.0) as conversations:
         parent = await conversations.create(AGENT, ADA, conversation_id="parent")
         runtime = conversations.runtime
         _, group = await runtime.create(AGENT, tmp_path, "child", above=parent.state)
@@ -203,12 +205,21 @@ async def test_one_that_is_delegated_to_is_left_to_whom_it_works_for(tmp_path: P
             await group.begin()
         await runtime.release("child")
         child = await conversations.get("child", ADA)
-        assert child.state.created is None, "it sleeps again at once"
+        assert child.state.created is not None
         with pytest.raises(ConversationMissing):
             await conversations.get("child", BOB)
-        async with await runtime.open("child") as opened:
-            assert opened.feed.state.created is not None
-        await runtime.release("child")
+        above = runtime.hosts.join("child", Opening(delegates=True))
+        opened = await above.enter()
+        assert await conversations.get("child", ADA) is child
+        await child.rename("Seen by both")
+        assert opened.feed.state.ledger.title == "Seen by both"
+        assert not await child.rest()
+        assert conversations.state("child") is not None
+        await above.leave()
+        assert await child.rest()
+        with anyio.fail_after(5):
+            while conversations.state("child") is not None:
+                await anyio.sleep(0.01)
         rows = {row.id: row for row in await conversations.page(ADA)}
         assert (rows["child"].owner, rows["child"].delegated_by) == ("ada", "parent")
 

@@ -12,7 +12,7 @@ import msgspec
 
 from ..decisions import Delegate, cut_short, ended, failed, left, over, relayed_down, relayed_up
 from ..errors import AgentrtError
-from ..events import ActionEvent, Event, MessageEvent
+from ..events import ActionEvent, Event, MessageEvent, RunRequested
 from ..ledger import Child
 from ..specs.content import plain
 from ..specs.tool import FINISH
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 Children: TypeAlias = Callable[[str, Child, State], AbstractAsyncContextManager["ConversationGroup"]]
 """Opens the conversation that is delegated to, by its id, what it is to do, and the state of the one that delegates;
-begins it when there is none. Raises `ConfigurationError` or `LogError`."""
+begins it when there is none. Others may have it open, too. When the body ends with an exception it is stopped, and out
+of memory when that is over. Raises `ConfigurationError` or `LogError`."""
 
 CUT_SECONDS = 3.0
 """How long what is cut below may take to end before its conversation is closed over it."""
@@ -61,10 +62,10 @@ class DelegateActor(AbstractAsyncContextManager["DelegateActor"]):
         try:
             async with self._children(command.child_id, child, state) as below.group:
                 try:
-                    await self._see_through(command.child_id, below.group)
+                    below.end = await self._see_through(command.child_id, below.group)
                 finally:
                     with anyio.CancelScope(shield=True), contextlib.suppress(AgentrtError):
-                        await self._stop(below.group)
+                        await self._stop(below)
                         below.words = await _words(below.group)
         except AgentrtError as error:
             if below.state is None or not over(below.state):
@@ -84,21 +85,27 @@ class DelegateActor(AbstractAsyncContextManager["DelegateActor"]):
     def _interrupted(self) -> bool:
         return self._log.state.branch.cut and not self._leaving()
 
-    async def _see_through(self, child_id: str, group: ConversationGroup) -> None:
-        """Return when the child has ended."""
+    async def _see_through(self, child_id: str, group: ConversationGroup) -> State:
+        """The state in which the child has ended; whoever else has it open may go on with it from there."""
+        told = False
+        """Whether it was seen at work, or told to, since this conversation runs."""
         while not over(state := group.feed.state):
             above = self._log.state
-            if events := relayed_down(above, child_id, state):
+            told = above.status.at_work and (told or state.status.at_work)
+            if events := relayed_down(above, child_id, state, told=told):
                 await group.log.append(*events)
+                told = told or any(isinstance(event, RunRequested) for event in events)
             elif events := relayed_up(above, child_id, state):
                 await self._log.append(*events)
             else:
                 await self._change(group, state, above)
+        return state
 
-    async def _stop(self, group: ConversationGroup) -> None:
+    async def _stop(self, below: _Below) -> None:
         """Cut what still runs below when this was interrupted; what is only left is cut when its group is."""
-        if self._interrupted and not over(group.feed.state):
-            await group.interrupt("the conversation that delegated this was interrupted", CUT_SECONDS)
+        assert below.group is not None
+        if self._interrupted and below.end is None and not over(below.group.feed.state):
+            await below.group.interrupt("the conversation that delegated this was interrupted", CUT_SECONDS)
 
     async def _change(self, group: ConversationGroup, state: State, above: State) -> None:
         """Return when something has happened in either conversation. Raises what its log failed with."""
@@ -122,17 +129,19 @@ class DelegateActor(AbstractAsyncContextManager["DelegateActor"]):
 class _Below:
     """The conversation that is delegated to, as far as it was seen."""
 
-    __slots__ = ("group", "words")
+    __slots__ = ("end", "group", "words")
 
     def __init__(self) -> None:
         self.group: ConversationGroup | None = None
+        self.end: State | None = None
+        """The state in which it has ended."""
         self.words = ""
         """What its agent said last."""
 
     @property
     def state(self) -> State | None:
-        """Its last state, also after it was left; None when it was never open."""
-        return self.group.feed.state if self.group is not None else None
+        """The state in which it has ended, else its last one, also after it was left; None when it was never open."""
+        return self.end or (self.group.feed.state if self.group is not None else None)
 
 
 async def _words(group: ConversationGroup) -> str:

@@ -127,6 +127,10 @@ class Feed:
         self._closed = True
         self._wake()
 
+    def look_again(self) -> None:
+        """Have all who wait look whether they still do: it may hang on more than the state."""
+        self._wake()
+
     async def wait_for(self, holds: Until) -> State:
         """The first state for which `holds`, or the last one. Raises the error that the log failed with."""
         while not holds(self.state) and not self._closed:

@@ -133,7 +133,7 @@ class ConversationGroup:
         try:
             if self.feed.state.status is ExecutionStatus.RUNNING:
                 await self.log.append(PauseEvent(source="environment", reason=reason))
-            await self.log.wait_for(lambda state: not state.in_flight)
+            await self.log.wait_for(lambda state: state.at_rest or not state.in_flight)
         except (ActorError, LogError):
             return
 

@@ -68,7 +68,7 @@ class Conversation:
     Without a `runtime` it has its own, with the conversations in `store` (default: `~/.agentrt`). `tools` are
     implementations that the built-in ones do not cover, and `secrets` what its commands may name as variables: their
     values are in no event, prompt or log. Entering it raises a `ConfigurationError` or `LogError` that says what to do;
-    leaving it interrupts what runs and keeps everything in the log.
+    leaving it interrupts what runs, unless others have it open in the same runtime, and keeps everything in the log.
 
     With a `RemoteWorkspace` it runs on a server, also when an old one is reopened: all else is the same, but that
     leaving it lets it run on, and that errors of the network come in addition, which are a `RemoteError`. What is only

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from ..actors.feed import Until, never
@@ -17,6 +18,7 @@ from ..controls import (
     Fork,
     Forked,
     GenerateTitle,
+    Grant,
     Interrupt,
     Reply,
     SendMessage,
@@ -28,7 +30,7 @@ from ..decisions.asked import asked, changed, changes_in, signed
 from ..deltas import Delta
 from ..errors import ConfigurationError
 from ..events import Cursor, Event, MessageEvent, RuleAdded, RunRequested, SecretsChanged, TitleChanged
-from ..host import Host
+from ..host import Guest, Opening
 from ..ids import new_id
 from ..runtime import Runtime
 from ..secrets import AnySecret, SecretRegistry
@@ -39,6 +41,7 @@ from ..tools import ToolType
 
 _log = logging.getLogger(__name__)
 _MISSING = "secrets of conversation %s were not kept when it was closed: %s; give them again with update_secrets"
+_SHARED = "while the conversation that delegated this one has it open, its {} are those of that one: change them there"
 
 INTERRUPT_SECONDS = 0.1
 """How long an interrupt waits for what it cut; what takes longer ends on its own."""
@@ -47,16 +50,16 @@ INTERRUPT_SECONDS = 0.1
 class LocalEnd:
     """A conversation in a runtime of this process: of its own, or one that others share.
 
-    It is opened there, sleeps, and is woken by whoever asks something of it.
+    It is opened there, by all who have it open once, sleeps, and is woken by whoever asks something of it.
     """
 
     __slots__ = (
         "_agent",
         "_entered",
+        "_kept",
         "_name",
         "_owner",
         "_owns_runtime",
-        "_registry",
         "_runtime",
         "_secrets",
         "_tools",
@@ -78,9 +81,9 @@ class LocalEnd:
         self._runtime, self._owns_runtime = runtime, owns_runtime
         self._agent, self._workspace, self._tools = agent, workspace, tools
         self._name, self._secrets, self._owner = name, secrets, owner
-        self._registry: SecretRegistry | None = None
-        """Of one that has secrets: what the log does not hold of them outlives its sleep."""
-        self._entered: Host | None = None
+        self._kept: SecretRegistry | None = None
+        """What a fork has of secrets that its log does not hold."""
+        self._entered: Guest | None = None
 
     @property
     def id(self) -> str | None:
@@ -90,20 +93,26 @@ class LocalEnd:
     @property
     def state(self) -> State:
         """The state after the last event; while it sleeps without what was said and its configuration."""
-        return self._host.state
+        return self._guest.state
 
     @property
     def missing_secrets(self) -> tuple[str, ...]:
         """The secrets whose values were not kept when it was closed."""
-        return self._registry.missing if self._registry is not None else ()
+        secrets = self._entered.secrets if self._entered is not None else None
+        return secrets.missing if secrets is not None else ()
 
     async def enter(self) -> None:
         """Begin it, or open it from its log."""
         if self._owns_runtime:
             await self._runtime.__aenter__()
         try:
-            self._entered = self._runtime.host(self._open, self._release)
-            await self._entered.wake(self._open if self._agent is None else self._create)
+            name, opening = self._name or new_id(), Opening(tuple(self._tools), self._kept)
+            guest = self._entered = self._runtime.hosts.join(name, opening)
+            if self._agent is not None:
+                await guest.enter(partial(self._create, name), new=True)
+            else:
+                await guest.enter()
+            self._name, self._kept = name, None
             if self._agent is None and self._secrets:
                 await self.set_secrets(self._secrets)
             if self.missing_secrets:
@@ -114,10 +123,10 @@ class LocalEnd:
             raise
 
     async def close(self) -> None:
-        """Leave it, interrupted when it runs; also one that could not be entered."""
+        """Leave it, interrupted when it runs and nobody else has it open; also one that could not be entered."""
         try:
             if self._entered is not None:
-                await self._runtime.unhost(self._entered)
+                await self._entered.leave()
         finally:
             if self._owns_runtime:
                 await self._runtime.__aexit__(None, None, None)
@@ -136,7 +145,7 @@ class LocalEnd:
                 return Forked(fork._name)
             case SwitchLLM(llm=llm):
                 await self._runtime.client.prepare(llm)
-        async with self._host.use() as group:
+        async with self._guest.use() as group:
             return await self._do(group, control, by)
 
     async def _do(self, group: ConversationGroup, control: AnyControl, by: str | None) -> Reply:
@@ -160,7 +169,10 @@ class LocalEnd:
                 await group.log.append(TitleChanged(title=title, by=by))
                 return Answer(title)
         state = group.feed.state
-        if (changes := changes_in(control)) is not None:
+        changes = changes_in(control)
+        if self._guest.delegated and (isinstance(control, Grant) or "limits" in (changes or ())):
+            raise ConfigurationError(_SHARED.format("limits"))
+        if changes is not None:
             self._runtime.check(changed(state.spec, changes))
         events = asked(state, control, by)
         if isinstance(control, Confirm | AddRule):
@@ -171,16 +183,19 @@ class LocalEnd:
 
     async def set_secrets(self, secrets: Mapping[str, AnySecret | None], by: str | None = None) -> Cursor:
         """Add, replace or, with None, remove secrets; what was one stays hidden. Raises `ConfigurationError`."""
-        async with self._host.use() as group:
-            registry = self._registry = group.secrets
+        async with self._guest.use() as group:
+            if self._guest.delegated:
+                raise ConfigurationError(_SHARED.format("secrets"))
+            registry = group.secrets
             registry.update({name: secret for name, secret in secrets.items() if secret is not None})
             registry.remove(*(name for name, secret in secrets.items() if secret is None))
+            self._guest.keep(registry)
             saved = self._runtime.saved(registry, self._known)
             return await group.log.append(SecretsChanged(secrets=saved, by=by))
 
     async def begin(self, after: int | None, by: str | None = None) -> int:
         """Let it run; the seq after which the run's events come. Raises `UnknownModel` or `MissingKey`."""
-        async with self._host.use() as group:
+        async with self._guest.use() as group:
             await self._runtime.client.prepare(group.feed.state.spec.llm)
             after = group.feed.state.seq if after is None else after
             await group.log.append(*signed((RunRequested(),), by))
@@ -188,77 +203,73 @@ class LocalEnd:
 
     async def fork(self, at: int | None, name: str | None, by: str | None = None) -> LocalEnd:
         """One that shares the events up to `at`, in the same workspace and runtime, with the same secrets."""
-        async with self._host.use() as group:
+        async with self._guest.use() as group:
             upto = group.feed.state.seq if at is None else at
             await group.log.sync()
             made = await self._runtime.fork(self._known, upto, name, group.secrets)
             fork = LocalEnd(self._runtime, None, self._workspace, made, self._tools)
-            fork._registry = group.secrets.copy()
+            fork._kept = group.secrets.copy()
         return fork
 
     def events(self, after: int) -> AsyncIterator[Event]:
         """The events after a seq, up to the newest one now; they are read while it sleeps, too."""
-        group, upto = self._host.group, self.state.seq
+        group, upto = self._guest.group, self.state.seq
         if group is None:
             return self._runtime.store.read(self._known, after)
         return group.feed.events(after, lambda state: state.seq >= upto)
 
     async def page(self, after: int, limit: int) -> Sequence[Event]:
         """At most `limit` events after a seq, all at once."""
-        async with self._host.use() as group:
+        async with self._guest.use() as group:
             return await group.feed.page(after, min(after + limit, group.feed.state.seq))
 
     async def stream(self, after: int, until: Until = never, *, deltas: bool = True) -> AsyncIterator[Event | Delta]:
         """The events after a seq as they come, with deltas in between; it ends when `until` holds, or it is left."""
-        host = self._host
+        guest = self._guest
+
+        def over(state: State) -> bool:
+            return guest.left or until(state)
+
         while True:
-            if (group := host.group) is not None:
-                async for item in group.feed.stream(after, until, deltas=deltas):
+            if (group := guest.group) is not None:
+                async for item in group.feed.stream(after, over, deltas=deltas):
                     after = after if isinstance(item, Delta) else item.seq
                     yield item
-                if until(group.feed.state):
+                if over(group.feed.state):
                     return
-                await host.settled()
-            elif after < host.state.seq:
+                await guest.settled()
+            elif after < guest.state.seq:
                 async for event in self._runtime.store.read(self._known, after):
                     after = event.seq
                     yield event
-            elif host.closed or until(host.state):
+            elif over(guest.state):
                 return
             else:
-                await host.woken()
+                await guest.woken()
 
     async def wait_for(self, until: Until) -> State:
         """The first state for which `until` holds, or the last one. Raises the error that the log failed with."""
-        group = self._host.group
-        return self.state if group is None else await group.feed.wait_for(until)
+        guest = self._guest
+        if guest.group is None:
+            return guest.state
+        return await guest.group.feed.wait_for(lambda state: guest.left or until(state))
 
     async def newest(self, holds: Callable[[Seen], bool]) -> Event | None:
         """The event of the last place in the view for which `holds`."""
-        async with self._host.use() as group:
+        async with self._guest.use() as group:
             return await group.log.newest(holds)
 
     async def rest(self, idle: float) -> bool:
         """Let it leave memory, unless something runs or it was used in the last `idle` seconds; whether it did."""
-        return await self._host.rest(idle)
+        return await self._guest.rest(idle)
 
-    async def _create(self) -> ConversationGroup:
+    async def _create(self, name: str) -> ConversationGroup:
         assert self._agent is not None
         secrets = self._runtime.secrets(self._secrets)
-        self._name, group = await self._runtime.create(
-            self._agent, self._workspace, self._name, self._tools, secrets, owner=self._owner
+        _, group = await self._runtime.create(
+            self._agent, self._workspace, name, self._tools, secrets, owner=self._owner
         )
-        return self._keeping(group)
-
-    async def _open(self) -> ConversationGroup:
-        return self._keeping(await self._runtime.open(self._known, self._tools, self._registry))
-
-    def _keeping(self, group: ConversationGroup) -> ConversationGroup:
-        self._registry = group.secrets if group.secrets.names else None
         return group
-
-    async def _release(self, state: State) -> None:
-        await self._runtime.release(self._known, state)
 
     @property
     def _known(self) -> str:
@@ -270,7 +281,7 @@ class LocalEnd:
         return Cursor(self.state.epoch, self.state.seq)
 
     @property
-    def _host(self) -> Host:
+    def _guest(self) -> Guest:
         if self._entered is None:
             raise ConfigurationError("a conversation must be entered first: use 'async with'")
         return self._entered

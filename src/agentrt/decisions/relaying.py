@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..events import ChildWaiting, Event, ExecutionStatus, MessageEvent, PauseEvent, RuleAdded, RunRequested
 from ..ledger import Child
 from ..specs.content import text
-from ..state import State, answered
+from ..state import State, answered, unread
 from .answers import approval, rejection, waiting_in
 
 
@@ -16,10 +16,11 @@ def over(below: State) -> bool:
     return below.status.over or (below.status is ExecutionStatus.IDLE and answered(below))
 
 
-def relayed_down(above: State, child_id: str, below: State) -> tuple[Event, ...]:
+def relayed_down(above: State, child_id: str, below: State, *, told: bool = False) -> tuple[Event, ...]:
     """What is to be appended to the conversation below: its task, rules, a person's answers, a pause or its end.
 
-    Nothing is begun below while the conversation above does not run.
+    Nothing is begun below while the conversation above does not run. One that was `told` to run since that runs, and
+    rests, was stopped by a person there: it goes on when one says so.
     """
     child, runs = above.ledger.children[child_id], above.status.at_work
     held = (*below.spec.rules, *below.ledger.rules)
@@ -30,7 +31,8 @@ def relayed_down(above: State, child_id: str, below: State) -> tuple[Event, ...]
         paused = PauseEvent(reason="the conversation that delegated this was paused")
         return (*rules, paused) if below.status is ExecutionStatus.RUNNING else rules
     if below.status in (ExecutionStatus.PAUSED, ExecutionStatus.IDLE):
-        return (*rules, RunRequested())
+        stopped = told and (below.status is ExecutionStatus.PAUSED or not unread(below.branch))
+        return rules if stopped else (*rules, RunRequested())
     for answer in child.answers:
         chosen = (answer.action_id,)
         if events := approval(below, chosen) if answer.approved else rejection(below, answer.reason, chosen):

@@ -41,13 +41,13 @@ _log = logging.getLogger(__name__)
 class _Hosted:
     """A conversation that was opened here, whose it is, and when it was last asked for."""
 
-    __slots__ = ("asked", "conversation", "delegated", "owner")
+    __slots__ = ("asked", "conversation", "owner")
 
     def __init__(self, conversation: Conversation) -> None:
         self.conversation, self.asked = conversation, time.monotonic()
         created = conversation.state.created
         assert created is not None
-        self.owner, self.delegated = created.owner, created.delegated_by is not None
+        self.owner = created.owner
 
     @property
     def asleep(self) -> bool:
@@ -92,7 +92,7 @@ class Hosting:
     async def drain(self, seconds: float) -> None:
         """Take no new work, and let what runs come to rest: its step may take so long to end."""
         self.stopping = True
-        await self.runtime.settle(STOPPED, seconds)
+        await self.runtime.hosts.settle(STOPPED, seconds)
 
     async def recover(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Close what a process that died left open; with `resume_running` let what was running go on.
@@ -268,8 +268,6 @@ class Hosting:
                 conversation = Conversation(id=conversation_id, runtime=self.runtime)
                 await conversation.__aenter__()
                 hosted = self._hosted[conversation_id] = _Hosted(conversation)
-                if hosted.delegated:
-                    await conversation.rest()  # the one that it works for may want to open it
             return hosted
 
     @asynccontextmanager

@@ -1,0 +1,319 @@
+"""`Host`: keeps one conversation in memory while it is used, and lets it sleep when it is not."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
+
+import anyio
+from anyio.abc import TaskStatus
+from msgspec.structs import replace
+
+from ..actors.group import ConversationGroup
+from ..errors import ActorError, ConfigurationError, ConversationExists, LogError
+from ..secrets import SecretRegistry
+from ..state import Branch, State
+from .opening import NOTHING, agreed
+
+if TYPE_CHECKING:
+    from .guest import Guest
+    from .hosts import Hosts
+
+Opened = Callable[[], Awaitable[ConversationGroup]]
+
+TAKEN_OVER = "the conversation that delegated this goes on with it"
+"""The reason of the pause of one that somebody else had run."""
+
+
+class _Life:
+    """An awake conversation: `end` tells its task to leave, `left` that it has."""
+
+    __slots__ = ("asleep", "end", "left")
+
+    def __init__(self) -> None:
+        self.end, self.left = anyio.Event(), anyio.Event()
+        self.asleep = False
+        """Whether it ends because it goes to sleep."""
+
+
+class Host:
+    """One conversation's place in a process, shared by all who have it open.
+
+    Awake, it has a group of actors in a task of its own. Asleep, it is a stub: its last state without what was said,
+    and what it is opened with. Leaving goes on in that task whatever happens to who asked for it, and whoever comes
+    meanwhile waits for its end. It has its place while it has guests.
+    """
+
+    __slots__ = (
+        "_group",
+        "_hosts",
+        "_life",
+        "_lock",
+        "_news",
+        "_problem",
+        "_stub",
+        "_used",
+        "_users",
+        "guests",
+        "name",
+        "opening",
+    )
+
+    def __init__(self, name: str, hosts: Hosts) -> None:
+        self.name, self._hosts = name, hosts
+        self.guests: tuple[Guest, ...] = ()
+        """Those who have it open."""
+        self.opening = NOTHING
+        """What it is opened with."""
+        self._group: ConversationGroup | None = None
+        self._life: _Life | None = None
+        self._stub: State | None = None
+        self._lock: anyio.Lock | None = None
+        self._news: anyio.Event | None = None
+        """Set when it wakes, somebody leaves, or nobody uses it any more."""
+        self._problem: BaseException | None = None
+        self._users, self._used = 0, 0.0
+
+    @property
+    def begun(self) -> bool:
+        """Whether it was ever awake: it has a state."""
+        return self._group is not None or self._stub is not None
+
+    @property
+    def delegated(self) -> bool:
+        """Whether the conversation that delegates to this one has it open."""
+        return any(guest.opening.delegates for guest in self.guests)
+
+    @property
+    def group(self) -> ConversationGroup | None:
+        """The conversation's actors, while it is awake."""
+        return self._group
+
+    @property
+    def state(self) -> State:
+        """The state after the last event; while it sleeps without what was said and how it is configured."""
+        if self._group is not None:
+            return self._group.feed.state
+        if self._stub is None:
+            raise ConfigurationError("a conversation must be entered first: use 'async with'")
+        return self._stub
+
+    async def enter(self, guest: Guest, begin: Opened | None, *, new: bool) -> ConversationGroup:
+        """Bring the conversation into memory for a guest; see `Guest.enter`."""
+        comes = guest.opening
+        async with self._alone():
+            self._expect(guest)
+            if new and self._group is not None:
+                raise ConversationExists(self.name)
+            others = [one.opening for one in self.guests if one is not guest]
+            opening = agreed(self.name, comes, self.opening, others)
+            if self._group is not None and opening is not self.opening:
+                await self._give_up(self._group, always=comes.delegates)
+            elif self._group is not None and self._group.feed.failed and not any(one.delegates for one in others):
+                await self._end()
+            self.opening = opening
+            return self._group or await self._start(begin)
+
+    async def leave(self, guest: Guest, *, stop: bool) -> None:
+        """One who had it open has left; see `Guest.leave`."""
+        self.guests = tuple(one for one in self.guests if one is not guest)
+        self._tell_guests()
+        if stop or not self.guests:
+            over = anyio.Event()
+            self._hosts.tasks.start_soon(self._let_go, stop, over)  # which ends also when this is cut
+            with anyio.CancelScope(shield=True):
+                await over.wait()
+            self._fail()
+
+    async def close(self) -> None:
+        """Have all guests leave. Raises what failed in it."""
+        self.guests = ()
+        self._tell_guests()
+        await self._let_go(True, anyio.Event())
+        self._fail()
+
+    async def _let_go(self, stop: bool, over: anyio.Event) -> None:
+        """Take it out of memory, interrupted when it runs, unless somebody has come; without guests it has no place."""
+        with anyio.CancelScope(shield=True):
+            async with self._alone():
+                if stop or not self.guests:
+                    await self._end()
+                if not self.guests:
+                    self.opening = NOTHING
+                    self._hosts.forget(self)
+        over.set()
+
+    @asynccontextmanager
+    async def use(self, guest: Guest) -> AsyncIterator[ConversationGroup]:
+        """The conversation, awake until the body has ended. Raises what opening it does."""
+        group = self._group if self._group is not None and not guest.left else await self._wake(guest)
+        self._users += 1
+        try:
+            yield group
+        finally:
+            self._users -= 1
+            if self._group is not None:
+                self._used = time.monotonic()
+            if not self._users:
+                self._tell()
+
+    def keep(self, secrets: SecretRegistry) -> None:
+        """Note that secrets were given to it or taken: the registry outlives its sleep."""
+        kept = secrets if secrets.names or self.delegated else None
+        if kept is not self.opening.secrets:
+            self.opening = replace(self.opening, secrets=kept)
+
+    async def news(self) -> None:
+        """Return when the conversation was woken, somebody has left, or nobody uses it any more."""
+        self._news = self._news or anyio.Event()
+        await self._news.wait()
+
+    async def settled(self) -> None:
+        """Return when the conversation is not about to leave memory."""
+        if self._group is None and self._life is not None:
+            await self._life.left.wait()
+
+    async def rest(self, idle: float) -> bool:
+        """Let the conversation sleep if it was not used for `idle` seconds; whether it sleeps."""
+        if self._busy(idle):
+            return False
+        async with self._alone():
+            if (group := self._group) is None:
+                return True
+            if not await _may_rest(group) or self._busy(idle):
+                return False
+            await self._end(asleep=True)
+        return True
+
+    def _busy(self, idle: float) -> bool:
+        if self._group is None:
+            return False
+        last = max(self._used, self._group.feed.published)
+        return self._users > 0 or self.delegated or time.monotonic() - last < idle
+
+    async def _wake(self, guest: Guest) -> ConversationGroup:
+        async with self._alone():
+            self._expect(guest)
+            return self._group or await self._start(None)
+
+    def _expect(self, guest: Guest) -> None:
+        """Whoever has left wakes nothing: nobody would let it go."""
+        if guest.left:
+            raise ConfigurationError("the conversation was left: enter it again to go on")
+
+    async def _start(self, begin: Opened | None) -> ConversationGroup:
+        """Bring it into memory. Raises what opening it does."""
+        if begin is None:
+            opened = await self._hosts.source.open(self.name, self.opening.tools, self.opening.secrets)
+        else:
+            opened = await begin()
+        await self._hosts.tasks.start(self._live, opened)
+        self._used = time.monotonic()
+        self.keep(opened.secrets)
+        self._tell()
+        assert self._group is not None
+        return self._group
+
+    async def _give_up(self, group: ConversationGroup, *, always: bool) -> None:
+        """Take it out of memory, to open it otherwise: one at work only when it must be, and then it is paused first.
+
+        Raises `ConfigurationError` for one that is at work.
+        """
+        if always:
+            await group.settle(TAKEN_OVER)
+            while self._users:
+                await self.news()
+        elif self._users or not await _may_rest(group):
+            raise ConfigurationError(f"conversation {self.name!r} is at work: open it as it is, or when it rests")
+        await self._end()
+
+    @asynccontextmanager
+    async def _alone(self) -> AsyncIterator[None]:
+        """While nobody else wakes it or lets it sleep, and it is not leaving."""
+        lock = self._lock = self._lock or anyio.Lock()
+        async with lock:
+            await self.settled()
+            try:
+                yield
+            finally:
+                if self._group is None and self._lock is lock and not lock.statistics().tasks_waiting:
+                    self._lock = None  # a stub is small
+
+    def _tell(self) -> None:
+        """Have those look again who wait for it."""
+        if self._news is not None:
+            self._news.set()
+            self._news = None
+
+    def _tell_guests(self) -> None:
+        """Have those look again who follow it, or wait for it: who has left goes on with nothing."""
+        if self._group is not None:
+            self._group.feed.look_again()
+        self._tell()
+
+    async def _end(self, *, asleep: bool = False) -> None:
+        """Take it out of memory."""
+        if (life := self._life) is not None:
+            life.asleep = asleep
+            self._leave(life)
+            await life.left.wait()
+
+    def _fail(self) -> None:
+        """Raise what failed in it; once."""
+        if self._problem is not None:
+            problem, self._problem = self._problem, None
+            raise problem
+
+    def _leave(self, life: _Life) -> None:
+        """Give the group to nobody any more, and let its task end."""
+        if self._group is not None:
+            self._stub, self._group, self._used = _stub(self._group.feed.state), None, 0.0
+        life.end.set()
+
+    async def _live(self, group: ConversationGroup, *, task_status: TaskStatus[None]) -> None:
+        """The task of an awake conversation."""
+        life, begun = _Life(), False
+        try:
+            async with AsyncExitStack() as stack:
+                stack.push_async_callback(lambda: self._hosts.source.release(self.name, group.feed.state))
+                await stack.enter_async_context(group)
+                await group.begin()
+                begun, self._group, self._life = True, group, life
+                task_status.started()
+                try:
+                    await life.end.wait()
+                finally:
+                    self._leave(life)
+                if life.asleep:
+                    with contextlib.suppress(ActorError, LogError):  # it has failed: opening it again says why
+                        await group.say_asleep()
+        except (Exception, BaseExceptionGroup) as problem:
+            if not begun:
+                raise
+            self._problem = problem
+        finally:
+            if begun:
+                self._stub, self._life = _stub(group.feed.state), None
+            life.left.set()
+
+
+async def _may_rest(group: ConversationGroup) -> bool:
+    try:
+        return await group.may_rest()
+    except ActorError:
+        return False
+
+
+def _stub(state: State) -> State:
+    """What is kept of a state in sleep: what was spent, and what waits for a person."""
+    return State(
+        seq=state.seq,
+        epoch=state.epoch,
+        status=state.status,
+        error=state.error,
+        branch=Branch(pending=state.branch.pending),
+        ledger=replace(state.ledger, message_ids=frozenset(), goal=None, secrets={}),
+    )
