@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from agentrt import Conversation, CriticResult, Runtime
 from agentrt.context.replies import ModelReply
+from agentrt.events import InterruptEvent, ModelCalled
 from agentrt.protocols import ModelRequest
 from agentrt.specs.content import plain
 from agentrt.testing import ScriptedLLM, finish
@@ -44,8 +47,12 @@ async def test_a_history_that_ends_anywhere(made: Recorded, places: int) -> None
 
 @pytest.mark.parametrize("places", [2, pytest.param(5, marks=pytest.mark.proof)])
 async def test_a_crash_anywhere_is_replayed(made: Recorded, tmp_path: Path, places: int) -> None:
-    """Another process goes on with the beginning of a history, to the end."""
-    for number, end in enumerate(_some(made.ends, places)):
+    """Another process goes on with the beginning of a history, to the end; always also after an interrupt, before the
+    outcome of what it cut.
+    """
+    cuts = [event.seq for event in made.of(InterruptEvent)]
+    after_cuts = {end for last, end in pairwise((0, *made.ends)) if any(last < seq <= end for seq in cuts)}
+    for number, end in enumerate(sorted({*_some(made.ends, places), *after_cuts})):
         store = tmp_path / f"crashed-{number}"
         shutil.copytree(tmp_path / "store", store)
         directory = store / "conversations" / made.name
@@ -57,6 +64,17 @@ async def test_a_crash_anywhere_is_replayed(made: Recorded, tmp_path: Path, plac
         after = recorded(store, made.name)
         assert after.events[:end] == made.events[:end]
         await same(after.events, made.tools)
+
+
+async def test_of_a_judge_that_was_cut_twice_only_the_second_time_is_known(tmp_path: Path) -> None:
+    """A process died before it could say that its judge was cut, and so the next one began another."""
+    made = await HISTORIES["a_judge_is_cut"](tmp_path)
+    interrupt = next(event.seq for event in made.of(InterruptEvent))
+    before, (cut, outcome, run, *rest) = made.events[: interrupt - 1], made.events[interrupt - 1 :]
+    assert isinstance(outcome, ModelCalled)
+    again = [replace(event, id=f"{event.id}-again") for event in (run, cut)]
+    events = [*before, cut, *again, outcome, run, *rest]
+    await same([replace(event, seq=seq) for seq, event in enumerate(events, 1)], made.tools)
 
 
 async def _go_on(store: Path, made: Recorded) -> None:

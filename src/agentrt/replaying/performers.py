@@ -172,9 +172,14 @@ class RecordedJudge(CriticActor):
         self._recording, self._stage = recording, stage
 
     async def _goal(self) -> tuple[Event, ...]:
-        said = self._recording.judged(GOAL, self._stage.matched)
+        here, call = self._stage.matched, self._stage.next_judgement()
+        said = self._recording.judged(GOAL, here)
         ended = said.seq if said is not None else None
-        if isinstance(said, ConversationErrorEvent) and not self._calls_before(said.seq):
+        called = call.begun + 1 if call is not None else None
+        known = min((seq for seq in (ended, called) if seq is not None), default=None)
+        if known is None or self._recording.interrupted(here, known):
+            await self._stage.never()  # it was cut, and the process died before it said so: what follows is another's
+        if isinstance(said, ConversationErrorEvent) and (call is None or call.begun >= said.seq):
             await self._stage.turn(ended)
             raise failure_of(said)
         try:
@@ -184,10 +189,6 @@ class RecordedJudge(CriticActor):
             raise
         await self._stage.turn(ended)
         return events
-
-    def _calls_before(self, seq: int) -> bool:
-        call = self._stage.next_judgement()
-        return call is not None and call.begun < seq
 
 
 def failure_of(event: ConversationErrorEvent) -> Exception:

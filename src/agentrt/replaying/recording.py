@@ -110,7 +110,8 @@ class Recording:
         self._delegated: dict[str, tuple[int, int]] = {}
         self._children: dict[str, str] = {}
         self._judging: dict[str, int] = {}
-        self._cut_at = 0
+        self._interrupts: list[int] = []
+        """Their seqs."""
         self.handovers: dict[int, int] = {}
         """How many events another process logged first, by the seq of the first of them."""
         closed, state = 0, State()
@@ -144,6 +145,10 @@ class Recording:
         """What a critic, or a goal's judge, says next, or how it fails."""
         return _next(self._judged.get(critic, []), after)
 
+    def interrupted(self, after: int, before: int) -> bool:
+        """Whether there was an interrupt between two events."""
+        return any(after < seq < before for seq in self._interrupts)
+
     def condensed(self, after: int) -> Event | None:
         """What the next condensation comes to."""
         return _next(self._condensed, after)
@@ -160,7 +165,7 @@ class Recording:
                 self.definitions.update({definition.name: definition for definition in event.tools})
                 self._replies = Replies(_rated(self.created.agent, self.definitions))
             case InterruptEvent():
-                self._cut_at = event.seq
+                self._interrupts.append(event.seq)
             case ModelCallStarted():
                 self.calls.append(Call(begun=event.seq, view=state.branch.view))
             case BudgetReserved() | ModelCallRetried() | ModelCalled():
@@ -206,7 +211,7 @@ class Recording:
             if event.command not in self._judging:
                 self._judging[event.command] = len(self.judgements)
                 cut = isinstance(event, ModelCalled) and event.error == "interrupted"
-                self.judgements.append(Call(begun=(self._cut_at if cut else event.seq) - 1))
+                self.judgements.append(Call(begun=(self._interrupts[-1] if cut else event.seq) - 1))
             number = self._judging[event.command]
             call = self.judgements[number]
             if isinstance(event, ModelCalled):
