@@ -23,7 +23,7 @@ from agentrt import LLM, Agent, Limits, Runtime
 from agentrt.context.replies import ModelReply
 from agentrt.protocols import ModelRequest, Watch
 from agentrt.server import ServerSettings, create_app
-from agentrt.server.running import serving
+from agentrt.server.running import run, serving
 from agentrt.testing import ScriptedLLM, call
 
 STEPS = 100_000
@@ -105,4 +105,4 @@ def unlimited() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(Path(sys.argv[1]), float(sys.argv[2])))
+    run(serve, Path(sys.argv[1]), float(sys.argv[2]))

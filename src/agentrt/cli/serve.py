@@ -155,6 +155,7 @@ def serve(
     try:
         from ..server import ServerSettings, create_app  # heavy, and an extra
         from ..server.observing import logs
+        from ..server.running import run
     except ImportError as error:
         raise ConfigurationError(NO_EXTRA) from error
     given = ("drain", "cors", "allow_hosts", "max_sockets", "resume_running", "traces")
@@ -178,7 +179,7 @@ def serve(
         cipher=Cipher(secrets_key.read_text()) if secrets_key is not None else None,
         quota=Quota(events=max_events, bytes=max_bytes, processes=max_processes),
     )
-    anyio.run(_serve, create_app(runtime, settings), settings, root)
+    run(_serve, create_app(runtime, settings), settings, root)
 
 
 def _check(settings: ServerSettings, root: Path) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import errno
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from importlib.util import find_spec
 
 import anyio
 from hypercorn.asyncio import serve
@@ -22,6 +23,11 @@ BACKLOG = 2048
 
 GOODBYE = 5.0
 """Seconds that requests and sockets have to end once the server stops."""
+
+
+def run(main: Callable[..., Awaitable[None]], *given: object) -> None:
+    """Run `main(*given)` in an event loop for a server: that of uvloop where it is installed, which takes less time."""
+    anyio.run(main, *given, backend_options={"use_uvloop": find_spec("uvloop") is not None})
 
 
 @asynccontextmanager

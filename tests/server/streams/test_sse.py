@@ -135,7 +135,7 @@ async def test_it_ends_with_the_conversation_and_with_the_server(tmp_path: Path)
             await other.until("live")
             client.services.streams.drain()
             assert await other.next() is None
-        assert client.services.streams.count == 0
+        await eventually(lambda: client.services.streams.count == 0, "it is left")
 
 
 async def test_pages_of_events_have_the_same_path(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
+import anyio.lowlevel
 from msgspec.structs import replace
 
 from ...controls import Answer, AnyControl, AskAgent, Control, Fork, Forked, GenerateTitle, Reply, SendMessage, tag_of
@@ -30,7 +31,9 @@ async def control(call: Call[AnyControl, None]) -> Reply:
     wanted = call.body
     if isinstance(wanted, SendMessage) and wanted.id is None:
         wanted = replace(wanted, id=call.key or new_id())
-    return await call.services.hosting.do(call.named(), wanted, call.principal)
+    reply = await call.services.hosting.do(call.named(), wanted, call.principal)
+    await anyio.lowlevel.checkpoint()  # those who follow it first: an answer takes as long to send as ten frames
+    return reply
 
 
 def _endpoint(kind: type[Control]) -> Endpoint:

@@ -44,13 +44,15 @@ class Follower(Reader):
     `news` is called when there is something to `take`.
     """
 
-    __slots__ = ("_page", "_told", "deltas", "news", "problem", "relay", "seq")
+    __slots__ = ("_page", "_told", "deltas", "more", "news", "problem", "relay", "seq")
 
     def __init__(self, relay: Source, seq: int, news: Callable[[Follower], None], *, deltas: bool) -> None:
         super().__init__()
         self.relay, self.seq, self.news, self.deltas = relay, seq, news, deltas
         self.problem: Problem | None = None
         """Why nothing more comes, once that was taken."""
+        self.more = True
+        """Whether there was more than was taken last."""
         self._told: int | None = None
         """The epoch in which it was told that it is live."""
         self._page = FIRST_PAGE
@@ -60,7 +62,7 @@ class Follower(Reader):
 
         The last one is "ended" when nothing more will come.
         """
-        relay, pieces = self.relay, list[Piece]()
+        relay, pieces, self.more = self.relay, list[Piece](), True
         if self.seq < relay.seq:
             found = relay.recent(self.seq, limit)
             if found is None:
@@ -75,7 +77,10 @@ class Follower(Reader):
         if relay.problem is not None:
             self.problem = relay.problem
             return [*pieces, ended(self.problem)]
-        while self.seq == relay.seq and size < limit and (delta := self.read()) is not None:
+        while size < limit:
+            if (delta := self.read()) is None:
+                self.more = False
+                break
             pieces.append(relay.encoded(delta))
             size += pieces[-1].size
         return pieces

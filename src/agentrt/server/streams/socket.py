@@ -197,8 +197,9 @@ class Socket:
         try:
             while self._last is None or self._answers:
                 await self._bell.wait()
-                while frames := await self._next():
-                    await self._send(frames)
+                while self._beat or self._answers or self._news:
+                    if frames := await self._next():
+                        await self._send(frames)
             self.close(self._last)
         except WebSocketDisconnect:
             self._scope.cancel()
@@ -231,8 +232,8 @@ class Socket:
                 size += len(frames[-1])
             if follower.problem is not None:
                 self._ended(follower, follower.problem)
-            elif pieces:
-                self._news[follower] = None  # there may be more
+            elif follower.more:
+                self._news[follower] = None
         return frames
 
     def _ended(self, follower: Follower, problem: Problem) -> None:
