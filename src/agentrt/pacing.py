@@ -9,27 +9,32 @@ from functools import partial
 
 
 class Pace:
-    """Makes calls in the order in which they were given, so many in each round of the event loop.
+    """Makes calls in the order in which they were given, at most so many in each round of the event loop.
 
-    A thousand things that come at once would else hold up everything for as long as they all take. Up to `at_once` in
-    a round are done at once, so that who has few of them does not wait.
+    A thousand things that come at once would else hold up everything for as long as they all take. Who has few of them
+    rarely waits: of those that are made at once, only the last of each `at_once` needs another round, since that is
+    when a new count begins. To begin one in each round would cost a round of the loop for each call.
     """
 
-    __slots__ = ("_at_once", "_made", "_waiting")
+    __slots__ = ("_at_once", "_made", "_soon", "_waiting")
 
     def __init__(self, at_once: int) -> None:
         self._at_once, self._made = at_once, 0
+        """How many were made since the count began."""
+        self._soon = False
+        """Whether the next round makes some."""
         self._waiting: deque[Callable[[], None]] = deque()
 
     def give(self, call: Callable[[], None]) -> None:
         """Make a call, in this round or a later one; it raises nothing."""
         if self._made < self._at_once and not self._waiting:
-            if self._made == 0:
-                asyncio.get_running_loop().call_soon(self._next_round)
             self._made += 1
             call()
-        else:
-            self._waiting.append(call)
+            return
+        self._waiting.append(call)
+        if not self._soon:
+            self._soon = True
+            asyncio.get_running_loop().call_soon(self._next_round)
 
     async def turn(self) -> None:
         """Return in this round or a later one."""
@@ -46,10 +51,11 @@ class Pace:
             self._waiting.popleft()()
 
     def _next_round(self) -> None:
-        self._made = min(self._at_once, len(self._waiting))
-        if self._made:
+        number = self._made = min(self._at_once, len(self._waiting))
+        self._soon = len(self._waiting) > number
+        if self._soon:
             asyncio.get_running_loop().call_soon(self._next_round)
-        for _ in range(self._made):
+        for _ in range(number):
             if self._waiting:
                 self._waiting.popleft()()
 
