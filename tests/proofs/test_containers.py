@@ -18,11 +18,14 @@ import anyio
 import anyio.to_thread
 import pytest
 from aiodocker import Docker
+from msgspec.structs import replace
 
-from agentrt import LLM, Agent, Conversation, DockerWorkspace, ToolError
+from agentrt import LLM, Agent, Conversation, DockerWorkspace, RemoteWorkspace, Runtime, ToolError
 from agentrt.errors import ConfigurationError
 from agentrt.events import AgentErrorEvent, InterruptEvent
 from agentrt.secrets import SecretRegistry
+from agentrt.server import ServerSettings, create_app
+from agentrt.server.running import serving
 from agentrt.storage import read_conversation
 from agentrt.testing import ScriptedLLM, ScriptedProvider, call, finish, say
 from agentrt.tools.terminal import Terminal, TerminalAction, TerminalObservation
@@ -331,3 +334,33 @@ async def test_the_command_line_works_in_one(workspace: DockerWorkspace, tmp_pat
     assert (Path(workspace.path) / "made").read_text() == "made\n"
     (log,) = (tmp_path / "store" / "conversations").iterdir()
     assert IMAGE in str(read_conversation(log)[0])
+
+
+async def test_a_server_gives_each_conversation_a_container_of_its_own(
+    workspace: DockerWorkspace, tmp_path: Path
+) -> None:
+    agent = Agent(llm=LLM(model="scripted"))
+    script = ScriptedLLM(lambda request: call("terminal", command="echo $HOSTNAME > begun; sleep 300"))
+    settings = ServerSettings(port=0, workspaces=(Path(workspace.path),), container=workspace)
+    app = create_app(Runtime(tmp_path / "store", client=script), settings)
+    hosts = set[str]()
+    async with serving(app, settings) as url:
+        async with Conversation(agent, RemoteWorkspace(url)) as one, Conversation(agent, RemoteWorkspace(url)) as other:
+            both = [(conversation, directory_of(conversation)) for conversation in (one, other)]
+            for conversation in (one, other):
+                await conversation.send_message("go")
+            async with running(one), running(other):
+                for conversation, directory in both:
+                    begun = directory / "begun"
+                    await eventually(lambda begun=begun: begun.exists() and begun.read_text(), "it runs", 60)
+                    hosts.add(begun.read_text())
+                    await conversation.interrupt()
+    assert len(hosts) == 2
+    for _, directory in both:
+        await gone(replace(workspace, path=str(directory)))
+
+
+def directory_of(conversation: Conversation) -> Path:
+    """Where it works."""
+    assert conversation.state.created is not None
+    return Path(conversation.state.created.workspace.path)

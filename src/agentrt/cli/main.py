@@ -37,7 +37,7 @@ from .options import (
     store_option,
     yes_option,
 )
-from .places import container_options, place_of, workspace_option
+from .places import container_of, container_options, workspace_option
 from .profiles import profile
 from .rules import rules
 from .serve import serve
@@ -103,7 +103,7 @@ def run(
     agentrt run "Make the release notes" --secret GITHUB_TOKEN --flow --hooks hooks.json
     agentrt run "Try the new release of our parser" --image python:3.13 --network bridge
     """
-    spec, place = agent_of(store=store, **agent), place_of(workspace, image, network)
+    spec, place = agent_of(store=store, **agent), container_of(workspace, image, network) or workspace
 
     async def begin(console: Console) -> int:
         async with Runtime(store) as runtime:

@@ -22,7 +22,7 @@ workspace_option = click.option(
 
 
 def container_options(command: F) -> F:
-    """Adds the options that `place_of` takes."""
+    """Adds the options that `container_of` takes."""
     command = click.option(
         "--network",
         default=None,
@@ -36,10 +36,10 @@ def container_options(command: F) -> F:
     )(command)
 
 
-def place_of(workspace: Path, image: str | None, network: str | None) -> Path | DockerWorkspace:
-    """Where the agent works. Raises `click.UsageError` for a network without a container."""
+def container_of(workspace: Path, image: str | None, network: str | None) -> DockerWorkspace | None:
+    """Where commands run, if in a container. Raises `click.UsageError` for a network without one."""
     if image is not None:
         return DockerWorkspace(str(workspace), image, network=network or "none")
     if network is not None:
         raise click.UsageError("--network is that of a container: name its image with --image")
-    return workspace
+    return None

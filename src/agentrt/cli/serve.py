@@ -16,6 +16,7 @@ from ..specs import Durability
 from ..specs.quota import Quota
 from ..storage import default_store
 from .options import agent_of, agent_options, store_option
+from .places import container_of, container_options
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -119,12 +120,15 @@ NO_EXTRA = "the server is an extra: pip install 'agentrt[server]'"
     help="Send OpenTelemetry traces there, by OTLP over HTTP: http://localhost:4318. Default: the environment's"
     " OTEL_EXPORTER_OTLP_ENDPOINT, if any.",
 )
+@container_options
 @agent_options
 def serve(
     host: str,
     port: int,
     store: Path | None,
     workspaces: tuple[Path, ...],
+    image: str | None,
+    network: str | None,
     rate: str,
     secrets_key: Path | None,
     idle_after: float,
@@ -150,6 +154,7 @@ def serve(
     \b
     agentrt serve
     agentrt serve --workspaces ~/projects --model anthropic/claude-opus-4-5 --max-cost 5
+    agentrt serve --workspaces ~/projects --image python:3.13
     agentrt serve --host 0.0.0.0 --allow-host agents.example.org --resume-running --log-format json
     """
     try:
@@ -163,6 +168,7 @@ def serve(
         host=host,
         port=port,
         workspaces=workspaces or (Path.cwd(),),
+        container=container_of(Path(), image, network),
         forget_after=idle_after,
         rate=None if rate == "none" else rate,
         own_process=True,
@@ -194,8 +200,11 @@ def _check(settings: ServerSettings, root: Path) -> None:
 
 
 async def _serve(app: Starlette, settings: ServerSettings, root: Path) -> None:
+    from ..sandboxes.container import check_engine
     from ..server.running import drain, serving
 
+    if settings.container is not None:
+        await check_engine()
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with serving(app, settings) as url:
             click.echo(f"agentrt listens on {url} (conversations in {root}; Ctrl-C stops it)")

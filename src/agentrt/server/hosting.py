@@ -12,6 +12,7 @@ from types import TracebackType
 import anyio
 import anyio.to_thread
 from anyio.abc import TaskStatus
+from msgspec.structs import replace
 
 from ..controls import AnyControl, Fork, Forked, Interrupt, Pause, Reply
 from ..conversation import Conversation
@@ -192,7 +193,9 @@ class Hosting:
             raise stopping()
         name = conversation_id or new_id()
         path = await anyio.to_thread.run_sync(self._directory, workspace, name)
-        conversation = Conversation(agent, path, id=name, runtime=self.runtime, secrets=secrets, owner=principal.owner)
+        container = self.settings.container
+        place = path if container is None else replace(container, path=str(path))
+        conversation = Conversation(agent, place, id=name, runtime=self.runtime, secrets=secrets, owner=principal.owner)
         await conversation.__aenter__()
         self._hosted[name] = _Hosted(conversation)
         return conversation

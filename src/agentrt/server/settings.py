@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from ..specs import Agent
+from ..specs import Agent, DockerWorkspace
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -19,6 +19,8 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """0: one that is free."""
     workspaces: tuple[Path, ...] = ()
     """Directories below which conversations may work; without one in a request, the first gets a new directory."""
+    container: DockerWorkspace | None = None
+    """Where the commands of new conversations run, each in one of its own; the path is that of the conversation."""
     agent: Agent | None = None
     """What a conversation has that is begun without an agent of its own."""
     max_body: int = 8 * 1024 * 1024
