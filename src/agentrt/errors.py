@@ -7,6 +7,7 @@
     │   ├── WorkspaceMissing
     │   ├── ProfileMissing
     │   └── ToolMissing
+    ├── WorkspaceError            the files of a workspace, and git in it
     ├── LogError                  the conversation's log
     │   ├── ConversationMissing
     │   ├── ConversationExists
@@ -45,7 +46,9 @@ Each says in one line what is wrong and what to do, and carries its data as attr
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
 
 class AgentrtError(Exception):
@@ -101,6 +104,34 @@ class ToolMissing(ConfigurationError):
     def __init__(self, name: str, known: tuple[str, ...]) -> None:
         self.name, self.known = name, known
         super().__init__(f"no implementation of tool {name!r}: pass it as tools=[...] (known: {', '.join(known)})")
+
+
+class WorkspaceError(AgentrtError):
+    """Raised when what was asked of a workspace's files, or of git in it, cannot be had; `code` is one of `REASONS`."""
+
+    REASONS: ClassVar[Mapping[str, str]] = {
+        "path": "no path",
+        "path-outside": "outside of the workspace",
+        "file": "the file cannot be reached",
+        "file-missing": "no such file",
+        "file-permission": "not allowed",
+        "file-changed": "the file has changed",
+        "file-too-large": "the file is too large",
+        "not-a-file": "not a file",
+        "not-a-directory": "not a directory",
+        "archive-too-large": "the directory is too large",
+        "disk-full": "the disk is full",
+        "busy": "too many files are open",
+        "git-missing": "no repository",
+        "git-not-installed": "no git",
+        "git-too-large": "the repository is too large",
+        "git-timeout": "git took too long",
+        "git-failed": "git failed",
+    }
+
+    def __init__(self, code: str, detail: str) -> None:
+        self.code, self.detail = code, detail
+        super().__init__(f"{self.REASONS[code]}: {detail}")
 
 
 class LogError(AgentrtError):

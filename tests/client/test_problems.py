@@ -12,7 +12,7 @@ from agentrt import errors
 from agentrt.client.problems import error_of
 from agentrt.errors import AgentrtError
 from agentrt.frames import Problem
-from agentrt.server.problems import ERRORS, problem_of
+from agentrt.server.problems import ERRORS, FILES, problem_of
 
 URL, NAME = "http://127.0.0.1:1", "mine"
 SECRET = Path("/server/only/c/events.jsonl")
@@ -26,6 +26,7 @@ SAMPLES: tuple[AgentrtError, ...] = (
     errors.WorkspaceMissing(Path("/work/here")),
     errors.ProfileMissing("fast", ()),
     errors.ToolMissing("dance", ("finish", "think")),
+    *(errors.WorkspaceError(code, "'notes.txt'") for code in errors.WorkspaceError.REASONS),
     errors.LogError("odd"),
     errors.ConversationMissing("another"),
     errors.ConversationExists("another"),
@@ -59,6 +60,7 @@ SAMPLES: tuple[AgentrtError, ...] = (
     errors.ActorCrashed("tool", ValueError("of the server's own code")),
     errors.ActorStopped("log"),
 )
+WORKSPACE = errors.WorkspaceError
 PUBLIC = {kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, AgentrtError)}
 
 
@@ -77,7 +79,9 @@ def arrived(error: AgentrtError) -> AgentrtError:
 
 def test_every_public_error_is_here_and_has_a_code_of_its_own() -> None:
     assert {type(error) for error in SAMPLES} == PUBLIC == set(ERRORS)
-    assert len({told.code for told in ERRORS.values()}) == len(ERRORS)
+    codes = [told.code for told in ERRORS.values()] + [code for code in FILES if code != ERRORS[WORKSPACE].code]
+    assert len(set(codes)) == len(codes)
+    assert FILES.keys() == errors.WorkspaceError.REASONS.keys()
 
 
 @pytest.mark.parametrize("error", SAMPLES, ids=lambda error: type(error).__name__)
@@ -121,4 +125,5 @@ def test_without_a_code_the_status_tells(status: int, kind: type[AgentrtError]) 
 
 def test_every_code_is_documented() -> None:
     documented = (Path(__file__).parents[2] / "docs" / "rest.md").read_text()
-    assert [told.code for told in ERRORS.values() if f"`{told.code}`" not in documented] == []
+    codes = {*FILES, *(told.code for told in ERRORS.values())}
+    assert [code for code in codes if f"`{code}`" not in documented] == []

@@ -28,6 +28,7 @@ from ..ids import new_id
 from ..secrets import AnySecret
 from ..specs import Agent, RemoteWorkspace
 from ..state import Seen, State
+from .files import RemoteFiles
 from .following import Following
 from .mirror import Mirror
 from .records import RemoteRecords
@@ -39,6 +40,8 @@ ENTER_SECONDS = 5.0
 
 TRIES = 2
 """So many connections may be lost at the beginning before it is given up."""
+
+LEFT = "the conversation was left: enter it again to go on"
 
 BEHIND_SECONDS = 2.0
 """How long events may be behind the answer to a control before another socket is tried."""
@@ -187,6 +190,11 @@ class RemoteEnd:
         assert isinstance(reply, Forked)
         return RemoteEnd(self._place, name=reply.id)
 
+    async def files(self) -> RemoteFiles:
+        """The files of its workspace."""
+        _ = self._here
+        return RemoteFiles(self._transport, self._entered)
+
     async def rest(self, idle: float) -> bool:
         """Nothing: when it leaves memory is the server's affair."""
         return False
@@ -196,6 +204,13 @@ class RemoteEnd:
         if self._mirror is None:
             raise ConfigurationError("a conversation must be entered first: use 'async with'")
         return self._mirror
+
+    @property
+    def _entered(self) -> str:
+        """Its name, until it is left. Raises `ConfigurationError`."""
+        if self._left or self._name is None:
+            raise ConfigurationError(LEFT)
+        return self._name
 
     @property
     def _path(self) -> str:
@@ -243,13 +258,11 @@ class RemoteEnd:
         return await self._transport.ask(method, path, body, name=self._name, repeatable=repeatable, wait=wait)
 
     async def _post(self, control: AnyControl) -> bytes:
-        if self._left or self._name is None:
-            raise ConfigurationError("the conversation was left: enter it again to go on")
         return await self._transport.ask(
             "POST",
             f"{self._path}/{tag_of(control)}",
             msgspec.json.encode(control),
-            name=self._name,
+            name=self._entered,
             repeatable=not isinstance(control, ONCE),
             seconds=seconds_of(control),
         )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import anyio
@@ -14,11 +15,12 @@ import msgspec
 from ..errors import AgentrtError, OutcomeUnknown, RequestRefused, ServerUnreachable
 from ..frames import FromServer, Problem, ToServer
 from ..specs import RemoteWorkspace
+from ..workspaces.asking import Source
 from .backoff import Backoff
 from .problems import error_of, error_of_close, problem_in
 
 if TYPE_CHECKING:
-    from aiohttp import ClientSession, ClientWebSocketResponse
+    from aiohttp import ClientResponse, ClientSession, ClientWebSocketResponse
 
 MESSAGE = 64 * 1024 * 1024
 """Bytes of the largest message of a socket that is taken."""
@@ -30,6 +32,8 @@ _AGAIN = (429, 503)
 """Statuses of what was not begun, and may be asked again."""
 _BETWEEN = (502, 504)
 """Statuses of what stands between, which knows not whether it was done."""
+
+_BEGINS = re.compile(r"bytes (\d+)-")
 
 _frames = msgspec.json.Decoder(list[FromServer])
 _encoder = msgspec.json.Encoder()
@@ -80,6 +84,21 @@ class Socket:
             raise Cut(f"the connection broke: {error}", sent=True) from error
 
 
+class Download:
+    """The body of an answer, in pieces; `tag` names the file as it is now, `begins` the byte that it begins with."""
+
+    def __init__(self, answer: ClientResponse) -> None:
+        self._answer = answer
+        self.tag = answer.headers.get("ETag")
+        self.begins = 0
+        if answer.status == 206:
+            given = _BEGINS.match(answer.headers.get("Content-Range", ""))
+            self.begins = int(given[1]) if given else -1
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return aiter(self._answer.content.iter_any())
+
+
 class Transport:
     """Connections to one server, on behalf of one key; an async context manager."""
 
@@ -109,14 +128,14 @@ class Transport:
         self,
         method: str,
         path: str,
-        body: bytes | None = None,
+        body: bytes | Source | None = None,
         *,
         name: str,
         repeatable: bool = True,
         seconds: float | None = None,
         wait: float | None = None,
     ) -> bytes:
-        """The body of the answer to a request that has to do with the conversation `name`.
+        """The body of the answer to a request that has to do with the conversation `name`; JSON, but for a source.
 
         What was not heard is said again for `wait` seconds, and what may have been heard too, if it is `repeatable`.
         An answer may take `seconds`. Raises what the server says, `ServerUnreachable`, or `OutcomeUnknown`.
@@ -125,7 +144,10 @@ class Transport:
         while True:
             why = ""
             try:
-                status, answer = await self._once(method, path, body, seconds or self.place.timeout)
+                if callable(body):
+                    status, answer = await self._upload(method, path, body)
+                else:
+                    status, answer = await self._once(method, path, body, seconds or self.place.timeout)
                 if status < 400:
                     return answer
                 problem = problem_in(status, answer)
@@ -141,20 +163,74 @@ class Transport:
             await anyio.sleep(backoff.next())
 
     async def _once(self, method: str, path: str, body: bytes | None, seconds: float) -> tuple[int, bytes]:
+        headers = {"Content-Type": "application/json"} if body is not None else {}
+        async with self._request(method, path, body, headers, seconds=seconds) as answer:
+            return answer.status, await answer.read()
+
+    async def _upload(self, method: str, path: str, source: Source) -> tuple[int, bytes]:
+        """Send what a source gives; no piece of it, nor the answer, may take longer than the server is waited for."""
+        failed: list[Exception] = []
+        patience = self.place.timeout
+
+        async def pieces() -> AsyncIterator[bytes]:
+            try:
+                async for piece in source():
+                    waiting.deadline = anyio.current_time() + patience
+                    yield piece
+            except Exception as error:  # of whoever gives it: it is raised as it is
+                failed.append(error)
+                raise
+
+        headers = {"Content-Type": "application/octet-stream"}
+        try:
+            with anyio.fail_after(patience) as waiting:
+                async with self._request(method, path, pieces(), headers) as answer:
+                    return answer.status, await answer.read()
+        except TimeoutError as error:
+            raise Cut(f"nothing was taken for {patience:g} s", sent=True) from error
+        except Cut:
+            if failed:
+                raise failed[0] from None
+            raise
+
+    @asynccontextmanager
+    async def download(
+        self, path: str, *, name: str, after: int = 0, tag: str | None = None
+    ) -> AsyncIterator[Download]:
+        """What is answered, from byte `after` on if it still has that tag. Raises `Cut`, or what the server says."""
+        headers = {"Range": f"bytes={after}-", "If-Range": tag} if after and tag is not None else {}
+        async with self._request("GET", path, None, headers) as answer:
+            if answer.status >= 400:
+                problem = problem_in(answer.status, await answer.read())
+                if _may_repeat(problem, repeatable=True):
+                    raise Cut(problem.detail or problem.title, sent=False)
+                raise error_of(problem, self.place.url, name)
+            yield Download(answer)
+
+    @asynccontextmanager
+    async def _request(
+        self, method: str, path: str, data: Any, headers: dict[str, str], *, seconds: float | None = None
+    ) -> AsyncIterator[ClientResponse]:
+        """An answer, that may take so many seconds in all; without them, each piece of it as long as any answer.
+
+        Raises `Cut`.
+        """
         import aiohttp
 
         assert self._session is not None
-        limits = aiohttp.ClientTimeout(total=seconds, sock_connect=min(CONNECT_SECONDS, self.place.timeout))
-        headers = {"Content-Type": "application/json"} if body is not None else {}
+        patience = self.place.timeout
+        limits = aiohttp.ClientTimeout(
+            total=seconds, sock_read=None if seconds else patience, sock_connect=min(CONNECT_SECONDS, patience)
+        )
         try:
             async with self._session.request(
-                method, self.place.url + path, data=body, headers=headers, allow_redirects=False, timeout=limits
+                method, self.place.url + path, data=data, headers=headers, allow_redirects=False, timeout=limits
             ) as answer:
-                return answer.status, await answer.read()
+                yield answer
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             raise Cut(str(error), sent=False) from error
         except TimeoutError as error:
-            raise Cut(f"no answer in {seconds:g} s", sent=True) from error
+            raise Cut(f"no answer in {seconds or patience:g} s", sent=True) from error
         except (aiohttp.ClientError, OSError) as error:
             raise Cut(f"the connection broke: {error or type(error).__name__}", sent=True) from error
 

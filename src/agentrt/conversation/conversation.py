@@ -57,6 +57,7 @@ from ..tools import ToolType
 from .end import End
 from .ends import end_of
 from .run import Run, seq_of
+from .workspace import WorkspaceFiles
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -124,6 +125,11 @@ class Conversation:
     def pending_confirmation(self) -> tuple[Pending, ...]:
         """The actions that wait for a person's word, with those of conversations that it delegated to."""
         return waiting(self.state)
+
+    @property
+    def workspace(self) -> WorkspaceFiles:
+        """The files that the agent works on: to list, read, write and copy them, and what git says of them."""
+        return WorkspaceFiles(self._end)
 
     @property
     def missing_secrets(self) -> tuple[str, ...]:

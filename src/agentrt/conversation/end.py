@@ -11,6 +11,7 @@ from ..deltas import Delta
 from ..events import Cursor, Event
 from ..secrets import AnySecret
 from ..state import Seen, State
+from ..workspaces.asking import Files
 
 
 class End(Protocol):
@@ -73,6 +74,10 @@ class End(Protocol):
 
     async def fork(self, at: int | None, name: str | None, by: str | None = None) -> End:
         """Another conversation that shares the events up to a place, not yet entered."""
+        ...
+
+    async def files(self) -> Files:
+        """The files of its workspace."""
         ...
 
     async def rest(self, idle: float) -> bool:

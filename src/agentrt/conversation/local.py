@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+import anyio.to_thread
+
 from ..actors.feed import Until, never
 from ..actors.group import ConversationGroup
 from ..controls import (
@@ -37,7 +39,9 @@ from ..secrets import AnySecret, SecretRegistry
 from ..specs import Agent, BusyPolicy, DockerWorkspace
 from ..specs.content import text
 from ..state import Seen, State
+from ..storage.pages import read_created
 from ..tools import ToolType
+from ..workspaces.local import LocalFiles
 
 _log = logging.getLogger(__name__)
 _MISSING = "secrets of conversation %s were not kept when it was closed: %s; give them again with update_secrets"
@@ -258,6 +262,15 @@ class LocalEnd:
         """The event of the last place in the view for which `holds`."""
         async with self._guest.use() as group:
             return await group.log.newest(holds)
+
+    async def files(self) -> LocalFiles:
+        """The files of its workspace; the log says where it is, also of one that sleeps."""
+        if self._guest.left:
+            raise ConfigurationError("the conversation was left: enter it again to go on")
+        created = self.state.created
+        if created is None:
+            created = await anyio.to_thread.run_sync(read_created, self._runtime.store.directory(self._known))
+        return LocalFiles(created.workspace.path)
 
     async def rest(self, idle: float) -> bool:
         """Let it leave memory, unless something runs or it was used in the last `idle` seconds; whether it did."""

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from .. import errors
-from ..errors import ActorError, AgentrtError, LogCorrupt, LogFailed, NothingRecorded, RecordingFailed
+from ..errors import ActorError, AgentrtError, LogCorrupt, LogFailed, NothingRecorded, RecordingFailed, WorkspaceError
 from ..frames import Problem
 
 MEDIA_TYPE = "application/problem+json"
@@ -36,6 +36,7 @@ ERRORS: Mapping[type[AgentrtError], Told] = {
     errors.WorkspaceMissing: Told(409, "workspace-missing", ("path",)),
     errors.ProfileMissing: Told(422, "profile-missing", ("name", "known")),
     errors.ToolMissing: Told(422, "tool-missing", ("name", "known")),
+    errors.WorkspaceError: Told(500, "file"),
     errors.LogError: Told(500, "log"),
     errors.ConversationMissing: Told(404, "conversation-missing", ("name",)),
     errors.ConversationExists: Told(409, "conversation-exists", ("name",)),
@@ -71,6 +72,27 @@ ERRORS: Mapping[type[AgentrtError], Told] = {
 }
 """How each error is told. One that is not here, of a class of somebody else, is told as the nearest that is."""
 
+FILES: Mapping[str, int] = {
+    "path": 422,
+    "path-outside": 403,
+    "file": 500,
+    "file-missing": 404,
+    "file-permission": 403,
+    "file-changed": 409,
+    "file-too-large": 413,
+    "not-a-file": 409,
+    "not-a-directory": 409,
+    "archive-too-large": 413,
+    "disk-full": 507,
+    "busy": 503,
+    "git-missing": 404,
+    "git-not-installed": 501,
+    "git-too-large": 413,
+    "git-timeout": 504,
+    "git-failed": 409,
+}
+"""The status of a `WorkspaceError`, by its code."""
+
 HTTP_CODES = {404: "not-found", 405: "method-not-allowed"}
 """Of what Starlette refuses by itself."""
 
@@ -99,6 +121,8 @@ def problem_of(error: Exception) -> Problem:
         return Problem(title="The request is not valid", status=422, detail=str(error), code="validation")
     if isinstance(error, msgspec.DecodeError):
         return Problem(title="The body is no JSON", status=400, detail=str(error), code="bad-json")
+    if isinstance(error, WorkspaceError):
+        return Problem(WorkspaceError.REASONS[error.code].capitalize(), FILES[error.code], error.detail, error.code)
     for kind in type(error).__mro__:
         if (told := ERRORS.get(kind)) is not None:
             data = {name: _plain(value) for name in told.names if (value := getattr(error, name)) is not None}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -13,20 +12,16 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Send
 from starlette.types import Scope as ASGIScope
 
+from ...errors import WorkspaceError
 from ...storage.pages import read_created
+from ...workspaces import FileEntry, FileList
+from ...workspaces.archives import archive, measure
+from ...workspaces.beneath import Beneath
+from ...workspaces.local import LocalFiles
 from ..principals import Scope
-from ..problems import refusal
 from ..routing import Answered, Call, Endpoint
-from ..schemas import FileEntry, FileList, FilePathQuery, PathQuery
-from ..workspaces.archives import archive, measure
-from ..workspaces.beneath import Beneath
-from ..workspaces.sending import serve_file, shown_as
-
-LISTED = 10_000
-"""Entries of a directory that are listed."""
-
-_WRITTEN = 1 << 20
-"""Bytes of an upload that are in memory before they are written."""
+from ..schemas import FilePathQuery, PathQuery
+from ..sending import serve_file, shown_as
 
 
 async def workspace(call: Call[Any, Any]) -> str:
@@ -41,9 +36,7 @@ async def workspace(call: Call[Any, Any]) -> str:
 
 async def list_files(call: Call[None, PathQuery]) -> FileList:
     """What is in a directory of the workspace."""
-    tree, path = Beneath(await workspace(call)), call.query.path
-    entries = await anyio.to_thread.run_sync(tree.list, path)
-    return FileList(path=path, items=tuple(entries[:LISTED]), truncated=len(entries) > LISTED)
+    return await (await call.conversation()).workspace.list_files(call.query.path)
 
 
 async def read_file(call: Call[None, FilePathQuery]) -> Response:
@@ -66,34 +59,10 @@ async def write_file(call: Call[None, FilePathQuery]) -> Answered:
     """Write a file whole: the body takes its place once all of it is there. Directories on the way are made."""
     most, path, request = call.services.settings.max_upload, call.query.path, call.request
     if int(request.headers.get("content-length", "0")) > most:
-        raise _too_large(most)
-    tree = Beneath(await workspace(call))
-    replaced = await anyio.to_thread.run_sync(tree.exists, path)
-    writing = tree.replacing(path)
-    file = await anyio.to_thread.run_sync(writing.__enter__)
-    try:
-        size, parts, waiting = 0, list[bytes](), 0
-        async for part in request.stream():
-            size, waiting = size + len(part), waiting + len(part)
-            if size > most:
-                raise _too_large(most)
-            parts.append(part)
-            if waiting >= _WRITTEN:
-                await anyio.to_thread.run_sync(file.write, b"".join(parts))
-                parts, waiting = [], 0
-        await anyio.to_thread.run_sync(file.write, b"".join(parts))
-    except BaseException:
-        with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(writing.__exit__, *sys.exc_info())
-        raise
-    with anyio.CancelScope(shield=True):
-        await anyio.to_thread.run_sync(writing.__exit__, None, None, None)
-    entry = await anyio.to_thread.run_sync(tree.entry, path)
+        raise WorkspaceError("file-too-large", f"at most {most} bytes are taken")
+    files = LocalFiles(await workspace(call))
+    entry, replaced = await files.store(path, request.stream(), most)
     return Answered(entry, 200 if replaced else 201)
-
-
-def _too_large(most: int) -> Exception:
-    return refusal(413, "The file is too large", f"at most {most} bytes are taken", "file-too-large")
 
 
 async def archive_files(call: Call[None, PathQuery]) -> Response:
@@ -107,7 +76,7 @@ async def archive_files(call: Call[None, PathQuery]) -> Response:
 class _Archive(StreamingResponse):
     """Closes what makes the archive, whatever becomes of the client."""
 
-    def __init__(self, made: Iterator[bytes], headers: dict[str, str]) -> None:
+    def __init__(self, made: Generator[bytes], headers: dict[str, str]) -> None:
         self._made = made
         super().__init__(made, headers=headers)
 
@@ -116,7 +85,7 @@ class _Archive(StreamingResponse):
             await super().__call__(scope, receive, send)
         finally:
             with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(self._made.close)  # type: ignore[attr-defined]
+                await anyio.to_thread.run_sync(self._made.close)
 
 
 _GROUP = "workspace"

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+from ...workspaces import GitChanges, GitDiff
 from ..principals import Scope
 from ..routing import Call, Endpoint
-from ..schemas import GitChanges, GitDiff, PathQuery
-from ..workspaces.beneath import parts_of
-from ..workspaces.git import changes, diff
-from .files import workspace
+from ..schemas import PathQuery
 
 
 async def git_changes(call: Call[None, None]) -> GitChanges:
     """The files that are not as they were committed last; 404 where the workspace is no repository of its own."""
-    return await changes(await workspace(call))
+    return await (await call.conversation()).workspace.git_changes()
 
 
 async def git_diff(call: Call[None, PathQuery]) -> GitDiff:
     """The unified diff of a file, or of all below a directory, since the last commit; new files are in it."""
-    return await diff(await workspace(call), "/".join(parts_of(call.query.path)))
+    return await (await call.conversation()).workspace.git_diff(call.query.path)
 
 
 _GROUP = "workspace"

@@ -20,7 +20,7 @@ from ..principals import Scope
 from ..problems import refusal
 from ..routing import Call, Endpoint
 from ..schemas import EventJSON, EventPage, EventsQuery, StateInfo, StateQuery
-from ..workspaces.sending import shown_as
+from ..sending import shown_as
 
 
 async def list_events(call: Call[None, EventsQuery]) -> EventPage:

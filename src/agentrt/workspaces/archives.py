@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import stat
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 
-from ..problems import Refusal, refusal
+from ..errors import WorkspaceError
 from .beneath import Beneath, children, printable
 
 ENTRIES = 100_000
@@ -43,19 +43,19 @@ class _Sink:
 
 
 def measure(tree: Beneath, path: str) -> None:
-    """Whether a directory may be had as an archive; for a thread. Raises `Refusal` when it is too large, or no such."""
+    """See that a directory may be had as an archive; for a thread. Raises `WorkspaceError`: too large, or none."""
     size = 0
     for entries, (_, _, found) in enumerate(_below(tree, path), 1):
         size += found.st_size if stat.S_ISREG(found.st_mode) else 0
         if entries > ENTRIES or size > BYTES:
             detail = f"an archive has {ENTRIES} entries and {BYTES} bytes at most: take a directory below, or files"
-            raise refusal(413, "The directory is too large", detail, "archive-too-large")
+            raise WorkspaceError("archive-too-large", detail)
 
 
-def archive(tree: Beneath, path: str) -> Iterator[bytes]:
+def archive(tree: Beneath, path: str) -> Generator[bytes]:
     """The bytes of the archive of a directory; for a thread. Links and what is no file are left out.
 
-    What changes or goes while it is read is as it was found. Raises `Refusal` when it grew too large meanwhile.
+    What changes or goes while it is read is as it was found. Raises `WorkspaceError` when it grew too large meanwhile.
     """
     sink, size = _Sink(), 0
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as made:  # type: ignore[call-overload]
@@ -68,16 +68,14 @@ def archive(tree: Beneath, path: str) -> Iterator[bytes]:
                 continue
             try:
                 file = tree.open(inner)
-            except Refusal:
+            except WorkspaceError:
                 continue  # gone, or something else by now
             info.compress_type = zipfile.ZIP_DEFLATED
             with closing(file), made.open(info, "w", force_zip64=True) as entry:
                 while piece := file.read(_PIECE):
                     size += len(piece)
                     if size > BYTES or entries > ENTRIES:
-                        raise refusal(
-                            413, "The directory is too large", "it grew while it was read", "archive-too-large"
-                        )
+                        raise WorkspaceError("archive-too-large", "it grew while it was read")
                     entry.write(piece)
                     if sink.size >= _FLUSH:
                         yield sink.take()
@@ -92,7 +90,7 @@ def _below(tree: Beneath, path: str) -> Iterator[tuple[str, str, os.stat_result]
         try:
             with tree.directory(here) as descriptor:
                 found = sorted(children(descriptor), key=lambda child: child[0])
-        except Refusal:
+        except WorkspaceError:
             if not inside:
                 raise
             continue  # gone meanwhile, or not ours to read

@@ -21,8 +21,8 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from ..problems import Refusal, refusal
-from ..schemas import GitChange, GitChanges, GitDiff
+from ..errors import WorkspaceError
+from .entries import GitChange, GitChanges, GitDiff
 
 SECONDS = 15.0
 """How long git may take for one question."""
@@ -54,7 +54,7 @@ class _Repository(msgspec.Struct, frozen=True):
 
 
 async def changes(workspace: str) -> GitChanges:
-    """What has changed since the last commit. Raises `Refusal`: no repository, or git took too long."""
+    """What has changed since the last commit. Raises `WorkspaceError`: no repository, or git took too long."""
     async with _opened(workspace) as repository:
         output, cut = await _git(repository.tree, repository.environment, *_STATUS)
     found = list(_parsed(output))
@@ -67,7 +67,7 @@ async def changes(workspace: str) -> GitChanges:
 
 
 async def diff(workspace: str, path: str) -> GitDiff:
-    """How the files at or below a path differ from the last commit. Raises `Refusal` as `changes` does."""
+    """How the files at or below a path differ from the last commit. Raises `WorkspaceError` as `changes` does."""
     async with _opened(workspace) as repository:
         where = ("--", path or ".")
         # so that new files are in the diff; an error is that there is nothing at the path
@@ -113,8 +113,8 @@ def _find(workspace: str) -> Path:
     return place.absolute()
 
 
-def _missing() -> Refusal:
-    return refusal(404, "No repository", "the workspace has no .git directory of its own", "git-missing")
+def _missing() -> WorkspaceError:
+    return WorkspaceError("git-missing", "the workspace has no .git directory of its own")
 
 
 async def _head(workspace: str, environment: dict[str, str]) -> tuple[str | None, str | None]:
@@ -145,13 +145,13 @@ def _copy(source: Path, target: Path) -> None:
         return  # there is none
     with open(descriptor, "rb") as file:
         if os.fstat(descriptor).st_size > INDEX:
-            raise refusal(413, "The repository is too large", f"its {source.name} has too many bytes", "git-too-large")
+            raise WorkspaceError("git-too-large", f"its {source.name} has too many bytes")
         with target.open("wb") as copy:
             shutil.copyfileobj(file, copy)
 
 
 async def _git(tree: str, environment: dict[str, str], *arguments: str, check: bool = True) -> tuple[bytes, bool]:
-    """What git says, and whether it had more to say. Raises `Refusal` when it fails, or takes too long."""
+    """What git says, and whether it had more to say. Raises `WorkspaceError` when it fails, or takes too long."""
     try:
         process = await anyio.open_process(
             ["git", *_OPTIONS, *arguments],
@@ -162,7 +162,7 @@ async def _git(tree: str, environment: dict[str, str], *arguments: str, check: b
             start_new_session=True,
         )
     except FileNotFoundError as error:
-        raise refusal(501, "No git", "the server has no git: install it there", "git-not-installed") from error
+        raise WorkspaceError("git-not-installed", "install it where the conversation runs") from error
     parts, size, cut = list[bytes](), 0, False
     async with process:
         try:
@@ -180,9 +180,9 @@ async def _git(tree: str, environment: dict[str, str], *arguments: str, check: b
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
     if limit.cancelled_caught:
-        raise refusal(504, "git took too long", f"it was given {SECONDS:g} s", "git-timeout")
+        raise WorkspaceError("git-timeout", f"it was given {SECONDS:g} s")
     if check and not cut and process.returncode:
-        raise refusal(409, "git failed", f"git {arguments[0]} ended with {process.returncode}", "git-failed")
+        raise WorkspaceError("git-failed", f"git {arguments[0]} ended with {process.returncode}")
     return b"".join(parts), cut
 
 

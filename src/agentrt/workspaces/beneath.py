@@ -17,8 +17,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from typing import IO, Literal
 
-from ..problems import Refusal, refusal
-from ..schemas import FileEntry
+from ..errors import WorkspaceError
+from .entries import FileEntry
 
 LINKS = 40
 """Symbolic links that are followed on the way to a file, at most; as the kernel does."""
@@ -42,12 +42,12 @@ class Beneath:
 
     @contextmanager
     def directory(self, path: str, *, make: bool = False) -> Iterator[int]:
-        """A descriptor of a directory; with `make`, those that are not there are made. Raises `Refusal`."""
+        """A descriptor of a directory; with `make`, those that are not there are made. Raises `WorkspaceError`."""
         with ExitStack() as opened, _told(path):
             yield _walk(opened, self._root, parts_of(path), make=make)[0]
 
     def open(self, path: str) -> io.FileIO:
-        """A file to read. Raises `Refusal`, also for what is no file."""
+        """A file to read. Raises `WorkspaceError`, also for what is no file."""
         with self._parent(path) as (parent, name), _told(path):
             _check_kind(os.stat(name, dir_fd=parent, follow_symlinks=False), path)
             file = io.FileIO(os.open(name, _READ, dir_fd=parent), "rb")
@@ -59,31 +59,31 @@ class Beneath:
             return file
 
     def list(self, path: str) -> list[FileEntry]:
-        """What is in a directory, directories first, then by name. Raises `Refusal`."""
+        """What is in a directory, directories first, then by name. Raises `WorkspaceError`."""
         with self.directory(path) as descriptor:
             found = [entry_of(name, f"{path}/{name}".strip("/"), status) for name, status in children(descriptor)]
         return sorted(found, key=lambda entry: (entry.type != "directory", entry.name))
 
     def exists(self, path: str) -> bool:
-        """Whether something stands at a path, be it a link that leads nowhere. Raises `Refusal`."""
+        """Whether something stands at a path, be it a link that leads nowhere. Raises `WorkspaceError`."""
         parts = parts_of(path)
         try:
             with self.directory("/".join(parts[:-1])) as parent, _told(path):
                 os.stat(parts[-1] if parts else ".", dir_fd=parent, follow_symlinks=False)
-        except Refusal as refused:
-            if refused.problem.status == 404:
+        except WorkspaceError as refused:
+            if refused.code == "file-missing":
                 return False
             raise
         return True
 
     def entry(self, path: str) -> FileEntry:
-        """What stands at a path. Raises `Refusal`."""
+        """What stands at a path. Raises `WorkspaceError`."""
         with self._parent(path) as (parent, name), _told(path):
             return entry_of(name, path, os.stat(name, dir_fd=parent, follow_symlinks=False))
 
     @contextmanager
     def replacing(self, path: str) -> Iterator[IO[bytes]]:
-        """A file to write that takes the place of the one at `path` when the body ends well. Raises `Refusal`.
+        """A file to write that takes the place of the one at `path` when the body ends well. Raises `WorkspaceError`.
 
         Directories that are not there are made; a link is replaced, not followed.
         """
@@ -130,17 +130,17 @@ def children(descriptor: int) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def parts_of(path: str) -> list[str]:
-    """The parts of a path. Raises `Refusal` for one that leads upwards, is absolute, or can be none."""
+    """The parts of a path. Raises `WorkspaceError` for one that leads upwards, is absolute, or can be none."""
     parts = [part for part in path.split("/") if part not in ("", ".")]
     if path.startswith("/") or ".." in parts:
-        raise refusal(403, "Outside of the workspace", "give a path relative to it, without '..'", "path-outside")
+        raise WorkspaceError("path-outside", "give a path relative to it, without '..'")
     if (
         "\0" in path
         or not _encodable(path)
         or any(len(os.fsencode(part)) > 255 for part in parts)
         or len(parts) > DEPTH
     ):
-        raise refusal(422, "No path", "it has characters or a length that no file's path has", "path")
+        raise WorkspaceError("path", "it has characters or a length that no file's path has")
     return parts
 
 
@@ -234,12 +234,12 @@ def _check_kind(found: os.stat_result, path: str) -> None:
         raise _not_a_file(path)
 
 
-def _not_a_file(path: str) -> Refusal:
-    return refusal(409, "Not a file", f"{path!r} is a directory, a device or a pipe", "not-a-file")
+def _not_a_file(path: str) -> WorkspaceError:
+    return WorkspaceError("not-a-file", f"{path!r} is a directory, a device or a pipe")
 
 
-def _outside() -> Refusal:
-    return refusal(403, "Outside of the workspace", "a link on the way leads out of it", "path-outside")
+def _outside() -> WorkspaceError:
+    return WorkspaceError("path-outside", "a link on the way leads out of it")
 
 
 def _encodable(path: str) -> bool:
@@ -250,22 +250,22 @@ def _encodable(path: str) -> bool:
     return True
 
 
-_STATUSES = {
-    errno.ENOENT: (404, "No such file", "file-missing"),
-    errno.ENOTDIR: (409, "Not a directory", "not-a-directory"),
-    errno.EISDIR: (409, "Not a file", "not-a-file"),
-    errno.ENOTEMPTY: (409, "Not a file", "not-a-file"),
-    errno.ELOOP: (403, "Outside of the workspace", "path-outside"),
-    errno.EACCES: (403, "Not readable", "file-permission"),
-    errno.EPERM: (403, "Not readable", "file-permission"),
-    errno.EINVAL: (409, "The file has changed", "file-changed"),
-    errno.EROFS: (403, "Not writable", "file-permission"),
-    errno.ENAMETOOLONG: (422, "No path", "path"),
-    errno.ENOSPC: (507, "The disk is full", "disk-full"),
-    errno.EDQUOT: (507, "The disk is full", "disk-full"),
-    errno.EFBIG: (413, "The file is too large", "file-too-large"),
-    errno.EMFILE: (503, "Too many files are open", "busy"),
-    errno.ENFILE: (503, "Too many files are open", "busy"),
+_CODES = {
+    errno.ENOENT: "file-missing",
+    errno.ENOTDIR: "not-a-directory",
+    errno.EISDIR: "not-a-file",
+    errno.ENOTEMPTY: "not-a-file",
+    errno.ELOOP: "path-outside",
+    errno.EACCES: "file-permission",
+    errno.EPERM: "file-permission",
+    errno.EROFS: "file-permission",
+    errno.EINVAL: "file-changed",
+    errno.ENAMETOOLONG: "path",
+    errno.ENOSPC: "disk-full",
+    errno.EDQUOT: "disk-full",
+    errno.EFBIG: "file-too-large",
+    errno.EMFILE: "busy",
+    errno.ENFILE: "busy",
 }
 
 
@@ -275,5 +275,4 @@ def _told(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        status, title, code = _STATUSES.get(error.errno or 0, (500, "The file cannot be reached", "file"))
-        raise refusal(status, title, f"{printable(path)!r}: {error.strerror}", code) from error
+        raise WorkspaceError(_CODES.get(error.errno or 0, "file"), f"{printable(path)!r}: {error.strerror}") from error

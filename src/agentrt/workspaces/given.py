@@ -7,10 +7,10 @@ from pathlib import Path
 import anyio.to_thread
 from msgspec.structs import replace
 
-from .errors import WorkspaceMissing
-from .sandboxes.container import check_engine
-from .specs import DockerWorkspace, LocalWorkspace, PermissionRule, Workspace
-from .storage.project_rules import project_rules
+from ..errors import WorkspaceMissing
+from ..sandboxes.container import check_engine
+from ..specs import DockerWorkspace, LocalWorkspace, PermissionRule, Workspace
+from ..storage.project_rules import project_rules
 
 
 async def workspace_of(given: Path | str | Workspace, store: Path) -> tuple[Workspace, tuple[PermissionRule, ...]]:

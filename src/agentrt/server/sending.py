@@ -13,8 +13,8 @@ from urllib.parse import quote
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from ..problems import refusal
-from .beneath import printable
+from ..workspaces.beneath import printable
+from .problems import refusal
 
 PIECE = 256 * 1024
 """Bytes that are read and sent at once."""

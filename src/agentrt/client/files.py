@@ -1,0 +1,83 @@
+"""`RemoteFiles`: the files of a workspace on a server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import assert_never
+from urllib.parse import quote
+
+import anyio
+import msgspec
+
+from ..errors import ServerUnreachable, WorkspaceError
+from ..workspaces import FileEntry, FileList, GitChanges, GitDiff
+from ..workspaces.asking import (
+    AskChanges,
+    AskDiff,
+    Found,
+    ListFiles,
+    Question,
+    ReadArchive,
+    ReadFile,
+    Source,
+    WriteFile,
+)
+from .backoff import Backoff
+from .transport import Cut, Transport, path_of
+
+
+class RemoteFiles:
+    """The files of the workspace of one conversation, over REST; what is cut on its way is asked for again.
+
+    All raise what the server says, `ServerUnreachable`, or a `WorkspaceError`.
+    """
+
+    def __init__(self, transport: Transport, name: str) -> None:
+        self._transport, self._name = transport, name
+        self._base = path_of(name)
+
+    async def ask(self, question: Question) -> Found:
+        """The reply to a question."""
+        match question:
+            case ListFiles(path=path):
+                return msgspec.json.decode(await self._get(f"/files?path={_quoted(path)}"), type=FileList)
+            case AskChanges():
+                return msgspec.json.decode(await self._get("/git/changes"), type=GitChanges)
+            case AskDiff(path=path):
+                return msgspec.json.decode(await self._get(f"/git/diff?path={_quoted(path)}"), type=GitDiff)
+            case _:
+                assert_never(question)
+
+    async def read(self, wanted: ReadFile | ReadArchive) -> AsyncGenerator[bytes]:
+        """Bytes, in pieces; a file that is cut goes on where it was, an archive does not, since it is made anew."""
+        kind = "archive" if isinstance(wanted, ReadArchive) else "content"
+        path = f"{self._base}/files/{kind}?path={_quoted(wanted.path)}"
+        backoff, place, at, tag = Backoff(), self._transport.place, 0, None
+        while True:
+            try:
+                async with self._transport.download(path, name=self._name, after=at, tag=tag) as answer:
+                    if answer.begins != at or (at and answer.tag != tag):
+                        raise WorkspaceError("file-changed", f"{wanted.path!r} was changed while it was read")
+                    tag = answer.tag
+                    async for piece in answer:
+                        at += len(piece)
+                        backoff.well(progress=True)
+                        yield piece
+                return
+            except Cut as cut:
+                if backoff.elapsed >= place.timeout or (at and tag is None):
+                    raise ServerUnreachable(place.url, cut.why) from cut
+            await anyio.sleep(backoff.next())
+
+    async def write(self, wanted: WriteFile, source: Source) -> FileEntry:
+        """Have what a source gives take the place of a file, once all of it is there."""
+        path = f"{self._base}/files/content?path={_quoted(wanted.path)}"
+        answer = await self._transport.ask("PUT", path, source, name=self._name)
+        return msgspec.json.decode(answer, type=FileEntry)
+
+    async def _get(self, path: str) -> bytes:
+        return await self._transport.ask("GET", self._base + path, name=self._name)
+
+
+def _quoted(path: str) -> str:
+    return quote(path, safe="")

@@ -1,0 +1,105 @@
+"""`LocalFiles`: the files of a workspace on this machine."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator, Generator
+from contextlib import suppress
+from typing import assert_never
+
+import anyio
+import anyio.to_thread
+
+from ..errors import WorkspaceError
+from .archives import archive, measure
+from .asking import AskChanges, AskDiff, Found, ListFiles, Question, ReadArchive, ReadFile, Source, WriteFile
+from .beneath import Beneath, parts_of
+from .entries import FileEntry, FileList
+from .git import changes, diff
+
+LISTED = 10_000
+"""Entries of a directory that are listed."""
+
+PIECE = 256 * 1024
+"""Bytes that are read at once."""
+
+_WRITTEN = 1 << 20
+"""Bytes that are in memory before they are written."""
+
+
+class LocalFiles:
+    """The files below a directory of this machine; nothing outside of it is reached."""
+
+    def __init__(self, root: str) -> None:
+        self._root, self._tree = root, Beneath(root)
+
+    async def ask(self, question: Question) -> Found:
+        """The reply to a question. Raises `WorkspaceError`."""
+        match question:
+            case ListFiles(path=path):
+                entries = await anyio.to_thread.run_sync(self._tree.list, path)
+                return FileList(path=path, items=tuple(entries[:LISTED]), truncated=len(entries) > LISTED)
+            case AskChanges():
+                return await changes(self._root)
+            case AskDiff(path=path):
+                return await diff(self._root, "/".join(parts_of(path)))
+            case _:
+                assert_never(question)
+
+    async def read(self, wanted: ReadFile | ReadArchive) -> AsyncGenerator[bytes]:
+        """Bytes, in pieces. Raises `WorkspaceError`."""
+        if isinstance(wanted, ReadArchive):
+            await anyio.to_thread.run_sync(measure, self._tree, wanted.path)
+            pieces = archive(self._tree, wanted.path)
+        else:
+            pieces = _pieces(self._tree, wanted.path)
+        try:
+            while (piece := await anyio.to_thread.run_sync(next, pieces, None)) is not None:
+                yield piece
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(pieces.close)
+
+    async def write(self, wanted: WriteFile, source: Source) -> FileEntry:
+        """Have what a source gives take the place of a file, once all of it is there. Raises `WorkspaceError`."""
+        return (await self.store(wanted.path, source()))[0]
+
+    async def store(self, path: str, pieces: AsyncIterator[bytes], most: int = sys.maxsize) -> tuple[FileEntry, bool]:
+        """Write a file of at most so many bytes; what stands there now, and whether something stood there before.
+
+        Directories on the way are made; a link is replaced, not followed. Raises `WorkspaceError`.
+        """
+        tree = self._tree
+        replaced = await anyio.to_thread.run_sync(tree.exists, path)
+        writing = tree.replacing(path)
+        file = await anyio.to_thread.run_sync(writing.__enter__)
+        asking = True
+        """Whether a failure is that of whoever gives the pieces."""
+        try:
+            size, parts, waiting = 0, list[bytes](), 0
+            async for piece in pieces:
+                asking = False
+                size, waiting = size + len(piece), waiting + len(piece)
+                if size > most:
+                    raise WorkspaceError("file-too-large", f"at most {most} bytes are taken")
+                parts.append(piece)
+                if waiting >= _WRITTEN:
+                    await anyio.to_thread.run_sync(file.write, b"".join(parts))
+                    parts, waiting = [], 0
+                asking = True
+            asking = False
+            await anyio.to_thread.run_sync(file.write, b"".join(parts))
+        except BaseException:
+            with anyio.CancelScope(shield=True), suppress(*((WorkspaceError,) if asking else ())):
+                await anyio.to_thread.run_sync(writing.__exit__, *sys.exc_info())
+            raise
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(writing.__exit__, None, None, None)
+        return await anyio.to_thread.run_sync(tree.entry, path), replaced
+
+
+def _pieces(tree: Beneath, path: str) -> Generator[bytes]:
+    """The bytes of a file; for a thread."""
+    with tree.open(path) as file:
+        while piece := file.read(PIECE):
+            yield piece
