@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -351,13 +352,17 @@ async def test_a_server_gives_each_conversation_a_container_of_its_own(
                 await conversation.send_message("go")
             async with running(one), running(other):
                 for conversation, directory in both:
-                    begun = directory / "begun"
-                    await eventually(lambda begun=begun: begun.exists() and begun.read_text(), "it runs", 60)
-                    hosts.add(begun.read_text())
+                    await eventually(partial(read, directory / "begun"), "it runs", 60)
+                    hosts.add(read(directory / "begun"))
                     await conversation.interrupt()
     assert len(hosts) == 2
     for _, directory in both:
         await gone(replace(workspace, path=str(directory)))
+
+
+def read(path: Path) -> str:
+    """A file's text; none where there is no file."""
+    return path.read_text() if path.exists() else ""
 
 
 def directory_of(conversation: Conversation) -> Path:
