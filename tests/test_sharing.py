@@ -14,6 +14,7 @@ import anyio
 import pytest
 
 from agentrt import LLM, Agent, Conversation, Event, ExecutionStatus, Limits, Runtime, ToolType, tool
+from agentrt.context.replies import ModelReply
 from agentrt.errors import ConfigurationError, ConversationExists, LogFailed
 from agentrt.events import (
     ChildFinished,
@@ -23,15 +24,30 @@ from agentrt.events import (
     ModelCalled,
     ObservationEvent,
     PauseEvent,
+    RunRequested,
     SecretsChanged,
     UserRejectObservation,
 )
 from agentrt.host.host import TAKEN_OVER
-from agentrt.specs.content import plain
+from agentrt.protocols import ModelRequest
+from agentrt.specs.content import plain, text
 from agentrt.storage import read_conversation
 from agentrt.testing import ScriptedLLM, call, finish, say
 
-from .delegating import TOP, Family, Gate, Play, agent, check_sums, delegate, family, reopened, told
+from .delegating import (
+    TOP,
+    Family,
+    Gate,
+    Play,
+    agent,
+    check_sums,
+    delegate,
+    family,
+    reopened,
+    steps_taken,
+    task_of,
+    told,
+)
 from .proofs.evidence import check_numbering
 from .proofs.waiting import eventually
 from .steering import running
@@ -410,6 +426,45 @@ async def test_two_have_one_open_and_the_last_of_them_closes_it(tmp_path: Path) 
         check_nothing_is_held(runtime)
 
 
+async def test_nothing_is_begun_in_one_that_is_being_left(tmp_path: Path) -> None:
+    """Somebody has it run at that moment: that is logged, and stopped."""
+    entered, cut, release = anyio.Event(), anyio.Event(), anyio.Event()
+
+    @tool
+    async def linger() -> str:
+        """Take a while to end."""
+        entered.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            cut.set()
+            with anyio.CancelScope(shield=True):
+                await release.wait()
+        return "never"
+
+    async with (
+        Runtime(tmp_path / "store", client=ScriptedLLM([call("linger"), say("More.")])) as runtime,
+        anyio.create_task_group() as tasks,
+    ):
+        _, group = await runtime.create(PLAIN, tmp_path, "c", tools=[linger])
+
+        async def run_it() -> None:
+            await cut.wait()
+            await group.log.append(RunRequested())
+            release.set()
+
+        async with group:
+            await group.begin()
+            await group.log.append(MessageEvent(source="user", content=text("Go")), RunRequested())
+            with anyio.fail_after(SECONDS):
+                await entered.wait()
+            await group.log.append(PauseEvent())
+            tasks.start_soon(run_it)
+        await runtime.release("c")
+    happened = [type(event).__name__ for event in read_conversation(runtime.store.directory("c"))]
+    assert happened[-4:] == ["PauseEvent", "RunRequested", "AgentErrorEvent", "InterruptEvent"]
+
+
 async def test_tools_that_contradict_are_refused(tmp_path: Path) -> None:
     def hold(words: str) -> ToolType:
         @tool
@@ -535,18 +590,22 @@ class Crowd:
                     await conversation.rename("A name")
 
 
+def tree(*delegated: ModelReply) -> ScriptedLLM:
+    """A model of a top that delegates, and of leaves that each do something over and over, and finish."""
+    leaf = [call("terminal", command=f"sleep 0.02; echo {number} >> out") for number in range(STEPS)]
+
+    def script(request: ModelRequest) -> ModelReply:
+        play = [*delegated, finish("Done.")] if task_of(request) == "all" else [*leaf, finish("A leaf.")]
+        return play[min(steps_taken(request), len(play) - 1)]
+
+    return ScriptedLLM(script)
+
+
 async def crowded(tmp_path: Path, seed: int) -> None:
     """A tree that does its work in a crowd: all of it, once, and nothing is left open."""
-    leaves = [f"leaf{number}" for number in range(4)]
-    plays: dict[str, Play] = {
-        "all": (delegate(*leaves[:2]), delegate(*leaves[2:]), finish("Done.")),
-        **{
-            leaf: (*[call("terminal", command=f"sleep 0.02; echo {leaf} >> out")] * STEPS, finish(leaf))
-            for leaf in leaves
-        },
-    }
+    model = tree(delegate("one", "two"), delegate("three", "four"))
     spec = agent(Limits(tool_concurrency=2, max_cost=5.0), stuck=None)
-    async with family(tmp_path, plays, spec) as live:
+    async with family(tmp_path, model, spec) as live:
         crowd = Crowd(live, seed)
         with anyio.fail_after(2 * SECONDS):
             async with anyio.create_task_group() as tasks:
@@ -557,27 +616,21 @@ async def crowded(tmp_path: Path, seed: int) -> None:
                 crowd.over = True
         assert live.state.status is ExecutionStatus.FINISHED, live.state.error
         assert crowd.looked > 5
-        assert sorted((tmp_path / "workspace" / "out").read_text().split()) == sorted(leaves * STEPS)
+        counted = Counter((tmp_path / "workspace" / "out").read_text().split())
+        assert counted == dict.fromkeys(map(str, range(STEPS)), 4)
         check_sums(live)
         for log in live.all():
             check_numbering(log)
             assert sum(isinstance(event, MessageEvent) and event.source == "user" for event in log) == 1
-        assert [host.name for host in live.runtime.hosts] == [TOP]
+        await eventually(lambda: [host.name for host in live.runtime.hosts] == [TOP], "whoever was cut has left")
     check_nothing_is_held(live.runtime)
 
 
 async def left_and_entered(tmp_path: Path, seed: int) -> None:
     """The same, and the top is left and entered again, too: children that somebody has open are stopped and go on."""
     chance = random.Random(seed)
-    leaves = [f"leaf{number}" for number in range(2)]
-    plays: dict[str, Play] = {
-        "all": (delegate(*leaves), finish("Done.")),
-        **{
-            leaf: (*[call("terminal", command=f"sleep 0.02; echo {leaf} >> out")] * STEPS, finish(leaf))
-            for leaf in leaves
-        },
-    }
-    async with family(tmp_path, plays, agent(Limits(tool_concurrency=2, max_cost=5.0), stuck=None)) as live:
+    spec = agent(Limits(tool_concurrency=2, max_cost=5.0), stuck=None)
+    async with family(tmp_path, tree(delegate("one", "two")), spec) as live:
         crowd, runtime = Crowd(live, seed), live.runtime
         with anyio.fail_after(2 * SECONDS):
             async with anyio.create_task_group() as tasks:
@@ -597,11 +650,12 @@ async def left_and_entered(tmp_path: Path, seed: int) -> None:
                     live.top = again
                 crowd.over = True
         counted = Counter((tmp_path / "workspace" / "out").read_text().split())
-        assert all(counted[leaf] <= STEPS for leaf in leaves)
+        assert all(counted[str(number)] <= 2 for number in range(STEPS)), "nothing is done twice"
         check_sums(live)
         for log in live.all():
             check_numbering(log)
         await live.top.__aexit__(None, None, None)
+        await eventually(lambda: not len(runtime.hosts), "whoever was cut has left")
         check_nothing_is_held(runtime)
 
 

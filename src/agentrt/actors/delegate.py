@@ -66,17 +66,19 @@ class DelegateActor(AbstractAsyncContextManager["DelegateActor"]):
                 finally:
                     with anyio.CancelScope(shield=True), contextlib.suppress(AgentrtError):
                         await self._stop(below)
+                        if over(state := below.group.feed.state):
+                            below.end = below.end or state
                         below.words = await _words(below.group)
         except AgentrtError as error:
-            if below.state is None or not over(below.state):
+            if below.end is None:
                 return failed(self._log.state, command, below.state, below.words, str(error))
-        assert below.state is not None
-        return ended(command, below.state, below.words)
+        assert below.end is not None
+        return ended(command, below.end, below.words)
 
     def _when_cut(self, command: Delegate, below: _Below) -> tuple[Event, ...]:
         """Its outcome when it was cancelled: by an interrupt, or since the conversation is left or has failed."""
-        if below.state is not None and over(below.state):
-            return ended(command, below.state, below.words)
+        if below.end is not None:
+            return ended(command, below.end, below.words)
         if self._interrupted:
             return cut_short(self._log.state, command, below.state, below.words)
         return left(command, below.state)

@@ -144,6 +144,7 @@ class EventLogActor:
         self._handed: frozenset[str] = frozenset()
         self._ended: AgentrtError | None = None
         self._deadline = Deadline(self._expired)
+        self._resting = False
 
     async def ask(self, request: LogRequest) -> Cursor:
         """Commit a batch; everyone sees it when this returns. Cancelling this waits for the commit.
@@ -157,6 +158,10 @@ class EventLogActor:
         except asyncio.CancelledError:
             await commit.ended()
             raise
+
+    def rest(self) -> None:
+        """Begin nothing more, whatever is asked for: what is under way may still have its outcome."""
+        self._resting = True
 
     def close(self) -> None:
         """Take nothing more."""
@@ -194,7 +199,7 @@ class EventLogActor:
         return commit
 
     def _due(self, state: State) -> Sequence[Command]:
-        due = decide(state)
+        due = () if self._resting else decide(state)
         return within(self._quota, state.seq, self._journal.size, due) if due and self._quota != UNBOUNDED else due
 
     def _idle_and_full(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import TypeAlias
@@ -107,13 +108,14 @@ class ConversationGroup:
     async def __aexit__(self, *_: object) -> None:
         """Cut what runs and stop the actors; what the body raised goes on as it is, in no exception group."""
         self._leaving = True
+        self._actor.rest()
         try:
             with anyio.CancelScope(shield=True), anyio.move_on_after(STOP_SECONDS):
-                if self.feed.state.status is ExecutionStatus.RUNNING and not self.feed.failed:
-                    await self.log.interrupt("the conversation was closed")
+                await self._say_closed()
                 self._dispatcher.cut()
                 await self._dispatcher.wait_idle()
                 await self._say_end()
+                await self._say_closed()
                 if self.feed.state.durability is not Durability.COMMIT and not self.feed.failed:
                     epoch = self.feed.state.epoch
                     await self.log.append(DurabilityChanged(durability=Durability.COMMIT, epoch=epoch))
@@ -121,6 +123,13 @@ class ConversationGroup:
             self.feed.close()
             await self._stack.aclose()
             self._actor.close()
+
+    async def _say_closed(self) -> None:
+        """Log the intent to stop; once more where somebody had it run meanwhile, of which nothing was begun."""
+        with contextlib.suppress(ActorError, LogError):
+            await self.log.append()  # what was asked for before is seen, and what that began
+        if self.feed.state.status is ExecutionStatus.RUNNING and not self.feed.failed:
+            await self.log.interrupt("the conversation was closed")
 
     async def interrupt(self, reason: str, wait: float, by: str | None = None) -> None:
         """Log the intent, cut what runs, and wait for its end, `wait` seconds at most. Raises `LogFailed`."""
