@@ -14,7 +14,7 @@ import aiohttp
 import anyio
 import anyio.abc
 import msgspec
-from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
+from playwright.async_api import Browser, BrowserContext, Locator, Page, async_playwright, expect
 
 from agentrt import Agent, Runtime
 from agentrt.server import ServerSettings, create_app, pages
@@ -40,6 +40,8 @@ WEB = Path(pages.__file__).parent / "web"
 AXE = WEB / "node_modules" / "axe-core" / "axe.min.js"
 DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
+SECTIONS = ("General", "Model", "Approval", "Rules", "Goal", "Budget", "Secrets")
+"""Of the settings of a conversation."""
 PATIENCE = 60_000.0
 """Milliseconds that something may take to be seen."""
 
@@ -72,6 +74,38 @@ class Tab:
         await self.page.get_by_label("Task").fill(task)
         await self.page.get_by_role("button", name="Begin").click()
         await self.page.wait_for_url("**/#/*")
+
+    async def unlock(self, key: str) -> None:
+        """Give the API key that the page asks for."""
+        await self.page.get_by_role("dialog", name="API key").get_by_label("Key").fill(key)
+        await self.page.get_by_role("button", name="Use it").click()
+
+    async def settings(self, section: str) -> Locator:
+        """Open the settings at one of their tabs; the panel of it."""
+        dialog = self.page.get_by_role("dialog", name="Settings")
+        if not await dialog.is_visible():
+            await self.press("Settings")
+        await dialog.get_by_role("tab", name=section).click()
+        return dialog.get_by_role("tabpanel", name=section)
+
+    async def press(self, name: str) -> None:
+        """Press a button of the header; on a phone it is in the menu."""
+        button = self.page.locator(".header").get_by_role("button", name=name, exact=True)
+        if not await button.first.is_visible():
+            await self.page.locator(".header").get_by_label("More", exact=True).click()
+        await button.first.click()
+
+    async def violations(self) -> list[str]:
+        """What axe-core finds wrong, that is serious."""
+        await self.page.evaluate(f"() => {{ {AXE.read_text()} }}")
+        rules = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
+        found: dict[str, Any] = await self.page.evaluate("rules => axe.run(document, rules)", rules)
+        return [
+            f"{one['id']}: {node['html'][:200]} {node['failureSummary']}"
+            for one in found["violations"]
+            if one["impact"] in ("serious", "critical", "moderate")
+            for node in one["nodes"]
+        ]
 
     async def sees(self, text: str) -> None:
         """Wait until a text is in the transcript."""
@@ -137,10 +171,12 @@ async def console(
     *,
     pace: float = 0.0,
     store: Path | None = None,
+    **given: Any,
 ) -> AsyncIterator[Console]:
-    """A server whose agent has the words of the script, and a browser."""
+    """A server whose agent has the words of the script and what is `given`, and a browser."""
     async with stage(directory, turns, pace=pace) as (provider, browser):
-        agent = Agent(llm=provider.llm(), analyzer="rules", confirmation=ConfirmRisky())
+        usual: dict[str, Any] = {"llm": provider.llm(), "analyzer": "rules", "confirmation": ConfirmRisky()}
+        agent = Agent(**(usual | given))
         settings = ServerSettings(port=0, workspaces=(directory / "workspaces",), agent=agent, drain=0.5)
         app = create_app(Runtime(store or directory / "store"), settings)
         async with serving(app, settings) as url:

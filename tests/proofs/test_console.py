@@ -237,7 +237,7 @@ async def test_on_a_phone(tmp_path: Path) -> None:
         await tab.page.get_by_role("button", name="Approve").last.tap()
         await tab.stands("Finished")
         for panel in ("Files changed", "Details"):
-            await tab.page.get_by_role("button", name=panel).tap()
+            await tab.press(panel)
             wide = await tab.page.evaluate("document.documentElement.scrollWidth")
             assert wide <= PHONE["width"]
             await tab.page.get_by_role("button", name="Close the panel").tap()

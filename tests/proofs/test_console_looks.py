@@ -14,12 +14,15 @@ from playwright.async_api import expect
 import agentrt.cli.demo
 from agentrt.cli.demo import TASK, script
 from agentrt.context.replies import ModelReply
-from agentrt.testing import call, finish
+from agentrt.specs import Tool
+from agentrt.specs.agent import DEFAULT_TOOLS
+from agentrt.testing import call, calls, finish
 
 from .consoles import PATIENCE, PHONE, console
 
 pytestmark = pytest.mark.proof
 
+NIGHTLY = "Why is the nightly build slow?"
 LARGEST = 200 * 1024
 """Bytes of a picture."""
 
@@ -37,12 +40,21 @@ async def test_it_looks_as_in_the_documentation(tmp_path: Path) -> None:
     )
     turns = [*script(project)[:-1], push]
 
-    def reply(request: dict[str, Any]) -> ModelReply:
-        said = [message["role"] for message in request["messages"]]
-        return turns[said.count("assistant")] if TASK in str(request["messages"]) else finish("It is written down.")
+    parts = calls(
+        ("delegate", {"task": "Time each stage of the nightly build"}),
+        ("delegate", {"task": "Find what its caches miss"}),
+    )
 
-    async with console(tmp_path, reply) as server:
-        for task in ("Explain the event log to a new colleague", "Why is the nightly build slow?"):
+    def reply(request: dict[str, Any]) -> ModelReply:
+        said = request["messages"]
+        task = next(str(message["content"]) for message in said if message["role"] == "user")
+        taken = [message["role"] for message in said].count("assistant")
+        if TASK in task:
+            return turns[taken]
+        return parts if NIGHTLY in task and taken == 0 else finish("It is written down.")
+
+    async with console(tmp_path, reply, tools=(*DEFAULT_TOOLS, Tool("delegate"))) as server:
+        for task in ("Explain the event log to a new colleague", NIGHTLY):
             tab = await server.tab()
             await tab.begin(task)
             await tab.stands("Finished")
@@ -53,15 +65,20 @@ async def test_it_looks_as_in_the_documentation(tmp_path: Path) -> None:
         await tab.page.get_by_label("Workspace").fill("invoices")
         await tab.page.keyboard.press("Enter")
         await tab.stands("Needs approval")
+        await tab.page.get_by_role("button", name=f"2 delegated conversations of {NIGHTLY}").click()
         for name, scheme in (("console-desktop", "light"), ("console-desktop-dark", "dark")):
             await tab.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
             await tab.page.keyboard.press("Escape")
+            await tab.page.evaluate("document.activeElement.blur()")
             await tab.page.mouse.move(150, 600)
             if scheme == "dark":
                 await tab.page.keyboard.press("f")
                 await tab.page.get_by_role("complementary").get_by_text("invoices.py").click()
                 await expect(tab.page.get_by_role("complementary").locator(".diff-add")).to_be_visible(timeout=PATIENCE)
             await tab.page.screenshot(path=pictures / f"{name}.png")
+        await tab.page.emulate_media(color_scheme="light")
+        await expect((await tab.settings("Approval")).get_by_role("button", name="Save")).to_be_visible()
+        await tab.page.screenshot(path=pictures / "console-settings.png")
         for name, scheme in (("console-phone", "light"), ("console-phone-dark", "dark")):
             small = await server.tab(
                 f"/#/{tab.id}",

@@ -1,10 +1,11 @@
 /** REST calls of a server; errors are `Refused`. */
 
-import type { Event } from "./events";
+import type { Event, EventType } from "./events";
 import type { Control, Problem } from "./frames";
 import { Refused } from "./problems";
 import type {
   Answer,
+  ChangeConversation,
   ConversationInfo,
   ConversationPage,
   ConversationsQuery,
@@ -66,6 +67,11 @@ export class Rest {
     return this.json("GET", at(id));
   }
 
+  /** Give it another title, or other tags; what is left out stays. */
+  change(id: string, wanted: ChangeConversation): Promise<ConversationInfo> {
+    return this.json("PATCH", at(id), wanted);
+  }
+
   delete(id: string): Promise<void> {
     return this.json("DELETE", at(id));
   }
@@ -93,6 +99,19 @@ export class Rest {
       items.push(...page.items);
     }
     return { items: items.reverse(), next: page.next, cursor };
+  }
+
+  /** All events of some types after one, the oldest first, and up to where the log was read. */
+  async eventsOf(id: string, types: EventType[], after = 0): Promise<{ events: Event[]; upto: number }> {
+    const query = { type: types.join(","), limit: 1000 };
+    let page = await this.events(id, { ...query, after });
+    const events = [...page.items];
+    const upto = page.cursor.seq ?? 0;
+    while (page.next !== null) {
+      page = await this.events(id, { ...query, after: page.next });
+      events.push(...page.items);
+    }
+    return { events: events.filter((event) => event.seq <= upto), upto };
   }
 
   event(id: string, seq: number): Promise<Event> {

@@ -1213,7 +1213,7 @@ export interface components {
             timestamp?: string;
             /** @enum {unknown} */
             type: "ConversationCreated";
-            workspace: components["schemas"]["LocalWorkspace"];
+            workspace: components["schemas"]["LocalWorkspace"] | components["schemas"]["DockerWorkspace"];
         };
         ConversationErrorEvent: {
             /** @default null */
@@ -1385,6 +1385,22 @@ export interface components {
             id: string;
             /** @enum {unknown} */
             type: "do";
+        };
+        DockerWorkspace: {
+            /** @default 0 */
+            cpus?: number;
+            image: string;
+            /** @default 4294967296 */
+            memory?: number;
+            /** @default none */
+            network?: string;
+            path: string;
+            /** @default 512 */
+            processes?: number;
+            /** @default false */
+            root?: boolean;
+            /** @enum {unknown} */
+            type: "docker";
         };
         /** @enum {unknown} */
         Durability: "commit" | "interval" | "none";

@@ -5,10 +5,16 @@ import type { components, operations } from "./schema";
 
 type Schemas = components["schemas"];
 
+export type Agent = Schemas["Agent"];
+export type AnyLLM = Agent["llm"];
+export type LLM = Schemas["LLM"];
+export type ConfirmationPolicy = Schemas["SetConfirmationPolicy"]["policy"];
+export type SavedSecret = Schemas["SecretsChanged"]["secrets"][string];
 export type ConversationInfo = Schemas["ConversationInfo"];
 export type ConversationPage = Schemas["ConversationPage"];
 export type Status = ConversationInfo["status"];
 export type PendingAction = Schemas["PendingAction"];
+export type ChangeConversation = Schemas["ChangeConversation"];
 export type CreateConversation = Schemas["CreateConversation"];
 export type EventPage = Omit<Schemas["EventPage"], "items"> & { items: Event[] };
 export type StateInfo = Schemas["StateInfo"];

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { Refused, Rest } from "../src";
+import { allows, Refused, Rest } from "../src";
 
 let server: Server;
 let base: string;
@@ -19,6 +19,10 @@ beforeEach(async () => {
         response.end(JSON.stringify({ title: "Conversation missing", status: 404, code: "conversation-missing", detail: "none" }));
       } else if (request.url?.includes("broken")) {
         response.writeHead(502).end("<html>");
+      } else if (request.url?.includes("/long/")) {
+        const after = Number(new URL(request.url, base).searchParams.get("after") ?? 0);
+        const items = [1, 2].map((by) => ({ type: "RuleAdded", seq: after + by }));
+        response.end(JSON.stringify({ items, next: after < 4 ? after + 2 : null, cursor: { epoch: 0, seq: 5 } }));
       } else response.end(JSON.stringify({ ticket: "once" }));
     });
   });
@@ -46,6 +50,24 @@ it("posts a control to the path of its name", async () => {
   await new Rest({ base }).do("c", { type: "reject", reason: "no", action_ids: ["a"] });
   expect(asked[0]).toMatchObject({ method: "POST", url: "/conversations/c/reject" });
   expect(JSON.parse(asked[0]!.body)).toEqual({ reason: "no", action_ids: ["a"] });
+});
+
+it("reads all events of a type, up to where the log stood at first", async () => {
+  const { events, upto } = await new Rest({ base }).eventsOf("long", ["RuleAdded", "GoalSet"]);
+  expect([events.map((event) => event.seq), upto]).toEqual([[1, 2, 3, 4, 5], 5]);
+  expect(asked.at(-1)!.url).toBe("/conversations/long/events?type=RuleAdded%2CGoalSet&limit=1000&after=4");
+});
+
+it("changes a title by itself", async () => {
+  await new Rest({ base }).change("c", { title: "New" });
+  expect(asked[0]).toMatchObject({ method: "PATCH", url: "/conversations/c", body: '{"title":"New"}' });
+});
+
+it("knows what a key is good for", () => {
+  expect(allows(["observe", "steer"], "message")).toBe(true);
+  expect(allows(["observe", "steer"], "confirm")).toBe(false);
+  expect(allows(["admin"], "grant")).toBe(true);
+  expect(allows(["approve"], { scope: "admin" })).toBe(false);
 });
 
 it("says what the server refused", async () => {

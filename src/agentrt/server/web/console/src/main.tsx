@@ -1,16 +1,24 @@
 import "@preact/signals";
 import { effect } from "@preact/signals";
 import { render } from "preact";
+import { titleOf } from "./model/words";
 import * as list from "./state/list";
 import { open, show } from "./state/open";
 import { route } from "./state/route";
+import { introduce } from "./state/session";
 import { onKey } from "./state/shortcuts";
+import { toast } from "./state/ui";
 import { App } from "./view/app";
-import { titleOf } from "./view/sidebar";
 import "./styles/tokens.css";
 import "./styles/base.css";
+import "./styles/sidebar.css";
+import "./styles/inspector.css";
+import "./styles/composer.css";
 import "./styles/layout.css";
+import "./styles/actions.css";
 import "./styles/transcript.css";
+import "./styles/markdown.css";
+import "./styles/output.css";
 import "./styles/dialogs.css";
 
 effect(() => show(route.value.id));
@@ -33,5 +41,12 @@ addEventListener("click", (event) => {
   }
 });
 
+// a part of the page that is loaded late is gone when the server was replaced by another version
+addEventListener("vite:preloadError", (event) => {
+  event.preventDefault();
+  toast("The console was replaced by another version: reload the page", "danger");
+});
+
+void introduce();
 void list.refresh();
 render(<App />, document.getElementById("root")!);

@@ -96,6 +96,34 @@ it("lets an event of a type that it does not know pass", () => {
   expect(Transcript.of([made("SomethingNew")]).entries).toEqual([]);
 });
 
+it("shows a conversation that was delegated to with the action that it does", () => {
+  begin();
+  const asked = action("delegate");
+  const transcript = Transcript.of([asked, made("ChildStarted", { child_id: "c", task: "Look", action_id: asked.id, agent: "scout" })]);
+  expect(only(transcript).children).toEqual([{ id: "c", task: "Look", agent: "scout", status: "running", cost: 0, waiting: [] }]);
+  const waits = { action_id: "x", tool_name: "terminal", arguments: "{}" };
+  transcript.add(made("ChildWaiting", { child_id: "c", actions: [waits] }));
+  expect(only(transcript).children![0]).toMatchObject({ status: "waiting_for_confirmation", waiting: [waits] });
+  transcript.add(made("ChildAnswered", { child_id: "c", action_id: "x", approved: true }));
+  expect(only(transcript).children![0]).toMatchObject({ status: "running", waiting: [] });
+  transcript.add(made("ChildFinished", { child_id: "c", status: "finished", cost: 0.5 }));
+  expect(only(transcript).children![0]).toMatchObject({ status: "finished", cost: 0.5 });
+  expect(transcript.entries).toHaveLength(1);
+});
+
+it("shows one whose action is not loaded by itself, and keeps those apart that one action has", () => {
+  begin();
+  const alone = Transcript.of([made("ChildWaiting", { child_id: "c", actions: [] }), made("ChildFinished", { child_id: "c", status: "error" })]);
+  expect(alone.entries).toMatchObject([{ kind: "child", child: { id: "c", status: "error" } }]);
+  const asked = action("delegate");
+  const started = (child: string): Event => made("ChildStarted", { child_id: child, task: child, action_id: asked.id });
+  const both = Transcript.of([asked, started("one"), started("two"), made("ChildFinished", { child_id: "one", status: "error" })]);
+  expect(only(both).children!.map(({ id, status }) => [id, status]).toSorted()).toEqual([
+    ["one", "error"],
+    ["two", "running"],
+  ]);
+});
+
 it("folds ten thousand events in no time", () => {
   begin();
   const events: Event[] = [];

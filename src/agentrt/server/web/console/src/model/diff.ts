@@ -48,6 +48,26 @@ export function statOf(rows: Row[]): DiffStat {
   return { added: counted("add"), removed: counted("remove") };
 }
 
+export interface Sides {
+  before: string;
+  after: string;
+  /** For each row its line in one of these; null for a row that is no line of a file. */
+  places: ({ side: "before" | "after"; line: number } | null)[];
+}
+
+/** The two texts that a diff stands between, as far as it shows them. */
+export function sidesOf(rows: readonly Row[]): Sides {
+  const before: string[] = [];
+  const after: string[] = [];
+  const places = rows.map(({ kind, text }): Sides["places"][number] => {
+    if (kind === "remove" || kind === "same") before.push(text);
+    if (kind === "add" || kind === "same") after.push(text);
+    if (kind === "remove") return { side: "before", line: before.length - 1 };
+    return kind === "add" || kind === "same" ? { side: "after", line: after.length - 1 } : null;
+  });
+  return { before: before.join("\n"), after: after.join("\n"), places };
+}
+
 /** Where as many lines were removed as then added, mark what differs in each pair. */
 function mark(rows: Row[]): void {
   for (let at = 0; at < rows.length; ) {

@@ -1,8 +1,15 @@
 /** Events that are told in a line. Pure. */
 
-import type { Event, PermissionRule } from "@agentrt/client";
+import type { AnyLLM, ConfirmationPolicy, Event, PermissionRule } from "@agentrt/client";
+import { membersOf } from "./llms";
 import type { Tone } from "./transcript";
 import { count } from "./words";
+
+const POLICY: Partial<Record<string, string>> = {
+  ConfirmRisky: "Asks about risky actions from here on",
+  AlwaysConfirm: "Asks about every action from here on",
+  NeverConfirm: "Never asks from here on",
+};
 
 export interface Notice {
   tone: Tone;
@@ -67,11 +74,29 @@ function settings(event: Event): Notice | undefined {
     case "BudgetGranted":
       return { tone: "quiet", text: `$${event.amount.toFixed(2)} more may be spent` };
     case "ConversationStateUpdateEvent":
-      return { tone: "quiet", text: `Changed: ${event.key.replaceAll("_", " ")}` };
+      return { tone: "quiet", text: changeWords(event.key, event.value) };
     case "ConversationCreated":
       return event.parent ? { tone: "quiet", text: "Forked from another conversation" } : undefined;
     default:
       return undefined;
+  }
+}
+
+/** What was changed of how it is set up. */
+function changeWords(key: string, value: unknown): string {
+  switch (key) {
+    case "llm":
+      return `Model: ${[...new Set(membersOf(value as AnyLLM).map((member) => member.model))].join(" | ")}`;
+    case "confirmation":
+      return POLICY[(value as ConfirmationPolicy).type] ?? "Changed: who is asked";
+    case "analyzer":
+      return `Actions are rated by: ${value === null ? "nobody" : [value].flat().join(", ")}`;
+    case "limits": {
+      const { max_cost: most } = value as { max_cost?: number | null };
+      return most == null ? "Limits changed: none in USD" : `Limits changed: $${most.toFixed(2)} in all`;
+    }
+    default:
+      return `Changed: ${key.replaceAll("_", " ")}`;
   }
 }
 

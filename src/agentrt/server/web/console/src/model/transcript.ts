@@ -15,6 +15,18 @@ interface Place {
   time: string;
 }
 
+/** A conversation that was delegated to. */
+export interface Child {
+  id: string;
+  task: string;
+  /** Which of the agents that may be delegated to; "": one like this. */
+  agent: string;
+  status: string;
+  cost: number;
+  /** What waits in it for a person. */
+  waiting: EventOf<"ChildWaiting">["actions"];
+}
+
 export interface MessageEntry extends Place {
   kind: "message";
   event: EventOf<"MessageEvent">;
@@ -38,6 +50,8 @@ export interface ActionEntry extends Place {
   held?: string;
   begun?: string;
   result?: Result;
+  /** Those that do what it delegates; more than one where it was begun again. */
+  children?: Child[];
 }
 
 export interface ResultEntry extends Place {
@@ -47,11 +61,8 @@ export interface ResultEntry extends Place {
 
 export interface ChildEntry extends Place {
   kind: "child";
-  child: string;
-  task: string;
-  status: string;
-  cost: number;
-  waiting: EventOf<"ChildWaiting">["actions"];
+  /** One whose action is not loaded. */
+  child: Child;
 }
 
 export interface NoticeEntry extends Place {
@@ -151,21 +162,18 @@ export class Transcript {
   }
 
   private child(event: EventOf<"ChildStarted" | "ChildWaiting" | "ChildAnswered" | "ChildFinished">): void {
-    const at = this.places.get(event.child_id);
-    const known = at === undefined ? undefined : this.entries[at];
-    let entry: ChildEntry =
-      known?.kind === "child"
-        ? { ...known, last: event.seq }
-        : { kind: "child", child: event.child_id, task: "", status: "running", cost: 0, waiting: [], ...place(event) };
-    if (event.type === "ChildStarted") entry = { ...entry, task: event.task, status: "running", waiting: [] };
-    if (event.type === "ChildWaiting") entry = { ...entry, status: event.status ?? "waiting_for_confirmation", waiting: event.actions };
-    if (event.type === "ChildAnswered")
-      entry = { ...entry, status: "running", waiting: entry.waiting.filter((action) => action.action_id !== event.action_id) };
-    if (event.type === "ChildFinished") entry = { ...entry, status: event.status, cost: event.cost ?? 0, waiting: [] };
-    if (at === undefined) {
-      this.places.set(event.child_id, this.entries.length);
-      this.push(entry);
-    } else this.entries[at] = entry;
+    const action = event.type === "ChildStarted" ? this.places.get(event.action_id ?? "") : undefined;
+    const at = this.places.get(event.child_id) ?? action;
+    const entry = at === undefined ? undefined : this.entries[at];
+    if (at !== undefined && entry?.kind === "action") {
+      const children = [...(entry.children ?? [])];
+      const known = children.findIndex((child) => child.id === event.child_id);
+      children.splice(known < 0 ? children.length : known, 1, after(children[known], event));
+      this.entries[at] = { ...entry, children, last: event.seq };
+      this.places.set(event.child_id, at);
+    } else if (at !== undefined && entry?.kind === "child") {
+      this.entries[at] = { ...entry, child: after(entry.child, event), last: event.seq };
+    } else this.push({ kind: "child", child: after(undefined, event), ...place(event) });
   }
 
   private rewind(event: EventOf<"HeadMoved">): void {
@@ -187,7 +195,8 @@ export class Transcript {
 
   private note(entry: Entry, at: number): void {
     if (entry.kind === "action") this.places.set(entry.event.id, at);
-    if (entry.kind === "child") this.places.set(entry.child, at);
+    if (entry.kind === "action") for (const child of entry.children ?? []) this.places.set(child.id, at);
+    if (entry.kind === "child") this.places.set(entry.child.id, at);
   }
 
   private change(action: string, event: Event, changes: Partial<ActionEntry>): boolean {
@@ -196,6 +205,22 @@ export class Transcript {
     if (at === undefined || entry?.kind !== "action") return false;
     this.entries[at] = { ...entry, ...changes, last: event.seq };
     return true;
+  }
+}
+
+function after(before: Child | undefined, event: EventOf<"ChildStarted" | "ChildWaiting" | "ChildAnswered" | "ChildFinished">): Child {
+  const child = before ?? { id: event.child_id, task: "", agent: "", status: "running", cost: 0, waiting: [] };
+  switch (event.type) {
+    case "ChildStarted":
+      return { ...child, task: event.task, agent: event.agent ?? "", status: "running", waiting: [] };
+    case "ChildWaiting":
+      return { ...child, status: event.status ?? "waiting_for_confirmation", waiting: event.actions };
+    case "ChildAnswered": {
+      const waiting = child.waiting.filter((action) => action.action_id !== event.action_id);
+      return { ...child, status: waiting.length === 0 ? "running" : child.status, waiting };
+    }
+    case "ChildFinished":
+      return { ...child, status: event.status, cost: event.cost ?? 0, waiting: [] };
   }
 }
 

@@ -1,6 +1,6 @@
 /** Plain words for what stands in events as JSON and codes. Pure. */
 
-import type { Risk, Status } from "@agentrt/client";
+import type { ConversationInfo, Risk, Status } from "@agentrt/client";
 
 const CONTROL = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
@@ -21,6 +21,16 @@ export const STATUS: Record<Status, string> = {
 };
 
 export const RISK: Record<Risk, string> = { LOW: "Low risk", MEDIUM: "Medium risk", HIGH: "High risk", UNKNOWN: "Unknown risk" };
+
+/** What a conversation is called: as it was named or begins, else after its directory. */
+export function titleOf(info: ConversationInfo): string {
+  const directory = info.workspace.split("/").at(-1) ?? "";
+  return info.title || (directory === info.id ? "" : directory) || "New conversation";
+}
+
+export function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
 
 /** An action's arguments on one line. */
 export function headline(tool: string, given: Record<string, unknown>): string {

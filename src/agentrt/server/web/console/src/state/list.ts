@@ -1,7 +1,9 @@
 /** The conversations that there are, newest first, a page at a time. */
 
 import { type ConversationInfo, Refused, type Status } from "@agentrt/client";
-import { batch, signal } from "@preact/signals";
+import { batch, computed, signal } from "@preact/signals";
+import { below, type Branch, isLively, treeOf } from "../model/tree";
+import { route } from "./route";
 import { explain, rest } from "./session";
 
 const PAGE = 40;
@@ -13,6 +15,21 @@ export const next = signal<string | null>(null);
 export const query = signal("");
 export const status = signal<Status | "">("");
 export const failed = signal(false);
+
+/** Each under the one that it works for. */
+export const tree = computed(() => treeOf(items.value ?? []));
+/** Which were folded or unfolded by hand. */
+const folds = signal<Record<string, boolean>>({});
+
+/** Whether those below are shown: as was chosen, else while they are at work or one of them is open. */
+export function isUnfolded(branch: Branch): boolean {
+  const chosen = folds.value[branch.info.id];
+  return chosen ?? (isLively(branch) || [...below(branch)].some(({ info }) => info.id === route.value.id));
+}
+
+export function fold(id: string, unfolded: boolean): void {
+  folds.value = { ...folds.value, [id]: unfolded };
+}
 
 let asked = 0;
 let timer: ReturnType<typeof setTimeout> | undefined;

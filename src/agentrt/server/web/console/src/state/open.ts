@@ -5,14 +5,19 @@ import { batch, computed, signal } from "@preact/signals";
 import { Drafts } from "../model/drafts";
 import { Transcript } from "../model/transcript";
 import * as list from "./list";
-import { explain, rest, stream } from "./session";
+import { explain, isLocked, rest, stream } from "./session";
 import { announceEvent } from "./telling";
 
 const PAGE = 200;
+/** Milliseconds until it is asked for again, where someone else has it open, and where the server failed. */
+const LOCKED = 1500;
+const FAILED = 3000;
 
 export class Open {
   readonly info = signal<ConversationInfo | null>(null);
   readonly missing = signal(false);
+  /** Whether someone else has it open, such as the conversation that it works for: it comes once that is over. */
+  readonly locked = signal(false);
   readonly loading = signal(true);
   readonly loadingOlder = signal(false);
   readonly live = signal(false);
@@ -28,6 +33,8 @@ export class Open {
 
   private unfollow: (() => void) | undefined;
   private refreshing: ReturnType<typeof setTimeout> | undefined;
+  private due = false;
+  private again: ReturnType<typeof setTimeout> | undefined;
   private frame: number | ReturnType<typeof setTimeout> | undefined;
   private closed = false;
 
@@ -43,6 +50,7 @@ export class Open {
     this.closed = true;
     this.unfollow?.();
     clearTimeout(this.refreshing);
+    clearTimeout(this.again);
   }
 
   /** Load the page of events before those that there are. */
@@ -75,24 +83,23 @@ export class Open {
 
   private async load(): Promise<void> {
     try {
-      const [info, page] = await Promise.all([
-        rest.conversation(this.id),
-        rest.eventsBefore(this.id, undefined, PAGE),
-      ]);
+      if (this.locked.value) await rest.conversation(this.id); // whether it is still so
+      const [info, page] = await Promise.all([rest.conversation(this.id), rest.eventsBefore(this.id, undefined, PAGE)]);
       if (this.closed) return;
       batch(() => {
         this.info.value = info;
         this.take(page.items);
-        this.loading.value = false;
+        this.loading.value = this.locked.value = false;
       });
       this.follow({ epoch: page.cursor.epoch ?? 0, seq: this.events.at(-1)?.seq ?? 0 });
     } catch (error) {
       if (this.closed) return;
       this.loading.value = false;
+      this.locked.value = isLocked(error);
       if (error instanceof Refused && error.problem.status === 404) this.missing.value = true;
       else {
-        explain(error);
-        this.refreshing = setTimeout(() => void this.load(), 3000);
+        if (!isLocked(error)) explain(error);
+        this.again = setTimeout(() => void this.load(), isLocked(error) ? LOCKED : FAILED);
       }
     }
   }
@@ -102,6 +109,7 @@ export class Open {
       batch: (items) => this.grow(items),
       live: () => {
         this.live.value = true;
+        this.locked.value = false;
         this.refreshSoon();
       },
       reset: () => {
@@ -111,8 +119,12 @@ export class Open {
       },
       ended: (problem) => {
         this.live.value = false;
+        const why = new Refused(problem);
         if (problem.status === 404) this.missing.value = true;
-        else explain(new Refused(problem));
+        else if (isLocked(why)) {
+          this.locked.value = true;
+          this.again = setTimeout(() => this.follow(this.cursor.value), LOCKED);
+        } else explain(why);
       },
     });
   }
@@ -159,12 +171,18 @@ export class Open {
     });
   }
 
+  /** At once, and then as often as it makes sense while events come. */
   private refreshSoon(): void {
-    if (this.refreshing !== undefined) return;
+    if (this.refreshing !== undefined) {
+      this.due = true;
+      return;
+    }
+    void this.refresh();
     this.refreshing = setTimeout(() => {
       this.refreshing = undefined;
-      void this.refresh();
-    }, 150);
+      if (this.due) this.refreshSoon();
+    }, 200);
+    this.due = false;
   }
 }
 

@@ -1,7 +1,8 @@
 /** The server that this page came from, and the key that it is asked with. */
 
-import { type Connection, Refused, Rest, Stream } from "@agentrt/client";
+import { allows, type Connection, type Operation, Refused, Rest, type Scope, type ServerInfo, Stream } from "@agentrt/client";
 import { signal } from "@preact/signals";
+import { capitalized } from "../model/words";
 import { dialog, toast } from "./ui";
 
 const KEY = "agentrt.key";
@@ -17,10 +18,30 @@ export const stream = new Stream({
   denied: () => askForKey(),
 });
 
+/** What the server says of itself, and of what this key may do; null until it has answered. */
+export const server = signal<ServerInfo | null>(null);
+
+export async function introduce(): Promise<void> {
+  const asked = key.value;
+  try {
+    const info = await rest.info();
+    if (asked === key.value) server.value = info;
+  } catch {
+    // whoever asks for something else next is told why
+  }
+}
+
+/** Whether the key allows this; until the server has said what it does, all is offered. */
+export function may(wanted: Operation | { scope: Scope }): boolean {
+  return server.value === null || allows(server.value.scopes, wanted);
+}
+
 export function useKey(given: string | null): void {
   key.value = given;
   if (given === null) sessionStorage.removeItem(KEY);
   else sessionStorage.setItem(KEY, given);
+  server.value = null;
+  void introduce();
   stream.retry();
 }
 
@@ -40,8 +61,18 @@ export async function attempt<T>(what: () => Promise<T>): Promise<T | undefined>
 
 export function explain(error: unknown): void {
   if (error instanceof Refused && error.problem.status === 401) askForKey();
-  else if (error instanceof Refused) toast(error.problem.detail || error.problem.title, "danger");
-  else toast("The server does not answer", "danger");
+  else toast(reasonOf(error), isLocked(error) ? "quiet" : "danger");
+}
+
+/** What went wrong, in a sentence. */
+export function reasonOf(error: unknown): string {
+  if (isLocked(error)) return "Another conversation, or another process, is at work on this one: try again once it rests";
+  return error instanceof Refused ? capitalized(error.problem.detail || error.problem.title) : "The server does not answer";
+}
+
+/** Whether someone else has the conversation open, which passes. */
+export function isLocked(error: unknown): boolean {
+  return error instanceof Refused && error.problem.status === 423;
 }
 
 addEventListener("online", () => stream.retry());

@@ -1,9 +1,11 @@
 /** What keys do, wherever the focus is but in a field. */
 
+import { shownOf } from "../model/tree";
 import { approve, askToReject, fork, interrupt, pause, run } from "./doing";
 import * as list from "./list";
 import { open } from "./open";
 import { go, route } from "./route";
+import { may } from "./session";
 import { dialog, drawer, historyShown, nextTheme, panel, shortcutsOn } from "./ui";
 
 export const SHORTCUTS = [
@@ -23,12 +25,13 @@ export const SHORTCUTS = [
   { keys: "h", what: "History" },
   { keys: "f", what: "Files changed" },
   { keys: "e", what: "Details" },
+  { keys: "s", what: "Settings" },
   { keys: "t", what: "Light, dark or as the system" },
   { keys: "?", what: "This help" },
 ] as const;
 
-const DOES: Record<string, () => void> = {
-  n: () => (dialog.value = { name: "new" }),
+const DOES: Record<string, () => unknown> = {
+  n: () => may("create_conversation") && (dialog.value = { name: "new" }),
   "/": () => {
     drawer.value = true;
     focus("filter");
@@ -39,15 +42,16 @@ const DOES: Record<string, () => void> = {
   j: () => step(1),
   k: () => step(-1),
   o: unfold,
-  a: () => void (waits() && approve()),
-  r: () => void (waits() && askToReject()),
-  g: () => void run(),
-  p: () => void pause(),
-  x: () => void interrupt(),
-  y: () => void fork(),
+  a: () => may("confirm") && waits() && approve(),
+  r: () => may("reject") && waits() && askToReject(),
+  g: () => may("run") && run(),
+  p: () => may("pause") && pause(),
+  x: () => may("interrupt") && interrupt(),
+  y: () => may("fork") && fork(),
   h: () => (historyShown.value = !historyShown.value),
   f: () => (panel.value = panel.value === "files" ? "none" : "files"),
   e: () => (panel.value = panel.value === "details" ? "none" : "details"),
+  s: () => open.value !== null && (dialog.value = { name: "settings" }),
   t: nextTheme,
   "?": () => (dialog.value = { name: "help" }),
 };
@@ -95,7 +99,7 @@ function unfold(): void {
 }
 
 function beside(by: number): void {
-  const items = list.items.value ?? [];
+  const items = shownOf(list.tree.value, list.isUnfolded);
   const at = items.findIndex((item) => item.id === route.value.id);
   const item = items[at < 0 ? 0 : at + by];
   if (item !== undefined) go(item.id);

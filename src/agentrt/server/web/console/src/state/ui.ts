@@ -3,7 +3,7 @@
 import { effect, signal } from "@preact/signals";
 
 export type Dialog =
-  | { name: "key" | "new" | "help" | "search" }
+  | { name: "key" | "new" | "help" | "search" | "settings" }
   | { name: "ask"; title: string; label: string; value: string; action: string; danger?: boolean; done: (value: string) => void }
   | { name: "sure"; title: string; text: string; action: string; done: () => void }
   | { name: "event"; seq: number };

@@ -1,3 +1,5 @@
+import { useMemo } from "preact/hooks";
+import { languageIn, languageOf, unnumbered } from "../model/code";
 import { memo } from "./memo";
 import type { Draft } from "../model/drafts";
 import { textOf } from "../model/content";
@@ -6,6 +8,8 @@ import { clean, headline, seconds, shortPath, verb, whyAsked } from "../model/wo
 import { open } from "../state/open";
 import { Approval } from "./approval";
 import { RiskBadge } from "./badges";
+import { Children } from "./children";
+import { Code, Command } from "./code";
 import { Attachments } from "./content";
 import { Diff, DiffCount } from "./diff";
 import { Icon, type IconName } from "./icons";
@@ -42,6 +46,7 @@ export const Action = memo(function Action({ entry, output, past }: { entry: Act
           {entry.risk && (entry.risk !== "LOW" || entry.phase === "waiting") ? <RiskBadge risk={entry.risk} why={entry.why} /> : null}
         </span>
       </div>
+      {entry.children ? <Children children={entry.children} past={past} /> : null}
       <Body entry={entry} details={details} output={output} />
       {entry.phase === "waiting" && !past ? <Approval ids={[entry.event.id]} why={whyAsked(entry.held ?? "")} detail={entry.why} /> : null}
     </div>
@@ -51,14 +56,7 @@ export const Action = memo(function Action({ entry, output, past }: { entry: Act
 function Headline({ entry }: { entry: ActionEntry }) {
   const tool = entry.event.tool_name;
   const line = clean(headline(tool, entry.arguments));
-  if (tool === "terminal") {
-    return (
-      <code class="action-line command">
-        <span aria-hidden="true">$ </span>
-        {line}
-      </code>
-    );
-  }
+  if (tool === "terminal") return <Command line={line} />;
   if (tool === "file_editor") return <code class="action-line">{shortPath(line, open.value?.info.value?.workspace)}</code>;
   if (tool === "delegate") return <span class="action-line">{line}</span>;
   return <code class="action-line">{tool === "task_tracker" ? "" : line}</code>;
@@ -100,14 +98,37 @@ function Body({ entry, details, output }: { entry: ActionEntry; details: Details
   }
   if (result.type === "UserRejectObservation") return <p class="rejection">{clean(result.rejection_reason ?? "Rejected by the user.")}</p>;
   if (result.type === "AgentErrorEvent") return <p class="rejection">{clean(result.error)}</p>;
-  if (details.diff) return <Diff diff={details.diff} label={`Changes of ${String(entry.arguments.path ?? "")}`} />;
+  const path = String(entry.arguments.path ?? "");
+  if (details.diff) return <Diff diff={details.diff} label={`Changes of ${path}`} path={path} />;
   if (details.task_list) return <Plan tasks={details.task_list} />;
+  if (tool === "delegate" && !result.is_error) return <Report text={textOf(result.content).replace(TRAILER, "")} />;
   const looks = tool === "file_editor" && entry.arguments.command === "view";
   return (
     <>
-      <Terminal output={outputOf(tool, result)} label={tool === "terminal" ? "Output" : "Result"} most={looks ? 6 : 14} />
+      <Output output={outputOf(tool, result)} label={tool === "terminal" ? "Output" : "Result"} path={looks ? path : undefined} />
       <Attachments content={result.content} />
     </>
+  );
+}
+
+/** What a tool returned; of the file at `path` where it looked at one. */
+function Output({ output, label, path }: { output: string; label: string; path?: string | undefined }) {
+  const file = useMemo(() => (path === undefined ? null : unnumbered(output)), [output, path]);
+  const language = useMemo(() => (path === undefined && output.length < 40_000 ? languageIn(output) : undefined), [output, path]);
+  if (path !== undefined && file) return <Code code={file.lines.join("\n")} numbers={file.numbers} language={languageOf(path)} label={label} most={6} />;
+  if (language !== undefined) return <Code code={output} language={language} label={label} />;
+  return <Terminal output={output} label={label} most={path === undefined ? 14 : 6} />;
+}
+
+/** Names the conversation for the model; its card does for a person. */
+const TRAILER = /\n*\[conversation [\w.-]+\]\s*$/;
+
+/** What a conversation that was delegated to reports. */
+function Report({ text }: { text: string }) {
+  return (
+    <div class="report">
+      <Markdown text={text} />
+    </div>
   );
 }
 
@@ -120,11 +141,12 @@ function Proposed({ entry }: { entry: ActionEntry }) {
     const added = [given.new_str, given.file_text].find((text): text is string => typeof text === "string") ?? "";
     const lines = (text: string, sign: string): string[] => (text === "" ? [] : text.split("\n").map((line) => sign + line));
     const rows = [...lines(removed, "-"), ...lines(added, "+")];
-    return rows.length === 0 ? null : <Diff diff={["@@ -1 +1 @@", ...rows].join("\n")} label="What would change" />;
+    const path = typeof given.path === "string" ? given.path : "";
+    return rows.length === 0 ? null : <Diff diff={["@@ -1 +1 @@", ...rows].join("\n")} label="What would change" path={path} />;
   }
-  if (tool === "terminal") return null;
+  if (tool === "terminal" || tool === "delegate") return null;
   const shown = JSON.stringify(given, null, 2);
-  return shown === "{}" ? null : <Terminal output={shown} label="Arguments" />;
+  return shown === "{}" ? null : <Code code={shown} language="json" label="Arguments" />;
 }
 
 function Plan({ tasks }: { tasks: NonNullable<Details["task_list"]> }) {
@@ -155,11 +177,11 @@ function Finish({ entry }: { entry: ActionEntry }) {
   );
 }
 
-export function Thought({ text, open: shown = false }: { text: string; open?: boolean }) {
+export function Thought({ text, open: shown = false, growing = false }: { text: string; open?: boolean; growing?: boolean }) {
   return (
     <details class="thinking" open={shown}>
       <summary>Thinking{shown ? "" : <span class="quiet"> {clean(text).slice(0, 90)}</span>}</summary>
-      <Markdown text={text} />
+      <Markdown text={text} growing={growing} />
     </details>
   );
 }

@@ -1,4 +1,4 @@
-import { announced, dialog, dismiss, drawer, toasts } from "../state/ui";
+import { announced, dialog, drawer } from "../state/ui";
 import { open } from "../state/open";
 import { past } from "../state/past";
 import { Composer } from "./composer";
@@ -9,9 +9,12 @@ import { New } from "./dialogs/new";
 import { Search } from "./dialogs/search";
 import { Header, OpenDrawer } from "./header";
 import { History } from "./history";
-import { Icon } from "./icons";
 import { Inspector } from "./inspector";
+import { Locked, LockedPage } from "./locked";
+import { SettingsDialog } from "./settings/dialog";
 import { Sidebar } from "./sidebar";
+import { Start } from "./start";
+import { Toasts } from "./toasts";
 import { TranscriptView } from "./transcript";
 import { Waiting } from "./waiting";
 
@@ -32,16 +35,7 @@ export function App() {
       <div class="unseen" aria-live="polite" aria-atomic="true">
         {announced.value}
       </div>
-      <div class="toasts" role="status">
-        {toasts.value.map((toast) => (
-          <div key={toast.id} class={`toast toast-${toast.tone}`}>
-            <span>{toast.text}</span>
-            <button type="button" aria-label="Dismiss" onClick={() => dismiss(toast.id)}>
-              <Icon name="close" size={14} />
-            </button>
-          </div>
-        ))}
-      </div>
+      {dialog.value === null ? <Toasts /> : null}
     </>
   );
 }
@@ -60,15 +54,14 @@ function Main() {
           <OpenDrawer />
         </div>
         <div class="empty-text">
-          <h1>{conversation === null ? "agentrt" : "There is no such conversation"}</h1>
-          <p>{conversation === null ? "Choose a conversation, or begin one." : "It was deleted, or it belongs to someone else."}</p>
-          <button type="button" class="button primary" onClick={() => (dialog.value = { name: "new" })}>
-            <Icon name="plus" size={16} /> New conversation
-          </button>
+          <h1>{conversation === null ? "What is to be done?" : "There is no such conversation"}</h1>
+          {conversation === null ? null : <p>It was deleted, or it belongs to someone else.</p>}
+          <Start />
         </div>
       </main>
     );
   }
+  if (conversation.locked.value && conversation.info.value === null) return <LockedPage conversation={conversation} />;
   return (
     <div class="work">
       <main class="main">
@@ -78,6 +71,7 @@ function Main() {
         </div>
         <div class="below">
           <History conversation={conversation} />
+          <Locked conversation={conversation} />
           <Waiting conversation={conversation} />
           <Composer key={conversation.id} conversation={conversation} />
         </div>
@@ -98,6 +92,8 @@ function Dialogs() {
       return <Help />;
     case "search":
       return <Search />;
+    case "settings":
+      return open.value === null ? null : <SettingsDialog key={open.value.id} conversation={open.value} />;
     case "ask":
       return <Ask asked={asked} />;
     case "sure":

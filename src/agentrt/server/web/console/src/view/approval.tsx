@@ -1,6 +1,7 @@
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { approve, askToReject } from "../state/doing";
+import { may } from "../state/session";
 import { Icon } from "./icons";
 
 /** How many of these are in view. */
@@ -28,25 +29,33 @@ export function Approval({ ids, why, detail }: { ids: string[]; why: string; det
         You are asked {why}
         {detail ? <span class="quiet"> — {detail}</span> : null}
       </p>
-      <div class="approval-buttons">
-        <button type="button" class="button primary" onClick={() => void approve(ids)}>
-          <Icon name="check" size={16} /> Approve
-        </button>
-        <details class="menu">
-          <summary class="button">Always…</summary>
-          <div class="menu-items">
-            <button type="button" onClick={() => void approve(ids, "session")}>
-              Allow the same in this conversation
-            </button>
+      {may("confirm") ? <Buttons ids={ids} /> : <p class="quiet">This key may not answer: it needs the scope “approve”.</p>}
+    </div>
+  );
+}
+
+function Buttons({ ids }: { ids: string[] }) {
+  return (
+    <div class="approval-buttons">
+      <button type="button" class="button primary" onClick={() => void approve(ids)}>
+        <Icon name="check" size={16} /> Approve
+      </button>
+      <details class="menu">
+        <summary class="button">Always…</summary>
+        <div class="menu-items">
+          <button type="button" onClick={() => void approve(ids, "session")}>
+            Allow the same in this conversation
+          </button>
+          {may({ scope: "admin" }) ? (
             <button type="button" onClick={() => void approve(ids, "project")}>
               Allow the same in this project
             </button>
-          </div>
-        </details>
-        <button type="button" class="button danger" onClick={() => askToReject(ids)}>
-          Reject…
-        </button>
-      </div>
+          ) : null}
+        </div>
+      </details>
+      <button type="button" class="button danger" onClick={() => askToReject(ids)}>
+        Reject…
+      </button>
     </div>
   );
 }

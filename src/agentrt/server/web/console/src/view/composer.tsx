@@ -3,6 +3,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type Busy, say } from "../state/doing";
 import type { Open } from "../state/open";
 import { past } from "../state/past";
+import { may } from "../state/session";
 import { Icon } from "./icons";
 
 /** What was typed and not sent, by conversation. */
@@ -42,6 +43,7 @@ export function Composer({ conversation }: { conversation: Open }) {
   };
 
   if (past.value !== null) return null;
+  if (!may("message")) return <p class="hint">This key may look on, and not steer: that needs the scope “steer”.</p>;
   return (
     <form
       class="composer"

@@ -2,15 +2,14 @@ import { useState } from "preact/hooks";
 import type { Draft } from "../model/drafts";
 import { textOf } from "../model/content";
 import type { ChildEntry, Entry, MessageEntry, NoticeEntry } from "../model/transcript";
-import { clean, clock, count, headline, money, STATUS } from "../model/words";
+import { clean, clock, count, headline } from "../model/words";
 import { askToRewind, fork } from "../state/doing";
-import { linkTo } from "../state/route";
+import { may } from "../state/session";
 import { copy, dialog } from "../state/ui";
 import { Action, ResultAlone, Thought } from "./action";
-import { Approval } from "./approval";
-import { RiskBadge } from "./badges";
+import { Children } from "./children";
 import { Attachments } from "./content";
-import { IconButton } from "./icons";
+import { Icon, IconButton } from "./icons";
 import { Markdown } from "./markdown";
 import { memo } from "./memo";
 
@@ -55,7 +54,7 @@ function Body({ entry, output, past }: EntryProps) {
     case "result":
       return <ResultAlone event={entry.event} />;
     case "child":
-      return <Child entry={entry} past={past} />;
+      return <Delegated entry={entry} past={past} />;
     case "notice":
       return <Notice entry={entry} />;
     case "abandoned":
@@ -94,40 +93,20 @@ function Message({ entry }: { entry: MessageEntry }) {
   );
 }
 
-function Child({ entry, past }: { entry: ChildEntry; past: boolean }) {
+/** One whose action is not loaded. */
+function Delegated({ entry, past }: { entry: ChildEntry; past: boolean }) {
   return (
     <div class="action">
       <div class="action-head">
-        <span class="action-verb">Delegated</span>
-        <a class="action-line" href={linkTo(entry.child)}>
-          {clean(entry.task) || entry.child}
-        </a>
-        <span class="action-facts">
-          <span class="quiet">
-            {STATUS[entry.status as keyof typeof STATUS] ?? entry.status}
-            {entry.cost > 0 ? ` · ${money(entry.cost)}` : ""}
-          </span>
+        <span class="action-icon">
+          <Icon name="branch" size={16} />
         </span>
+        <span class="action-verb">Delegated</span>
+        <span class="action-line">{clean(entry.child.task)}</span>
       </div>
-      {entry.waiting.map((action) => (
-        <div key={action.action_id} class="child-action">
-          <code class="action-line">
-            {action.tool_name} {clean(headline("", argumentsOf(action.arguments)))}
-          </code>
-          {action.risk ? <RiskBadge risk={action.risk} /> : null}
-          {past ? null : <Approval ids={[action.action_id]} why="by a conversation that works for this one" />}
-        </div>
-      ))}
+      <Children children={[entry.child]} past={past} />
     </div>
   );
-}
-
-function argumentsOf(text: string): Record<string, unknown> {
-  try {
-    return JSON.parse(text) as Record<string, unknown>;
-  } catch {
-    return { text };
-  }
 }
 
 function Notice({ entry }: { entry: NoticeEntry }) {
@@ -147,8 +126,8 @@ function Tools({ entry }: { entry: Entry }) {
       <time dateTime={entry.time} class="quiet">
         {clock(entry.time)}
       </time>
-      <IconButton icon="fork" label={`Fork after event ${entry.last}`} onClick={() => void fork(entry.last)} />
-      <IconButton icon="rewind" label={`Rewind to event ${entry.last}`} onClick={() => askToRewind(entry.last)} />
+      {may("fork") ? <IconButton icon="fork" label={`Fork after event ${entry.last}`} onClick={() => void fork(entry.last)} /> : null}
+      {may("rewind") ? <IconButton icon="rewind" label={`Rewind to event ${entry.last}`} onClick={() => askToRewind(entry.last)} /> : null}
       <IconButton icon="copy" label="Copy" onClick={() => void copy(plainOf(entry))} />
       <IconButton icon="code" label="Show the event" onClick={() => (dialog.value = { name: "event", seq: entry.seq })} />
     </div>
@@ -169,7 +148,7 @@ function plainOf(entry: Entry): string {
     case "result":
       return entry.event.type === "ObservationEvent" ? textOf(entry.event.content) : "";
     case "child":
-      return entry.task;
+      return entry.child.task;
     case "abandoned":
       return "";
   }

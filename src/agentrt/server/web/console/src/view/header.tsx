@@ -1,11 +1,13 @@
-import { clean, compact, money } from "../model/words";
+import { clean, compact, money, titleOf } from "../model/words";
 import { askForTitle, askToDelete, control, fork, interrupt, pause, run } from "../state/doing";
 import type { Open } from "../state/open";
 import { past } from "../state/past";
-import { copy, drawer, historyShown, panel, type Panel } from "../state/ui";
+import { linkTo } from "../state/route";
+import { may } from "../state/session";
+import { copy, dialog, drawer, historyShown, panel, type Panel } from "../state/ui";
 import { StatusDot } from "./badges";
-import { Icon, IconButton } from "./icons";
-import { titleOf } from "./sidebar";
+import { Icon, IconButton, type IconName } from "./icons";
+import { nameOf } from "./names";
 
 export function Header({ conversation }: { conversation: Open }) {
   const info = conversation.info.value;
@@ -17,8 +19,13 @@ export function Header({ conversation }: { conversation: Open }) {
     <header class="header">
       <OpenDrawer />
       <div class="header-title">
+        {info?.delegated_by ? (
+          <a class="header-parent" href={linkTo(info.delegated_by)}>
+            <Icon name="left" size={13} /> For {clean(nameOf(info.delegated_by))}
+          </a>
+        ) : null}
         <h1>
-          <button type="button" class="title-button" title="Rename" onClick={askForTitle}>
+          <button type="button" class="title-button" title="Rename" onClick={askForTitle} disabled={!may("rename")}>
             {info ? clean(titleOf(info)) : "…"}
           </button>
         </h1>
@@ -27,13 +34,17 @@ export function Header({ conversation }: { conversation: Open }) {
           {info?.model ? <span class="fact-model">{info.model}</span> : null}
           {shown ? (
             <span class="fact-cost" title={`${shown.prompt_tokens.toLocaleString("en")} tokens in, ${shown.completion_tokens.toLocaleString("en")} out`}>
-              <span data-fact="cost">{money(shown.cost)}</span> · {compact(shown.prompt_tokens)} in · {compact(shown.completion_tokens)} out
+              <span data-fact="cost">{money(shown.cost)}</span>
+              <span class="fact-tokens">
+                {" "}
+                · {compact(shown.prompt_tokens)} in · {compact(shown.completion_tokens)} out
+              </span>
             </span>
           ) : null}
         </p>
       </div>
       <div class="header-actions" role="group" aria-label="Steer">
-        {working ? (
+        {!may("run") ? null : working ? (
           <>
             <IconButton icon="pause" label="Pause" keys="p" onClick={() => void pause()} text />
             <IconButton icon="stop" label="Interrupt" keys="x" onClick={() => void interrupt()} text class="warning" />
@@ -43,9 +54,9 @@ export function Header({ conversation }: { conversation: Open }) {
         )}
       </div>
       <div class="header-panels" role="group" aria-label="Panels">
-        <IconButton icon="history" label="History" keys="h" pressed={historyShown.value} onClick={() => (historyShown.value = !historyShown.value)} />
-        <PanelButton name="files" label="Files changed" keys="f" />
-        <PanelButton name="details" label="Details" keys="e" />
+        {PANELS.map(({ icon, label, keys, shown, toggle }) => (
+          <IconButton key={keys} icon={icon} label={label} keys={keys} {...(shown ? { pressed: shown() } : {})} onClick={toggle} />
+        ))}
         <More conversation={conversation} />
       </div>
     </header>
@@ -56,10 +67,25 @@ export function OpenDrawer() {
   return <IconButton icon="menu" label="Conversations" class="only-phone" expanded={drawer.value} onClick={() => (drawer.value = true)} />;
 }
 
-function PanelButton({ name, label, keys }: { name: Panel; label: string; keys: string }) {
-  const shown = panel.value === name;
-  return <IconButton icon={name === "files" ? "files" : "info"} label={label} keys={keys} pressed={shown} onClick={() => (panel.value = shown ? "none" : name)} />;
+interface PanelButton {
+  icon: IconName;
+  label: string;
+  keys: string;
+  shown?: () => boolean;
+  toggle: () => void;
 }
+
+function toggling(name: Panel): Pick<PanelButton, "shown" | "toggle"> {
+  return { shown: () => panel.value === name, toggle: () => (panel.value = panel.value === name ? "none" : name) };
+}
+
+/** Buttons of their own where there is room, else in the menu. */
+const PANELS: PanelButton[] = [
+  { icon: "history", label: "History", keys: "h", shown: () => historyShown.value, toggle: () => (historyShown.value = !historyShown.value) },
+  { icon: "files", label: "Files changed", keys: "f", ...toggling("files") },
+  { icon: "info", label: "Details", keys: "e", ...toggling("details") },
+  { icon: "settings", label: "Settings", keys: "s", toggle: () => (dialog.value = { name: "settings" }) },
+];
 
 function More({ conversation }: { conversation: Open }) {
   return (
@@ -68,28 +94,43 @@ function More({ conversation }: { conversation: Open }) {
         <Icon name="more" />
       </summary>
       <div class="menu-items menu-right">
-        <button type="button" onClick={() => void fork()}>
-          Fork
-        </button>
-        <button type="button" onClick={() => (historyShown.value = true)}>
-          Rewind…
-        </button>
-        <button type="button" onClick={askForTitle}>
-          Rename…
-        </button>
-        <button type="button" onClick={() => void control({ type: "generate_title" })}>
-          Have a model name it
-        </button>
-        <button type="button" onClick={() => void control({ type: "condense" })}>
-          Condense before the next call
-        </button>
+        {PANELS.map(({ label, toggle }) => (
+          <button key={label} type="button" class="only-phone" onClick={toggle}>
+            {label}
+          </button>
+        ))}
+        {may("fork") ? <Steering /> : null}
         <button type="button" onClick={() => void copy(conversation.id)}>
           Copy the id
         </button>
-        <button type="button" class="danger" onClick={askToDelete}>
-          Delete…
-        </button>
+        {may("delete_conversation") ? (
+          <button type="button" class="danger" onClick={askToDelete}>
+            Delete…
+          </button>
+        ) : null}
       </div>
     </details>
+  );
+}
+
+function Steering() {
+  return (
+    <>
+      <button type="button" onClick={() => void fork()}>
+        Fork
+      </button>
+      <button type="button" onClick={() => (historyShown.value = true)}>
+        Rewind…
+      </button>
+      <button type="button" onClick={askForTitle}>
+        Rename…
+      </button>
+      <button type="button" onClick={() => void control({ type: "generate_title" })}>
+        Have a model name it
+      </button>
+      <button type="button" onClick={() => void control({ type: "condense" })}>
+        Condense before the next call
+      </button>
+    </>
   );
 }

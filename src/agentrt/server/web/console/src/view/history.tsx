@@ -3,6 +3,7 @@ import { askToRewind, fork } from "../state/doing";
 import type { Open } from "../state/open";
 import { past } from "../state/past";
 import { goTo, route } from "../state/route";
+import { may } from "../state/session";
 import { historyShown } from "../state/ui";
 import { IconButton } from "./icons";
 
@@ -38,8 +39,8 @@ export function History({ conversation }: { conversation: Open }) {
             As it was after event {at}
             {past.value?.time ? `, ${clock(past.value.time)}` : ""}
           </p>
-          <IconButton icon="fork" label="Fork from here" text onClick={() => void fork(at)} />
-          <IconButton icon="rewind" label="Rewind to here" text onClick={() => askToRewind(at)} />
+          {may("fork") ? <IconButton icon="fork" label="Fork from here" text onClick={() => void fork(at)} /> : null}
+          {may("rewind") ? <IconButton icon="rewind" label="Rewind to here" text onClick={() => askToRewind(at)} /> : null}
           <button type="button" class="button primary" onClick={() => goTo(null)}>
             Back to now
           </button>

@@ -1,10 +1,9 @@
 import type { GitChange } from "@agentrt/client";
 import { useEffect, useState } from "preact/hooks";
-import { Refused } from "@agentrt/client";
 import { clean, clock } from "../model/words";
 import type { Open } from "../state/open";
 import { linkTo } from "../state/route";
-import { rest } from "../state/session";
+import { reasonOf, rest } from "../state/session";
 import { panel } from "../state/ui";
 import { Diff, DiffCount } from "./diff";
 import { IconButton } from "./icons";
@@ -36,7 +35,7 @@ function Files({ conversation }: { conversation: Open }) {
           setChanges(found.items);
           setProblem("");
         },
-        (error: unknown) => wanted && setProblem(error instanceof Refused ? error.message : "The server does not answer"),
+        (error: unknown) => wanted && setProblem(reasonOf(error)),
       );
     }, 250);
     return () => {
@@ -73,7 +72,7 @@ function File({ change, conversation, seq }: { change: GitChange; conversation: 
         <span class="file-path">{clean(change.path)}</span>
         {diff ? <DiffCount diff={diff} /> : null}
       </summary>
-      {diff === null ? <p class="hint">Loading…</p> : diff === "" ? <p class="hint">No difference to show.</p> : <Diff diff={diff} label={`Changes of ${change.path}`} most={60} />}
+      {diff === null ? <p class="hint">Loading…</p> : diff === "" ? <p class="hint">No difference to show.</p> : <Diff diff={diff} label={`Changes of ${change.path}`} path={change.path} most={60} />}
     </details>
   );
 }

@@ -1,9 +1,10 @@
-import type { ConversationInfo, Status } from "@agentrt/client";
+import type { Status } from "@agentrt/client";
 import { useEffect, useRef } from "preact/hooks";
-import { ago, clean, money, STATUS } from "../model/words";
+import { below, type Branch } from "../model/tree";
+import { ago, clean, count, money, STATUS, titleOf } from "../model/words";
 import * as list from "../state/list";
 import { linkTo, route } from "../state/route";
-import { connection, key } from "../state/session";
+import { connection, key, may } from "../state/session";
 import { dialog, drawer, nextTheme, now, theme } from "../state/ui";
 import { StatusDot } from "./badges";
 import { Icon, IconButton } from "./icons";
@@ -18,9 +19,11 @@ export function Sidebar() {
         <IconButton icon="search" label="Search all conversations" keys="Control+K" onClick={() => (dialog.value = { name: "search" })} />
         <IconButton icon="close" label="Close the list" class="only-phone" onClick={() => (drawer.value = false)} />
       </div>
-      <button type="button" class="button primary wide" aria-keyshortcuts="n" onClick={() => (dialog.value = { name: "new" })}>
-        <Icon name="plus" size={16} /> New conversation
-      </button>
+      {may("create_conversation") ? (
+        <button type="button" class="button primary wide" aria-keyshortcuts="n" onClick={() => (dialog.value = { name: "new" })}>
+          <Icon name="plus" size={16} /> New conversation
+        </button>
+      ) : null}
       <Filters />
       <Conversations />
       <Foot />
@@ -83,8 +86,8 @@ function Conversations() {
   }
   return (
     <ul class="conversations">
-      {items.map((info) => (
-        <Item key={info.id} info={info} />
+      {list.tree.value.map((branch) => (
+        <Item key={branch.info.id} branch={branch} />
       ))}
       {list.next.value === null ? null : (
         <li ref={end}>
@@ -97,24 +100,70 @@ function Conversations() {
   );
 }
 
-function Item({ info }: { info: ConversationInfo }) {
+/** A conversation, with those that work for it below. */
+function Item({ branch }: { branch: Branch }) {
+  const { info, children } = branch;
   const current = route.value.id === info.id;
+  const unfolded = children.length > 0 && list.isUnfolded(branch);
+  const under = `below-${info.id}`;
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (children.length === 0 || (event.key !== "ArrowRight" && event.key !== "ArrowLeft")) return;
+    event.preventDefault();
+    list.fold(info.id, event.key === "ArrowRight");
+  };
   return (
     <li>
-      <a class="conversation" href={linkTo(info.id)} aria-current={current ? "page" : undefined} onClick={() => (drawer.value = false)}>
-        <span class="conversation-title">{clean(titleOf(info))}</span>
-        <span class="conversation-facts">
-          <StatusDot status={info.status} word={info.status !== "idle" && info.status !== "finished"} />
-          <span>{ago(info.updated, now.value)}</span>
-          {info.cost > 0 ? <span class="conversation-cost">{money(info.cost)}</span> : null}
-        </span>
-      </a>
+      <div class="conversation-row">
+        <a
+          class="conversation"
+          href={linkTo(info.id)}
+          title={clean(titleOf(info))}
+          aria-current={current ? "page" : undefined}
+          onClick={() => (drawer.value = false)}
+          onKeyDown={onKeyDown}
+        >
+          <span class="conversation-title">{clean(titleOf(info))}</span>
+          <span class="conversation-facts">
+            <StatusDot status={info.status} word={info.status !== "idle" && info.status !== "finished"} />
+            <span>{ago(info.updated, now.value)}</span>
+            {info.cost > 0 ? <span class="conversation-cost">{money(info.cost)}</span> : null}
+          </span>
+        </a>
+        {children.length > 0 ? <Unfold branch={branch} unfolded={unfolded} under={under} /> : null}
+      </div>
+      {unfolded ? (
+        <ul class="conversations-below" id={under} aria-label={`Delegated by ${clean(titleOf(info))}`}>
+          {children.map((child) => (
+            <Item key={child.info.id} branch={child} />
+          ))}
+        </ul>
+      ) : null}
     </li>
   );
 }
 
-export function titleOf(info: ConversationInfo): string {
-  return info.title || info.workspace?.split("/").at(-1) || info.id;
+/** Shows and hides what is below; while that is hidden, it says what is urgent there. */
+function Unfold({ branch, unfolded, under }: { branch: Branch; unfolded: boolean; under: string }) {
+  const { info, children } = branch;
+  const urgent = unfolded ? undefined : (["waiting_for_confirmation", "running"] as const).find((status) => stands(branch, status));
+  return (
+    <button
+      type="button"
+      class="unfold"
+      aria-expanded={unfolded}
+      aria-controls={unfolded ? under : undefined}
+      aria-label={`${count(children.length, "delegated conversation")} of ${clean(titleOf(info))}`}
+      onClick={() => list.fold(info.id, !unfolded)}
+    >
+      {urgent ? <StatusDot status={urgent} /> : null}
+      {children.length}
+      <Icon name={unfolded ? "up" : "under"} size={13} />
+    </button>
+  );
+}
+
+function stands(branch: Branch, status: Status): boolean {
+  return [...below(branch)].some(({ info }) => info.status === status);
 }
 
 const THEMES = { auto: "as the system", light: "light", dark: "dark" };

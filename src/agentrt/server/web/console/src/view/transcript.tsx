@@ -3,7 +3,6 @@ import type { Draft } from "../model/drafts";
 import type { Entry } from "../model/transcript";
 import type { Open } from "../state/open";
 import { past } from "../state/past";
-import { clean } from "../model/words";
 import { Thought } from "./action";
 import { EntryView } from "./entry";
 import { Icon } from "./icons";
@@ -56,8 +55,8 @@ export function TranscriptView({ conversation }: { conversation: Open }) {
 function Growing({ draft }: { draft: Draft }) {
   return (
     <div class="entry entry-growing" data-becomes={draft.becomes}>
-      {draft.reasoning ? <Thought text={draft.reasoning} open={draft.text === ""} /> : null}
-      {draft.text ? <Markdown text={clean(draft.text)} /> : null}
+      {draft.reasoning ? <Thought text={draft.reasoning} open={draft.text === ""} growing /> : null}
+      {draft.text ? <Markdown text={draft.text} growing /> : null}
       {draft.output ? <Terminal output={draft.output} label="Output so far" most={20} /> : null}
     </div>
   );

@@ -2,6 +2,7 @@ import { count } from "../model/words";
 import { approve, askToReject } from "../state/doing";
 import type { Open } from "../state/open";
 import { past } from "../state/past";
+import { may } from "../state/session";
 import { seen } from "./approval";
 import { Icon } from "./icons";
 
@@ -11,16 +12,16 @@ export function Waiting({ conversation }: { conversation: Open }) {
   const info = conversation.info.value;
   const elsewhere = info?.status === "waiting_for_confirmation" && (info.cursor.seq ?? 0) >= conversation.cursor.value.seq ? info.pending.length : 0;
   const number = Math.max(shown.length, elsewhere);
-  if (number === 0 || past.value !== null || (number === 1 && seen.value > 0)) return null;
+  if (number === 0 || !may("confirm") || past.value !== null || (number === 1 && seen.value > 0)) return null;
   const first = shown[0];
   const jump = (): void => {
-    const entry = first && document.getElementById(`e${first.seq}`);
+    const entry = first ? document.getElementById(`e${first.seq}`) : document.querySelector<HTMLElement>(".entry:has(.child-action)");
     entry?.scrollIntoView({ block: "center" });
     entry?.focus();
   };
   return (
     <div class="waiting" role="region" aria-label="Waiting for you">
-      <button type="button" class="link" onClick={jump} disabled={first === undefined}>
+      <button type="button" class="link" onClick={jump}>
         {count(number, "action")} {number === 1 ? "needs" : "need"} your word
       </button>
       <button type="button" class="button primary" aria-keyshortcuts="a" title="a" onClick={() => void approve()}>

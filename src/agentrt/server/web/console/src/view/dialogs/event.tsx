@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { open } from "../../state/open";
 import { explain, rest } from "../../state/session";
 import { copy } from "../../state/ui";
-import { Terminal } from "../terminal";
+import { Code } from "../code";
 import { Frame } from "./frame";
 
 /** An event as it stands in the log. */
@@ -16,7 +16,7 @@ export function EventDialog({ seq }: { seq: number }) {
   const text = event === undefined ? "…" : JSON.stringify(event, null, 2);
   return (
     <Frame title={`Event ${seq}`} wide>
-      <Terminal output={text} label="The event as JSON" most={2000} />
+      <Code code={text} language="json" label="The event as JSON" most={2000} />
       <div class="dialog-foot">
         <button type="button" class="button" onClick={() => void copy(text)}>
           Copy

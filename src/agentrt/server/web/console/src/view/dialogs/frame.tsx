@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { dialog } from "../../state/ui";
 import { IconButton } from "../icons";
+import { Toasts } from "../toasts";
 
 interface FrameProps {
   title: string;
@@ -15,7 +16,7 @@ export function close(): void {
 }
 
 /** A modal dialog: the browser keeps the focus in it, closes it on Escape, and gives the focus back. */
-export function Frame({ title, children, onSubmit, wide }: FrameProps) {
+export function Modal({ title, look = "", children }: { title: string; look?: string; children: ComponentChildren }) {
   const place = useRef<HTMLDialogElement>(null);
   // before the next key can be pressed, which is for the dialog
   useLayoutEffect(() => {
@@ -26,13 +27,32 @@ export function Frame({ title, children, onSubmit, wide }: FrameProps) {
   return (
     <dialog
       ref={place}
-      class={wide ? "wide" : ""}
+      class={look}
       aria-label={title}
       onClose={close}
       onMouseDown={(event) => {
         if (event.target === place.current) close();
       }}
     >
+      {children}
+      <Toasts />
+    </dialog>
+  );
+}
+
+export function Head({ title }: { title: string }) {
+  return (
+    <div class="dialog-head">
+      <h2>{title}</h2>
+      <IconButton icon="close" label="Close" onClick={close} />
+    </div>
+  );
+}
+
+/** A dialog with one form. */
+export function Frame({ title, children, onSubmit, wide }: FrameProps) {
+  return (
+    <Modal title={title} look={wide ? "wide" : ""}>
       <form
         method="dialog"
         onSubmit={(event) => {
@@ -40,12 +60,9 @@ export function Frame({ title, children, onSubmit, wide }: FrameProps) {
           onSubmit?.();
         }}
       >
-        <div class="dialog-head">
-          <h2>{title}</h2>
-          <IconButton icon="close" label="Close" onClick={close} />
-        </div>
+        <Head title={title} />
         {children}
       </form>
-    </dialog>
+    </Modal>
   );
 }

@@ -3,12 +3,13 @@ import { useState } from "preact/hooks";
 import { newId } from "../../model/ids";
 import * as list from "../../state/list";
 import { go } from "../../state/route";
-import { attempt, rest } from "../../state/session";
+import { attempt, rest, server } from "../../state/session";
 import { drawer } from "../../state/ui";
 import { close, Frame } from "./frame";
 
 const REMEMBERED = "agentrt.new";
 const POLICIES = [
+  ["", "As the server has it", "Its own agent says when"],
   ["ConfirmRisky", "Ask about risky actions", "High risk, and what nobody can rate"],
   ["AlwaysConfirm", "Ask about every action", "Nothing runs without your word"],
   ["NeverConfirm", "Never ask", "For sandboxes and for what you trust"],
@@ -23,7 +24,7 @@ interface Remembered {
 }
 
 function remembered(): Remembered {
-  const fresh: Remembered = { model: "", base: "", policy: "ConfirmRisky" };
+  const fresh: Remembered = { model: "", base: "", policy: "" };
   try {
     return { ...fresh, ...(JSON.parse(localStorage.getItem(REMEMBERED) ?? "{}") as Partial<Remembered>) };
   } catch {
@@ -40,12 +41,16 @@ export function New() {
   const [workspace, setWorkspace] = useState("");
   const [title, setTitle] = useState("");
   const [busy, setBusy] = useState(false);
+  const own = server.value?.agent ?? true; // whether there is an agent to begin with
+  const named = model.trim() !== "";
+  const offered = POLICIES.filter(([name]) => name !== "" || (own && !named));
+  const chosen = offered.some(([name]) => name === policy) ? policy : "ConfirmRisky";
 
   const create = async (): Promise<void> => {
     const wanted: CreateConversation = {};
-    if (model.trim()) {
+    if (named) {
       const llm = { type: "LLM" as const, model: model.trim(), ...(base.trim() ? { base_url: base.trim() } : {}) };
-      wanted.agent = { llm, confirmation: { type: policy } };
+      wanted.agent = { llm, confirmation: { type: chosen || "ConfirmRisky" } };
     }
     if (workspace.trim()) wanted.workspace = workspace.trim();
     if (title.trim()) wanted.title = title.trim();
@@ -58,7 +63,7 @@ export function New() {
     drawer.value = false;
     go(made.id);
     await attempt(async () => {
-      if (!wanted.agent) await rest.do(made.id, { type: "confirmation_policy", policy: { type: policy } });
+      if (!wanted.agent && chosen) await rest.do(made.id, { type: "confirmation_policy", policy: { type: chosen } });
       if (task.trim()) await rest.do(made.id, { type: "message", content: task, id: newId(), run: true });
     });
     void list.refresh();
@@ -81,16 +86,16 @@ export function New() {
       </label>
       <label class="field">
         <span>
-          Model <em class="quiet">empty: the server’s own agent</em>
+          Model <em class="quiet">{own ? "empty: the server’s own agent" : "this server has none of its own"}</em>
         </span>
-        <input type="text" value={model} placeholder="anthropic/claude-opus-4-5" autocomplete="off" spellcheck={false} onInput={(event) => setModel(event.currentTarget.value)} />
+        <input type="text" value={model} required={!own} placeholder={server.value?.model ?? "anthropic/claude-opus-4-5"} autocomplete="off" spellcheck={false} onInput={(event) => setModel(event.currentTarget.value)} />
       </label>
       <fieldset class="field">
         <legend>When does it ask you?</legend>
         <div class="choices">
-          {POLICIES.map(([name, label, why]) => (
+          {offered.map(([name, label, why]) => (
             <label key={name} class="choice">
-              <input type="radio" name="policy" value={name} checked={policy === name} onChange={() => setPolicy(name)} />
+              <input type="radio" name="policy" value={name} checked={chosen === name} onChange={() => setPolicy(name)} />
               <span>
                 {label}
                 <span class="quiet">{why}</span>

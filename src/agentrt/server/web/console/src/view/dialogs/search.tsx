@@ -1,11 +1,10 @@
 import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
-import { clean } from "../../model/words";
+import { clean, titleOf } from "../../model/words";
 import * as list from "../../state/list";
 import { go } from "../../state/route";
 import { explain, rest } from "../../state/session";
 import type { Hit } from "@agentrt/client";
-import { titleOf } from "../sidebar";
 import { close, Frame } from "./frame";
 
 /** Search in what was said in all conversations. */

@@ -1,0 +1,16 @@
+/** What a key is good for. A server may want more than this for what loosens its security, and says so. */
+
+import { SCOPES } from "./scopes";
+
+export type Operation = keyof typeof SCOPES;
+export type Scope = (typeof SCOPES)[Operation] | "admin";
+
+/** What a key needs for this, at the least. */
+export function neededFor(wanted: Operation | { scope: Scope }): Scope {
+  return typeof wanted === "string" ? SCOPES[wanted] : wanted.scope;
+}
+
+/** Whether a key with these scopes may do this at all. */
+export function allows(scopes: readonly string[], wanted: Operation | { scope: Scope }): boolean {
+  return scopes.includes(neededFor(wanted)) || scopes.includes("admin");
+}

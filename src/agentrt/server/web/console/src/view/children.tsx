@@ -1,0 +1,60 @@
+import type { Status } from "@agentrt/client";
+import type { Child } from "../model/transcript";
+import { clean, compact, headline, money, STATUS } from "../model/words";
+import * as list from "../state/list";
+import { linkTo } from "../state/route";
+import { Approval } from "./approval";
+import { RiskBadge, StatusDot } from "./badges";
+import { Icon } from "./icons";
+
+/** The conversations that do what was delegated: how each stands, what waits in it, and the way to it. */
+export function Children({ children, past }: { children: Child[]; past: boolean }) {
+  return (
+    <>
+      {children.map((child) => (
+        <Card key={child.id} child={child} past={past} />
+      ))}
+    </>
+  );
+}
+
+function Card({ child, past }: { child: Child; past: boolean }) {
+  const info = past ? undefined : list.items.value?.find((one) => one.id === child.id);
+  const status = child.status in STATUS ? (child.status as Status) : "idle";
+  const cost = Math.max(child.cost, info?.cost ?? 0);
+  const tokens = (info?.prompt_tokens ?? 0) + (info?.completion_tokens ?? 0);
+  return (
+    <div class="child" data-child={child.id} data-status={status}>
+      <a class="child-link" href={linkTo(child.id)}>
+        <StatusDot status={status} word />
+        {child.agent ? <span class="child-agent">{clean(child.agent)}</span> : null}
+        <span class="quiet">
+          {cost > 0 ? money(cost) : ""}
+          {tokens > 0 ? `${cost > 0 ? " · " : ""}${compact(tokens)} tokens` : ""}
+        </span>
+        <span class="child-open">
+          Open<span class="unseen"> the conversation: {clean(child.task)}</span> <Icon name="right" size={15} />
+        </span>
+      </a>
+      {child.waiting.map((action) => (
+        <div key={action.action_id} class="child-action">
+          <div class="child-asks">
+            <code class="action-line">
+              {action.tool_name === "terminal" ? "$" : clean(action.tool_name)} {clean(headline(action.tool_name, argumentsOf(action.arguments)))}
+            </code>
+            {action.risk ? <RiskBadge risk={action.risk} /> : null}
+          </div>
+          {past ? null : <Approval ids={[action.action_id]} why="by a conversation that works for this one" />}
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function argumentsOf(text: string): Record<string, unknown> {
+  try {
+    return JSON.parse(text) as Record<string, unknown>;
+  } catch {
+    return { text };
+  }
+}

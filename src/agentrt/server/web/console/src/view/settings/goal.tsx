@@ -1,0 +1,49 @@
+import { useDraft, Field, Form, useSaving } from "./parts";
+import type { SectionProps } from "./settings";
+
+const STATES = {
+  running: "not reached yet",
+  complete: "reached",
+  capped: "given up: it was judged as often as it may be",
+};
+
+/** What the agent's work is held against when it wants to end. */
+export function GoalSection(props: SectionProps) {
+  const saving = useSaving(props);
+  const goal = props.configured.found?.goal ?? null;
+  const most = goal?.set.max_iterations ?? 10;
+  const [draft, setDraft] = useDraft({ objective: goal?.set.objective ?? "", most: String(most) });
+  const objective = draft.objective.trim();
+  const changed = objective !== (goal?.set.objective ?? "") || Number(draft.most) !== most;
+  const save = (to: string): void =>
+    void saving.control([{ type: "goal", objective: to, max_iterations: Number(draft.most) || 10 }], to ? "It is held against this from now on" : "The goal was taken back");
+  return (
+    <Form
+      needs="goal"
+      saving={saving}
+      action="Set the goal"
+      ready={objective !== "" && (changed || goal?.state !== "running") && Number(draft.most) >= 1}
+      onSubmit={() => save(objective)}
+      more={
+        goal === null ? null : (
+          <button type="button" class="button danger" disabled={saving.busy} onClick={() => save("")}>
+            Take it back
+          </button>
+        )
+      }
+    >
+      <p class="quiet">When the agent says that it has finished, a judge holds that against the goal, and sends it back with what is missing.</p>
+      {goal === null ? null : (
+        <p>
+          Judged {goal.judged} of {most} times: <strong>{STATES[goal.state]}</strong>
+        </p>
+      )}
+      <Field label="Goal">
+        <textarea rows={3} value={draft.objective} placeholder="All tests pass, and the change is described in CHANGELOG.md" onInput={(event) => setDraft({ ...draft, objective: event.currentTarget.value })} />
+      </Field>
+      <Field label="Times that it is judged at most">
+        <input type="number" min="1" max="1000" step="1" value={draft.most} onInput={(event) => setDraft({ ...draft, most: event.currentTarget.value })} />
+      </Field>
+    </Form>
+  );
+}

@@ -1,0 +1,132 @@
+import { type Control, neededFor, type Operation, type Scope } from "@agentrt/client";
+import type { ComponentChildren } from "preact";
+import { useRef, useState } from "preact/hooks";
+import { may, reasonOf, rest } from "../../state/session";
+import type { SectionProps } from "./settings";
+
+export interface Saving {
+  busy: boolean;
+  said: string;
+  failed: string;
+  /** Do something with the server; whether it was done. */
+  save: (what: () => Promise<unknown>, done?: string) => Promise<boolean>;
+  /** Carry out controls, one after the other; whether all were done. */
+  control: (wanted: Control[], done?: string) => Promise<boolean>;
+}
+
+/** What became of a form that was sent. */
+export function useSaving({ conversation, configured }: SectionProps): Saving {
+  const [state, setState] = useState({ busy: false, said: "", failed: "" });
+  const save = async (what: () => Promise<unknown>, done = "Saved"): Promise<boolean> => {
+    setState({ busy: true, said: "", failed: "" });
+    try {
+      await what();
+      await Promise.all([configured.refresh(), conversation.refresh()]);
+      setState({ busy: false, said: done, failed: "" });
+      return true;
+    } catch (error) {
+      setState({ busy: false, said: "", failed: reasonOf(error) });
+      return false;
+    }
+  };
+  const control = (wanted: Control[], done?: string): Promise<boolean> =>
+    save(async () => {
+      for (const one of wanted) await rest.do(conversation.id, one);
+    }, done);
+  return { ...state, save, control };
+}
+
+interface FormProps {
+  title?: string;
+  /** What it is for. */
+  children: ComponentChildren;
+  needs: Operation;
+  saving: Saving;
+  onSubmit: () => void;
+  action: string;
+  /** Whether there is something to send. */
+  ready?: boolean;
+  more?: ComponentChildren;
+}
+
+/** A form of its own; where the key does not allow it, it is shown, cannot be used, and says why. */
+export function Form({ title, children, needs, saving, onSubmit, action, ready = true, more }: FormProps) {
+  const lacks = lacking(needs);
+  return (
+    <form
+      class="settings-form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (ready && !saving.busy) onSubmit();
+      }}
+    >
+      {lacks ? <p class="locked">{lacks}</p> : null}
+      <fieldset class="settings-fields" disabled={lacks !== ""}>
+        {title ? <legend>{title}</legend> : null}
+        {children}
+        <div class="settings-foot">
+          <Said saving={saving} />
+          {more}
+          <button type="submit" class="button primary" disabled={!ready || saving.busy}>
+            {action}
+          </button>
+        </div>
+      </fieldset>
+    </form>
+  );
+}
+
+export function Said({ saving }: { saving: Saving }) {
+  return (
+    <>
+      <span class="said" role="status">
+        {saving.said}
+      </span>
+      <span class="said failed" role="alert">
+        {saving.failed}
+      </span>
+    </>
+  );
+}
+
+const NEEDED: Record<Scope, string> = {
+  observe: "This key may not even look on.",
+  steer: "This key may look on, and not steer: that needs the scope “steer”.",
+  approve: "This key may not change it: that needs the scope “approve”.",
+  admin: "Only an admin’s key may change it.",
+};
+
+/** Why something cannot be done with this key; "" where it can. */
+export function lacking(wanted: Operation | { scope: Scope }): string {
+  return may(wanted) ? "" : NEEDED[neededFor(wanted)];
+}
+
+interface FieldProps {
+  label: string;
+  hint?: ComponentChildren;
+  children: ComponentChildren;
+}
+
+export function Field({ label, hint, children }: FieldProps) {
+  return (
+    <label class="field">
+      <span>
+        {label} {hint ? <em class="quiet">{hint}</em> : null}
+      </span>
+      {children}
+    </label>
+  );
+}
+
+/** What was typed, and begins anew with what is there when that changes. */
+export function useDraft<T>(there: T): [T, (value: T) => void] {
+  const name = JSON.stringify(there);
+  const draft = useRef({ name, value: there });
+  const [, redraw] = useState({});
+  if (draft.current.name !== name) draft.current = { name, value: there };
+  const set = (value: T): void => {
+    draft.current = { name, value };
+    redraw({});
+  };
+  return [draft.current.value, set];
+}

@@ -1,0 +1,81 @@
+import type { PermissionRule } from "@agentrt/client";
+import { useState } from "preact/hooks";
+import { clean } from "../../model/words";
+import { may } from "../../state/session";
+import { Field, Form, useSaving } from "./parts";
+import type { SectionProps } from "./settings";
+
+const VERDICTS = [
+  ["allow", "Allow", "without asking"],
+  ["ask", "Ask", "whatever the rating"],
+  ["deny", "Deny", "and tell the agent so"],
+] as const;
+const EMPTY = { verdict: "allow" as PermissionRule["verdict"], tool: "", pattern: "", argument: "", scope: "session" as "session" | "project" };
+const ORIGINS = { agent: "from the beginning", session: "in this conversation", project: "in this project" };
+
+/** What is allowed, asked or denied, whatever its rating. */
+export function Rules(props: SectionProps) {
+  const saving = useSaving(props);
+  const [draft, setDraft] = useState(EMPTY);
+  const found = props.configured.found;
+  const rules = [...(found?.agent?.rules ?? []).map((rule) => ({ rule, origin: "agent" as const })), ...(found?.rules ?? []).map(({ rule, scope }) => ({ rule, origin: scope }))];
+  const tools = ["terminal", "file_editor", "task_tracker", "delegate", ...(found?.agent?.tools ?? []).map((tool) => tool.name)];
+  const admin = may({ scope: "admin" });
+  const set = (name: "tool" | "pattern" | "argument") => (event: { currentTarget: HTMLInputElement }) => setDraft({ ...draft, [name]: event.currentTarget.value });
+  const save = async (): Promise<void> => {
+    const { verdict, tool, pattern, argument, scope } = draft;
+    const rule: PermissionRule = { verdict, tool: tool.trim() || "*", pattern: pattern.trim() || "*", argument: argument.trim() };
+    if (await saving.control([{ type: "rule", rule, scope }], "It holds from now on")) setDraft({ ...EMPTY, verdict });
+  };
+  return (
+    <>
+      <p class="quiet">A rule that denies comes before one that asks, and that before one that allows. A rule stays: a stricter one goes before it.</p>
+      {rules.length === 0 ? <p class="hint">No rules: ratings alone decide.</p> : null}
+      <ul class="settings-list">
+        {rules.map(({ rule, origin }, at) => (
+          <li key={at}>
+            <span class={`badge verdict-${rule.verdict}`}>{rule.verdict}</span>
+            <code>{clean(`${rule.tool ?? "*"} ${rule.argument ? `${rule.argument}=` : ""}${rule.pattern ?? "*"}`)}</code>
+            <span class="quiet">{ORIGINS[origin]}</span>
+          </li>
+        ))}
+      </ul>
+      <Form title="Add a rule" needs="rule" saving={saving} action="Add" ready={draft.tool.trim() + draft.pattern.trim() !== ""} onSubmit={() => void save()}>
+        <div class="segments" role="radiogroup" aria-label="What becomes of such an action">
+          {VERDICTS.map(([verdict, label, what]) => (
+            <label key={verdict} class="segment" title={what}>
+              <input type="radio" name="verdict" checked={draft.verdict === verdict} onChange={() => setDraft({ ...draft, verdict })} />
+              {label}
+            </label>
+          ))}
+        </div>
+        <div class="settings-pair">
+          <Field label="Tool" hint="empty: any">
+            <input type="text" list="tools" value={draft.tool} placeholder="terminal" autocomplete="off" spellcheck={false} onInput={set("tool")} />
+            <datalist id="tools">
+              {[...new Set(tools)].map((name) => (
+                <option key={name} value={name} />
+              ))}
+            </datalist>
+          </Field>
+          <Field label="Pattern" hint="* is anything">
+            <input type="text" value={draft.pattern} placeholder="git *" autocomplete="off" spellcheck={false} onInput={set("pattern")} />
+          </Field>
+        </div>
+        <div class="settings-pair">
+          <Field label="Argument" hint="it is for; empty: each">
+            <input type="text" value={draft.argument} placeholder="command" autocomplete="off" spellcheck={false} onInput={set("argument")} />
+          </Field>
+          <Field label="It holds">
+            <select value={draft.scope} onChange={(event) => setDraft({ ...draft, scope: event.currentTarget.value as "session" | "project" })}>
+              <option value="session">in this conversation</option>
+              <option value="project" disabled={!admin && draft.verdict === "allow"}>
+                in all that work in this workspace{!admin && draft.verdict === "allow" ? " (an admin’s key)" : ""}
+              </option>
+            </select>
+          </Field>
+        </div>
+      </Form>
+    </>
+  );
+}

@@ -1,0 +1,85 @@
+import type { SavedSecret } from "@agentrt/client";
+import { useRef, useState } from "preact/hooks";
+import { clean } from "../../model/words";
+import { may } from "../../state/session";
+import { Field, Form, Said, useSaving } from "./parts";
+import type { SectionProps } from "./settings";
+
+/** What commands may use and nobody may see: names are listed, values only go to the server. */
+export function Secrets(props: SectionProps) {
+  const saving = useSaving(props);
+  const removing = useSaving(props);
+  const [name, setName] = useState("");
+  const [given, setGiven] = useState(false);
+  const [sure, setSure] = useState("");
+  // the value stays in its field, and is nowhere else but in the request
+  const field = useRef<HTMLInputElement>(null);
+  const secrets = props.configured.found?.secrets ?? {};
+  const empty = (): void => {
+    if (field.current) field.current.value = "";
+    setGiven(false);
+  };
+  const save = async (): Promise<void> => {
+    const value = field.current?.value ?? "";
+    empty();
+    const known = name in secrets;
+    if (await saving.control([{ type: "secrets", secrets: { [name]: value } }], known ? "Replaced" : "Added")) setName("");
+  };
+  const remove = async (which: string): Promise<void> => {
+    if (sure !== which) return setSure(which);
+    setSure("");
+    await removing.control([{ type: "secrets", secrets: { [which]: null } }], `${which} was removed`);
+  };
+  return (
+    <>
+      <p class="quiet">Commands have them as variables. Their values are hidden in what is shown and from the model, and cannot be read again, here either.</p>
+      {Object.keys(secrets).length === 0 ? <p class="hint">No secrets.</p> : null}
+      <ul class="settings-list">
+        {Object.entries(secrets).map(([one, saved]) => (
+          <li key={one}>
+            <code>{clean(one)}</code>
+            <span class="quiet">{clean(originOf(saved))}</span>
+            {may("secrets") ? (
+              <button type="button" class="button danger" disabled={removing.busy} onBlur={() => setSure("")} onClick={() => void remove(one)}>
+                {sure === one ? "Really remove" : "Remove"}
+                <span class="unseen"> {one}</span>
+              </button>
+            ) : null}
+          </li>
+        ))}
+      </ul>
+      <Said saving={removing} />
+      <Form title="Add or replace" needs="secrets" saving={saving} action={name in secrets ? "Replace" : "Add"} ready={name !== "" && given} onSubmit={() => void save()}>
+        <Field label="Name" hint="of the variable">
+          <input
+            type="text"
+            value={name}
+            placeholder="GITHUB_TOKEN"
+            pattern="[A-Za-z_][A-Za-z0-9_]*"
+            title="letters, digits and _, not a digit first"
+            autocomplete="off"
+            spellcheck={false}
+            onInput={(event) => setName(event.currentTarget.value)}
+          />
+        </Field>
+        <Field label="Value">
+          <input ref={field} type="password" autocomplete="off" onInput={(event) => setGiven(event.currentTarget.value !== "")} />
+        </Field>
+      </Form>
+    </>
+  );
+}
+
+function originOf(saved: SavedSecret): string {
+  const about = saved.description ? `${saved.description}, ` : "";
+  switch (saved.type) {
+    case "StaticSecret":
+      return about + (saved.token ? "kept encrypted" : "in memory only: lost when the server ends");
+    case "EnvironmentSecret":
+      return `${about}from the server’s variable ${saved.variable}`;
+    case "LookupSecret":
+      return `${about}looked up at ${saved.url}`;
+    case "CallableSecret":
+      return `${about}from the program that began it`;
+  }
+}

@@ -1,0 +1,18 @@
+import { dismiss, toasts } from "../state/ui";
+import { Icon } from "./icons";
+
+/** What is said in passing; within a dialog where one is open, since all else is behind it. */
+export function Toasts() {
+  return (
+    <div class="toasts" role="status">
+      {toasts.value.map((toast) => (
+        <div key={toast.id} class={`toast toast-${toast.tone}`}>
+          <span>{toast.text}</span>
+          <button type="button" aria-label="Dismiss" onClick={() => dismiss(toast.id)}>
+            <Icon name="close" size={14} />
+          </button>
+        </div>
+      ))}
+    </div>
+  );
+}
