@@ -54,6 +54,7 @@ class RemoteFiles:
         path = f"{self._base}/files/{kind}?path={_quoted(wanted.path)}"
         backoff, place, at, tag = Backoff(), self._transport.place, 0, None
         while True:
+            begun = at
             try:
                 async with self._transport.download(path, name=self._name, after=at, tag=tag) as answer:
                     if answer.begins != at or (at and answer.tag != tag):
@@ -65,14 +66,14 @@ class RemoteFiles:
                         yield piece
                 return
             except Cut as cut:
-                if backoff.elapsed >= place.timeout or (at and tag is None):
+                if (at == begun and backoff.elapsed >= place.timeout) or (at and tag is None):
                     raise ServerUnreachable(place.url, cut.why) from cut
             await anyio.sleep(backoff.next())
 
     async def write(self, wanted: WriteFile, source: Source) -> FileEntry:
         """Have what a source gives take the place of a file, once all of it is there."""
         path = f"{self._base}/files/content?path={_quoted(wanted.path)}"
-        answer = await self._transport.ask("PUT", path, source, name=self._name)
+        answer = await self._transport.upload(path, source, name=self._name)
         return msgspec.json.decode(answer, type=FileEntry)
 
     async def _get(self, path: str) -> bytes:

@@ -28,6 +28,9 @@ MESSAGE = 64 * 1024 * 1024
 CONNECT_SECONDS = 10.0
 CLOSE_SECONDS = 1.0
 
+UPLOADS = 5
+"""How often an upload is begun, at most."""
+
 _AGAIN = (429, 503)
 """Statuses of what was not begun, and may be asked again."""
 _BETWEEN = (502, 504)
@@ -99,6 +102,30 @@ class Download:
         return aiter(self._answer.content.iter_any())
 
 
+class _Sent:
+    """What is sent of a source over one connection; `patience` ends when nothing more is taken for so many seconds."""
+
+    def __init__(self, source: Source, seconds: float, backoff: Backoff) -> None:
+        self._source, self._seconds, self._backoff = source, seconds, backoff
+        self.patience = anyio.CancelScope(deadline=anyio.current_time() + seconds)
+        self.taken = 0
+        """Pieces."""
+        self.failed: Exception | None = None
+        """What the source raised."""
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """Those of the source, from its beginning."""
+        try:
+            async for piece in self._source():
+                yield piece
+                self.taken += 1
+                self._backoff.well(progress=False)
+                self.patience.deadline = anyio.current_time() + self._seconds
+        except Exception as error:  # of whoever gives them: it goes to the caller as it is
+            self.failed = error
+            raise
+
+
 class Transport:
     """Connections to one server, on behalf of one key; an async context manager."""
 
@@ -128,14 +155,14 @@ class Transport:
         self,
         method: str,
         path: str,
-        body: bytes | Source | None = None,
+        body: bytes | None = None,
         *,
         name: str,
         repeatable: bool = True,
         seconds: float | None = None,
         wait: float | None = None,
     ) -> bytes:
-        """The body of the answer to a request that has to do with the conversation `name`; JSON, but for a source.
+        """The body of the answer to a request that has to do with the conversation `name`.
 
         What was not heard is said again for `wait` seconds, and what may have been heard too, if it is `repeatable`.
         An answer may take `seconds`. Raises what the server says, `ServerUnreachable`, or `OutcomeUnknown`.
@@ -144,10 +171,7 @@ class Transport:
         while True:
             why = ""
             try:
-                if callable(body):
-                    status, answer = await self._upload(method, path, body)
-                else:
-                    status, answer = await self._once(method, path, body, seconds or self.place.timeout)
+                status, answer = await self._once(method, path, body, seconds or self.place.timeout)
                 if status < 400:
                     return answer
                 problem = problem_in(status, answer)
@@ -167,31 +191,37 @@ class Transport:
         async with self._request(method, path, body, headers, seconds=seconds) as answer:
             return answer.status, await answer.read()
 
-    async def _upload(self, method: str, path: str, source: Source) -> tuple[int, bytes]:
-        """Send what a source gives; no piece of it, nor the answer, may take longer than the server is waited for."""
-        failed: list[Exception] = []
-        patience = self.place.timeout
+    async def upload(self, path: str, source: Source, *, name: str) -> bytes:
+        """The answer to a PUT of what a source gives, which is begun anew when it is cut.
 
-        async def pieces() -> AsyncIterator[bytes]:
+        Raises what the server says, what the source does, or `ServerUnreachable`.
+        """
+        backoff, place, tries = Backoff(), self.place, 0
+        while True:
+            tries += 1
+            sent = _Sent(source, place.timeout, backoff)
             try:
-                async for piece in source():
-                    waiting.deadline = anyio.current_time() + patience
-                    yield piece
-            except Exception as error:  # of whoever gives it: it is raised as it is
-                failed.append(error)
-                raise
+                status, answer = await self._put(path, sent)
+                if status < 400:
+                    return answer
+                problem = problem_in(status, answer)
+                why = problem.detail
+                if not _may_repeat(problem, repeatable=True):
+                    raise error_of(problem, place.url, name)
+            except Cut as cut:
+                if sent.failed is not None:
+                    raise sent.failed from None
+                why = cut.why
+            if tries >= UPLOADS or (not sent.taken and backoff.elapsed >= place.timeout):
+                raise ServerUnreachable(place.url, why)
+            await anyio.sleep(backoff.next())
 
+    async def _put(self, path: str, sent: _Sent) -> tuple[int, bytes]:
         headers = {"Content-Type": "application/octet-stream"}
-        try:
-            with anyio.fail_after(patience) as waiting:
-                async with self._request(method, path, pieces(), headers) as answer:
-                    return answer.status, await answer.read()
-        except TimeoutError as error:
-            raise Cut(f"nothing was taken for {patience:g} s", sent=True) from error
-        except Cut:
-            if failed:
-                raise failed[0] from None
-            raise
+        with sent.patience:
+            async with self._request("PUT", path, sent.pieces(), headers) as answer:
+                return answer.status, await answer.read()
+        raise Cut(f"nothing was taken for {self.place.timeout:g} s", sent=True)
 
     @asynccontextmanager
     async def download(
