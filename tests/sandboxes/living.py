@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import anyio
 import psutil
+
+from tests.proofs.waiting import eventually
 
 
 def lives(pid: int) -> bool:
@@ -17,7 +18,5 @@ def lives(pid: int) -> bool:
 
 
 async def until(condition: Callable[[], object], seconds: float = 5.0) -> None:
-    """Return once `condition` holds. Raises `TimeoutError` when it does not in time."""
-    with anyio.fail_after(seconds):
-        while not condition():
-            await anyio.sleep(0.005)
+    """Return once `condition` holds. Fails when it does not in time."""
+    await eventually(condition, "what was waited for", seconds)

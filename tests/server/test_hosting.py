@@ -20,6 +20,7 @@ from agentrt.server.problems import Refusal
 from agentrt.specs.quota import Quota
 from agentrt.storage.rows import Row
 from agentrt.testing import ScriptedLLM, call, finish
+from tests.proofs.waiting import eventually
 from tests.steering import HeldModel
 
 AGENT = Agent(llm=LLM(model="scripted/model"), confirmation=ConfirmRisky())
@@ -133,9 +134,7 @@ async def test_what_sleeps_and_nobody_needs_has_no_place(tmp_path: Path) -> None
         conversations.followed = lambda name: name == "followed"
         for name in ("followed", "asleep"):
             assert await (await conversations.get(name, ADA)).rest()
-        with anyio.fail_after(5):
-            while len(conversations) > 2:
-                await anyio.sleep(0.01)
+        await eventually(lambda: len(conversations) == 2, "one has no place any more")
         assert conversations.state("asleep") is None
         assert conversations.state("awake") is not None
         assert conversations.state("followed") is not None
