@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from statistics import median
 from time import monotonic
 from typing import Any
 
@@ -195,14 +196,22 @@ async def test_an_interrupt_ends_all_that_a_command_started(
 ) -> None:
     async with sitting(workspace) as desk:
         job = int(await desk.shown("kept=1; sleep 300 & echo $!"))
-        match, seconds = await desk.interrupted(command, r"pid (\d+)")
+        match, _ = await desk.interrupted(command, r"pid (\d+)")
         assert signals in desk.context.shown.rpartition("[ended with ")[2]
         assert await desk.shown("echo $kept") == "1", "the shell goes on"
         ours = await desk.shown("echo $$")
         assert match[1] == ours or not await desk.lives(int(match[1]))
         assert await desk.lives(job), "what an earlier command put behind goes on"
-        if signals != "SIGKILL":
-            assert seconds < SECONDS
+
+
+async def test_an_interrupt_takes_little(workspace: DockerWorkspace) -> None:
+    async with sitting(workspace) as desk:
+        for ending in ("sleep 300", "(setsid sleep 300 &); sleep 300"):
+            took = [
+                (await desk.interrupted(f"echo n{n}-{len(ending)}; {ending}", f"n{n}-{len(ending)}"))[1]
+                for n in range(9)
+            ]
+            assert median(took) < SECONDS
 
 
 async def test_a_shell_that_cannot_be_interrupted_is_ended(workspace: DockerWorkspace) -> None:
@@ -214,24 +223,27 @@ async def test_a_shell_that_cannot_be_interrupted_is_ended(workspace: DockerWork
 async def test_a_persons_interrupt_stops_the_container_work_of_a_conversation(
     workspace: DockerWorkspace, tmp_path: Path
 ) -> None:
-    script = ScriptedLLM([call("terminal", command="echo begun > begun; sleep 300"), finish("Done.")])
+    turns = [call("terminal", command=f"echo begun > begun{number}; sleep 300") for number in range(5)]
+    script, took = ScriptedLLM([*turns, finish("Done.")]), list[float]()
     agent = Agent(llm=LLM(model="scripted"))
     async with Conversation(agent, workspace, id="c", store=tmp_path / "store", client=script) as conversation:
         await conversation.send_message("go")
-        async with running(conversation):
-            await eventually((Path(workspace.path) / "begun").exists, "the command runs", 60)
-            begun = monotonic()
-            await conversation.interrupt()
-            await eventually(lambda: conversation.state.status == "paused", "it is paused")
-            assert monotonic() - begun < SECONDS
+        for number in range(5):
+            async with running(conversation):
+                await eventually((Path(workspace.path) / f"begun{number}").exists, "the command runs", 60)
+                begun = monotonic()
+                await conversation.interrupt()
+                await eventually(lambda: conversation.state.status == "paused", "it is paused")
+                took.append(monotonic() - begun)
+        assert median(took) < SECONDS
         assert await containers(workspace) != []
         await conversation.run()
         assert conversation.state.status == "finished"
     await gone(workspace)
     events = read_conversation(tmp_path / "store" / "conversations" / "c")
-    assert sum(isinstance(event, InterruptEvent) for event in events) == 1
-    (cut,) = [event for event in events if isinstance(event, AgentErrorEvent)]
-    assert "[ended with SIGINT]" in str(cut)
+    assert sum(isinstance(event, InterruptEvent) for event in events) == 5
+    cut = [event for event in events if isinstance(event, AgentErrorEvent)]
+    assert [("[ended with SIGINT" in str(event)) for event in cut] == [True] * 5
     assert IMAGE in str(events[0]), "the log says where commands ran"
 
 

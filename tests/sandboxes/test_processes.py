@@ -174,9 +174,7 @@ async def test_an_ended_process_that_nobody_collects_is_none(tmp_path: Path) -> 
 async def test_what_ends_at_term_is_not_killed(tmp_path: Path) -> None:
     with shell("sh -c 'echo $$ > child; exec sleep 300' & wait", tmp_path) as pid:
         child = await told(tmp_path / "child")
-        begun = time.monotonic()
         assert await end(pid, MARK, 0.0) == ("SIGTERM",)
-        assert time.monotonic() - begun < 0.4
         assert not lives(child)
 
 

@@ -148,7 +148,7 @@ def test_it_goes_to_the_loggers_of_the_runtime_and_of_asyncio() -> None:
     try:
         assert mask in logging.getLogger("agentrt").filters
         assert mask in logging.getLogger("asyncio").filters
-        assert mask in logging.getLogger("agentrt.runtime").filters
+        assert mask in logging.getLogger("agentrt.host.hosts").filters
     finally:
         mask.uninstall()
     assert mask not in logging.getLogger("agentrt").filters
