@@ -49,6 +49,23 @@ async def test_a_conversation_from_its_first_word_to_its_last(tmp_path: Path) ->
         assert tab.problems == []
 
 
+async def test_a_model_that_there_is_not_is_refused_before_anything_is_begun(tmp_path: Path) -> None:
+    async with console(tmp_path, [finish("Done.")]) as server:
+        tab = await server.tab()
+        await tab.page.get_by_role("button", name="New conversation").first.click()
+        dialog = tab.page.get_by_role("dialog", name="New conversation")
+        await dialog.get_by_label("Task").fill("Work")
+        await dialog.get_by_label("Model").fill("nonsense/model")
+        await dialog.get_by_role("button", name="Begin").click()
+        await expect(dialog.get_by_role("alert")).to_contain_text("Unknown model 'nonsense/model'", timeout=PATIENCE)
+        await dialog.get_by_label("Model").fill("")
+        await dialog.get_by_role("radio", name="Never ask").check()
+        await dialog.get_by_role("button", name="Begin").click()
+        await tab.stands("Finished")
+        await tab.sees("Never asks from here on")
+        await expect(tab.page.locator(".conversation")).to_have_count(1)
+
+
 async def test_an_action_is_approved(tmp_path: Path) -> None:
     async with console(tmp_path, [RISKY, finish("Done.")]) as server:
         tab = await server.tab()

@@ -63,6 +63,14 @@ it("shows a result alone when its action is not loaded", () => {
   expect(Transcript.of([observed(action())]).entries.map((entry) => entry.kind)).toEqual(["result"]);
 });
 
+it("tells an error that ends a run once", () => {
+  begin();
+  const failed = made("ModelCalled", { model: "a", command: "c", error: "bad_key" });
+  const ended = (code: string): Event => made("ConversationErrorEvent", { code, detail: "why" });
+  expect(Transcript.of([failed, ended("bad_key")]).entries).toMatchObject([{ text: "Bad key", tone: "danger", seq: 2 }]);
+  expect(Transcript.of([failed, ended("other")]).entries).toHaveLength(2);
+});
+
 it("folds away what a rewind left behind, and what an earlier one did", () => {
   begin();
   const transcript = Transcript.of([said("one"), said("two"), said("three"), made("HeadMoved", { to: 2 }), said("four"), made("HeadMoved", { to: 1 })]);

@@ -3,7 +3,7 @@
 import type { AnyLLM, ConfirmationPolicy, Event, PermissionRule } from "@agentrt/client";
 import { membersOf } from "./llms";
 import type { Tone } from "./transcript";
-import { count } from "./words";
+import { capitalized, count } from "./words";
 
 const POLICY: Partial<Record<string, string>> = {
   ConfirmRisky: "Asks about risky actions from here on",
@@ -15,6 +15,8 @@ export interface Notice {
   tone: Tone;
   text: string;
   detail?: string;
+  /** Of an error: when the run ends with the same, that one tells it. */
+  code?: string;
 }
 
 /** The line of an event; undefined for bookkeeping. */
@@ -25,7 +27,7 @@ export function noticeOf(event: Event): Notice | undefined {
     case "PauseEvent":
       return { tone: "quiet", text: `Paused${because(event.reason)}` };
     case "ConversationErrorEvent":
-      return { tone: "danger", text: event.code, detail: event.detail };
+      return { tone: "danger", text: capitalized(event.code.replaceAll(/[_-]/g, " ")), detail: event.detail, code: event.code };
     case "StuckDetected":
       return {
         tone: event.nudge ? "warning" : "danger",
@@ -35,7 +37,7 @@ export function noticeOf(event: Event): Notice | undefined {
     case "ModelCallRetried":
       return { tone: "warning", text: retried(event), detail: event.detail };
     case "ModelCalled":
-      return event.error ? { tone: "warning", text: `The model call failed: ${event.error}` } : undefined;
+      return event.error ? { tone: "warning", text: `The model call failed: ${event.error}`, code: event.error } : undefined;
     case "Condensation":
       return {
         tone: "quiet",

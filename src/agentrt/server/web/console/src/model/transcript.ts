@@ -70,6 +70,7 @@ export interface NoticeEntry extends Place {
   tone: Tone;
   text: string;
   detail?: string;
+  code?: string;
 }
 
 export interface AbandonedEntry extends Place {
@@ -132,6 +133,8 @@ export class Transcript {
         break;
       default: {
         const notice = noticeOf(event);
+        const last = this.entries.at(-1);
+        if (notice?.code !== undefined && last?.kind === "notice" && last.code === notice.code) this.entries.pop();
         if (notice !== undefined) this.push({ kind: "notice", ...notice, ...place(event) });
       }
     }

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { newId } from "../../model/ids";
 import * as list from "../../state/list";
 import { go } from "../../state/route";
-import { attempt, rest, server } from "../../state/session";
+import { attempt, reasonOf, rest, server } from "../../state/session";
 import { drawer } from "../../state/ui";
 import { close, Frame } from "./frame";
 
@@ -41,6 +41,7 @@ export function New() {
   const [workspace, setWorkspace] = useState("");
   const [title, setTitle] = useState("");
   const [busy, setBusy] = useState(false);
+  const [failed, setFailed] = useState("");
   const own = server.value?.agent ?? true; // whether there is an agent to begin with
   const named = model.trim() !== "";
   const offered = POLICIES.filter(([name]) => name !== "" || (own && !named));
@@ -54,23 +55,32 @@ export function New() {
     }
     if (workspace.trim()) wanted.workspace = workspace.trim();
     if (title.trim()) wanted.title = title.trim();
+    // so that it is refused as a whole when the model cannot be had; a policy of its own has to be there first
+    const first = !named && chosen !== "";
+    if (!first && task.trim()) wanted.message = task;
     localStorage.setItem(REMEMBERED, JSON.stringify({ model: model.trim(), base: base.trim(), policy }));
     setBusy(true);
-    const made = await attempt(() => rest.create(wanted));
+    setFailed("");
+    try {
+      const made = await rest.create(wanted);
+      close();
+      drawer.value = false;
+      go(made.id);
+      if (first) {
+        await attempt(async () => {
+          await rest.do(made.id, { type: "confirmation_policy", policy: { type: chosen } });
+          if (task.trim()) await rest.do(made.id, { type: "message", content: task, id: newId(), run: true });
+        });
+      }
+      void list.refresh();
+    } catch (error) {
+      setFailed(reasonOf(error));
+    }
     setBusy(false);
-    if (made === undefined) return;
-    close();
-    drawer.value = false;
-    go(made.id);
-    await attempt(async () => {
-      if (!wanted.agent && chosen) await rest.do(made.id, { type: "confirmation_policy", policy: { type: chosen } });
-      if (task.trim()) await rest.do(made.id, { type: "message", content: task, id: newId(), run: true });
-    });
-    void list.refresh();
   };
 
   return (
-    <Frame title="New conversation" onSubmit={() => void create()} wide>
+    <Frame title="New conversation" onSubmit={() => busy || void create()} wide>
       <label class="field">
         <span>Task</span>
         <textarea
@@ -114,7 +124,7 @@ export function New() {
         </label>
         <label class="field">
           <span>
-            Base URL <em class="quiet">of a provider that is not the model’s usual one</em>
+            Base URL <em class="quiet">where the provider answers, if not at its usual place</em>
           </span>
           <input type="url" value={base} placeholder="http://127.0.0.1:8080/v1" onInput={(event) => setBase(event.currentTarget.value)} />
         </label>
@@ -123,12 +133,15 @@ export function New() {
           <input type="text" value={title} onInput={(event) => setTitle(event.currentTarget.value)} />
         </label>
       </details>
+      <p class="failed" role="alert">
+        {failed}
+      </p>
       <div class="dialog-foot">
         <button type="button" class="button" onClick={close}>
           Cancel
         </button>
         <button type="submit" class="button primary" disabled={busy}>
-          {task.trim() ? "Begin" : "Create"}
+          {busy ? "Beginning…" : task.trim() ? "Begin" : "Create"}
         </button>
       </div>
     </Frame>

@@ -26,7 +26,17 @@ export function Search() {
   const titles = new Map((list.items.value ?? []).map((info) => [info.id, titleOf(info)]));
   return (
     <Frame title="Search all conversations" wide>
-      <input type="search" class="search-field" autofocus aria-label="Search for" placeholder="Words of a message, a command, a file…" onInput={(event) => search(event.currentTarget.value)} />
+      <input
+        type="search"
+        class="search-field"
+        autofocus
+        aria-label="Search for"
+        placeholder="Words of a message, a command, a file…"
+        onInput={(event) => search(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key === "Escape") close(); // it would first empty the field
+        }}
+      />
       <div role="status" class="unseen">
         {hits === null ? "" : `${hits.length} found`}
       </div>

@@ -66,7 +66,7 @@ function Choose({ saving, before, others }: SectionProps & { saving: ReturnType<
         <Field label="Tokens of a reply at most">
           <input type="number" min="1" step="1" value={draft.tokens} placeholder="as the provider has it" onInput={set("tokens")} />
         </Field>
-        <Field label="Base URL" hint={elsewhere || "of a provider that is not the model’s usual one"}>
+        <Field label="Base URL" hint={elsewhere || "where the provider answers, if not at its usual place"}>
           <input type="url" value={draft.base} disabled={elsewhere !== ""} onInput={set("base")} />
         </Field>
       </details>
