@@ -216,7 +216,7 @@ class Storage(Protocol):
     """Where conversations are kept."""
 
     async def create(self, conversation_id: str) -> Journal:
-        """A new, empty journal. Raises `ConversationExists` or `LogLocked`."""
+        """A new, empty journal. Raises `ConversationExists`."""
         ...
 
     async def open(

@@ -141,7 +141,7 @@ class Runtime:
         """A new conversation's id and its group, not yet entered; one that is delegated to has a state `above` it, and
         its owner.
 
-        Raises `WorkspaceMissing`, `ToolMissing`, `ConversationExists` or `LogLocked`.
+        Raises `WorkspaceMissing`, `ToolMissing` or `ConversationExists`.
         """
         place, rules = await workspace_of(workspace, self.store.root)
         agent, name, secrets = _with_tools(agent, tools), conversation_id or new_id(), secrets or self.secrets()

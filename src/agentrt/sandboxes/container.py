@@ -108,12 +108,30 @@ class Container:
         warden = self._scratch / "warden"
         warden.write_bytes(resources.files(__name__.rpartition(".")[0]).joinpath("warden.bash").read_bytes())
         config = _config(self._workspace, self._scratch)
-        self._container = container = await _created(self._docker, config, self._workspace.image)
+        container = await self._create(self._docker, config)
         stream = container.attach(stdin=True, stdout=True, stderr=True)
         await stream.__aenter__()
         self._warden, self._rest = stream, b""
         await container.start()
         await self._answer(0)
+
+    async def _create(self, docker: Docker, config: dict[str, Any]) -> DockerContainer:
+        """A new container, not started; an image that is not there is pulled first."""
+        from aiodocker import DockerError
+
+        try:
+            return await self._kept(docker, config)
+        except DockerError as error:
+            if error.status != 404:
+                raise
+        await docker.images.pull(self._workspace.image)
+        return await self._kept(docker, config)
+
+    async def _kept(self, docker: Docker, config: dict[str, Any]) -> DockerContainer:
+        with anyio.CancelScope(shield=True):  # else there may be one that nobody knows of
+            self._container = await docker.containers.create(config)
+        assert self._container is not None
+        return self._container
 
     async def order(self, verb: str, token: str, call: str = "") -> str:
         """Have the warden do something (see `warden.bash`), and its answer. Raises `ToolError` when it gives none."""
@@ -218,23 +236,6 @@ async def _engine() -> Docker:
     except AssertionError as error:  # aiodocker's, when no address is given and no socket is at a usual place
         raise ValueError("none is at a usual place") from error
     return docker
-
-
-async def _created(docker: Docker, config: dict[str, Any], image: str) -> DockerContainer:
-    """A new container, not started; an image that is not there is pulled first."""
-    from aiodocker import DockerError
-
-    container: DockerContainer
-    try:
-        with anyio.CancelScope(shield=True):  # else there may be one that nobody knows of
-            container = await docker.containers.create(config)
-    except DockerError as error:
-        if error.status != 404:
-            raise
-        await docker.images.pull(image)
-        with anyio.CancelScope(shield=True):
-            container = await docker.containers.create(config)
-    return container
 
 
 def _config(workspace: DockerWorkspace, scratch: Path) -> dict[str, Any]:
