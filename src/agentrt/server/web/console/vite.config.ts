@@ -4,6 +4,6 @@ const server = process.env.AGENTRT_URL ?? "http://127.0.0.1:8000";
 
 export default defineConfig({
   base: "/",
-  build: { outDir: "../dist", emptyOutDir: true, target: "es2022", assetsInlineLimit: 0, modulePreload: { polyfill: false } },
+  build: { outDir: "../dist", emptyOutDir: true, target: "es2022", assetsInlineLimit: 0, modulePreload: { polyfill: false }, license: { fileName: "licenses.md" } },
   server: { proxy: { "^/(alive|conversations|events|keys|search|server_info|tickets|tools)": { target: server, ws: true } } },
 });
