@@ -273,6 +273,21 @@ anyio.run(main)
     await gone(workspace)
 
 
+async def test_a_container_that_somebody_ends_is_followed_by_another(workspace: DockerWorkspace) -> None:
+    async with sitting(workspace) as desk:
+        await desk.run("kept=1; sleep 300", timeout=0.05)
+        docker = Docker()
+        try:
+            (name,) = await containers(workspace)
+            await docker.containers.container(name).kill()
+        finally:
+            await docker.close()
+        ended = await desk.run()
+        assert ended.exit_code not in (0, -1)
+        assert "the shell ended" in str(ended.content[-1])
+        assert await desk.shown("echo ${kept-anew}") == "anew"
+
+
 async def test_cancelling_while_a_container_starts_waits_for_nothing_and_leaves_nothing(
     workspace: DockerWorkspace,
 ) -> None:

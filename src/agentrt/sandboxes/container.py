@@ -75,11 +75,14 @@ class Container:
         self._start_soon(partial(_listen, stream, heard))
 
     async def start(self) -> None:
-        """Wait until it runs, and start it the first time; being cancelled only ends the waiting.
+        """Wait until it runs, and start it the first time, or when it has ended; being cancelled only ends the waiting.
 
         Raises `ToolError` with what is wrong; the next time it is tried anew.
         """
         attempt = self._attempt
+        if attempt is not None and attempt.settled.is_set() and not await self._answers():
+            await self._remove()
+            attempt = None
         if attempt is None:
             attempt = self._attempt = _Attempt()
             self._start_soon(partial(self._start, attempt))
@@ -87,6 +90,13 @@ class Container:
         if attempt.failure is not None:
             self._attempt = None
             raise ToolError(str(attempt.failure)) from attempt.failure
+
+    async def _answers(self) -> bool:
+        try:
+            await self.order("note", "nobody")
+        except ToolError:
+            return False
+        return True
 
     async def _start(self, attempt: _Attempt) -> None:
         try:
@@ -142,7 +152,7 @@ class Container:
             try:
                 await self._warden.write_in(f"{self._orders} {verb} {token} {call}\n".encode())
                 return await self._answer(self._orders)
-            except (OSError, RuntimeError) as error:
+            except _lost() as error:
                 raise ToolError(f"the container has ended: {error}") from error
 
     async def _answer(self, number: int) -> str:
@@ -277,6 +287,11 @@ def engine_errors() -> tuple[type[Exception], ...]:
     from aiodocker import DockerError
 
     return (DockerError, aiohttp.ClientError, OSError)
+
+
+def _lost() -> tuple[type[Exception], ...]:
+    """What is raised of a connection that was closed, by aiodocker also what it asserts."""
+    return (*engine_errors(), AssertionError, RuntimeError)
 
 
 def _told(error: BaseException, image: str) -> ToolError | None:
