@@ -134,6 +134,9 @@ async def _load() -> None:
 
 if __name__ == "__main__":
     anyio.run(_load)
+    for thread in threading.enumerate():
+        if thread is not threading.main_thread():
+            thread.join(SECONDS)  # it was told to end
     assert threading.active_count() == 1, "threads are not forked"
     gc.freeze()
     _serve(socket.socket(fileno=int(sys.argv[1])))
