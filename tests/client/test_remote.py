@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from agentrt.client import RemoteEnd
+from agentrt.client import RemoteEnd, remote
 from agentrt.controls import (
     AnyControl,
     Condense,
@@ -178,7 +178,8 @@ def test_a_secret_that_only_this_process_has_is_refused(secret: AnySecret) -> No
         RemoteEnd(RemoteWorkspace("http://localhost"), AGENT, secrets={"TOKEN": secret})
 
 
-async def test_a_server_that_is_not_there_is_said(unused_tcp_port: int) -> None:
+async def test_a_server_that_is_not_there_is_said(unused_tcp_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "ENTER_SECONDS", 0.1)
     place = RemoteWorkspace(f"http://127.0.0.1:{unused_tcp_port}", timeout=0.2)
     with pytest.raises(ServerUnreachable, match="cannot be reached"):
         await RemoteEnd(place, name=NAME).enter()
