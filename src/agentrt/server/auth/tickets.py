@@ -34,7 +34,7 @@ class Tickets:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._issued: dict[bytes, _Issued] = {}
-        self._of_key: dict[str, list[bytes]] = {}
+        self._of_key: dict[str, dict[bytes, None]] = {}
 
     def __len__(self) -> int:
         return len(self._issued)
@@ -42,12 +42,12 @@ class Tickets:
     def issue(self, principal: Principal) -> str:
         """A new ticket for a principal."""
         self._drop_old()
-        if len(own := self._of_key.get(principal.key, [])) >= MOST_OF_A_KEY:
-            self._pop(own[0])
+        if len(own := self._of_key.get(principal.key, {})) >= MOST_OF_A_KEY:
+            self._pop(next(iter(own)))
         ticket = secrets.token_urlsafe(32)
         digest = _digest(ticket)
         self._issued[digest] = _Issued(principal, self._clock() + LIFE)
-        self._of_key.setdefault(principal.key, []).append(digest)
+        self._of_key.setdefault(principal.key, {})[digest] = None
         return ticket
 
     def redeem(self, ticket: str) -> Principal | None:
@@ -62,16 +62,17 @@ class Tickets:
 
     def _drop_old(self) -> None:
         now = self._clock()
-        for digest, issued in list(self._issued.items()):  # in the order in which they were issued
+        while self._issued:
+            oldest, issued = next(iter(self._issued.items()))
             if issued.until > now and len(self._issued) < MOST:
                 break
-            self._pop(digest)
+            self._pop(oldest)
 
     def _pop(self, digest: bytes) -> _Issued | None:
         issued = self._issued.pop(digest, None)
         if issued is not None:
             own = self._of_key[issued.principal.key]
-            own.remove(digest)
+            del own[digest]
             if not own:
                 del self._of_key[issued.principal.key]
         return issued
