@@ -30,11 +30,13 @@ from .ledger import Child
 from .llm import LimitedClient, LiteLLMClient, PacedClient, ProviderLimits, RetryingClient, RoutedClient
 from .llm.masking import keys_of
 from .protocols import Critic, ModelClient, SecurityAnalyzer
+from .sandboxes.container import check_engine
 from .secrets import AnySecret, Cipher, LogMask, SecretRegistry
 from .security.analyzers import ModelAnalyzer, RuleAnalyzer
 from .specs import (
     RULES,
     Agent,
+    DockerWorkspace,
     Durability,
     PermissionRule,
     Tool,
@@ -141,9 +143,12 @@ class Runtime:
         """A new conversation's id and its group, not yet entered; one that is delegated to has a state `above` it, and
         its owner.
 
-        Raises `WorkspaceMissing`, `ToolMissing` or `ConversationExists`.
+        Raises `WorkspaceMissing`, `ToolMissing`, `ConversationExists`, or `ConfigurationError` for a container where no
+        Docker engine answers.
         """
         place, rules = await workspace_of(workspace, self.store.root)
+        if isinstance(place, DockerWorkspace):
+            await check_engine()
         agent, name, secrets = _with_tools(agent, tools), conversation_id or new_id(), secrets or self.secrets()
         parts = self._parts(agent, place, tools, secrets)
         journal = await self.store.create(name)

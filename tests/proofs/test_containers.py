@@ -123,9 +123,11 @@ async def containers(workspace: DockerWorkspace) -> list[str]:
 
 async def gone(workspace: DockerWorkspace) -> None:
     """Wait until no container of the workspace is left."""
-    with anyio.fail_after(30):
-        while await containers(workspace):
-            await anyio.sleep(0.02)
+
+    async def none() -> bool:
+        return not await containers(workspace)
+
+    await eventually(none, "no container is left", 30)
 
 
 async def test_a_command_sees_the_workspace_and_nothing_else(workspace: DockerWorkspace, tmp_path: Path) -> None:
@@ -335,6 +337,17 @@ async def test_a_conversation_without_an_engine_is_refused_at_once(
     with pytest.raises(ConfigurationError, match="no Docker engine answers"):
         async with Conversation(agent, place, store=tmp_path / "store", client=ScriptedLLM([])):
             raise AssertionError("it began")
+
+
+async def test_a_conversation_is_read_without_an_engine(
+    workspace: DockerWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent, store = Agent(llm=LLM(model="scripted")), tmp_path / "store"
+    async with Conversation(agent, workspace, id="c", store=store, client=ScriptedLLM([])) as conversation:
+        await conversation.rename("Kept")
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody")
+    async with Conversation(id="c", store=store, client=ScriptedLLM([])) as conversation:
+        assert conversation.state.ledger.title == "Kept"
 
 
 async def test_the_documentations_program_runs(workspace: DockerWorkspace, tmp_path: Path) -> None:

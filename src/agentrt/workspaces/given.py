@@ -8,21 +8,18 @@ import anyio.to_thread
 from msgspec.structs import replace
 
 from ..errors import WorkspaceMissing
-from ..sandboxes.container import check_engine
-from ..specs import DockerWorkspace, LocalWorkspace, PermissionRule, Workspace
+from ..specs import LocalWorkspace, PermissionRule, Workspace
 from ..storage.project_rules import project_rules
 
 
 async def workspace_of(given: Path | str | Workspace, store: Path) -> tuple[Workspace, tuple[PermissionRule, ...]]:
     """A workspace and the rules that were remembered for it in a store.
 
-    Raises `WorkspaceMissing`, or `ConfigurationError` when the rules cannot be read or no Docker engine answers.
+    Raises `WorkspaceMissing`, or `ConfigurationError` when the rules cannot be read.
     """
     path, rules = await anyio.to_thread.run_sync(_looked_up, given, store)
     if isinstance(given, Path | str):
         return LocalWorkspace(path), rules
-    if isinstance(given, DockerWorkspace):
-        await check_engine()
     return replace(given, path=path), rules
 
 
