@@ -216,9 +216,7 @@ async def test_one_that_is_delegated_to_is_shared_with_whom_it_works_for(tmp_pat
         assert conversations.state("child") is not None
         await above.leave()
         assert await child.rest()
-        with anyio.fail_after(5):
-            while conversations.state("child") is not None:
-                await anyio.sleep(0.01)
+        await eventually(lambda: conversations.state("child") is None, "it sleeps")
         rows = {row.id: row for row in await conversations.page(ADA)}
         assert (rows["child"].owner, rows["child"].delegated_by) == ("ada", "parent")
 

@@ -18,6 +18,7 @@ from agentrt.server.principals import EVERYONE
 from agentrt.storage import read_conversation
 from agentrt.testing import ScriptedLLM, call, finish
 from tests.delegating import Play, delegate, model, steps_taken, task_of, told
+from tests.proofs.waiting import eventually
 
 from .served import Client, served
 from .streams.following import SECONDS, following, log_of
@@ -59,27 +60,38 @@ async def begun(client: Client, agent: Agent) -> None:
 
 async def child_of(client: Client) -> str:
     """The id of what the parent delegated to, once that has begun."""
+    found = list[str]()
+
+    async def there() -> bool:
+        _, page = await client.ask("GET", "/conversations")
+        found.extend(item["id"] for item in page["items"] if item["id"] != PARENT)
+        return bool(found)
+
+    await eventually(there, "a child has begun", SECONDS)
+    return found[0]
+
+
+async def waiting_child(client: Client, held: Waiting) -> str:
+    """The id of what a parent delegated to, once its second step is held."""
+    await begun(client, spec())
     with anyio.fail_after(SECONDS):
-        while True:
-            _, page = await client.ask("GET", "/conversations")
-            if children := [item["id"] for item in page["items"] if item["id"] != PARENT]:
-                return str(children[0])
-            await anyio.sleep(0.01)
+        await held.reached.wait()
+    return await child_of(client)
 
 
 async def finished(client: Client, name: str) -> None:
-    with anyio.fail_after(SECONDS):
-        while (await client.ask("GET", f"/conversations/{name}"))[1]["status"] != ExecutionStatus.FINISHED:
-            await anyio.sleep(0.01)
+    """Wait until a conversation has ended well."""
+
+    async def ended() -> bool:
+        return bool((await client.ask("GET", f"/conversations/{name}"))[1]["status"] == ExecutionStatus.FINISHED)
+
+    await eventually(ended, f"{name} has finished", SECONDS)
 
 
 async def test_a_child_is_followed_while_its_parent_runs_it(tmp_path: Path) -> None:
     held = Waiting()
     async with served(tmp_path, held) as client:
-        await begun(client, spec())
-        with anyio.fail_after(SECONDS):
-            await held.reached.wait()
-        child = await child_of(client)
+        child = await waiting_child(client, held)
         path = f"/conversations/{child}"
         for read in ("", "/events", "/state", "/events/1"):
             status, told_so = await client.ask("GET", path + read)
@@ -123,10 +135,7 @@ async def test_a_child_is_confirmed_stopped_and_gone_on_with_over_a_socket(tmp_p
 async def test_whoever_looks_first_sees_the_parent_go_on_with_it(tmp_path: Path) -> None:
     held = Waiting()
     async with served(tmp_path, held) as client:
-        await begun(client, spec())
-        with anyio.fail_after(SECONDS):
-            await held.reached.wait()
-        child = await child_of(client)
+        child = await waiting_child(client, held)
     held.go_on.set()
     async with served(tmp_path, held) as client:
         async with following(client, "/events") as socket:
@@ -142,10 +151,7 @@ async def test_whoever_looks_first_sees_the_parent_go_on_with_it(tmp_path: Path)
 async def test_a_child_is_not_deleted_under_its_parent(tmp_path: Path) -> None:
     held = Waiting()
     async with served(tmp_path, held) as client:
-        await begun(client, spec())
-        with anyio.fail_after(SECONDS):
-            await held.reached.wait()
-        child = await child_of(client)
+        child = await waiting_child(client, held)
         async with following(client, f"/conversations/{child}/events") as socket:
             await socket.until_event("ActionEvent")
             status, problem = await client.ask("DELETE", f"/conversations/{child}")
