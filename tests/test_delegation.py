@@ -20,11 +20,13 @@ from agentrt import (
     PermissionRule,
     SecurityRisk,
     State,
+    Tool,
     tool,
 )
 from agentrt.errors import ConfigurationError, LogFailed
 from agentrt.events import (
     AgentErrorEvent,
+    ChildFinished,
     ChildStarted,
     ConversationCreated,
     Event,
@@ -575,6 +577,35 @@ async def test_an_interrupt_before_anything_has_begun_below_costs_nothing(tmp_pa
         assert not live.state.in_flight
         check_sums(live)
         await finished(live)
+
+
+async def test_what_was_interrupted_is_cut_also_when_it_is_closed_before_that_is_over(tmp_path: Path) -> None:
+    """What works below ends only after the interrupt has returned, and while the conversation above is left."""
+    entered, closing = anyio.Event(), anyio.Event()
+
+    @tool
+    async def linger() -> str:
+        """End late."""
+        entered.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await closing.wait()
+        raise AssertionError
+
+    plays: dict[str, Play] = {"all": (delegate("slow"),), "slow": (call("linger"),)}
+    async with family(tmp_path, plays, agent(tools=(Tool("delegate"), Tool("linger"))), tools=[linger]) as live:
+        async for _ in live.top.run():
+            break
+        with anyio.fail_after(SECONDS):
+            await entered.wait()
+        await live.top.interrupt()
+        closing.set()
+    (end,) = (event for event in live.log() if isinstance(event, ChildFinished))
+    assert end.status is not ExecutionStatus.FINISHED
+    assert "ExecutionLost" not in kinds(live.log())
+    assert results(live)[0].startswith("Interrupted: the work was cut.")
 
 
 async def test_left_and_interrupted_before_it_goes_on_costs_what_it_had_used(tmp_path: Path) -> None:

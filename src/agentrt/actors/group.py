@@ -82,6 +82,7 @@ class ConversationGroup:
         self._journal, self._parts, self._workspace = journal, parts, workspace
         self._stack = AsyncExitStack()
         self._leaving = False
+        """Whether what it delegated is only left; what was interrupted before it was left is cut all the same."""
 
     async def __aenter__(self) -> ConversationGroup:
         async with AsyncExitStack() as stack:
@@ -107,7 +108,7 @@ class ConversationGroup:
 
     async def __aexit__(self, *_: object) -> None:
         """Cut what runs and stop the actors; what the body raised goes on as it is, in no exception group."""
-        self._leaving = True
+        self._leaving = not self.feed.state.branch.cut
         self._actor.rest()
         try:
             with anyio.CancelScope(shield=True), anyio.move_on_after(STOP_SECONDS):
