@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ..errors import ConfigurationError
 from .services import Services
 from .settings import ServerSettings
-from .streams.compression import decline_compression
+from .streams.wire import prepare
 
 BACKLOG = 2048
 
@@ -88,7 +88,7 @@ def _without_lifespan(app: ASGIApp) -> ASGIApp:
 
     async def serve_one(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
-            decline_compression(send)
+            prepare(scope, send)
         if scope["type"] != "lifespan":
             await app(scope, receive, send)
             return

@@ -51,3 +51,26 @@ async def test_one_who_left_holds_up_nobody() -> None:
         bell.ring()
     tasks[1].cancel()
     await asyncio.wait_for(asyncio.gather(tasks[0], tasks[2]), 5)
+
+
+async def test_what_is_done_at_once_wakes_nobody() -> None:
+    asked, done = list[bool](), True
+
+    def at_once() -> bool:
+        asked.append(waiting.done())
+        return done
+
+    bell = Bell(Pace(AT_ONCE), at_once)
+    bell.ring()
+    await bell.wait()
+    assert not asked, "only while the task waits"
+    waiting = asyncio.ensure_future(bell.wait())
+    await asyncio.sleep(0)
+    bell.ring()
+    bell.ring()
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    done = False
+    bell.ring()
+    await waiting
+    assert asked == [False] * 3

@@ -183,6 +183,38 @@ async def test_followers_share_what_is_encoded() -> None:
     assert taken[0] == taken[1] == taken[2]
     assert kinds(taken[0]) == ["event", "live", "delta"]
     assert all(pieces[0] is taken[0][0] and pieces[2] is taken[0][2] for pieces in taken)
+    assert len({id(relay.message(pieces)) for pieces in taken}) == 1
+    assert relay.message(taken[0][:1]) != relay.message(taken[0])
+    relay.scope.cancel()
+    await reading
+
+
+async def test_what_became_durable_together_is_told_once() -> None:
+    talk, told = Talk(), list[Follower]()
+    relay = relay_of(talk)
+    reading = asyncio.ensure_future(relay.run(reopened))
+    follower = relay.join(0, told.append, deltas=True)
+    told.clear()
+    for _ in range(3):
+        talk.say(10)
+    await settle()
+    assert told == [follower]
+    assert kinds(await everything(follower)) == ["event"] * 3 + ["live"]
+    relay.scope.cancel()
+    await reading
+
+
+async def test_one_who_leaves_when_he_is_told_holds_up_nobody() -> None:
+    talk, told = Talk(), list[Follower]()
+    relay = relay_of(talk)
+    reading = asyncio.ensure_future(relay.run(reopened))
+    leaving = relay.join(0, relay.leave, deltas=True)
+    follower = relay.join(0, told.append, deltas=True)
+    relay.followers = {leaving: None, follower: None}
+    talk.say(10)
+    await settle()
+    assert list(relay.followers) == [follower]
+    assert told == [follower, follower]
     relay.scope.cancel()
     await reading
 

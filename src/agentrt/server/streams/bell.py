@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from ...pacing import Pace
 
 AT_ONCE = 64
-"""How many are woken in one round of the loop: each sends a message, which takes some 50 us."""
+"""How many are answered in one round of the loop: each sends a message, which takes some 50 us."""
+
+
+def not_at_once() -> bool:
+    """Leave it to the task that waits."""
+    return False
 
 
 class Bell:
-    """Rung when there is something to send; one task waits for it. Rings that come while it works are one."""
+    """Rung when there is something to send; one task waits for it. Rings that come while it works are one.
 
-    __slots__ = ("_future", "_pace", "_rung")
+    `at_once` is asked first, while the task waits: what it has done, as it says by returning True, wakes nobody.
+    """
 
-    def __init__(self, pace: Pace) -> None:
-        self._pace, self._rung = pace, False
+    __slots__ = ("_at_once", "_future", "_pace", "_rung")
+
+    def __init__(self, pace: Pace, at_once: Callable[[], bool] = not_at_once) -> None:
+        self._pace, self._at_once, self._rung = pace, at_once, False
         self._future: asyncio.Future[None] | None = None
 
     def ring(self) -> None:
@@ -27,7 +36,11 @@ class Bell:
                 self._pace.give(self._answer)
 
     def _answer(self) -> None:
-        if self._future is not None and not self._future.done():
+        if self._future is None or self._future.done():
+            return
+        if self._at_once():
+            self._rung = False
+        else:
             self._future.set_result(None)
 
     async def wait(self) -> None:

@@ -21,6 +21,7 @@ FIRST_PAGE = 32
 class Source(Protocol):
     """What a follower follows: see `Relay`."""
 
+    name: bytes
     seq: int
     epoch: int
     problem: Problem | None
@@ -35,6 +36,10 @@ class Source(Protocol):
 
     def encoded(self, delta: Delta) -> Piece:
         """A delta's piece."""
+        ...
+
+    def message(self, pieces: list[Piece]) -> bytes:
+        """Pieces as a message on the wire."""
         ...
 
 
@@ -62,11 +67,16 @@ class Follower(Reader):
 
         The last one is "ended" when nothing more will come.
         """
+        found = self.take_recent(limit)
+        return found if found is not None else await self._read(limit)
+
+    def take_recent(self, limit: int) -> list[Piece] | None:
+        """As `take`, of what is in memory; None when the next is not."""
         relay, pieces, self.more = self.relay, list[Piece](), True
         if self.seq < relay.seq:
             found = relay.recent(self.seq, limit)
             if found is None:
-                return await self._read(limit)
+                return None
             pieces, self.seq = found, found[-1].seq
         size = sum(piece.size for piece in pieces)
         if self.seq < relay.seq or size >= limit:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from itertools import islice
 
 import anyio
 import msgspec
@@ -16,8 +15,9 @@ from ...errors import AgentrtError
 from ...events import Event
 from ...frames import Problem
 from ..problems import problem_of
-from .encoding import Piece, event_piece
+from .encoding import Piece, event_piece, frame, message
 from .follower import Follower
+from .wire import framed
 
 RECENT = 256 * 1024
 """Bytes of encoded events that are kept of a conversation while someone follows it; the file has the rest."""
@@ -45,6 +45,8 @@ class Relay:
 
     def __init__(self, conversation: Conversation, recent: int = RECENT) -> None:
         self.conversation = conversation
+        self.name = _encoder.encode(conversation.id)
+        """Of the conversation, as JSON."""
         self.seq, self.epoch = conversation.state.seq, conversation.state.epoch
         """Of the last event that was read."""
         self.scope = anyio.CancelScope()
@@ -57,6 +59,8 @@ class Relay:
         self._drafts: dict[tuple[str, Channel], Draft] = {}
         self._cut: dict[tuple[str, Channel], tuple[Delta, Piece]] = {}
         """The last delta that was cut from each draft."""
+        self._message: tuple[list[Piece], bytes] = [], b""
+        """What was sent last, and how it is spelled."""
 
     def join(self, seq: int, news: Callable[[Follower], None], *, deltas: bool) -> Follower:
         """A new follower, who has the events up to `seq`."""
@@ -111,7 +115,8 @@ class Relay:
         if not events or events[0].seq > after + 1:
             return None
         pieces, size = list[Piece](), 0
-        for piece in islice(events, after + 1 - events[0].seq, None):
+        for place in range(after - self.seq, 0):  # from the end, where those who are up to date are
+            piece = events[place]
             if pieces and size + piece.size > limit:
                 break
             pieces.append(piece)
@@ -130,6 +135,12 @@ class Relay:
             found = self._cut[key] = delta, Piece("delta", _encoder.encode(delta))
         return found[1]
 
+    def message(self, pieces: list[Piece]) -> bytes:
+        """Pieces as one message on the wire, which those who are at the same place share."""
+        if self._message[0] != pieces:
+            self._message = pieces, framed(message(frame(piece, self.name) for piece in pieces))
+        return self._message[1]
+
     def _publish(self, event: Event) -> None:
         piece = event_piece(event)
         self._events.append(piece)
@@ -142,7 +153,8 @@ class Relay:
             over = [key for key in self._drafts if key[0] == event.id or not state.in_flight]
             for key in over:
                 self._forget(key)
-        self._tell()
+        if event.seq == state.seq:  # once for all that were made durable together
+            self._tell()
 
     def _grow(self, delta: Delta) -> None:
         key = (delta.becomes, delta.channel)
@@ -172,6 +184,6 @@ class Relay:
 
     def _tell(self, *, growth: bool = False) -> None:
         """Tell the followers that there is news; that something grows, only those who want to know."""
-        for follower in self.followers:
+        for follower in list(self.followers):  # of whom one may leave when it is told
             if follower.deltas or not growth:
                 follower.news(follower)

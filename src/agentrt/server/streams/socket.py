@@ -14,7 +14,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from ...controls import AskAgent, GenerateTitle
 from ...errors import AgentrtError
 from ...events import Cursor
-from ...frames import Ack, Alive, Do, Ended, Follow, Heartbeat, Problem, Refused, ToServer, Unfollow
+from ...frames import Ack, Alive, Do, Ended, Follow, Heartbeat, Refused, ToServer, Unfollow
 from ..principals import Principal
 from ..problems import Refusal, problem_of, refusal
 from ..services import Services
@@ -24,6 +24,7 @@ from .follower import Follower
 from .inbox import Inbox
 from .lanes import Lanes
 from .receiving import frames_of
+from .wire import wire_of
 
 MESSAGE = 64 * 1024
 """Bytes of a message; a frame that is longer is sent alone."""
@@ -65,10 +66,11 @@ class Socket:
     ) -> None:
         self._websocket, self._services, self._streams = websocket, services, services.streams
         self._principal, self._alone = principal, alone
-        self._inbox, self._bell = Inbox(), self._streams.bell()
+        self._inbox, self._bell = Inbox(), self._streams.bell(self._send_at_once)
+        self._wire = wire_of(websocket.scope)
         self._followers: dict[str, Follower] = {}
-        self._names: dict[Follower, bytes] = {}
-        """Each follower's conversation, as JSON."""
+        self._names: dict[Follower, str] = {}
+        """The same, the other way round."""
         self._news: dict[Follower, None] = {}
         """Those that may have something to send, the first first."""
         self._answers: deque[bytes] = deque()
@@ -165,7 +167,7 @@ class Socket:
             if name == self._alone:
                 self._last = closing(problem)
             return
-        self._followers[name], self._names[follower] = follower, _encoder.encode(name)
+        self._followers[name], self._names[follower] = follower, name
 
     def _unfollow(self, name: str) -> None:
         if follower := self._followers.pop(name, None):
@@ -225,22 +227,38 @@ class Socket:
             follower = next(iter(self._news))
             del self._news[follower]
             pieces = await follower.take(MESSAGE - size)
-            if (name := self._names.get(follower)) is None:
+            if follower not in self._names:
                 continue  # he left meanwhile
             for piece in pieces:
-                frames.append(frame(piece, name))
+                frames.append(frame(piece, follower.relay.name))
                 size += len(frames[-1])
-            if follower.problem is not None:
-                self._ended(follower, follower.problem)
-            elif follower.more:
-                self._news[follower] = None
+            self._taken(follower)
         return frames
 
-    def _ended(self, follower: Follower, problem: Problem) -> None:
-        name = next(name for name, found in self._followers.items() if found is follower)
-        self._unfollow(name)
-        if name == self._alone:
-            self._last = closing(problem)
+    def _send_at_once(self) -> bool:
+        """Send what a follower has, where nothing has to be waited for; whether that was all there was."""
+        wire, news = self._wire, self._news
+        if wire is None or not news or self._beat or self._answers or not wire.free:
+            return False
+        follower = next(iter(news))
+        if follower not in self._names or (pieces := follower.take_recent(MESSAGE)) is None:
+            return False
+        del news[follower]
+        if pieces:
+            wire.write(follower.relay.message(pieces))
+            self._said = time.monotonic()
+        self._taken(follower)
+        return not news and self._last is None
+
+    def _taken(self, follower: Follower) -> None:
+        """Go on with a follower of whom something was taken."""
+        if follower.problem is not None:
+            name = self._names[follower]
+            self._unfollow(name)
+            if name == self._alone:
+                self._last = closing(follower.problem)
+        elif follower.more:
+            self._news[follower] = None
 
     async def _say_goodbye(self) -> None:
         if self._closing is None:

@@ -20,7 +20,7 @@ from ..hosting import Hosting
 from ..principals import Principal, Scope
 from ..problems import refusal
 from ..settings import ServerSettings
-from .bell import AT_ONCE, Bell
+from .bell import AT_ONCE, Bell, not_at_once
 from .codes import GOING_AWAY, Closing
 from .follower import Follower
 from .relay import Relay
@@ -87,9 +87,9 @@ class Streams:
         """Whether someone follows a conversation."""
         return conversation_id in self._relays
 
-    def bell(self) -> Bell:
-        """What wakes a stream."""
-        return Bell(self.pace)
+    def bell(self, at_once: Callable[[], bool] = not_at_once) -> Bell:
+        """What wakes a stream, unless it could do `at_once` what there was to do."""
+        return Bell(self.pace, at_once)
 
     def add(self, stream: Stream) -> None:
         """Note a stream. Raises `Refusal` when there are too many, or the server goes away."""
