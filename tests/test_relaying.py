@@ -23,6 +23,7 @@ from agentrt.events import (
     ModelCallStarted,
     PauseEvent,
     RuleAdded,
+    RuleRemoved,
     RunRequested,
     UserRejectObservation,
 )
@@ -117,6 +118,15 @@ def test_a_rule_goes_down_once() -> None:
     rule, *_ = relayed_down(above(RuleAdded(rule=RULE)), CHILD, below())
     assert isinstance(rule, RuleAdded)
     assert relayed_down(above(RuleAdded(rule=RULE)), CHILD, below(*at_work(), rule)) == ()
+
+
+def test_a_rule_that_is_taken_back_above_is_so_below_and_one_taken_back_below_stays_so() -> None:
+    added, removed = RuleAdded(rule=RULE), RuleRemoved(rule=RULE)
+    (gone,) = relayed_down(above(added, removed), CHILD, below(*at_work(), added))
+    assert isinstance(gone, RuleRemoved)
+    assert relayed_down(above(added, removed), CHILD, below(*at_work(), added, gone)) == ()
+    assert relayed_down(above(added), CHILD, below(*at_work(), added, gone)) == ()
+    assert relayed_down(above(added, removed, added), CHILD, below(*at_work(), added)) == ()
 
 
 def test_what_waits_comes_up_once_and_the_answer_goes_down_once() -> None:

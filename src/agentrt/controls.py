@@ -62,6 +62,13 @@ class AddRule(Control, frozen=True, tag="rule"):
     scope: Scope = "session"
 
 
+class RemoveRule(Control, frozen=True, tag="remove_rule"):
+    """Have a rule that was added hold no more."""
+
+    rule: PermissionRule
+    scope: Scope = "session"
+
+
 class Configure(Control, frozen=True, tag="configure"):
     """Change fields of the agent from now on, by their names."""
 
@@ -157,6 +164,7 @@ AnyControl: TypeAlias = (
     | Confirm
     | Reject
     | AddRule
+    | RemoveRule
     | Configure
     | SetConfirmationPolicy
     | SetSecurityAnalyzer

@@ -18,6 +18,8 @@ from .events import (
     Grant,
     ModelCalled,
     ModelCallRetried,
+    RuleAdded,
+    RuleRemoved,
 )
 from .specs import Limits
 from .specs.rules import PermissionRule
@@ -86,6 +88,8 @@ class Ledger(msgspec.Struct, frozen=True, gc=False):
     """Those that were delegated to, by id."""
     rules: tuple[PermissionRule, ...] = ()
     """What a person decided once and for all, on top of the agent's rules."""
+    withdrawn: tuple[PermissionRule, ...] = ()
+    """What of that was taken back since: it does not come again with the workspace or from above."""
     goal: Goal | None = None
     title: str = ""
     tags: dict[str, str] = {}
@@ -111,6 +115,18 @@ class Ledger(msgspec.Struct, frozen=True, gc=False):
     def unpriced(self) -> int:
         """Model calls whose price nobody knows."""
         return self.total.unpriced
+
+
+def ruled(ledger: Ledger, event: RuleAdded | RuleRemoved) -> Ledger:
+    """After a rule was added, or taken back."""
+
+    def without(rules: tuple[PermissionRule, ...]) -> tuple[PermissionRule, ...]:
+        return tuple(rule for rule in rules if rule != event.rule)
+
+    if isinstance(event, RuleRemoved):
+        return replace(ledger, rules=without(ledger.rules), withdrawn=(*without(ledger.withdrawn), event.rule))
+    rules = ledger.rules if event.rule in ledger.rules else (*ledger.rules, event.rule)
+    return replace(ledger, rules=rules, withdrawn=without(ledger.withdrawn))
 
 
 def began(ledger: Ledger) -> Ledger:

@@ -184,7 +184,7 @@ class Runtime:
             secrets = secrets or self.secrets()
             if not secrets.names:
                 secrets.restore(state.ledger.secrets, self._cipher, conversation_id)
-            added = remembered(rules, (*state.spec.rules, *state.ledger.rules))
+            added = remembered(rules, (*state.spec.rules, *state.ledger.rules, *state.ledger.withdrawn))
             parts = self._parts(state.spec, place, tools, secrets)
             return ConversationGroup(journal, state, parts, place, more=added)
         except BaseException:
@@ -226,10 +226,14 @@ class Runtime:
 
         return opened
 
-    async def remember(self, workspace: str, rules: Sequence[PermissionRule]) -> None:
-        """Have rules hold for all conversations in a workspace. Raises `ConfigurationError`."""
-        if rules:
-            await anyio.to_thread.run_sync(lambda: change_project_rules(self.store.root, workspace, add=rules))
+    async def remember(
+        self, workspace: str, rules: Sequence[PermissionRule], forget: Sequence[PermissionRule] = ()
+    ) -> None:
+        """Have rules hold for all conversations in a workspace, and others for none. Raises `ConfigurationError`."""
+        if rules or forget:
+            await anyio.to_thread.run_sync(
+                lambda: change_project_rules(self.store.root, workspace, add=rules, remove=forget)
+            )
 
     @property
     def states(self) -> Iterator[tuple[State, bool]]:

@@ -26,6 +26,7 @@ from agentrt.events import (
     ModelCallRetried,
     RiskAssessed,
     RuleAdded,
+    RuleRemoved,
     SecretsChanged,
     StuckDetected,
     TagsChanged,
@@ -169,6 +170,7 @@ def test_delegated_conversations_have_names() -> None:
 def test_what_a_person_set_is_told_and_no_secret_is() -> None:
     assert told(
         RuleAdded(rule=PermissionRule("deny", "terminal", "git push*", "command"), scope="project"),
+        RuleRemoved(rule=PermissionRule("allow", "file_editor")),
         SecretsChanged(secrets={"TOKEN": SavedStatic(token="gibberish", description="of the API")}),
         SecretsChanged(secrets={}),
         TitleChanged(title="Tests"),
@@ -178,6 +180,7 @@ def test_what_a_person_set_is_told_and_no_secret_is() -> None:
         InterruptEvent(goes_on=True),
     ) == [
         '+ rule in this project: deny terminal, command like "git push*"',
+        "- rule in this conversation: allow file_editor",
         "secrets: TOKEN",
         "secrets: none any more",
         "title: Tests",

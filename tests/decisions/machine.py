@@ -23,6 +23,7 @@ from agentrt.events import (
     HeadMoved,
     PauseEvent,
     RuleAdded,
+    RuleRemoved,
     RunRequested,
 )
 from agentrt.memo import Memo, memo, recalled
@@ -57,6 +58,7 @@ GOALS = st.tuples(st.sampled_from(("", "all tests pass")), st.integers(1, 2)).ma
     lambda goal: GoalSet(objective=goal[0], max_iterations=goal[1])
 )
 ADDED = st.sampled_from(RULES).map(lambda rule: RuleAdded(rule=rule))
+REMOVED = st.sampled_from(RULES).map(lambda rule: RuleRemoved(rule=rule))
 ENOUGH = 400
 """Steps in which a conversation comes to its end when everyone helps."""
 
@@ -157,7 +159,7 @@ class ConversationMachine(RuleBasedStateMachine):
             assert world.state.status is ExecutionStatus.IDLE
             assert not world.state.branch.pending
 
-    @rule(decided=st.one_of(GRANTS, GOALS, ADDED, *SETTINGS), data=st.data())
+    @rule(decided=st.one_of(GRANTS, GOALS, ADDED, REMOVED, *SETTINGS), data=st.data())
     def configure(self, decided: Event, data: st.DataObject) -> None:
         self.use(data).append(replace(decided, id=self.world.new("s")))
 

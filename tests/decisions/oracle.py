@@ -25,6 +25,7 @@ from agentrt.events import (
     ObservationEvent,
     RiskAssessed,
     RuleAdded,
+    RuleRemoved,
     UserRejectObservation,
 )
 from agentrt.specs import Agent, AlwaysConfirm, ConfirmRisky, HookEvent, NeverConfirm, PermissionRule, SecurityRisk
@@ -115,6 +116,8 @@ class Oracle:
                 call.hook = "ask" if call.hook == "ask" else event.verdict
             case RuleAdded():
                 self.rules.append(event.rule)
+            case RuleRemoved():
+                self.rules = [rule for rule in self.rules if rule != event.rule]
             case ConfirmationRequested():
                 for action_id in event.action_ids:
                     self.calls[action_id].requested = True

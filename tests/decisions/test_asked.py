@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from agentrt.controls import (
     AnyControl,
@@ -16,12 +17,14 @@ from agentrt.controls import (
     GenerateTitle,
     Interrupt,
     Reject,
+    RemoveRule,
     SendMessage,
     SetSecurityAnalyzer,
     UpdateSecrets,
 )
 from agentrt.decisions.asked import asked
 from agentrt.errors import ConfigurationError
+from agentrt.events import RuleAdded, RuleRemoved
 from agentrt.specs import LLM, NeverConfirm, PermissionRule
 from agentrt.state import fold
 from tests import samples
@@ -43,7 +46,7 @@ GIVEN = {
     "to": 2,
 }
 
-STATE = fold(samples.numbered(samples.beginning()))
+STATE = fold(samples.numbered([*samples.beginning(), RuleAdded(rule=PermissionRule("allow", tool="look"))]))
 
 
 @pytest.mark.parametrize("kind", sorted(set(get_args(AnyControl)) - MORE - NOTHING_WAITS, key=str))
@@ -64,6 +67,18 @@ def test_where_nothing_waits_nothing_is_logged(kind: type[Any]) -> None:
 def test_nobody_rates_where_nobody_is_named() -> None:
     (event,) = asked(STATE, SetSecurityAnalyzer())
     assert b"null" in msgspec.json.encode(event)
+
+
+def test_only_a_rule_that_was_added_is_taken_back() -> None:
+    own, added, other = (PermissionRule("allow", name) for name in ("own", "added", "other"))
+    state = replace(STATE, agent=replace(STATE.spec, rules=(own,)), ledger=replace(STATE.ledger, rules=(added,)))
+    (event,) = asked(state, RemoveRule(rule=added))
+    assert isinstance(event, RuleRemoved)
+    assert asked(state, RemoveRule(rule=other, scope="project")) == (), "the workspace may have it"
+    with pytest.raises(ConfigurationError, match="the agent's own"):
+        asked(state, RemoveRule(rule=own))
+    with pytest.raises(ConfigurationError, match="conversation$"):
+        asked(state, RemoveRule(rule=other))
 
 
 @pytest.mark.parametrize("changes", [{"dance": b"1"}, {"tools": b"[]"}, {"limits": b"7"}])

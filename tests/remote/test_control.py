@@ -94,6 +94,25 @@ async def test_a_rule_may_hold_in_the_workspace(at: At) -> None:
             assert (await conversation.run()).status is DONE
 
 
+async def test_a_rule_may_be_taken_back(at: At) -> None:
+    rule = PermissionRule("allow", tool="greet")
+    client = ScriptedLLM([call("greet", name="Ada"), say("Done.")])
+    async with at(client, tools=[greet]) as place:
+        async with place.begin(CAREFUL) as conversation:
+            await conversation.add_rule(rule, "project")
+            await conversation.remove_rule(rule)
+            assert (conversation.state.ledger.rules, conversation.state.ledger.withdrawn) == ((), (rule,))
+            with pytest.raises(ConfigurationError, match="no such rule was added to this conversation"):
+                await conversation.remove_rule(rule)
+            await conversation.send_message("go")
+            assert (await conversation.run()).status is WAITING
+        async with place.begin(CAREFUL) as conversation:
+            assert conversation.state.ledger.rules == (rule,), "the workspace remembers it"
+            await conversation.remove_rule(rule, "project")
+        async with place.begin(CAREFUL) as conversation:
+            assert conversation.state.ledger.rules == ()
+
+
 async def test_who_is_asked_can_be_changed(at: At) -> None:
     client = ScriptedLLM([call("greet", name="Ada"), say("Done.")])
     async with at(client, tools=[greet]) as place, place.begin(AGENT) as conversation:

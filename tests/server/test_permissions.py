@@ -20,6 +20,7 @@ from agentrt.controls import (
     Confirm,
     Control,
     GenerateTitle,
+    RemoveRule,
     SendMessage,
     SetGoal,
     SwitchLLM,
@@ -56,6 +57,7 @@ NEEDED = {
     "confirm": "approve",
     "reject": "approve",
     "rule": "approve",
+    "remove_rule": "approve",
     "configure": "approve",
     "confirmation_policy": "approve",
     "security_analyzer": "approve",
@@ -203,6 +205,9 @@ def test_rules_for_a_whole_workspace_hold_for_others_too() -> None:
     assert of(AddRule(rule=ALLOW)) == {"approve"}
     assert of(AddRule(rule=DENY, scope="project")) == {"approve"}
     assert of(AddRule(rule=ALLOW, scope="project")) == {"approve", "admin"}
+    assert of(RemoveRule(rule=DENY)) == {"approve"}
+    assert of(RemoveRule(rule=ALLOW, scope="project")) == {"approve"}
+    assert of(RemoveRule(rule=DENY, scope="project")) == {"approve", "admin"}
     assert of(Confirm(always="session")) == {"approve"}
     assert of(Confirm(always="project")) == {"approve", "admin"}
 

@@ -23,6 +23,7 @@ from agentrt.events import (
     PauseEvent,
     RiskAssessed,
     RuleAdded,
+    RuleRemoved,
     RunRequested,
     UserRejectObservation,
 )
@@ -294,6 +295,17 @@ def test_what_is_asked_is_decided_again_when_rules_or_policies_change() -> None:
     assert due(then(state, RuleAdded(rule=PermissionRule("allow", "look")))) == ["RequestConfirmation"]
     hooks = [{"event": "before_tool", "function": "f"}]
     assert due(then(state, update("hooks", hooks))) == ["before_tool"]
+
+
+def test_a_rule_that_is_taken_back_decides_nothing_any_more() -> None:
+    act, allow, deny = samples.action(id="a"), PermissionRule("allow", "terminal"), PermissionRule("deny", "terminal")
+    begun = after(RuleAdded(rule=allow), RuleAdded(rule=deny), *calls(act), rated("a"), spec=RISKY)
+    assert due(begun) == ["Refuse"]
+    assert due(then(begun, RuleRemoved(rule=deny))) == ["ExecuteAction"]
+    gone = then(begun, RuleRemoved(rule=deny), RuleRemoved(rule=allow), RuleRemoved(rule=allow))
+    assert due(gone) == ["RequestConfirmation"]
+    assert (gone.ledger.rules, gone.ledger.withdrawn) == ((), (deny, allow))
+    assert then(gone, RuleAdded(rule=deny)).ledger.withdrawn == (allow,)
 
 
 def test_a_rule_that_denies_comes_before_the_word_that_was_given() -> None:

@@ -20,6 +20,7 @@ from ..events import (
     ModelCallRetried,
     PauseEvent,
     RuleAdded,
+    RuleRemoved,
     SecretsChanged,
     StuckDetected,
     TagsChanged,
@@ -61,6 +62,8 @@ def _settings(event: Event) -> Iterator[str]:
     match event:
         case RuleAdded():
             yield f"+ rule {_SCOPES[event.scope]}: {clean(rule_words(event.rule))}"
+        case RuleRemoved():
+            yield f"- rule {_SCOPES[event.scope]}: {clean(rule_words(event.rule))}"
         case SecretsChanged():
             yield f"secrets: {clean(', '.join(event.secrets)) or 'none any more'}"
         case TitleChanged():

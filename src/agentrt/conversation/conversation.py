@@ -22,6 +22,7 @@ from ..controls import (
     Interrupt,
     Pause,
     Reject,
+    RemoveRule,
     Rename,
     Reply,
     Rewind,
@@ -196,6 +197,14 @@ class Conversation:
     async def add_rule(self, rule: PermissionRule, scope: Scope = "session") -> Cursor:
         """Have a permission rule hold from now on: in this conversation, or in all that work in its workspace."""
         return await self._do(AddRule(rule, scope))
+
+    async def remove_rule(self, rule: PermissionRule, scope: Scope = "session") -> Cursor:
+        """Have a rule that was added hold no more: in this conversation, and by "project" in none that begins or is
+        opened in its workspace from now on. `state.ledger.rules` has those that were added.
+
+        Raises `ConfigurationError` for one that this conversation was not given.
+        """
+        return await self._do(RemoveRule(rule, scope))
 
     async def configure(self, **changes: Any) -> Cursor:
         """Change fields of the agent from now on: `configure(llm=..., confirmation=..., hooks=...)`.

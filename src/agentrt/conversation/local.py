@@ -22,6 +22,7 @@ from ..controls import (
     GenerateTitle,
     Grant,
     Interrupt,
+    RemoveRule,
     Reply,
     SendMessage,
     StartRun,
@@ -179,10 +180,11 @@ class LocalEnd:
         if changes is not None:
             self._runtime.check(changed(state.spec, changes))
         events = asked(state, control, by)
-        if isinstance(control, Confirm | AddRule):
+        if isinstance(control, Confirm | AddRule | RemoveRule):
             rules = [e.rule for e in events if isinstance(e, RuleAdded) and e.scope == "project"]
+            forget = [control.rule] if isinstance(control, RemoveRule) and control.scope == "project" else []
             assert state.created is not None
-            await self._runtime.remember(state.created.workspace.path, rules)
+            await self._runtime.remember(state.created.workspace.path, rules, forget)
         return await group.log.append(*events)
 
     async def set_secrets(self, secrets: Mapping[str, AnySecret | None], by: str | None = None) -> Cursor:

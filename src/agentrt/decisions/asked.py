@@ -17,6 +17,7 @@ from ..controls import (
     Grant,
     Pause,
     Reject,
+    RemoveRule,
     Rename,
     Rewind,
     SetConfirmationPolicy,
@@ -36,11 +37,13 @@ from ..events import (
     HeadMoved,
     PauseEvent,
     RuleAdded,
+    RuleRemoved,
     RunRequested,
     TagsChanged,
     TitleChanged,
 )
-from ..specs import Agent, replaced
+from ..specs import Agent, PermissionRule, replaced
+from ..specs.rules import Scope
 from ..state import State
 from .answers import approval, rejection
 
@@ -103,6 +106,8 @@ def _events(state: State, control: AnyControl) -> tuple[Event, ...]:
             return rejection(state, reason, ids)
         case AddRule(rule=rule, scope=scope):
             return (RuleAdded(rule=rule, scope=scope),)
+        case RemoveRule(rule=rule, scope=scope):
+            return _removal(state, rule, scope)
         case SetGoal(objective=objective, judge=judge, max_iterations=most):
             if most < 1:
                 raise ConfigurationError(f"a goal cannot be judged {most} times: give 1 or more")
@@ -121,6 +126,16 @@ def _events(state: State, control: AnyControl) -> tuple[Event, ...]:
             return (CondensationRequest(source="user"),)
         case _:
             return ()
+
+
+def _removal(state: State, rule: PermissionRule, scope: Scope) -> tuple[Event, ...]:
+    """A rule of the workspace may be one that this conversation does not have."""
+    if rule in state.ledger.rules:
+        return (RuleRemoved(rule=rule, scope=scope),)
+    if scope == "project":
+        return ()
+    own = ": it is one of the agent's own, and configure(rules=...) changes those" if rule in state.spec.rules else ""
+    raise ConfigurationError(f"no such rule was added to this conversation{own}")
 
 
 def _raw(value: object) -> msgspec.Raw:

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from ..events import ChildWaiting, Event, ExecutionStatus, MessageEvent, PauseEvent, RuleAdded, RunRequested
+from ..events import (
+    ChildWaiting,
+    Event,
+    ExecutionStatus,
+    MessageEvent,
+    PauseEvent,
+    RuleAdded,
+    RuleRemoved,
+    RunRequested,
+)
 from ..ledger import Child
 from ..specs.content import text
 from ..state import State, answered, unread
@@ -23,8 +32,7 @@ def relayed_down(above: State, child_id: str, below: State, *, told: bool = Fals
     rests, was stopped by a person there: it goes on when one says so.
     """
     child, runs = above.ledger.children[child_id], above.status.at_work
-    held = (*below.spec.rules, *below.ledger.rules)
-    rules = tuple(RuleAdded(rule=rule) for rule in above.ledger.rules if rule not in held)
+    rules = _rules_down(above, below)
     if not _received(below):
         return (*rules, _task(child_id, child), *((RunRequested(),) if runs else ()))
     if not runs:
@@ -38,6 +46,14 @@ def relayed_down(above: State, child_id: str, below: State, *, told: bool = Fals
         if events := approval(below, chosen) if answer.approved else rejection(below, answer.reason, chosen):
             return (*rules, *events)
     return rules
+
+
+def _rules_down(above: State, below: State) -> tuple[Event, ...]:
+    """Rules that were added above, but for those that were taken back below; and those that were taken back above."""
+    known = (*below.spec.rules, *below.ledger.rules, *below.ledger.withdrawn)
+    added = (RuleAdded(rule=rule) for rule in above.ledger.rules if rule not in known)
+    removed = (RuleRemoved(rule=rule) for rule in above.ledger.withdrawn if rule in below.ledger.rules)
+    return (*added, *removed)
 
 
 def relayed_up(above: State, child_id: str, below: State) -> tuple[Event, ...]:

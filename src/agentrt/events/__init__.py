@@ -23,6 +23,7 @@ from .control import (
     InterruptEvent,
     PauseEvent,
     RuleAdded,
+    RuleRemoved,
     RunRequested,
     SecretsChanged,
     TagsChanged,
@@ -76,6 +77,7 @@ KnownEvent: TypeAlias = (
     | ConfirmationRequested
     | ConfirmationGiven
     | RuleAdded
+    | RuleRemoved
     | GoalSet
     | TitleChanged
     | TagsChanged
@@ -161,6 +163,7 @@ __all__ = [
     "ResourceLost",
     "RiskAssessed",
     "RuleAdded",
+    "RuleRemoved",
     "RunRequested",
     "SecretsChanged",
     "Source",

@@ -40,6 +40,14 @@ class RuleAdded(Event, frozen=True, kw_only=True):
     scope: Scope = "session"
 
 
+class RuleRemoved(Event, frozen=True, kw_only=True):
+    """A permission rule that was added holds no more; of its `scope` "project", it is not remembered either."""
+
+    source: Source = "user"
+    rule: PermissionRule
+    scope: Scope = "session"
+
+
 class GoalSet(Event, frozen=True, kw_only=True):
     """What the agent finishes is held against an objective, by a judge, until it is reached; "" takes it back."""
 

@@ -9,7 +9,8 @@ is held against the server's own agent, or against `BASELINE` where the server h
 - where a model is called, with which variable of the server's environment as its key, and what is added to the
   request: as the provider has it, or as the server's agent has it. Else: admin, since the server's keys would go where
   the caller says. An added header (`Host`) and, with some providers, an added member (`api_base`) redirect it, too.
-- rules for all conversations in a workspace, others' as well, that allow something: admin.
+- rules for all conversations in a workspace, others' as well, that allow something: admin. So does taking back one
+  that asks or denies.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from ..controls import (
     GenerateTitle,
     Grant,
     Reject,
+    RemoveRule,
     SetConfirmationPolicy,
     SetGoal,
     SetSecurityAnalyzer,
@@ -51,10 +53,13 @@ from ..state import State
 from .principals import Principal, Scope
 from .problems import refusal
 
-_APPROVING = (Confirm, Reject, AddRule, Configure, SetConfirmationPolicy, SetSecurityAnalyzer, Grant)
+_APPROVING = (Confirm, Reject, AddRule, RemoveRule, Configure, SetConfirmationPolicy, SetSecurityAnalyzer, Grant)
 
 BASELINE = Agent(llm=LLM(model=""), confirmation=ConfirmRisky())
 """What is asked for where the server has no agent of its own: actions that are rated risky are asked about."""
+
+
+_FOR_ALL = "the rule holds for all conversations in the workspace"
 
 
 class Demand(msgspec.Struct, frozen=True):
@@ -106,9 +111,11 @@ def of_control(control: AnyControl, agent: Agent | None, default: Agent | None) 
             for llm in _llms(replaced(agent, changes)):
                 yield from _of_llm(llm, known)
         case AddRule(rule=rule, scope="project") if rule.verdict == "allow":
-            yield Demand(Scope.ADMIN, "the rule holds for all conversations in the workspace")
+            yield Demand(Scope.ADMIN, _FOR_ALL)
+        case RemoveRule(rule=rule, scope="project") if rule.verdict != "allow":
+            yield Demand(Scope.ADMIN, _FOR_ALL)
         case Confirm(always="project"):
-            yield Demand(Scope.ADMIN, "the rule holds for all conversations in the workspace")
+            yield Demand(Scope.ADMIN, _FOR_ALL)
 
 
 def of_fork(then: State, now: State) -> Iterator[Demand]:

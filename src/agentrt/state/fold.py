@@ -45,6 +45,7 @@ from ..events import (
     ResourceLost,
     RiskAssessed,
     RuleAdded,
+    RuleRemoved,
     RunRequested,
     SecretsChanged,
     StuckDetected,
@@ -154,10 +155,8 @@ def _apply(state: State, event: Event) -> State:
         case ConversationStateUpdateEvent():
             state = replace(state, agent=replaced(state.spec, {event.key: msgspec.json.decode(event.value)}))
             return turns.settled(turns.asked_anew(state))
-        case RuleAdded():
-            known = event.rule in state.ledger.rules
-            rules = state.ledger.rules if known else (*state.ledger.rules, event.rule)
-            return turns.asked_anew(replace(state, ledger=replace(state.ledger, rules=rules)))
+        case RuleAdded() | RuleRemoved():
+            return turns.asked_anew(replace(state, ledger=ledger.ruled(state.ledger, event)))
         case GoalSet():
             goal = Goal(event) if event.objective else None
             return turns.settled(replace(state, ledger=replace(state.ledger, goal=goal)))
@@ -193,6 +192,7 @@ def _created(state: State, event: ConversationCreated) -> State:
         message_ids=before.message_ids,
         started=before.started,
         rules=before.rules,
+        withdrawn=before.withdrawn,
         title=before.title,
     )
     labels = tuple(sorted({*state.branch.labels, *event.labels}))

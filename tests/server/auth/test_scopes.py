@@ -60,6 +60,7 @@ POST    /conversations/{id}/fork                    steer
 POST    /conversations/{id}/confirm                 approve
 POST    /conversations/{id}/reject                  approve
 POST    /conversations/{id}/rule                    approve
+POST    /conversations/{id}/remove_rule             approve
 POST    /conversations/{id}/configure               approve
 POST    /conversations/{id}/confirmation_policy     approve
 POST    /conversations/{id}/security_analyzer       approve
@@ -75,6 +76,7 @@ MODEL = {"type": "LLM", "model": "openai/a"}
 BODIES: dict[str, Any] = {
     "message": {"content": "hello"},
     "rule": {"rule": {"verdict": "deny"}},
+    "remove_rule": {"rule": {"verdict": "allow"}, "scope": "project"},
     "configure": {"changes": {"busy": "steer"}},
     "confirmation_policy": {"policy": {"type": "AlwaysConfirm"}},
     "switch_llm": {"llm": MODEL},
