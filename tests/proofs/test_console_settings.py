@@ -80,7 +80,7 @@ async def test_who_is_asked_and_who_rates(tmp_path: Path) -> None:
         assert tab.problems == []
 
 
-async def test_a_rule_is_added(tmp_path: Path) -> None:
+async def test_a_rule_is_added_and_taken_back(tmp_path: Path) -> None:
     async with console(tmp_path, [RISKY, RISKY, finish("Done.")]) as server:
         tab = await server.tab()
         await tab.begin("Publish")
@@ -99,6 +99,16 @@ async def test_a_rule_is_added(tmp_path: Path) -> None:
         await expect(rules.get_by_role("listitem")).to_contain_text(["in this conversation", "in this project"])
         types = await _types(server, tab)
         assert (types.count("ConfirmationRequested"), types.count("RuleAdded")) == (1, 2)
+        for what in ("deny terminal *", "allow terminal git push *"):
+            await rules.get_by_role("button", name=f"Take back {what}").click()
+            await rules.get_by_role("button", name=f"Really take back {what}").click()
+            await expect(rules.get_by_role("button", name=f"Take back {what}")).to_have_count(0)
+        await expect(rules.get_by_text("No rules")).to_be_visible()
+        await expect(rules.get_by_text("It holds no more")).to_be_visible()
+        removed = [
+            (e["rule"]["verdict"], e.get("scope")) for e in await server.log(tab.id) if e["type"] == "RuleRemoved"
+        ]
+        assert removed == [("deny", "project"), ("allow", None)]
         assert tab.problems == []
 
 

@@ -33,6 +33,7 @@ export const SCOPES = {
   pause: "steer",
   read_file: "observe",
   reject: "approve",
+  remove_rule: "approve",
   rename: "steer",
   revoke_key: "admin",
   rewind: "steer",

@@ -36,6 +36,13 @@ it("has each rule once", () => {
   ]);
 });
 
+it("has no rule that was taken back, until it is added again", () => {
+  const removed = event("RuleRemoved", { rule: { verdict: "allow", tool: "terminal", pattern: "git *" } });
+  const events = [created, rule("allow", "git *"), rule("deny"), removed];
+  expect(configured(events).rules.map(({ rule }) => rule.verdict)).toEqual(["deny"]);
+  expect(configured([...events, rule("allow", "git *")]).rules.map(({ rule }) => rule.verdict)).toEqual(["deny", "allow"]);
+});
+
 it("keeps of what a fork comes from its rules and title, and not what was granted", () => {
   const before = [created, rule("allow"), event("BudgetGranted", { amount: 5 }), event("TitleChanged", { title: "T" }), event("GoalSet", { objective: "G" })];
   const fork = configured([...before, event("ConversationCreated", { agent: AGENT, parent: "p" })]);

@@ -7,6 +7,7 @@ export const TELLING: EventType[] = [
   "ConversationCreated",
   "ConversationStateUpdateEvent",
   "RuleAdded",
+  "RuleRemoved",
   "GoalSet",
   "CriticAssessed",
   "BudgetGranted",
@@ -51,6 +52,8 @@ function after(now: Configuration, event: Event): Configuration {
       const known = now.rules.some(({ rule }) => same(rule, event.rule));
       return known ? now : { ...now, rules: [...now.rules, { rule: event.rule, scope: event.scope ?? "session" }] };
     }
+    case "RuleRemoved":
+      return { ...now, rules: now.rules.filter(({ rule }) => !same(rule, event.rule)) };
     case "GoalSet":
       return { ...now, goal: event.objective === "" ? null : { set: event, judged: 0, state: "running" } };
     case "CriticAssessed":

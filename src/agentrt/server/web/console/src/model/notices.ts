@@ -67,6 +67,8 @@ function settings(event: Event): Notice | undefined {
   switch (event.type) {
     case "RuleAdded":
       return { tone: "quiet", text: `Rule for this ${event.scope === "project" ? "project" : "conversation"}: ${ruleWords(event.rule)}` };
+    case "RuleRemoved":
+      return { tone: "quiet", text: `Rule taken back for this ${event.scope === "project" ? "project" : "conversation"}: ${ruleWords(event.rule)}` };
     case "TitleChanged":
       return { tone: "quiet", text: `Title: ${event.title}` };
     case "TagsChanged":

@@ -1,8 +1,8 @@
-import type { PermissionRule } from "@agentrt/client";
+import type { Control, PermissionRule } from "@agentrt/client";
 import { useState } from "preact/hooks";
 import { clean } from "../../model/words";
 import { may } from "../../state/session";
-import { Field, Form, useSaving } from "./parts";
+import { Field, Form, Said, useSaving } from "./parts";
 import type { SectionProps } from "./settings";
 
 const VERDICTS = [
@@ -11,14 +11,18 @@ const VERDICTS = [
   ["deny", "Deny", "and tell the agent so"],
 ] as const;
 const EMPTY = { verdict: "allow" as PermissionRule["verdict"], tool: "", pattern: "", argument: "", scope: "session" as "session" | "project" };
-const ORIGINS = { agent: "from the beginning", session: "in this conversation", project: "in this project" };
+type Origin = "agent" | "session" | "project";
+const ORIGINS: Record<Origin, string> = { agent: "from the beginning", session: "in this conversation", project: "in this project" };
 
 /** What is allowed, asked or denied, whatever its rating. */
 export function Rules(props: SectionProps) {
   const saving = useSaving(props);
+  const removing = useSaving(props);
+  const [sure, setSure] = useState(-1);
   const [draft, setDraft] = useState(EMPTY);
   const found = props.configured.found;
-  const rules = [...(found?.agent?.rules ?? []).map((rule) => ({ rule, origin: "agent" as const })), ...(found?.rules ?? []).map(({ rule, scope }) => ({ rule, origin: scope }))];
+  const own = found?.agent?.rules ?? [];
+  const rules: { rule: PermissionRule; origin: Origin }[] = [...own.map((rule) => ({ rule, origin: "agent" as const })), ...(found?.rules ?? []).map(({ rule, scope }) => ({ rule, origin: scope }))];
   const tools = ["terminal", "file_editor", "task_tracker", "delegate", ...(found?.agent?.tools ?? []).map((tool) => tool.name)];
   const admin = may({ scope: "admin" });
   const set = (name: "tool" | "pattern" | "argument") => (event: { currentTarget: HTMLInputElement }) => setDraft({ ...draft, [name]: event.currentTarget.value });
@@ -27,9 +31,17 @@ export function Rules(props: SectionProps) {
     const rule: PermissionRule = { verdict, tool: tool.trim() || "*", pattern: pattern.trim() || "*", argument: argument.trim() };
     if (await saving.control([{ type: "rule", rule, scope }], "It holds from now on")) setDraft({ ...EMPTY, verdict });
   };
+  const remove = async (at: number): Promise<void> => {
+    if (sure !== at) return setSure(at);
+    setSure(-1);
+    const { rule, origin } = rules[at]!;
+    const wanted: Control =
+      origin === "agent" ? { type: "configure", changes: { rules: own.filter((one) => one !== rule) } } : { type: "remove_rule", rule, scope: origin };
+    await removing.control([wanted], "It holds no more");
+  };
   return (
     <>
-      <p class="quiet">A rule that denies comes before one that asks, and that before one that allows. A rule stays: a stricter one goes before it.</p>
+      <p class="quiet">A rule that denies comes before one that asks, and that before one that allows.</p>
       {rules.length === 0 ? <p class="hint">No rules: ratings alone decide.</p> : null}
       <ul class="settings-list">
         {rules.map(({ rule, origin }, at) => (
@@ -37,9 +49,16 @@ export function Rules(props: SectionProps) {
             <span class={`badge verdict-${rule.verdict}`}>{rule.verdict}</span>
             <code>{clean(`${rule.tool ?? "*"} ${rule.argument ? `${rule.argument}=` : ""}${rule.pattern ?? "*"}`)}</code>
             <span class="quiet">{ORIGINS[origin]}</span>
+            {mayRemove(rule, origin) ? (
+              <button type="button" class="button" disabled={removing.busy} onBlur={() => setSure(-1)} onClick={() => void remove(at)}>
+                {sure === at ? "Really take back" : "Take back"}
+                <span class="unseen"> {clean(`${rule.verdict} ${rule.tool ?? "*"} ${rule.pattern ?? "*"}`)}</span>
+              </button>
+            ) : null}
           </li>
         ))}
       </ul>
+      <Said saving={removing} />
       <Form title="Add a rule" needs="rule" saving={saving} action="Add" ready={draft.tool.trim() + draft.pattern.trim() !== ""} onSubmit={() => void save()}>
         <div class="segments" role="radiogroup" aria-label="What becomes of such an action">
           {VERDICTS.map(([verdict, label, what]) => (
@@ -78,4 +97,10 @@ export function Rules(props: SectionProps) {
       </Form>
     </>
   );
+}
+
+/** A rule of the project holds for all who work in it: only an admin takes back one that is strict. */
+function mayRemove(rule: PermissionRule, origin: Origin): boolean {
+  if (origin === "agent") return may("configure");
+  return may("remove_rule") && (origin === "session" || rule.verdict === "allow" || may({ scope: "admin" }));
 }
