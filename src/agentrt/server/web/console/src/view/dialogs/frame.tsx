@@ -29,7 +29,13 @@ export function Modal({ title, look = "", children }: { title: string; look?: st
       ref={place}
       class={look}
       aria-label={title}
-      onClose={close}
+      onCancel={(event) => {
+        // at once, and not when the browser tells that it has closed it: a key may come before that
+        event.preventDefault();
+        close();
+      }}
+      // which is told late, perhaps when another one is shown
+      onClose={() => place.current && close()}
       onMouseDown={(event) => {
         if (event.target === place.current) close();
       }}
