@@ -103,6 +103,22 @@ async def test_one_that_is_closed_is_not_written_to() -> None:
         await closed.wait()
 
 
+async def test_one_that_its_client_closes_is_not_written_to() -> None:
+    left = anyio.Event()
+
+    async def talk(websocket: WebSocket, wire: Wire) -> None:
+        assert wire.free
+        while (await websocket.receive())["type"] != "websocket.disconnect":
+            pass
+        assert not wire.free
+        left.set()
+
+    async with socket_to(talk) as socket:
+        await socket.close()
+        with anyio.fail_after(20):
+            await left.wait()
+
+
 def test_another_server_has_no_wire() -> None:
     async def send(message: object) -> None:
         raise AssertionError

@@ -8,7 +8,7 @@ from hypercorn.asyncio.tcp_server import TCPServer
 from hypercorn.protocol.h11 import H11Protocol
 from hypercorn.protocol.ws_stream import ASGIWebsocketState, WSStream
 from starlette.types import Scope, Send
-from wsproto.connection import Connection, ConnectionType
+from wsproto.connection import Connection, ConnectionState, ConnectionType
 from wsproto.events import TextMessage
 
 WIRE = "agentrt.wire"
@@ -28,10 +28,10 @@ class Wire:
 
     @property
     def free(self) -> bool:
-        """Whether it is open, and the kernel has taken all that was written before."""
+        """Whether neither end has closed it, and the kernel has taken all that was written before."""
         stream, transport = self._stream, self._transport
-        open_now = stream.state is ASGIWebsocketState.CONNECTED and not (stream.closed or transport.is_closing())
-        return open_now and not transport.get_write_buffer_size()
+        accepted = stream.state is ASGIWebsocketState.CONNECTED and stream.connection.state is ConnectionState.OPEN
+        return accepted and not (stream.closed or transport.is_closing() or transport.get_write_buffer_size())
 
     def write(self, message: bytes) -> None:
         """Write a message, as `framed` makes it."""
