@@ -195,6 +195,26 @@ async def test_always_in_a_project_holds_in_its_other_conversations_and_no_agent
         assert (await live.run()).status is WAITING
 
 
+async def test_a_rule_that_is_taken_back_for_the_workspace_comes_again_with_it_and_one_taken_back_here_does_not(
+    tmp_path: Path,
+) -> None:
+    store, here, there = tmp_path / "s", PermissionRule("allow", "one"), PermissionRule("deny", "two")
+    (tmp_path / "w").mkdir()
+    async with Conversation(Agent(llm=MODEL), tmp_path / "w", store=store, client=ScriptedLLM([])) as live:
+        for rule in (here, there):
+            await live.add_rule(rule, "project")
+        await live.remove_rule(here)
+        with pytest.raises(ConfigurationError, match="is the workspace's"):
+            await live.remove_rule(there)
+        await live.remove_rule(there, "project")
+        assert live.state.ledger.rules == ()
+    async with Conversation(Agent(llm=MODEL), tmp_path / "w", store=store, client=ScriptedLLM([])) as other:
+        assert other.state.ledger.rules == (here,)
+        await other.add_rule(there, "project")
+    async with Conversation(id=live.id, store=store, client=ScriptedLLM([])) as reopened:
+        assert reopened.state.ledger.rules == (there,)
+
+
 async def test_a_rule_of_ones_own_is_remembered_in_place_of_the_same_command(tmp_path: Path) -> None:
     commands = ["touch a", "touch b", "touch c; touch d"]
     client = ScriptedLLM([*(call("terminal", command=command) for command in commands), finish("Done.")])

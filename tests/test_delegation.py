@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import os
 import random
@@ -579,8 +580,11 @@ async def test_an_interrupt_before_anything_has_begun_below_costs_nothing(tmp_pa
         await finished(live)
 
 
-async def test_what_was_interrupted_is_cut_also_when_it_is_closed_before_that_is_over(tmp_path: Path) -> None:
-    """What works below ends only after the interrupt has returned, and while the conversation above is left."""
+@pytest.mark.parametrize("returned", [True, False])
+async def test_what_was_interrupted_is_cut_also_when_it_is_closed_before_that_is_over(
+    tmp_path: Path, returned: bool
+) -> None:
+    """What works below ends only while the conversation above is left; perhaps before the interrupt is on the disk."""
     entered, closing = anyio.Event(), anyio.Event()
 
     @tool
@@ -600,8 +604,10 @@ async def test_what_was_interrupted_is_cut_also_when_it_is_closed_before_that_is
             break
         with anyio.fail_after(SECONDS):
             await entered.wait()
-        await live.top.interrupt()
+        interrupt = asyncio.ensure_future(live.top.interrupt())
+        await (interrupt if returned else anyio.lowlevel.checkpoint())
         closing.set()
+    await interrupt
     (end,) = (event for event in live.log() if isinstance(event, ChildFinished))
     assert end.status is not ExecutionStatus.FINISHED
     assert "ExecutionLost" not in kinds(live.log())

@@ -53,6 +53,14 @@ def test_only_the_end_of_much_is_kept_and_it_says_what_was_skipped(sizes: list[t
             place = growing.end
 
 
+def test_half_a_pair_of_surrogates_is_shown_as_one_character_that_can_be_sent() -> None:
+    draft = Draft("e", "text", "c")
+    for piece in ("é\ud83d", "\ude00!"):
+        draft.add(piece, 1)
+    assert draft.since(0).text == "é??!"
+    assert (draft.end, draft.since(2).text) == (4, "?!")
+
+
 def test_a_draft_that_nobody_reads_takes_little_memory() -> None:
     growing = draft()
     tracemalloc.start()

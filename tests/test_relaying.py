@@ -122,11 +122,14 @@ def test_a_rule_goes_down_once() -> None:
 
 def test_a_rule_that_is_taken_back_above_is_so_below_and_one_taken_back_below_stays_so() -> None:
     added, removed = RuleAdded(rule=RULE), RuleRemoved(rule=RULE)
-    (gone,) = relayed_down(above(added, removed), CHILD, below(*at_work(), added))
+    (came,) = relayed_down(above(added), CHILD, below(*at_work()))
+    (gone,) = relayed_down(above(added, removed), CHILD, below(*at_work(), came))
     assert isinstance(gone, RuleRemoved)
-    assert relayed_down(above(added, removed), CHILD, below(*at_work(), added, gone)) == ()
-    assert relayed_down(above(added), CHILD, below(*at_work(), added, gone)) == ()
-    assert relayed_down(above(added, removed, added), CHILD, below(*at_work(), added)) == ()
+    assert relayed_down(above(added, removed), CHILD, below(*at_work(), came, gone)) == ()
+    (again,) = relayed_down(above(added, removed, added), CHILD, below(*at_work(), came, gone))
+    assert isinstance(again, RuleAdded)
+    assert relayed_down(above(added), CHILD, below(*at_work(), came, removed)) == ()
+    assert relayed_down(above(added, removed), CHILD, below(*at_work(), came, gone, added)) == (), "it is its own"
 
 
 def test_what_waits_comes_up_once_and_the_answer_goes_down_once() -> None:

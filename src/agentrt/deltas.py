@@ -46,6 +46,10 @@ class Draft:
 
     def add(self, piece: str, after: int) -> None:
         """Let it grow, after event `after`; pieces are joined when they are read, or take much memory."""
+        if not piece.isascii():
+            piece = piece.encode(
+                errors="replace"
+            ).decode()  # half a pair of surrogates is no Unicode: it cannot be sent
         size = len(piece)
         self._pieces.append(piece)
         self.end += size

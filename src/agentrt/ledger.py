@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 import msgspec
 from msgspec.structs import replace
 
@@ -25,6 +27,12 @@ from .specs import Limits
 from .specs.rules import PermissionRule
 from .specs.secrets import SavedSecret
 from .usage import Spending, Usage, total
+
+Origin: TypeAlias = Literal["project", "session", "above"]
+"""Where a rule came from."""
+
+_ORIGINS: tuple[Origin, ...] = ("project", "session", "above")
+"""What counts of a rule that came twice, the first first."""
 
 _A_MISCOUNT = 1e-9
 """USD by which sums of prices may be wrong."""
@@ -60,6 +68,13 @@ class Child(msgspec.Struct, frozen=True, gc=False):
         return self.steps if self.spent is not None else self.grant.steps or 0
 
 
+class AddedRule(msgspec.Struct, frozen=True, gc=False):
+    """A rule that was added, and where it came from: this conversation, its workspace, or the one that delegates it."""
+
+    rule: PermissionRule
+    origin: Origin = "session"
+
+
 class Goal(msgspec.Struct, frozen=True, gc=False):
     """What the agent is to reach, and how often that was judged."""
 
@@ -86,15 +101,20 @@ class Ledger(msgspec.Struct, frozen=True, gc=False):
     """Whether the hooks of the start have run."""
     children: dict[str, Child] = {}
     """Those that were delegated to, by id."""
-    rules: tuple[PermissionRule, ...] = ()
+    added: tuple[AddedRule, ...] = ()
     """What a person decided once and for all, on top of the agent's rules."""
     withdrawn: tuple[PermissionRule, ...] = ()
-    """What of that was taken back since: it does not come again with the workspace or from above."""
+    """What a person took back here: it does not come again from the workspace or from above."""
     goal: Goal | None = None
     title: str = ""
     tags: dict[str, str] = {}
     secrets: dict[str, SavedSecret] = {}
     """What there is to know of the secrets, by name; never a value in the clear."""
+
+    @property
+    def rules(self) -> tuple[PermissionRule, ...]:
+        """The rules that were added."""
+        return tuple(added.rule for added in self.added)
 
     @property
     def total(self) -> Spending:
@@ -119,14 +139,25 @@ class Ledger(msgspec.Struct, frozen=True, gc=False):
 
 def ruled(ledger: Ledger, event: RuleAdded | RuleRemoved) -> Ledger:
     """After a rule was added, or taken back."""
-
-    def without(rules: tuple[PermissionRule, ...]) -> tuple[PermissionRule, ...]:
-        return tuple(rule for rule in rules if rule != event.rule)
-
+    others = tuple(added for added in ledger.added if added.rule != event.rule)
+    withdrawn = tuple(rule for rule in ledger.withdrawn if rule != event.rule)
     if isinstance(event, RuleRemoved):
-        return replace(ledger, rules=without(ledger.rules), withdrawn=(*without(ledger.withdrawn), event.rule))
-    rules = ledger.rules if event.rule in ledger.rules else (*ledger.rules, event.rule)
-    return replace(ledger, rules=rules, withdrawn=without(ledger.withdrawn))
+        if event.source == "user" and event.scope == "session":
+            withdrawn = (*withdrawn, event.rule)
+        return replace(ledger, added=others, withdrawn=withdrawn)
+    origins = [_origin(event), *(added.origin for added in ledger.added if added.rule == event.rule)]
+    return replace(
+        ledger, added=(*others, AddedRule(event.rule, min(origins, key=_ORIGINS.index))), withdrawn=withdrawn
+    )
+
+
+def _origin(event: RuleAdded) -> Origin:
+    return "above" if event.source == "environment" and event.scope == "session" else event.scope
+
+
+def own_rules(ledger: Ledger) -> tuple[AddedRule, ...]:
+    """Those that a fork has: there is nothing above it."""
+    return tuple(AddedRule(added.rule, "session") if added.origin == "above" else added for added in ledger.added)
 
 
 def began(ledger: Ledger) -> Ledger:

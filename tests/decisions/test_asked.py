@@ -25,8 +25,10 @@ from agentrt.controls import (
 from agentrt.decisions.asked import asked
 from agentrt.errors import ConfigurationError
 from agentrt.events import RuleAdded, RuleRemoved
+from agentrt.ledger import AddedRule
 from agentrt.specs import LLM, NeverConfirm, PermissionRule
-from agentrt.state import fold
+from agentrt.specs.rules import Verdict
+from agentrt.state import State, fold
 from tests import samples
 
 MORE = {AskAgent, Fork, GenerateTitle, Interrupt, SendMessage, UpdateSecrets}
@@ -71,7 +73,7 @@ def test_nobody_rates_where_nobody_is_named() -> None:
 
 def test_only_a_rule_that_was_added_is_taken_back() -> None:
     own, added, other = (PermissionRule("allow", name) for name in ("own", "added", "other"))
-    state = replace(STATE, agent=replace(STATE.spec, rules=(own,)), ledger=replace(STATE.ledger, rules=(added,)))
+    state = holding(AddedRule(added), own=own)
     (event,) = asked(state, RemoveRule(rule=added))
     assert isinstance(event, RuleRemoved)
     assert asked(state, RemoveRule(rule=other, scope="project")) == (), "the workspace may have it"
@@ -79,6 +81,23 @@ def test_only_a_rule_that_was_added_is_taken_back() -> None:
         asked(state, RemoveRule(rule=own))
     with pytest.raises(ConfigurationError, match="conversation$"):
         asked(state, RemoveRule(rule=other))
+
+
+def holding(*added: AddedRule, own: PermissionRule = PermissionRule("allow")) -> State:
+    return replace(STATE, agent=replace(STATE.spec, rules=(own,)), ledger=replace(STATE.ledger, added=added))
+
+
+@pytest.mark.parametrize("verdict", ["deny", "ask"])
+def test_a_strict_rule_is_taken_back_where_it_came_from(verdict: Verdict) -> None:
+    """Else whoever may approve in one conversation would get around what an admin had for all in the workspace."""
+    rule = PermissionRule(verdict, "terminal")
+    for state in (holding(AddedRule(rule, "project")), holding(AddedRule(rule, "above"))):
+        with pytest.raises(ConfigurationError, match="take it back there"):
+            asked(state, RemoveRule(rule=rule))
+    assert len(asked(holding(AddedRule(rule, "project")), RemoveRule(rule=rule, scope="project"))) == 1
+    assert len(asked(holding(AddedRule(rule)), RemoveRule(rule=rule))) == 1
+    allowed = PermissionRule("allow", "terminal")
+    assert len(asked(holding(AddedRule(allowed, "project")), RemoveRule(rule=allowed))) == 1
 
 
 @pytest.mark.parametrize("changes", [{"dance": b"1"}, {"tools": b"[]"}, {"limits": b"7"}])

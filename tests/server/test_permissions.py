@@ -27,7 +27,7 @@ from agentrt.controls import (
     tag_of,
 )
 from agentrt.events import RuleAdded
-from agentrt.ledger import Ledger
+from agentrt.ledger import AddedRule, Ledger
 from agentrt.server.permissions import Demand, check, looks_at_agent, of_control, of_creation, of_fork, scope_of
 from agentrt.server.principals import EVERYONE, Principal, Scope
 from agentrt.server.problems import Refusal
@@ -216,9 +216,9 @@ def test_a_fork_from_before_is_no_way_back_to_what_was_looser() -> None:
     loose, strict = State(agent=replace(SAFE, confirmation=NeverConfirm())), State(agent=SAFE)
     assert scopes(of_fork(loose, strict)) == {"approve"}
     assert scopes(of_fork(strict, loose)) == set()
-    denied = replace(strict, ledger=Ledger(rules=(DENY,)))
+    denied = replace(strict, ledger=Ledger(added=(AddedRule(DENY),)))
     assert scopes(of_fork(strict, denied)) == {"approve"}
-    allowed = replace(strict, ledger=Ledger(rules=(ALLOW,)))
+    allowed = replace(strict, ledger=Ledger(added=(AddedRule(ALLOW),)))
     assert scopes(of_fork(allowed, strict)) == {"approve"}
     assert scopes(of_fork(denied, denied)) == set()
     assert RuleAdded(rule=DENY).rule in denied.ledger.rules

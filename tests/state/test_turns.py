@@ -308,6 +308,21 @@ def test_a_rule_that_is_taken_back_decides_nothing_any_more() -> None:
     assert then(gone, RuleAdded(rule=deny)).ledger.withdrawn == (allow,)
 
 
+def test_where_a_rule_came_from_is_known_and_one_of_the_workspace_stays_that() -> None:
+    rule = PermissionRule("deny", "terminal")
+    above, here = RuleAdded(rule=rule, source="environment"), RuleAdded(rule=rule)
+    project = RuleAdded(rule=rule, scope="project")
+
+    def origins(*events: Event) -> list[str]:
+        return [added.origin for added in after(*events).ledger.added]
+
+    assert [origins(one) for one in (above, here, project)] == [["above"], ["session"], ["project"]]
+    assert origins(above, here) == origins(here, above) == ["session"]
+    assert origins(project, here) == origins(here, project) == ["project"]
+    gone = after(project, RuleRemoved(rule=rule, scope="project"))
+    assert gone.ledger.withdrawn == (), "when it is there again it holds again"
+
+
 def test_a_rule_that_denies_comes_before_the_word_that_was_given() -> None:
     one, two = samples.action("look", id="a"), samples.action(id="b")
     state = after(*calls(one, two), rated("a"), rated("b"), asked("b"), spec=RISKY)

@@ -108,10 +108,11 @@ class ConversationGroup:
 
     async def __aexit__(self, *_: object) -> None:
         """Cut what runs and stop the actors; what the body raised goes on as it is, in no exception group."""
-        self._leaving = not self.feed.state.branch.cut
         self._actor.rest()
         try:
             with anyio.CancelScope(shield=True), anyio.move_on_after(STOP_SECONDS):
+                await self._catch_up()
+                self._leaving = not self.feed.state.branch.cut
                 await self._say_closed()
                 self._dispatcher.cut()
                 await self._dispatcher.wait_idle()
@@ -125,10 +126,14 @@ class ConversationGroup:
             await self._stack.aclose()
             self._actor.close()
 
+    async def _catch_up(self) -> None:
+        """Return when what was asked for before is seen, and what that began."""
+        with contextlib.suppress(ActorError, LogError):
+            await self.log.append()
+
     async def _say_closed(self) -> None:
         """Log the intent to stop; once more where somebody had it run meanwhile, of which nothing was begun."""
-        with contextlib.suppress(ActorError, LogError):
-            await self.log.append()  # what was asked for before is seen, and what that began
+        await self._catch_up()
         if self.feed.state.status is ExecutionStatus.RUNNING and not self.feed.failed:
             await self.log.interrupt("the conversation was closed")
 

@@ -199,10 +199,11 @@ class Conversation:
         return await self._do(AddRule(rule, scope))
 
     async def remove_rule(self, rule: PermissionRule, scope: Scope = "session") -> Cursor:
-        """Have a rule that was added hold no more: in this conversation, and by "project" in none that begins or is
-        opened in its workspace from now on. `state.ledger.rules` has those that were added.
+        """Have a rule that was added hold no more: in this conversation and those that it delegates to, and by
+        "project" in none that begins in its workspace from now on. `state.ledger.added` has those that were added.
 
-        Raises `ConfigurationError` for one that this conversation was not given.
+        Raises `ConfigurationError` for one that was not, and for one that asks or denies and came from elsewhere: that
+        is taken back there.
         """
         return await self._do(RemoveRule(rule, scope))
 

@@ -42,6 +42,7 @@ from ..events import (
     TagsChanged,
     TitleChanged,
 )
+from ..ledger import Origin
 from ..specs import Agent, PermissionRule, replaced
 from ..specs.rules import Scope
 from ..state import State
@@ -128,9 +129,18 @@ def _events(state: State, control: AnyControl) -> tuple[Event, ...]:
             return ()
 
 
+_HELD: dict[Origin, str] = {
+    "project": "is the workspace's: take it back there, with the scope 'project'",
+    "above": "came from the conversation that delegated this one: take it back there",
+}
+
+
 def _removal(state: State, rule: PermissionRule, scope: Scope) -> tuple[Event, ...]:
-    """A rule of the workspace may be one that this conversation does not have."""
-    if rule in state.ledger.rules:
+    """Strict ones are taken back where they came from; one of the workspace need not hold in this conversation."""
+    found = next((added for added in state.ledger.added if added.rule == rule), None)
+    if found is not None:
+        if rule.verdict != "allow" and found.origin not in ("session", scope):
+            raise ConfigurationError(f"this rule {_HELD[found.origin]}")
         return (RuleRemoved(rule=rule, scope=scope),)
     if scope == "project":
         return ()

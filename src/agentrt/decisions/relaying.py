@@ -49,11 +49,13 @@ def relayed_down(above: State, child_id: str, below: State, *, told: bool = Fals
 
 
 def _rules_down(above: State, below: State) -> tuple[Event, ...]:
-    """Rules that were added above, but for those that were taken back below; and those that were taken back above."""
-    known = (*below.spec.rules, *below.ledger.rules, *below.ledger.withdrawn)
-    added = (RuleAdded(rule=rule) for rule in above.ledger.rules if rule not in known)
-    removed = (RuleRemoved(rule=rule) for rule in above.ledger.withdrawn if rule in below.ledger.rules)
-    return (*added, *removed)
+    """Rules that were added above, but for those that were taken back below; and what came from there and is gone."""
+    held, known = above.ledger.rules, (*below.spec.rules, *below.ledger.rules, *below.ledger.withdrawn)
+    gone = [one.rule for one in below.ledger.added if one.origin == "above" and one.rule not in held]
+    return (
+        *(RuleAdded(rule=rule, source="environment") for rule in held if rule not in known),
+        *(RuleRemoved(rule=rule, source="environment") for rule in gone),
+    )
 
 
 def relayed_up(above: State, child_id: str, below: State) -> tuple[Event, ...]:

@@ -9,7 +9,7 @@ is held against the server's own agent, or against `BASELINE` where the server h
 - where a model is called, with which variable of the server's environment as its key, and what is added to the
   request: as the provider has it, or as the server's agent has it. Else: admin, since the server's keys would go where
   the caller says. An added header (`Host`) and, with some providers, an added member (`api_base`) redirect it, too.
-- rules for all conversations in a workspace, others' as well, that allow something: admin. So does taking back one
+- rules for all conversations in a workspace, others' as well: admin for one that allows something, and to take back one
   that asks or denies.
 """
 
@@ -53,13 +53,11 @@ from ..state import State
 from .principals import Principal, Scope
 from .problems import refusal
 
+_FOR_ALL = "the rule holds for all conversations in the workspace"
 _APPROVING = (Confirm, Reject, AddRule, RemoveRule, Configure, SetConfirmationPolicy, SetSecurityAnalyzer, Grant)
 
 BASELINE = Agent(llm=LLM(model=""), confirmation=ConfirmRisky())
 """What is asked for where the server has no agent of its own: actions that are rated risky are asked about."""
-
-
-_FOR_ALL = "the rule holds for all conversations in the workspace"
 
 
 class Demand(msgspec.Struct, frozen=True):

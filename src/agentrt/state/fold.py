@@ -191,7 +191,7 @@ def _created(state: State, event: ConversationCreated) -> State:
         commands=before.commands,
         message_ids=before.message_ids,
         started=before.started,
-        rules=before.rules,
+        added=ledger.own_rules(before),
         withdrawn=before.withdrawn,
         title=before.title,
     )

@@ -23,7 +23,7 @@ from .reading import EVENTS, Part, load
 
 MEMO = "memo.bin"
 
-VERSION = 2
+VERSION = 3
 """Of the layout below; a memo of another one is not read."""
 
 

@@ -3,6 +3,8 @@ from __future__ import annotations
 import asyncio
 from itertools import pairwise
 
+import pytest
+
 from agentrt.pacing import Pace
 from agentrt.server.streams.bell import AT_ONCE, Bell
 
@@ -74,3 +76,17 @@ async def test_what_is_done_at_once_wakes_nobody() -> None:
     bell.ring()
     await waiting
     assert asked == [False] * 3
+
+
+async def test_what_goes_wrong_at_once_is_of_the_task_that_waits() -> None:
+    def at_once() -> bool:
+        raise ValueError("no text")
+
+    bell, other = Bell(Pace(AT_ONCE), at_once), Bell(Pace(AT_ONCE))
+    tasks = [asyncio.ensure_future(one.wait()) for one in (bell, other)]
+    await asyncio.sleep(0)
+    bell.ring()
+    other.ring()
+    await tasks[1]
+    with pytest.raises(ValueError, match="no text"):
+        await tasks[0]

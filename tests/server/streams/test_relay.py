@@ -204,6 +204,21 @@ async def test_what_became_durable_together_is_told_once() -> None:
     await reading
 
 
+async def test_what_is_logged_while_it_falls_asleep_is_told() -> None:
+    """Its state is already that of one that sleeps, and the last events come after."""
+    talk, told = Talk(), list[Follower]()
+    relay = relay_of(talk)
+    reading = asyncio.ensure_future(relay.run(reopened))
+    follower = relay.join(0, told.append, deltas=True)
+    told.clear()
+    talk.say(10)
+    talk.log.clear()
+    await settle()
+    assert told == [follower]
+    relay.scope.cancel()
+    await reading
+
+
 async def test_one_who_leaves_when_he_is_told_holds_up_nobody() -> None:
     talk, told = Talk(), list[Follower]()
     relay = relay_of(talk)

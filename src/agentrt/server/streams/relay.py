@@ -153,7 +153,7 @@ class Relay:
             over = [key for key in self._drafts if key[0] == event.id or not state.in_flight]
             for key in over:
                 self._forget(key)
-        if event.seq == state.seq:  # once for all that were made durable together
+        if event.seq >= state.seq:  # it has caught up: once for all that became durable together
             self._tell()
 
     def _grow(self, delta: Delta) -> None:

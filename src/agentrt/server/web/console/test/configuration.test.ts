@@ -30,7 +30,7 @@ it("goes on from where it was", () => {
 
 it("has each rule once", () => {
   const now = configured([created, rule("allow", "git *"), rule("deny"), rule("allow", "git *")]);
-  expect(now.rules.map(({ rule, scope }) => [rule.verdict, rule.pattern, scope])).toEqual([
+  expect(now.rules.map(({ rule, origin }) => [rule.verdict, rule.pattern, origin])).toEqual([
     ["allow", "git *", "session"],
     ["deny", "*", "session"],
   ]);
@@ -41,6 +41,14 @@ it("has no rule that was taken back, until it is added again", () => {
   const events = [created, rule("allow", "git *"), rule("deny"), removed];
   expect(configured(events).rules.map(({ rule }) => rule.verdict)).toEqual(["deny"]);
   expect(configured([...events, rule("allow", "git *")]).rules.map(({ rule }) => rule.verdict)).toEqual(["deny", "allow"]);
+});
+
+it("knows where a rule came from, and one of the project stays that", () => {
+  const given = (scope: string, source: string): Event => event("RuleAdded", { rule: { verdict: "deny", tool: "terminal" }, scope, source });
+  const origins = (...events: Event[]) => configured([created, ...events]).rules.map(({ origin }) => origin);
+  const [above, here, project] = [given("session", "environment"), given("session", "user"), given("project", "environment")];
+  expect([origins(above), origins(here), origins(project)]).toEqual([["above"], ["session"], ["project"]]);
+  expect([origins(above, here), origins(here, project), origins(project, here)]).toEqual([["session"], ["project"], ["project"]]);
 });
 
 it("keeps of what a fork comes from its rules and title, and not what was granted", () => {

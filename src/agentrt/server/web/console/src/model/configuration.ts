@@ -21,10 +21,13 @@ export interface Goal {
   state: "running" | "complete" | "capped";
 }
 
+/** Where a rule came from: "above" is the conversation that delegates this one. */
+export type Origin = "session" | "project" | "above";
+
 export interface Configuration {
   agent: Agent | null;
   /** Rules that were added, each once, on top of those of the agent. */
-  rules: { rule: PermissionRule; scope: "session" | "project" }[];
+  rules: { rule: PermissionRule; origin: Origin }[];
   goal: Goal | null;
   /** USD on top of the limit. */
   granted: number;
@@ -48,10 +51,8 @@ function after(now: Configuration, event: Event): Configuration {
       return { ...NOTHING, agent: event.agent, rules: now.rules, title: now.title };
     case "ConversationStateUpdateEvent":
       return now.agent === null ? now : { ...now, agent: { ...now.agent, [event.key]: event.value } };
-    case "RuleAdded": {
-      const known = now.rules.some(({ rule }) => same(rule, event.rule));
-      return known ? now : { ...now, rules: [...now.rules, { rule: event.rule, scope: event.scope ?? "session" }] };
-    }
+    case "RuleAdded":
+      return { ...now, rules: added(now.rules, event) };
     case "RuleRemoved":
       return { ...now, rules: now.rules.filter(({ rule }) => !same(rule, event.rule)) };
     case "GoalSet":
@@ -73,6 +74,15 @@ function assessed(goal: Goal, success: boolean): Goal {
   const judged = goal.judged + 1;
   const state = success ? "complete" : judged >= (goal.set.max_iterations ?? 10) ? "capped" : "running";
   return { ...goal, judged, state };
+}
+
+function added(rules: Configuration["rules"], event: EventOf<"RuleAdded">): Configuration["rules"] {
+  const scope = event.scope ?? "session";
+  const origin: Origin = scope === "session" && event.source === "environment" ? "above" : scope;
+  const known = rules.find(({ rule }) => same(rule, event.rule));
+  if (known === undefined) return [...rules, { rule: event.rule, origin }];
+  const first = (["project", "session", "above"] as const).find((one) => one === origin || one === known.origin)!;
+  return rules.map((one) => (one === known && one.origin !== first ? { ...one, origin: first } : one));
 }
 
 function same(one: PermissionRule, other: PermissionRule): boolean {

@@ -1,9 +1,15 @@
 import type { Control, PermissionRule } from "@agentrt/client";
 import { useState } from "preact/hooks";
+import type { Origin } from "../../model/configuration";
 import { clean } from "../../model/words";
 import { may } from "../../state/session";
 import { Field, Form, Said, useSaving } from "./parts";
 import type { SectionProps } from "./settings";
+
+interface Shown {
+  rule: PermissionRule;
+  origin: Origin | "agent";
+}
 
 const VERDICTS = [
   ["allow", "Allow", "without asking"],
@@ -11,18 +17,17 @@ const VERDICTS = [
   ["deny", "Deny", "and tell the agent so"],
 ] as const;
 const EMPTY = { verdict: "allow" as PermissionRule["verdict"], tool: "", pattern: "", argument: "", scope: "session" as "session" | "project" };
-type Origin = "agent" | "session" | "project";
-const ORIGINS: Record<Origin, string> = { agent: "from the beginning", session: "in this conversation", project: "in this project" };
+const ORIGINS: Record<Origin | "agent", string> = { agent: "from the beginning", session: "in this conversation", project: "in this project", above: "from above" };
 
 /** What is allowed, asked or denied, whatever its rating. */
 export function Rules(props: SectionProps) {
   const saving = useSaving(props);
   const removing = useSaving(props);
-  const [sure, setSure] = useState(-1);
+  const [sure, setSure] = useState<PermissionRule | null>(null);
   const [draft, setDraft] = useState(EMPTY);
   const found = props.configured.found;
   const own = found?.agent?.rules ?? [];
-  const rules: { rule: PermissionRule; origin: Origin }[] = [...own.map((rule) => ({ rule, origin: "agent" as const })), ...(found?.rules ?? []).map(({ rule, scope }) => ({ rule, origin: scope }))];
+  const rules: Shown[] = [...own.map((rule) => ({ rule, origin: "agent" as const })), ...(found?.rules ?? [])];
   const tools = ["terminal", "file_editor", "task_tracker", "delegate", ...(found?.agent?.tools ?? []).map((tool) => tool.name)];
   const admin = may({ scope: "admin" });
   const set = (name: "tool" | "pattern" | "argument") => (event: { currentTarget: HTMLInputElement }) => setDraft({ ...draft, [name]: event.currentTarget.value });
@@ -31,12 +36,13 @@ export function Rules(props: SectionProps) {
     const rule: PermissionRule = { verdict, tool: tool.trim() || "*", pattern: pattern.trim() || "*", argument: argument.trim() };
     if (await saving.control([{ type: "rule", rule, scope }], "It holds from now on")) setDraft({ ...EMPTY, verdict });
   };
-  const remove = async (at: number): Promise<void> => {
-    if (sure !== at) return setSure(at);
-    setSure(-1);
-    const { rule, origin } = rules[at]!;
+  const remove = async ({ rule, origin }: Shown): Promise<void> => {
+    if (sure !== rule) return setSure(rule);
+    setSure(null);
     const wanted: Control =
-      origin === "agent" ? { type: "configure", changes: { rules: own.filter((one) => one !== rule) } } : { type: "remove_rule", rule, scope: origin };
+      origin === "agent"
+        ? { type: "configure", changes: { rules: own.filter((one) => one !== rule) } }
+        : { type: "remove_rule", rule, scope: origin === "project" ? "project" : "session" };
     await removing.control([wanted], "It holds no more");
   };
   return (
@@ -44,14 +50,14 @@ export function Rules(props: SectionProps) {
       <p class="quiet">A rule that denies comes before one that asks, and that before one that allows.</p>
       {rules.length === 0 ? <p class="hint">No rules: ratings alone decide.</p> : null}
       <ul class="settings-list">
-        {rules.map(({ rule, origin }, at) => (
-          <li key={at}>
+        {rules.map(({ rule, origin }) => (
+          <li key={`${origin} ${JSON.stringify(rule)}`}>
             <span class={`badge verdict-${rule.verdict}`}>{rule.verdict}</span>
             <code>{clean(`${rule.tool ?? "*"} ${rule.argument ? `${rule.argument}=` : ""}${rule.pattern ?? "*"}`)}</code>
             <span class="quiet">{ORIGINS[origin]}</span>
             {mayRemove(rule, origin) ? (
-              <button type="button" class="button" disabled={removing.busy} onBlur={() => setSure(-1)} onClick={() => void remove(at)}>
-                {sure === at ? "Really take back" : "Take back"}
+              <button type="button" class="button" disabled={removing.busy} onBlur={() => setSure(null)} onClick={() => void remove({ rule, origin })}>
+                {sure === rule ? "Really take back" : "Take back"}
                 <span class="unseen"> {clean(`${rule.verdict} ${rule.tool ?? "*"} ${rule.pattern ?? "*"}`)}</span>
               </button>
             ) : null}
@@ -99,8 +105,9 @@ export function Rules(props: SectionProps) {
   );
 }
 
-/** A rule of the project holds for all who work in it: only an admin takes back one that is strict. */
-function mayRemove(rule: PermissionRule, origin: Origin): boolean {
+/** A strict rule is taken back where it came from: one of the project by an admin, since it holds for all who work in it. */
+function mayRemove(rule: PermissionRule, origin: Shown["origin"]): boolean {
   if (origin === "agent") return may("configure");
-  return may("remove_rule") && (origin === "session" || rule.verdict === "allow" || may({ scope: "admin" }));
+  const strict = rule.verdict !== "allow";
+  return may("remove_rule") && !(strict && (origin === "above" || (origin === "project" && !may({ scope: "admin" }))));
 }
