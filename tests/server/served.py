@@ -16,6 +16,7 @@ from agentrt.protocols import ModelClient
 from agentrt.server import ServerSettings, create_app
 from agentrt.server.running import serving
 from agentrt.server.services import Authenticator, Services
+from agentrt.specs import Durability
 
 
 class Client:
@@ -46,11 +47,12 @@ async def served(
     model: ModelClient,
     settings: ServerSettings | None = None,
     authenticate: Authenticator | None = None,
+    durability: Durability = Durability.COMMIT,
 ) -> AsyncIterator[Client]:
     """A client of a server whose store and workspaces are in `directory`."""
     settings = settings or ServerSettings(port=0, workspaces=(directory / "workspaces",))
     (directory / "workspaces").mkdir(exist_ok=True)
-    app = create_app(Runtime(directory / "store", client=model), settings, authenticate)
+    app = create_app(Runtime(directory / "store", client=model, durability=durability), settings, authenticate)
     async with serving(app, settings) as url, aiohttp.ClientSession() as session:
         yield Client(session, url, app)
 

@@ -18,6 +18,7 @@ from agentrt.frames import Ack, Alive, Ended, Follow, FromServer, Heartbeat, Liv
 from agentrt.protocols import ModelRequest, Watch
 from agentrt.server.principals import EVERYONE, Principal, Scope
 from agentrt.server.problems import refusal
+from agentrt.specs import Durability
 from agentrt.testing import ScriptedLLM, finish, say
 from tests.proofs.waiting import eventually
 from tests.server.served import Client, served
@@ -276,6 +277,22 @@ async def test_one_that_is_deleted_ends_with_its_problem(tmp_path: Path) -> None
             assert (ended.conversation, ended.problem.status) == (one, 404)
             await several.do(two, Pause())
             await several.until_of(Ack)
+
+
+async def test_what_is_logged_while_it_falls_asleep_comes_too(tmp_path: Path) -> None:
+    """With a weaker durability its last event says that all is on the disk."""
+    async with served(tmp_path, ScriptedLLM([]), durability=Durability.INTERVAL) as client:
+        name = await begun(client)
+        async with following(client, events_path(name)) as socket:
+            await socket.until(is_live)
+            conversation = await client.services.hosting.get(name, EVERYONE)
+            assert await conversation.rest()
+            log = log_of(tmp_path, name)
+            with anyio.fail_after(20):
+                while len(socket.events[name]) < len(log):
+                    assert await socket.more()
+        assert socket.events[name] == log
+        assert b'"DurabilityChanged"' in log[-1]
 
 
 async def test_when_the_server_goes_away_sockets_are_told(tmp_path: Path) -> None:
