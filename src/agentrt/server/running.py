@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ..errors import ConfigurationError
 from .services import Services
 from .settings import ServerSettings
-from .streams.wire import prepare
+from .streams.wire import decline_compression, lay_wire
 
 BACKLOG = 2048
 
@@ -88,7 +88,8 @@ def _without_lifespan(app: ASGIApp) -> ASGIApp:
 
     async def serve_one(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
-            prepare(scope, send)
+            decline_compression(send)
+            lay_wire(scope, send)
         if scope["type"] != "lifespan":
             await app(scope, receive, send)
             return

@@ -16,7 +16,7 @@ from wsproto.events import TextMessage
 
 from agentrt.server import ServerSettings
 from agentrt.server.running import serving
-from agentrt.server.streams.wire import Wire, framed, prepare, wire_of
+from agentrt.server.streams.wire import Wire, decline_compression, framed, lay_wire, wire_of
 from tests.proofs.waiting import eventually
 
 
@@ -124,5 +124,6 @@ def test_another_server_has_no_wire() -> None:
         raise AssertionError
 
     scope: dict[str, object] = {"type": "websocket"}
-    prepare(scope, send)
+    decline_compression(send)
+    lay_wire(scope, send)
     assert wire_of(scope) is None

@@ -16,13 +16,8 @@ Kind: TypeAlias = Literal["event", "delta", "live", "ended"]
 OVERHEAD = 128
 """Bytes that a piece counts for on top of its own."""
 
-_NAMES: dict[Kind, tuple[bytes, bytes]] = {
-    "event": (b"event", b"event"),
-    "delta": (b"delta", b"delta"),
-    "live": (b"live", b"cursor"),
-    "ended": (b"ended", b"problem"),
-}
-"""What a piece's frame is called, and in which field of it the content stands."""
+_FIELDS: dict[Kind, bytes] = {"event": b"event", "delta": b"delta", "live": b"cursor", "ended": b"problem"}
+"""In which field of its frame the content of a piece stands."""
 
 _encoder = msgspec.json.Encoder()
 
@@ -57,8 +52,12 @@ def ended(problem: Problem) -> Piece:
 
 def frame(piece: Piece, conversation: bytes) -> bytes:
     """A frame of a socket; `conversation` is the id as JSON."""
-    kind, field = _NAMES[piece.kind]
-    return b'{"type":"%b","conversation":%b,"%b":%b}' % (kind, conversation, field, piece.data)
+    return b'{"type":"%b","conversation":%b,"%b":%b}' % (
+        piece.kind.encode(),
+        conversation,
+        _FIELDS[piece.kind],
+        piece.data,
+    )
 
 
 def message(frames: Iterable[bytes]) -> str:

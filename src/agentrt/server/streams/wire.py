@@ -38,18 +38,21 @@ class Wire:
         self._transport.write(message)
 
 
-def prepare(scope: Scope, send: Send) -> None:
-    """Give a socket's scope its wire, and have the socket accepted as if its client had not offered compression.
+def decline_compression(send: Send) -> None:
+    """Have a socket accepted as if its client had not offered compression (RFC 7692).
 
-    Compression (RFC 7692) would cost each socket 300 KB, and each message an encoding of its own.
+    It would cost each socket 300 KB, and each message an encoding of its own.
     """
-    stream = getattr(send, "__self__", None)
-    if not isinstance(stream, WSStream):
-        return
-    stream.handshake.extensions = None
-    protocol = getattr(stream.send, "__self__", None)
+    if (stream := _stream_of(send)) is not None:
+        stream.handshake.extensions = None
+
+
+def lay_wire(scope: Scope, send: Send) -> None:
+    """Give a socket's scope its wire, for `wire_of`."""
+    stream = _stream_of(send)
+    protocol = getattr(stream.send, "__self__", None) if stream is not None else None
     server = getattr(protocol.send, "__self__", None) if isinstance(protocol, H11Protocol) else None
-    if isinstance(server, TCPServer):
+    if stream is not None and isinstance(server, TCPServer):
         scope["extensions"][WIRE] = Wire(stream, server.writer.transport)
 
 
@@ -57,6 +60,11 @@ def wire_of(scope: Scope) -> Wire | None:
     """The wire of a socket; None where another server than Hypercorn serves it, or HTTP/2 carries it."""
     wire: Wire | None = scope.get("extensions", {}).get(WIRE)
     return wire
+
+
+def _stream_of(send: Send) -> WSStream | None:
+    stream = getattr(send, "__self__", None)
+    return stream if isinstance(stream, WSStream) else None
 
 
 def framed(text: str) -> bytes:
