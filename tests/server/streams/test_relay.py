@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, cast
 
 import msgspec
@@ -64,6 +65,16 @@ class Talk:
 
 def relay_of(talk: Talk, recent: int = 4096) -> Relay:
     return Relay(cast(Conversation, talk), recent)
+
+
+@asynccontextmanager
+async def read(talk: Talk) -> AsyncIterator[Relay]:
+    """A relay that reads meanwhile."""
+    relay = relay_of(talk)
+    reading = asyncio.ensure_future(relay.run(reopened))
+    yield relay
+    relay.scope.cancel()
+    await reading
 
 
 async def reopened(name: str) -> Any:
@@ -155,106 +166,88 @@ def check_deltas(pieces: Sequence[Piece]) -> None:
 
 async def test_who_is_behind_reads_the_file_and_who_is_not_does_not() -> None:
     talk = Talk(300)
-    relay = relay_of(talk)
-    reading = asyncio.ensure_future(relay.run(reopened))
-    slow, fast = relay.join(0, ignore, deltas=True), relay.join(300, ignore, deltas=True)
-    talk.say(10)
-    await settle()
-    assert kinds(await everything(fast)) == ["event", "live"]
-    assert talk.pages == 0
-    pieces = await slow.take(2000)
-    assert 1 < len(pieces) < 32
-    assert sum(piece.size for piece in pieces) <= 2000
-    pieces += await everything(slow)
-    assert kinds(pieces) == ["event"] * 301 + ["live"]
-    relay.scope.cancel()
-    await reading
+    async with read(talk) as relay:
+        slow, fast = relay.join(0, ignore, deltas=True), relay.join(300, ignore, deltas=True)
+        talk.say(10)
+        await settle()
+        assert kinds(await everything(fast)) == ["event", "live"]
+        assert talk.pages == 0
+        pieces = await slow.take(2000)
+        assert 1 < len(pieces) < 32
+        assert sum(piece.size for piece in pieces) <= 2000
+        pieces += await everything(slow)
+        assert kinds(pieces) == ["event"] * 301 + ["live"]
 
 
 async def test_followers_share_what_is_encoded() -> None:
     talk = Talk()
-    relay = relay_of(talk)
-    reading = asyncio.ensure_future(relay.run(reopened))
-    followers = [relay.join(0, ignore, deltas=True) for _ in range(3)]
-    talk.say(10)
-    talk.grow("e2", "Hello", 0)
-    await settle()
-    taken = [await everything(follower) for follower in followers]
-    assert taken[0] == taken[1] == taken[2]
-    assert kinds(taken[0]) == ["event", "live", "delta"]
-    assert all(pieces[0] is taken[0][0] and pieces[2] is taken[0][2] for pieces in taken)
-    assert len({id(relay.message(pieces)) for pieces in taken}) == 1
-    assert relay.message(taken[0][:1]) != relay.message(taken[0])
-    relay.scope.cancel()
-    await reading
+    async with read(talk) as relay:
+        followers = [relay.join(0, ignore, deltas=True) for _ in range(3)]
+        talk.say(10)
+        talk.grow("e2", "Hello", 0)
+        await settle()
+        taken = [await everything(follower) for follower in followers]
+        assert taken[0] == taken[1] == taken[2]
+        assert kinds(taken[0]) == ["event", "live", "delta"]
+        assert all(pieces[0] is taken[0][0] and pieces[2] is taken[0][2] for pieces in taken)
+        assert len({id(relay.message(pieces)) for pieces in taken}) == 1
+        assert relay.message(taken[0][:1]) != relay.message(taken[0])
 
 
 async def test_what_became_durable_together_is_told_once() -> None:
     talk, told = Talk(), list[Follower]()
-    relay = relay_of(talk)
-    reading = asyncio.ensure_future(relay.run(reopened))
-    follower = relay.join(0, told.append, deltas=True)
-    told.clear()
-    for _ in range(3):
-        talk.say(10)
-    await settle()
-    assert told == [follower]
-    assert kinds(await everything(follower)) == ["event"] * 3 + ["live"]
-    relay.scope.cancel()
-    await reading
+    async with read(talk) as relay:
+        follower = relay.join(0, told.append, deltas=True)
+        told.clear()
+        for _ in range(3):
+            talk.say(10)
+        await settle()
+        assert told == [follower]
+        assert kinds(await everything(follower)) == ["event"] * 3 + ["live"]
 
 
 async def test_what_is_logged_while_it_falls_asleep_is_told() -> None:
     """Its state is already that of one that sleeps, and the last events come after."""
     talk, told = Talk(), list[Follower]()
-    relay = relay_of(talk)
-    reading = asyncio.ensure_future(relay.run(reopened))
-    follower = relay.join(0, told.append, deltas=True)
-    told.clear()
-    talk.say(10)
-    talk.log.clear()
-    await settle()
-    assert told == [follower]
-    relay.scope.cancel()
-    await reading
+    async with read(talk) as relay:
+        follower = relay.join(0, told.append, deltas=True)
+        told.clear()
+        talk.say(10)
+        talk.log.clear()
+        await settle()
+        assert told == [follower]
 
 
 async def test_one_who_leaves_when_he_is_told_holds_up_nobody() -> None:
     talk, told = Talk(), list[Follower]()
-    relay = relay_of(talk)
-    reading = asyncio.ensure_future(relay.run(reopened))
-    leaving = relay.join(0, relay.leave, deltas=True)
-    follower = relay.join(0, told.append, deltas=True)
-    relay.followers = {leaving: None, follower: None}
-    talk.say(10)
-    await settle()
-    assert list(relay.followers) == [follower]
-    assert told == [follower, follower]
-    relay.scope.cancel()
-    await reading
+    async with read(talk) as relay:
+        leaving = relay.join(0, relay.leave, deltas=True)
+        follower = relay.join(0, told.append, deltas=True)
+        relay.followers = {leaving: None, follower: None}
+        talk.say(10)
+        await settle()
+        assert list(relay.followers) == [follower]
+        assert told == [follower, follower]
 
 
 async def test_a_late_one_gets_what_grows_from_its_beginning_and_a_slow_one_fewer_pieces() -> None:
     talk, told = Talk(1), list[Follower]()
-    relay = relay_of(talk)
-    reading = asyncio.ensure_future(relay.run(reopened))
-    slow = relay.join(1, ignore, deltas=True)
-    deaf = relay.join(1, told.append, deltas=False)
-    await everything(slow)
-    talk.grow("e2", "Hel", 0)
-    talk.grow("e2", "lo", 3)
-    await settle()
-    late = relay.join(1, ignore, deltas=True)
-    for follower in (slow, late):
-        (delta,) = [piece for piece in await everything(follower) if piece.kind == "delta"]
-        assert msgspec.json.decode(delta.data)["text"] == "Hello"
-    assert told == [deaf]  # when it joined
-    talk.say(1, id="e2")
-    await settle()
-    assert kinds(await everything(relay.join(1, ignore, deltas=True))) == ["event", "live"]
-    assert not relay._drafts
-    relay.scope.cancel()
-    await reading
+    async with read(talk) as relay:
+        slow = relay.join(1, ignore, deltas=True)
+        deaf = relay.join(1, told.append, deltas=False)
+        await everything(slow)
+        talk.grow("e2", "Hel", 0)
+        talk.grow("e2", "lo", 3)
+        await settle()
+        late = relay.join(1, ignore, deltas=True)
+        for follower in (slow, late):
+            (delta,) = [piece for piece in await everything(follower) if piece.kind == "delta"]
+            assert msgspec.json.decode(delta.data)["text"] == "Hello"
+        assert told == [deaf]  # when it joined
+        talk.say(1, id="e2")
+        await settle()
+        assert kinds(await everything(relay.join(1, ignore, deltas=True))) == ["event", "live"]
+        assert not relay._drafts
 
 
 @pytest.mark.parametrize(
@@ -298,18 +291,15 @@ async def test_one_that_comes_back_is_read_on() -> None:
 
 async def test_a_new_epoch_is_told() -> None:
     talk = Talk(1)
-    relay = relay_of(talk)
-    reading = asyncio.ensure_future(relay.run(reopened))
-    follower = relay.join(1, ignore, deltas=True)
-    assert kinds(await everything(follower)) == ["live"]
-    talk.epoch = 1
-    talk.say(1)
-    await settle()
-    event, live = await everything(follower)
-    assert event.kind == "event"
-    assert msgspec.json.decode(live.data, type=Cursor) == Cursor(1, 2)
-    relay.scope.cancel()
-    await reading
+    async with read(talk) as relay:
+        follower = relay.join(1, ignore, deltas=True)
+        assert kinds(await everything(follower)) == ["live"]
+        talk.epoch = 1
+        talk.say(1)
+        await settle()
+        event, live = await everything(follower)
+        assert event.kind == "event"
+        assert msgspec.json.decode(live.data, type=Cursor) == Cursor(1, 2)
 
 
 async def test_a_file_that_cannot_be_read_ends_the_one_who_reads_it() -> None:
