@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -168,6 +169,20 @@ async def test_an_interrupt_keeps_the_shell_and_says_what_was_needed(shell: Shel
     assert await shell.interrupt() == ("SIGINT",)
     assert not shell.running
     assert await run(shell, "echo $kept") == (0, "1\n")
+
+
+async def test_where_the_process_ignores_c_c_its_commands_do_not(tmp_path: Path) -> None:
+    """As after `nohup`, or in the background of a script: what is ignored is inherited."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    shell = Shell(LocalConsole(), tmp_path)
+    try:
+        await shell.start()
+        await shell.begin("sleep 300", lambda data: None)
+        await until(lambda: any(process.name() == "sleep" for process in psutil.Process().children(recursive=True)))
+        assert await shell.interrupt() == ("SIGINT",)
+    finally:
+        signal.signal(signal.SIGINT, before)
+        await shell.close()
 
 
 async def test_closing_ends_all_that_it_started(tmp_path: Path) -> None:

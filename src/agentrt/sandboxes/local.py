@@ -7,6 +7,7 @@ import fcntl
 import os
 import pty
 import shutil
+import signal
 import struct
 import tempfile
 import termios
@@ -24,8 +25,13 @@ from .environment import environment
 from .lending import Loan, MemoryLoan
 from .processes import children, descendants, end
 
-_ON_TERMINAL = 'exec bash --noprofile --noediting --rcfile "$1" -i <"$0" >"$0" 2>&1'
+_ON_TERMINAL = 'exec $heeding bash --noprofile --noediting --rcfile "$1" -i <"$0" >"$0" 2>&1'
 """Of sh: a session's first process that opens a terminal is controlled by it."""
+
+_HEEDING = 'command="env --default-signal=INT,QUIT"; $command true 2>/dev/null && heeding=$command; '
+"""Of sh, where this process ignores C-c (after `nohup` or a script's `&`): else its commands would, and no shell can
+take that back. Where `env` cannot either, an interrupt ends them with SIGTERM.
+"""
 
 
 class LocalConsole:
@@ -55,13 +61,14 @@ class LocalConsole:
     async def start(self, token: str, directory: str, start: Path, heard: Heard) -> None:
         """Start bash; `heard` is called in the event loop. Raises `OSError`."""
         self._token, self._heard = token, heard
+        heeding = _HEEDING if signal.getsignal(signal.SIGINT) is signal.SIG_IGN else ""
         self._master, slave = pty.openpty()
         self._terminal = os.ttyname(slave)
         _quiet(slave)
         try:
             with anyio.CancelScope(shield=True):  # else it may run, and nobody has its handle
                 self._process = await anyio.open_process(
-                    ["/bin/sh", "-c", _ON_TERMINAL, self._terminal, str(start)],
+                    ["/bin/sh", "-c", f"heeding=; {heeding}{_ON_TERMINAL}", self._terminal, str(start)],
                     cwd=directory,
                     env={**environment(os.environ), "AGENTRT_SHELL": token},
                     stdin=slave,
