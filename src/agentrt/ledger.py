@@ -31,9 +31,6 @@ from .usage import Spending, Usage, total
 Origin: TypeAlias = Literal["project", "session", "above"]
 """Where a rule came from."""
 
-_ORIGINS: tuple[Origin, ...] = ("project", "session", "above")
-"""What counts of a rule that came twice, the first first."""
-
 _A_MISCOUNT = 1e-9
 """USD by which sums of prices may be wrong."""
 
@@ -138,17 +135,16 @@ class Ledger(msgspec.Struct, frozen=True, gc=False):
 
 
 def ruled(ledger: Ledger, event: RuleAdded | RuleRemoved) -> Ledger:
-    """After a rule was added, or taken back."""
+    """After a rule was added, or taken back. Of one that came twice the workspace counts, else what was said here."""
     others = tuple(added for added in ledger.added if added.rule != event.rule)
     withdrawn = tuple(rule for rule in ledger.withdrawn if rule != event.rule)
     if isinstance(event, RuleRemoved):
         if event.source == "user" and event.scope == "session":
             withdrawn = (*withdrawn, event.rule)
         return replace(ledger, added=others, withdrawn=withdrawn)
-    origins = [_origin(event), *(added.origin for added in ledger.added if added.rule == event.rule)]
-    return replace(
-        ledger, added=(*others, AddedRule(event.rule, min(origins, key=_ORIGINS.index))), withdrawn=withdrawn
-    )
+    origins = {_origin(event), *(added.origin for added in ledger.added if added.rule == event.rule)}
+    origin: Origin = "project" if "project" in origins else "session" if "session" in origins else "above"
+    return replace(ledger, added=(*others, AddedRule(event.rule, origin)), withdrawn=withdrawn)
 
 
 def _origin(event: RuleAdded) -> Origin:
