@@ -307,6 +307,10 @@ async def _may_rest(group: ConversationGroup) -> bool:
         return False
 
 
+_NOTHING_WAITS = Branch()
+"""Which those share that sleep with nothing to wait for."""
+
+
 def _stub(state: State) -> State:
     """What is kept of a state in sleep: what was spent, and what waits for a person."""
     return State(
@@ -314,6 +318,6 @@ def _stub(state: State) -> State:
         epoch=state.epoch,
         status=state.status,
         error=state.error,
-        branch=Branch(pending=state.branch.pending),
+        branch=Branch(pending=state.branch.pending) if state.branch.pending else _NOTHING_WAITS,
         ledger=replace(state.ledger, message_ids=frozenset(), goal=None, secrets={}),
     )
