@@ -6,6 +6,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from .specs.content import sound
+
 Channel: TypeAlias = Literal["text", "reasoning", "output"]
 
 KEPT = 64 * 1024
@@ -46,10 +48,7 @@ class Draft:
 
     def add(self, piece: str, after: int) -> None:
         """Let it grow, after event `after`; pieces are joined when they are read, or take much memory."""
-        if not piece.isascii():
-            piece = piece.encode(
-                errors="replace"
-            ).decode()  # half a pair of surrogates is no Unicode: it cannot be sent
+        piece = sound(piece)  # as what it becomes will be; half a pair of surrogates cannot be sent
         size = len(piece)
         self._pieces.append(piece)
         self.end += size

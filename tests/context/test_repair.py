@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentrt.context.messages import ToolCall
-from agentrt.context.repair import CUT, Repaired, json_end, mended, repaired, sound, suggestion, wire_name
+from agentrt.context.repair import CUT, Repaired, json_end, mended, repaired, suggestion, wire_name
 from agentrt.specs import ToolDefinition
+from agentrt.specs.content import sound
 from agentrt.tools import BUILT_IN
 
 TOOLS = tuple(kind.definition for kind in BUILT_IN)

@@ -117,6 +117,7 @@ class ConversationGroup:
                 self._dispatcher.cut()
                 await self._dispatcher.wait_idle()
                 await self._say_end()
+                await self._catch_up()
                 await self._say_closed()
                 if self.feed.state.durability is not Durability.COMMIT and not self.feed.failed:
                     epoch = self.feed.state.epoch
@@ -133,7 +134,6 @@ class ConversationGroup:
 
     async def _say_closed(self) -> None:
         """Log the intent to stop; once more where somebody had it run meanwhile, of which nothing was begun."""
-        await self._catch_up()
         if self.feed.state.status is ExecutionStatus.RUNNING and not self.feed.failed:
             await self.log.interrupt("the conversation was closed")
 

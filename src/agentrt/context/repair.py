@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from ..specs import ToolDefinition
+from ..specs.content import sound
 from ..specs.tool import FINISH, THINK
 from .messages import ToolCall
 
@@ -104,17 +105,6 @@ def suggestion(name: str, definitions: Sequence[ToolDefinition]) -> str:
     names = {definition.name.lower(): definition.name for definition in definitions}
     close = get_close_matches(name[:80].lower(), names, n=1) if name not in names.values() else []
     return f" Did you mean {names[close[0]]}?" if close else ""
-
-
-def sound(text: str) -> str:
-    """The text as it can be stored: pairs of surrogates joined that came in two pieces, single ones replaced."""
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
 
 
 # Names

@@ -9,11 +9,11 @@ import msgspec
 from ..events import ActionEvent, AgentErrorEvent, Event, MessageEvent
 from ..ids import new_id
 from ..specs import Thinking, ToolDefinition
-from ..specs.content import text
+from ..specs.content import sound, text
 from ..usage import Usage
 from .messages import ToolCall
 from .own_ratings import own_rating
-from .repair import Repaired, repaired, sound, suggestion
+from .repair import Repaired, repaired, suggestion
 
 NUDGE = "Your reply was empty. Call a tool to go on, or answer the user."
 CUT_SHORT = (

@@ -53,6 +53,17 @@ class Thinking(msgspec.Struct, frozen=True, gc=False):
 Content: TypeAlias = TextContent | ImageContent | FileContent | BlobReference
 
 
+def sound(text: str) -> str:
+    """The text as it can be stored: pairs of surrogates joined that came in two pieces, single ones replaced."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
 def text(*parts: str) -> tuple[Content, ...]:
     """A content list of one text block a part."""
     return tuple(TextContent(part) for part in parts)

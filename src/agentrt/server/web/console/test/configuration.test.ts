@@ -48,6 +48,7 @@ it("knows where a rule came from, and one of the project stays that", () => {
   const origins = (...events: Event[]) => configured([created, ...events]).rules.map(({ origin }) => origin);
   const [above, here, project] = [given("session", "environment"), given("session", "user"), given("project", "environment")];
   expect([origins(above), origins(here), origins(project)]).toEqual([["above"], ["session"], ["project"]]);
+  expect(origins(above, created)).toEqual(["session"]); // of a fork: nothing is above it
   expect([origins(above, here), origins(here, project), origins(project, here)]).toEqual([["session"], ["project"], ["project"]]);
 });
 

@@ -47,8 +47,8 @@ export function configured(events: Iterable<Event>, start: Configuration = NOTHI
 function after(now: Configuration, event: Event): Configuration {
   switch (event.type) {
     case "ConversationCreated":
-      // that of a fork keeps what may be done, and has spent and was granted nothing
-      return { ...NOTHING, agent: event.agent, rules: now.rules, title: now.title };
+      // that of a fork keeps what may be done, with nothing above it, and has spent and was granted nothing
+      return { ...NOTHING, agent: event.agent, rules: now.rules.map((one) => (one.origin === "above" ? { ...one, origin: "session" } : one)), title: now.title };
     case "ConversationStateUpdateEvent":
       return now.agent === null ? now : { ...now, agent: { ...now.agent, [event.key]: event.value } };
     case "RuleAdded":
