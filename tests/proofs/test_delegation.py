@@ -33,6 +33,7 @@ from tests import delegating
 
 from . import delegator
 from .evidence import check_numbering, results
+from .killing import killed_after
 from .worker import COUNTED
 
 PROJECT = Path(__file__).parent.parent.parent
@@ -64,14 +65,10 @@ class Tree:
                 assert process.stdout is not None
                 said = await process.stdout.receive()
                 assert said.startswith(b"ready\n")
-                with anyio.move_on_after(until):
-                    await process.wait()
-                if process.returncode is None:
-                    process.kill()
-                    await process.wait()
-                if process.returncode == -signal.SIGKILL:
+                code = await killed_after(process, until)
+                if code == -signal.SIGKILL:
                     return None
-                assert process.returncode == 0
+                assert code == 0
                 return (said.removeprefix(b"ready\n") or await process.stdout.receive()).decode().strip()
 
     def sent(self) -> list[int]:

@@ -21,6 +21,7 @@ from agentrt.storage import read_conversation
 
 from . import appender
 from .evidence import NAME, RUN_SECONDS, Work, check_death, check_finished, check_numbering, in_flight, results
+from .killing import killed_after
 from .waiting import eventually
 from .worker import counting_tools, scripted
 
@@ -192,8 +193,4 @@ async def _killed(work: Work, seen: int, later: float) -> bool:
             assert process.stdout is not None
             assert await process.stdout.receive() == b"ready\n"
             await eventually(lambda: process.returncode is not None or len(work.acknowledged()) >= seen, "its events")
-            with anyio.move_on_after(later):
-                await process.wait()
-            if process.returncode is None:
-                process.kill()
-            return await process.wait() != 0
+            return await killed_after(process, later) != 0
