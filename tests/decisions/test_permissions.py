@@ -13,6 +13,7 @@ from agentrt.decisions import AssessRisk, Refuse, RequestConfirmation, RunHooks,
 from agentrt.decisions.permissions import asked, heard, matches, remembering, ruling, strongest
 from agentrt.events import RuleAdded, UserRejectObservation
 from agentrt.specs import Agent, AlwaysConfirm, ConfirmRisky, HookEvent, InformationFlow, PermissionRule, SecurityRisk
+from agentrt.specs.policies import asks
 from agentrt.specs.rules import Verdict
 from agentrt.state import Pending, State
 from tests import samples
@@ -96,12 +97,46 @@ def test_of_several_rules_the_one_that_says_no_counts() -> None:
             PermissionRule("allow", "file_editor", "/a/[[]b].py", "path"),
         ),
         ("look", {"n": 3}, PermissionRule("allow", "look")),
+        (
+            "file_editor",
+            {"path": "/a/b", "command": "view"},
+            PermissionRule("allow", "file_editor", '{"command":"view","path":"/a/b"}', "{}"),
+        ),
+        (
+            "terminal",
+            {"is_input": True, "command": "y"},
+            PermissionRule("allow", "terminal", '{"command":"y","is_input":true}', "{}"),
+        ),
     ],
 )
 def test_what_is_remembered_is_the_command_the_file_or_the_tool(
     name: str, arguments: dict[str, Any], rule: PermissionRule
 ) -> None:
     assert remembering(call(name, **arguments)) == rule
+
+
+def test_to_look_always_is_no_leave_to_write_and_to_type_none_to_run() -> None:
+    seen = remembering(call("file_editor", command="view", path="/a/b"))
+    assert matches(seen, call("file_editor", path="/a/b", command="view"))
+    assert not matches(seen, call("file_editor", command="create", path="/a/b", file_text="x"))
+    typed = remembering(call(command="y", is_input=True))
+    assert matches(typed, call(command="y", is_input=True))
+    assert not matches(typed, call(command="y"))
+
+
+@pytest.mark.parametrize(
+    ("rule", "path", "held"),
+    [
+        (PermissionRule("allow", "file_editor", "*/src/*", "path"), "/w/src/a.py", True),
+        (PermissionRule("allow", "file_editor", "*/src/*", "path"), "/w/src/../../.bashrc", False),
+        (PermissionRule("allow", "file_editor", "/w/*", "path"), "/w/../.bashrc", False),
+        (PermissionRule("deny", "file_editor", "/w/secret/*", "path"), "/w/./secret/a", True),
+        (PermissionRule("deny", "file_editor", "/w/secret/*", "path"), "/w//secret/a", True),
+        (PermissionRule("deny", "file_editor", "/w/secret/*", "path"), "/w/x/../secret/a", True),
+    ],
+)
+def test_a_path_is_where_it_leads(rule: PermissionRule, path: str, held: bool) -> None:
+    assert matches(rule, call("file_editor", command="create", path=path, file_text="x")) is held
 
 
 @given(st.text(min_size=1), st.text(min_size=1))
@@ -187,6 +222,11 @@ def test_hooks_see_an_action_before_rules_and_ratings_do() -> None:
     state = then(state, hooked(HookEvent.BEFORE_TOOL, "a"))
     assert heard(state, state.branch.pending[0])
     assert isinstance(decide(state)[0], Refuse)
+
+
+@pytest.mark.parametrize("risk", list(SecurityRisk))
+def test_nothing_is_below_the_unknown(risk: SecurityRisk) -> None:
+    assert asks(ConfirmRisky(SecurityRisk.UNKNOWN, confirm_unknown=False), risk)
 
 
 def test_a_hook_can_ask_where_no_policy_does() -> None:

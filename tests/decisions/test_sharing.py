@@ -27,7 +27,7 @@ from agentrt.events import (
     UserRejectObservation,
 )
 from agentrt.ledger import Child, allowance
-from agentrt.specs import LLM, Agent, InformationFlow, Limits, OnCrash, PermissionRule, Tool
+from agentrt.specs import LLM, Agent, Hook, HookEvent, InformationFlow, Limits, OnCrash, PermissionRule, Tool
 from agentrt.state import State, fold
 from agentrt.usage import Spending, Usage
 from tests import samples
@@ -183,8 +183,11 @@ def at(depth: int, agent: Agent) -> State:
 
 
 def test_it_is_one_like_this_or_the_one_that_is_named_within_its_grant() -> None:
-    looker = Agent(llm=LLM(model="small"), tools=(Tool("look"),), limits=Limits(max_steps=5, max_cost=0.1))
-    state = at(0, replace(team(), agents={"looker": looker}, output={"type": "object"}))
+    guard, own = Hook(event=HookEvent.BEFORE_TOOL, command="guard"), Hook(event=HookEvent.STOP, command="own")
+    greet = Hook(event=HookEvent.START, command="greet")
+    limits = Limits(max_steps=5, max_cost=0.1)
+    looker = Agent(llm=LLM(model="small"), tools=(Tool("look"),), limits=limits, hooks=(own,))
+    state = at(0, replace(team(), agents={"looker": looker}, output={"type": "object"}, hooks=(greet, guard)))
     same = share_of(state, child(grant=Grant(1.0, None, 7)))
     assert (same.llm, same.limits.max_cost, same.limits.max_tokens, same.limits.max_steps) == (
         state.spec.llm, 1.0, 1000, 7,
@@ -194,6 +197,7 @@ def test_it_is_one_like_this_or_the_one_that_is_named_within_its_grant() -> None
     assert (named.llm.model, named.limits.max_cost, named.limits.max_tokens, named.limits.max_steps) == (  # type: ignore[union-attr]
         "small", 0.1, 50, 5,
     )  # fmt: skip
+    assert named.hooks == (guard, own), "and not what its parent does at its own start"
     with pytest.raises(ConfigurationError, match="there are: looker"):
         share_of(state, child(agent="nobody"))
 

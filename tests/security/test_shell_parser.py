@@ -104,3 +104,11 @@ def test_what_cannot_be_read_is_broken(source: str) -> None:
 def test_nesting_has_an_end() -> None:
     with pytest.raises(TooDeep):
         parse("(" * MAX_DEPTH + "a" + ")" * MAX_DEPTH)
+
+
+@pytest.mark.parametrize("wide", ["\u0661", "\u20ac", "\U0001f600", "\U0010129a", "\U000f56ba"])
+def test_wide_characters_are_letters_of_words_whatever_stands_before_them(wide: str) -> None:
+    for text in (f"echo {{{wide}", f"{{{wide}..{wide}}}", f"cat {wide}{wide}/{wide}.txt", f"x={wide}; echo ${wide}"):
+        parse(text)
+    (step,) = parse(f"echo a{wide}b").script.steps
+    assert repr(f"a{wide}b")[1:-1] in repr(step)

@@ -2,22 +2,43 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Mapping
+import stat
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
+from datetime import timedelta
 
+import anyio.to_thread
 import msgspec
+from msgspec.structs import replace
 
 from ..decisions import AssessRisk
 from ..events import ActionEvent, ObservationEvent, RiskAssessed
 from ..protocols import SecurityAnalyzer
 from ..security.analyzers import EnsembleAnalyzer
+from ..security.paths import SCRATCH, within
 from ..security.rating import Rating, Scene
+from ..security.rules import scripts
 from ..specs import SecurityRisk, Workspace
+from ..specs.agent import RULES
+from ..specs.content import sound
 from .dispatcher import Perform
 from .event_log import Log
 
 TERMINAL = "terminal"
+
+RECENT = timedelta(days=1)
+"""How long before a conversation what it runs may have been written, so that it is rated by what is in it."""
+
+ROUNDS = 3
+"""How often is looked at what a script runs itself."""
+
+MOST_SCRIPTS = 16
+"""Scripts of one command that are read."""
+
+MAX_SCRIPT = 64 * 1024
+"""Bytes of a script that is read."""
 
 _PLACING = ("ObservationEvent", "ResourceLost")
 """What tells where the terminal stands; one that was restarted stands in the workspace."""
@@ -47,7 +68,8 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
         assert isinstance(message.command, AssessRisk)
         action = message.command.action
         try:
-            rating = await self._chosen().assess(action, await self._scene(action))
+            scene = await self._with_scripts(action, await self._scene(action))
+            rating = await self._chosen().assess(action, scene)
         except Exception as failure:  # fails closed, whatever it is
             rating = Rating(SecurityRisk.HIGH, f"the analyzer failed: {type(failure).__name__}: {failure}")
         if rating.risk is SecurityRisk.UNKNOWN and self._only_reads(action):
@@ -55,7 +77,7 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
         assessed = RiskAssessed(
             action_id=action.id,
             risk=rating.risk,
-            reason=rating.reason,
+            reason=sound(rating.reason),
             sinks=rating.sinks,
             labels=rating.labels,
             caused_by=action.id,
@@ -83,8 +105,38 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
         found = msgspec.json.decode(last.details, type=_Placed | None)
         return Scene(self._workspace, (found and found.working_dir) or self._workspace.path)
 
+    async def _with_scripts(self, action: ActionEvent, scene: Scene) -> Scene:
+        """With the texts of what the action runs, and of what that runs, where they are young enough."""
+        state = self._log.state
+        if RULES not in state.spec.analyzers or state.created is None:
+            return scene
+        since = (state.created.timestamp - RECENT).timestamp()
+        for _ in range(ROUNDS):
+            unread = scripts(action, scene)
+            found = await anyio.to_thread.run_sync(_texts, unread, self._workspace.path, since) if unread else {}
+            if not found:
+                break
+            scene = replace(scene, files={**scene.files, **found})
+        return scene
+
     def _only_reads(self, action: ActionEvent) -> bool:
         """Whether a tool that nobody has rules for declares that it changes nothing, here or elsewhere."""
         prompt = self._log.state.prompt
         found = next((d.annotations for d in prompt.tools if d.name == action.tool_name), None) if prompt else None
         return found is not None and found.read_only and not found.open_world
+
+
+def _texts(paths: Iterable[str], workspace: str, since: float) -> dict[str, str]:
+    """The texts of files in the workspace, or among temporary files, that were written since; for a thread."""
+    found = {}
+    for path in sorted(paths)[:MOST_SCRIPTS]:
+        if not any(within(path, directory) for directory in (workspace, *SCRATCH)):
+            continue
+        try:
+            with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+                status = os.fstat(file.fileno())
+                if stat.S_ISREG(status.st_mode) and status.st_mtime >= since and status.st_size <= MAX_SCRIPT:
+                    found[path] = file.read().decode()
+        except (OSError, ValueError):  # gone, not to be read, or no text: a program, which nobody can rate
+            continue
+    return found

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from fnmatch import translate
 from functools import lru_cache
+from posixpath import normpath
 
 import msgspec
 
@@ -23,6 +24,9 @@ HARMLESS = (FINISH, THINK)
 
 _ONE_COMMAND = r"[^;&|<>$`\n(){}\\]*"
 """What a pattern that allows shell commands has for "*": nothing that would begin another one."""
+
+WHOLE = "{}"
+"""In a rule, the argument that is all of them: a JSON object, its members in the order of their names."""
 
 _SINKS: tuple[Sink, ...] = ("secrets", "push", "outside", "network")
 """The one that says most first."""
@@ -93,16 +97,30 @@ def _looks(rule: PermissionRule) -> bool:
 
 
 def _holds(rule: PermissionRule, arguments: dict[str, object]) -> bool:
-    given = (arguments.get(rule.argument),) if rule.argument else arguments.values()
+    given: Iterable[object] = (arguments.get(rule.argument),) if rule.argument else arguments.values()
+    if rule.argument == WHOLE:
+        given = (_whole(arguments),)
     texts = [text for text in given if isinstance(text, str)]
-    pattern = _pattern(rule.pattern, one_command=rule.verdict == "allow")
-    held = [pattern.match(text) is not None for text in texts]
-    return bool(held) and (all(held) if rule.verdict == "allow" else any(held))
+    allows = rule.verdict == "allow"
+    pattern = _pattern(rule.pattern, one_command=allows)
+    held = [_matched(pattern, text, path=rule.argument == "path", every=allows) for text in texts]
+    return bool(held) and (all(held) if allows else any(held))
+
+
+def _matched(pattern: re.Pattern[str], text: str, *, path: bool, every: bool) -> bool:
+    """Whether a pattern is about a text; a path counts as it is written and as where it leads, letter by letter."""
+    spellings = {text, normpath(text)} if path and text else {text}
+    return (all if every else any)(pattern.match(spelling) is not None for spelling in spellings)
 
 
 def remembering(action: ActionEvent) -> PermissionRule:
-    """The rule that allows this action from now on: the same command, edits of the same file, or the tool."""
+    """The rule that allows this action from now on: the same command, edits of the same file, or the tool.
+
+    What was only looked at, or typed into a running command, is allowed in the same words only.
+    """
     arguments = _arguments(action)
+    if arguments.get("is_input") or (arguments.get("command") == "view" and "path" in arguments):
+        return PermissionRule("allow", _escaped(action.tool_name), _escaped(_whole(arguments)), WHOLE)
     for argument in ("command", "path"):
         text = arguments.get(argument)
         if isinstance(text, str) and (argument == "path") == ("path" in arguments):
@@ -112,6 +130,10 @@ def remembering(action: ActionEvent) -> PermissionRule:
 
 def _escaped(text: str) -> str:
     return re.sub(r"([*?[])", r"[\1]", text)
+
+
+def _whole(arguments: dict[str, object]) -> str:
+    return msgspec.json.encode(arguments, order="sorted").decode()
 
 
 def _arguments(action: ActionEvent) -> dict[str, object]:

@@ -10,9 +10,12 @@ from msgspec.structs import replace
 from ..errors import ConfigurationError
 from ..events import Grant
 from ..ledger import Child, allowance
-from ..specs import Agent
+from ..specs import Agent, HookEvent
 from ..specs.tool import DELEGATE
 from ..state import Pending, State
+
+_HOLD_BELOW = (HookEvent.BEFORE_TOOL, HookEvent.AFTER_TOOL, HookEvent.USER_MESSAGE)
+"""What hooks of an agent are about that hold for those that it delegates to."""
 
 
 def grant(state: State, pending: Pending) -> Grant:
@@ -59,7 +62,7 @@ def delegated(arguments: msgspec.Raw) -> Delegated:
 def share_of(state: State, child: Child) -> Agent:
     """The agent of a conversation that is delegated to: the one that is named, within what it was granted.
 
-    The rules of the one that delegates, and its information flow, hold for it, too.
+    The rules of the one that delegates, its hooks around tools and messages, and its information flow hold for it, too.
 
     Raises `ConfigurationError` when there is no such agent, or no conversation may stand so deep.
     """
@@ -83,7 +86,8 @@ def share_of(state: State, child: Child) -> Agent:
     if chosen is agent:
         return replace(agent, limits=limits, tools=tools, output=None)
     rules = tuple(dict.fromkeys((*agent.rules, *chosen.rules)))
-    return replace(chosen, limits=limits, tools=tools, rules=rules, flow=chosen.flow or agent.flow)
+    hooks = tuple(dict.fromkeys((*(hook for hook in agent.hooks if hook.event in _HOLD_BELOW), *chosen.hooks)))
+    return replace(chosen, limits=limits, tools=tools, rules=rules, hooks=hooks, flow=chosen.flow or agent.flow)
 
 
 N = TypeVar("N", int, float)

@@ -6,7 +6,7 @@ import re
 
 import msgspec
 
-from .paths import Place, Site, place
+from .paths import Place, Site, Zone, place
 
 _VERSION = re.compile(r"((?:python|pypy|pip|perl|ruby|node|php|lua|gcc|clang|go|java|bash|tclsh|gawk)w?)[-\d.]+$")
 _NAMES = {
@@ -35,6 +35,10 @@ class Call(msgspec.Struct, frozen=True):
     def place(self, text: str) -> Place:
         """Where a path among the arguments leads."""
         return place(text, self.directory, self.where)
+
+    def leaves(self, text: str) -> bool:
+        """Whether a path among the arguments is surely neither in the workspace nor scratch."""
+        return self.place(text).zone in (Zone.OUTSIDE, Zone.SYSTEM)
 
 
 class Options(msgspec.Struct, frozen=True):

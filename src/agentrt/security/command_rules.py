@@ -2,15 +2,17 @@
 
 What is LOW was understood: it reads, builds, tests or edits in the workspace. A program of the workspace, or one that
 no rule knows, is LOW as well unless its arguments hit a rule of paths or networks: to ask for each would make a
-confirmation useless. The shell of a conversation lasts from call to call, but one line is all that is seen here. So a
-line is taken to start in the workspace, a variable of an earlier line is not known, and what is defined for later lines
-is rated where it is defined.
+confirmation useless. A script whose text is given, since the conversation wrote it, is rated by that.
+
+The shell of a conversation lasts from call to call, but one line is all that is seen here. So a line is taken to start
+in the workspace, a variable of an earlier line is not known, and what is defined for later lines is rated where it is
+defined.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from ..specs import SecurityRisk
@@ -20,6 +22,7 @@ from .interpreters import INTERPRETERS, LANGUAGES, SHELLS, executed
 from .look_alikes import disguise, tampering
 from .network_rules import rate_network, stays_here
 from .option_rules import rate_options
+from .package_rules import rate_packages, rate_unread
 from .paths import Site, Zone, place
 from .program_table import rate_by_table
 from .python_code import rate_python
@@ -28,6 +31,7 @@ from .shell_reader import TooDeep, TooMuch
 from .shell_scope import Scope
 from .shell_text import DATA, FACT, SECRET, without_marks
 from .shell_walk import UNREADABLE_SOURCE, Walk
+from .task_rules import keep, run_script
 from .variable_rules import rate_environment
 from .verdicts import high, highest, medium, unknown
 from .wrappers import PREFIXES, UNWRAPS
@@ -52,19 +56,33 @@ _CODE_OPTIONS: dict[str, tuple[str, ...]] = {
     "docker": ("-c", "-m"),
 }
 """Options whose value is code or a message, and no path."""
+_PROMPTED = re.compile(r"\$\{\w+(?:\[[^]]*\])?@P\}")
+"""An expansion that bash expands again, as it does a prompt."""
 _KILLED = re.compile(r"-?(?:1|0|-1)")
 
 
-def rate_command(source: str, where: Site) -> Rating:
-    """The rating of shell source that starts in the workspace; never raises."""
-    walk = Walk(where, _rate)
-    scope = Scope(where)
-    _guarded(walk, source, lambda text: walk.code(text, scope))
+def rate_command(source: str, where: Site, files: Mapping[str, str] = {}) -> Rating:
+    """The rating of shell source that starts in the workspace, where `files` have these texts; never raises."""
+    walk, scope = _walked(source, where, files)
     for directory in scope.directories:
         found = place(directory, where.workspace, where)
         if found.zone not in (Zone.INSIDE, Zone.SCRATCH):
             walk.add(medium("leaves the shell outside the workspace"))
     return highest(walk.ratings)
+
+
+def files_run(source: str, where: Site, files: Mapping[str, str] = {}) -> frozenset[str]:
+    """The paths of what shell source runs and does not write itself, besides `files`; never raises."""
+    _, scope = _walked(source, where, files)
+    return frozenset(scope.wanted)
+
+
+def _walked(source: str, where: Site, files: Mapping[str, str]) -> tuple[Walk, Scope]:
+    walk = Walk(where, _rate)
+    scope = Scope(where)
+    scope.files.update(files)
+    _guarded(walk, source, lambda text: walk.code(text, scope))
+    return walk, scope
 
 
 def rate_input(text: str, where: Site) -> Rating:
@@ -86,6 +104,8 @@ def _guarded(walk: Walk, source: str, read: Callable[[str], object]) -> None:
     if len(source) > MAX_COMMAND:
         walk.add(unknown("the command is too long to be read"))
         return
+    if _PROMPTED.search(source):
+        walk.add(unknown("runs what stands in a variable"))
     if reason := tampering(source):
         walk.add(high(f"holds {reason}") if "order" in reason else unknown(f"holds {reason}"))
     try:
@@ -117,9 +137,11 @@ def _rate(walk: Walk, call: Call, scope: Scope) -> str | None:
         printed = executed(walk, call, scope)
     if "/" in call.path and call.place(call.path).path in scope.files and (unwrap or interpret):
         executed(walk, call, scope)
+    if call.name in ("npm", "pnpm", "yarn"):
+        run_script(walk, call, scope)
     if not stays_here(call):
         walk.add(*rate_by_table(call))
-    walk.add(*rate_network(call))
+    walk.add(*rate_network(call), *rate_packages(call), *rate_unread(call))
     if call.name in PREFIXES:
         return printed
     _rate_files(walk, call, scope)
@@ -200,13 +222,14 @@ def _rate_process(walk: Walk, call: Call, scope: Scope) -> None:
         words = call.words
         if any(word in ("-l", "-L", "-0") for word in words[:1]):
             return
-        targets = [word for index, word in enumerate(words) if word in ("-1", "1", "0") and index > 0]
+        targets = [word for index, word in enumerate(words) if word in ("1", "0") or (word == "-1" and index > 0)]
         walk.add(high("ends all processes") if targets else medium("ends processes"))
     elif call.name in ("pkill", "killall", "skill"):
         if any(re.fullmatch(r"-u.*|--user.*|\.\*?|-U.*|-v", word) for word in call.words) or {
             "systemd",
             "init",
             "sshd",
+            "agentrt",
         } & set(call.words):
             walk.add(high("ends all processes"))
     elif (call.name == "set" and call.words[:2] == ("+o", "history")) or (
@@ -233,6 +256,7 @@ def _rate_process(walk: Walk, call: Call, scope: Scope) -> None:
         walk.add(unknown(f"{reason} in an argument"))
 
 
+_SERIOUS = (SecurityRisk.HIGH, SecurityRisk.UNKNOWN)
 _NESTED = SHELLS | {"rm", "sudo", "su", "dd", "curl", "wget", "nc", "eval", "python", "perl"}
 _TRUSTED = names(
     "git docker kubectl which type man whatis apropos grep rg ag find fd ls file stat cat head tail less ldd "
@@ -252,18 +276,9 @@ def _rate_unknown_wrapper(walk: Walk, call: Call, scope: Scope) -> None:
     for word in call.words:
         first = word.split(maxsplit=1)[:1]
         if first and first[0] != word and program(first[0]) in _NESTED:
-            _keep_serious(walk, partial(walk.code, word, scope.copy()))
+            keep(walk, _SERIOUS, partial(walk.code, word, scope.copy()))
     for index, word in enumerate(call.words[:-1]):
         if program(word) in _NESTED and (word == program(word) or word.startswith(("/bin/", "/usr/"))):
             line = call.words[index:]
-            _keep_serious(walk, partial(walk.run, line, scope.copy(), call.stdin, plain=True))
+            keep(walk, _SERIOUS, partial(walk.run, line, scope.copy(), call.stdin, plain=True))
             return
-
-
-def _keep_serious(walk: Walk, look: Callable[[], object]) -> None:
-    """Look at what may be a command: only what is serious counts."""
-    before = len(walk.ratings)
-    look()
-    found = walk.ratings[before:]
-    del walk.ratings[before:]
-    walk.add(*(rating for rating in found if rating.risk in (SecurityRisk.HIGH, SecurityRisk.UNKNOWN)))

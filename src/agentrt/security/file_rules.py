@@ -9,7 +9,7 @@ from .calls import Call, Options, options
 from .look_alikes import disguise
 from .paths import Zone, persists, protects, secret, within
 from .rating import Rating
-from .shell_text import SECRET
+from .shell_text import FACT, SECRET
 from .verdicts import high, low, medium, unknown
 
 _EVERYTHING = re.compile(r"(?:^|/)\.?(?:\*|\?|\[[^\]/]*\]|\{[*.,]*\})*[*\]](?:\.\*)?/*$")
@@ -35,7 +35,12 @@ def _deletion(call: Call, text: str, recursive: bool, forced: bool) -> Rating:
         return high(f"{reason} in a path that is deleted")
     if found.zone is Zone.UNKNOWN:
         return high("deletes what is not known") if forced else unknown("deletes what is not known")
-    whole = bool(_EVERYTHING.search(text)) or text.rstrip("/") in (".", "..", "~", "./.", "") or text.endswith("/..")
+    whole = (
+        bool(_EVERYTHING.search(text))
+        or FACT in text
+        or text.rstrip("/") in (".", "..", "~", "./.", "")
+        or text.endswith("/..")
+    )
     base = found.path.rpartition("/")[0] or "/" if _EVERYTHING.search(text) else found.path
     if forced and protects(base, call.where) and (whole or recursive):
         return high("deletes a whole directory of yours" if base != "/" else "deletes the whole system")
@@ -52,7 +57,7 @@ def _deletion(call: Call, text: str, recursive: bool, forced: bool) -> Rating:
         case Zone.STREAM:
             return high("deletes a device")
         case _:
-            if forced or found.zone in (Zone.SYSTEM, Zone.DEVICE) or persists(found, call.where):
+            if forced or whole or found.zone in (Zone.SYSTEM, Zone.DEVICE) or persists(found, call.where):
                 return high("deletes outside the workspace", ("outside",))
             return medium("deletes outside the workspace", ("outside",))
 
@@ -154,6 +159,11 @@ def _targets_of_output(call: Call) -> tuple[str, ...]:
     return options(call.words, "oDKXL", ("output", "out", "outfile")).all("o", "output", "out", "outfile")
 
 
+def _targets_of_patch(call: Call) -> tuple[str, ...]:
+    read = options(call.words, "oDdirpBFYzV", ("output", "directory", "input"))
+    return (*read.all("o", "output"), *read.all("d", "directory"))
+
+
 WRITERS: dict[str, Callable[[Call], tuple[str, ...]]] = {
     "cp": _targets_of_copy,
     "install": _targets_of_copy,
@@ -179,7 +189,7 @@ WRITERS: dict[str, Callable[[Call], tuple[str, ...]]] = {
     "cc": _targets_of_output,
     "clang": _targets_of_output,
     "sort": _targets_of_output,
-    "patch": _targets_of_output,
+    "patch": _targets_of_patch,
     "openssl": lambda call: tuple(b for a, b in zip(call.words, call.words[1:], strict=False) if a == "-out"),
     "ed": _all_operands(),
     "setfacl": _all_operands("mxMX"),
@@ -281,10 +291,13 @@ def rate_moves(call: Call) -> Iterator[Rating]:
 def rate_traps(call: Call) -> Iterator[Rating]:
     """What makes a path lead elsewhere than it says: links to whole directories, archives with absolute names."""
     if call.name == "ln":
-        for text in options(call.words, "tS", ("target-directory", "suffix")).operands[:-1]:
+        operands = options(call.words, "tS", ("target-directory", "suffix")).operands
+        for text in operands[:-1]:
+            if not text.startswith(("/", "~")):  # it is read from where the link is
+                text = f"{operands[-1].rpartition('/')[0] or '.'}/{text}"
             found = call.place(text)
-            if found.zone is Zone.UNKNOWN or protects(found.path, call.where):
-                yield unknown("gives a whole directory another name")
+            if found.zone in (Zone.UNKNOWN, Zone.OUTSIDE) or protects(found.path, call.where):
+                yield unknown("gives what is elsewhere a name in the workspace", ("outside",))
     elif call.name == "tar":
         words = (f"-{call.words[0]}", *call.words[1:]) if call.words and call.words[0][:1] != "-" else call.words
         read = options(words, "fCTXIbgLNVH", ("file", "directory"))

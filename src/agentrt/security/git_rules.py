@@ -27,10 +27,16 @@ _GIT_CODE = re.compile(
 )
 
 
+_CHANGES = frozenset({"clean", "checkout", "switch", "reset", "restore", "rm", "apply", "am", "stash"})
+"""What changes files of the work tree, or takes them away."""
+
+
 def rate_git(walk: Walk, call: Call, scope: Scope) -> None:
-    words = list(call.words)
+    words, elsewhere = list(call.words), False
     while words and words[0].startswith("-"):
         word = words.pop(0)
+        if word.startswith("--work-tree="):
+            elsewhere = elsewhere or call.leaves(word.partition("=")[2])
         if word.startswith("--config-env"):
             walk.add(unknown("sets an option of git that may run code"))
         if word.startswith("--exec-path="):
@@ -41,9 +47,13 @@ def rate_git(walk: Walk, call: Call, scope: Scope) -> None:
             value = word[2:] if word.startswith("-c") and len(word) > 2 else (words.pop(0) if words else "")
             if word.startswith("-c"):
                 _git_setting(walk, value, scope)
+            elif word in ("-C", "--work-tree"):
+                elsewhere = elsewhere or call.leaves(value)
     if not words:
         return
     rest = words[1:]
+    if elsewhere and words[0] in _CHANGES:
+        walk.add(high("changes files outside the workspace", ("outside",)))
     if words[0] in ("clone", "fetch", "pull", "ls-remote", "push", "archive"):
         for name, word in itertools.pairwise(rest):
             if name in ("--upload-pack", "--receive-pack", "--exec") or (name == "-u" and words[0] == "clone"):

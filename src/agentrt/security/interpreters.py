@@ -73,14 +73,14 @@ def sourced(walk: Walk, call: Call, scope: Scope) -> str | None:
 
 
 def script_file(walk: Walk, call: Call, name: str, scope: Scope, python: bool = False) -> str | None:
-    """Run a file. One that this line wrote is read; one of the workspace is trusted as far as its name."""
+    """Run a file. One that the conversation wrote is read; another of the workspace is trusted as far as its name."""
     found = call.place(name)
     if found.zone is Zone.UNKNOWN:
         mark = next((mark for mark in (FETCHED, DECODED) if mark in name), None)
         walk.add(high("runs what it fetches", ("network",)) if mark == FETCHED else unknown(UNREADABLE))
         return None
     _rate_fetched(walk, found, scope)
-    text = scope.files.get(found.path)
+    text = scope.text_of(found.path)
     if found.zone in (Zone.DEVICE, Zone.SOCKET):
         walk.add(high("runs what a network or device sends"))
     elif text is None and found.zone is Zone.STREAM:
@@ -115,11 +115,12 @@ def executed(walk: Walk, call: Call, scope: Scope) -> str | None:
     """A program that is called by its path: perhaps a file that this line wrote."""
     found = call.place(call.path)
     _rate_fetched(walk, found, scope)
-    if found.path not in scope.files:
+    text = scope.text_of(found.path)
+    if text is None:
         return None
     inner = scope.copy()
     inner.arguments(call.words)
-    return _content(walk, call, scope.files[found.path], inner, found.path.endswith(".py"))
+    return _content(walk, call, text, inner, found.path.endswith(".py"))
 
 
 def python(walk: Walk, call: Call, scope: Scope) -> str | None:
@@ -195,7 +196,7 @@ def language(walk: Walk, call: Call, scope: Scope) -> str | None:
     if read.operands and read.operands[0] != "-":
         return (
             script_file(walk, call, read.operands[0], scope)
-            if call.place(read.operands[0]).path in scope.files
+            if scope.text_of(call.place(read.operands[0]).path) is not None
             else None
         )
     if call.stdin is not None:

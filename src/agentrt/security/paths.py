@@ -51,7 +51,7 @@ class Place(msgspec.Struct, frozen=True):
     zone: Zone
 
 
-_SCRATCH = ("/tmp", "/var/tmp", "/dev/shm", "/private/tmp", "/private/var/folders", "/run/user")
+SCRATCH = ("/tmp", "/var/tmp", "/dev/shm", "/private/tmp", "/private/var/folders", "/run/user")
 _STREAMS = re.compile(r"/dev/(?:null|zero|full|u?random|std(?:in|out|err)|tty|fd(?:/\d+)?)|/proc/self/fd/\d+")
 _SYSTEM = frozenset(
     {"usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "opt", "proc", "sys", "var", "boot", "nix", "run"}
@@ -99,7 +99,7 @@ def _zone(path: str, where: Site) -> Zone:
         return Zone.STREAM
     if within(path, where.workspace):
         return Zone.INSIDE
-    if any(within(path, scratch) for scratch in _SCRATCH):
+    if any(within(path, scratch) for scratch in SCRATCH):
         return Zone.SCRATCH
     if path.startswith("/dev/"):
         return Zone.DEVICE
@@ -192,7 +192,7 @@ _PERSISTENT = re.compile(
     r"|xinitrc|xprofile|xsession|vimrc|exrc|gdbinit|pythonrc|gitconfig|tmux\.conf|screenrc|curlrc|wgetrc)$"
     r"|/\.local/bin/|/\.config/(?:autostart|systemd|fish|git/|nvim|pip/)|/\.local/share/systemd|/\.pam_environment|/Library/LaunchAgents"
     r"|/etc/(?:cron|systemd|init|rc|profile|ld\.so|passwd|group|shadow|sudoers|pam|ssh|hosts|environment|bash|zsh|udev)"
-    r"|/var/spool/cron|/usr/lib/systemd|/lib/systemd|/sitecustomize\.py$|/usercustomize\.py$|\.pth$"
+    r"|/\.agentrt(?:/|$)|/var/spool/cron|/usr/lib/systemd|/lib/systemd|/sitecustomize\.py$|/usercustomize\.py$|\.pth$"
 )
 _HOOKS = re.compile(r"/\.git/(?:hooks(?:$|/(?!.*\.sample$))|config$|modules/)|/\.git/info/attributes$")
 

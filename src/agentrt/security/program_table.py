@@ -8,7 +8,7 @@ import msgspec
 
 from .calls import Call, names
 from .rating import Rating
-from .verdicts import high, low, medium
+from .verdicts import high, low, medium, unknown
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -65,6 +65,14 @@ ROWS = (
          high("attacks or searches machines", ("network",))),
     _row("chattr", "", high("changes what may be changed"), "-i +i -R -a +a"),
     _row("nvram efibootmgr grub-install update-grub grubby", "", high("changes how the machine starts")),
+    # languages that no rule reads
+    _row("m4 sbcl clisp ecl powershell pwsh swipl erl scala elixir octave gnuplot maxima gforth", "",
+         unknown("runs code that no rule reads"),
+         "-e --eval -eval --execute -execute -c -Command -command -EncodedCommand -enc -g --goal -x"),
+    _row("m4", "", unknown("runs code that no rule reads")),
+    # this runtime itself: its rules, its keys, and what it keeps
+    _row("agentrt", "", high("changes what agents may do, or what was done")),
+    _row("agentrt", "", low("shows conversations"), "show list search verify --help --version"),
     # secrets
     _row("ssh-copy-id", "", high("gives a key to another machine", ("network", "secrets"))),
     _row("ssh-add ssh-keygen ssh-agent", "", medium("handles keys", ("secrets",))),
@@ -118,6 +126,15 @@ ROWS = (
          "|env create|self add|inject|tool run|remove|uninstall|pip uninstall|env remove", _INSTALLS),
     _row("pip", "install|download|wheel", high("installs from a place of its own", ("network",), ("web",)),
          "--trusted-host"),
+    _row("loginctl", "terminate-user|terminate-session|kill-user|kill-session", high("ends sessions of people")),
+    _row("fuser", "", high("ends processes of others"), "-k --kill"),
+    _row("btrfs", "subvolume delete|device|balance", high("changes disks or file systems")),
+    _row("ip", "link set|addr add|addr del|route add|route del", high("changes how the machine is connected")),
+    _row("nmcli", "con down|con delete|con modify|dev disconnect|networking off",
+         high("changes how the machine is connected")),
+    _row("date", "", high("changes the clock"), "-s --set"),
+    _row("gh hub glab", "api", high("deletes what is published", ("network", "push")),
+         "-XDELETE DELETE --method=DELETE"),
     _row("uvx npx pnpm-dlx", "", medium("fetches and runs a package", ("network",), ("web",))),
     _row("npm pnpm yarn bun", "install|i|ci|add|update|upgrade|up|install-test|it|link|dlx|create|init|exec"
                               "|audit|remove|uninstall|global",

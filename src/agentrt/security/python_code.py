@@ -319,8 +319,7 @@ class _Reader:
             return
         path = self._fold(node.func.value)
         if last in ("rmtree", "unlink", "rmdir"):
-            if settled(path):
-                self._walk.run(("rm", path), self._scope.copy(), plain=True)
+            self._walk.run(("rm", path), self._scope.copy(), plain=True)
         else:
             self._touches(path, last.startswith(("write", "touch")))
 

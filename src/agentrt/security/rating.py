@@ -11,11 +11,13 @@ from ..specs.flow import Label, Sink
 class Scene(msgspec.Struct, frozen=True):
     """Where an action takes place: the workspace, and the directory in which the terminal stands.
 
-    That is an absolute path; None where it is only known when the action runs.
+    That is an absolute path; None where it is only known when the action runs. `files` are the texts of scripts that it
+    runs and that were written since the conversation began, by their paths.
     """
 
     workspace: Workspace
     directory: str | None
+    files: dict[str, str] = {}
 
 
 class Rating(msgspec.Struct, frozen=True):

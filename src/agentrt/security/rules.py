@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 import msgspec
 
@@ -40,7 +41,7 @@ def rate_action(action: ActionEvent, scene: Scene) -> Rating:
     where = site(scene.workspace.path, scene.directory)
     match action.tool_name:
         case "terminal":
-            return _terminal(msgspec.json.decode(action.arguments, type=_Command), where)
+            return _terminal(msgspec.json.decode(action.arguments, type=_Command), where, scene.files)
         case "file_editor":
             return _editor(msgspec.json.decode(action.arguments, type=_Edit), where)
         case name:
@@ -49,7 +50,18 @@ def rate_action(action: ActionEvent, scene: Scene) -> Rating:
             return highest((rating, found)) if found is not None else rating
 
 
-def _terminal(call: _Command, where: Site) -> Rating:
+def scripts(action: ActionEvent, scene: Scene) -> frozenset[str]:
+    """The paths of what a command runs, and that `scene` has no text of."""
+    if action.tool_name != "terminal":
+        return frozenset()
+    call = msgspec.json.decode(action.arguments, type=_Command)
+    from .command_rules import files_run
+
+    where = site(scene.workspace.path, scene.directory)
+    return frozenset() if call.is_input else files_run(call.command, where, scene.files)
+
+
+def _terminal(call: _Command, where: Site, files: Mapping[str, str]) -> Rating:
     text = call.command.strip()
     if not text:
         return low("waits")
@@ -57,7 +69,7 @@ def _terminal(call: _Command, where: Site) -> Rating:
         return low("presses a key")
     from .command_rules import rate_command, rate_input  # their patterns take 50 ms to compile: not at every start
 
-    rating = rate_input(call.command, where) if call.is_input else rate_command(call.command, where)
+    rating = rate_input(call.command, where) if call.is_input else rate_command(call.command, where, files)
     found = rate_text(call.command)
     return highest((rating, found)) if found is not None else rating
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from .calls import Call
@@ -11,6 +12,7 @@ from .outputs import output
 from .paths import Zone
 from .shell_scope import Scope
 from .shell_text import ANY, FACT, FIELD, known
+from .verdicts import unknown
 
 if TYPE_CHECKING:
     from .shell_walk import Walk
@@ -62,7 +64,24 @@ def _declare(walk: Walk, call: Call, scope: Scope) -> None:
                 scope.variables[one] = (ANY,)
 
 
+_IN_SUBSCRIPT = re.compile(r"\[.*(?:\$\(|`|\$\{)", re.DOTALL)
+
+
+def _names(walk: Walk, words: Iterable[str], scope: Scope) -> None:
+    """Words that are taken for names: bash runs what stands in a subscript of one, also where it was quoted."""
+    for word in words:
+        if _IN_SUBSCRIPT.search(word):
+            walk.code(f'echo "{word}"', scope.copy())
+            walk.add(unknown("a name with code in it"))
+
+
+def _test(walk: Walk, call: Call, scope: Scope) -> None:
+    """`test -v NAME`, `[ -v NAME ]`."""
+    _names(walk, (b for a, b in pairwise(call.words) if a in ("-v", "-R")), scope)
+
+
 def _unset(walk: Walk, call: Call, scope: Scope) -> None:
+    _names(walk, call.words, scope)
     for word in call.words:
         if "-f" in call.words:
             scope.functions.pop(word, None)
@@ -84,6 +103,7 @@ def _read(walk: Walk, call: Call, scope: Scope) -> None:
     value = ANY
     if call.stdin is not None:
         value = call.stdin.rstrip("\n")
+    _names(walk, call.words, scope)
     names = [word for word in call.words if word.isidentifier()] or ["REPLY", "MAPFILE"]
     choices = tuple(dict.fromkeys((value, *value.split(), *value.split("\n"))))[:10]
     for name in names:
@@ -92,6 +112,7 @@ def _read(walk: Walk, call: Call, scope: Scope) -> None:
 
 def _print(walk: Walk, call: Call, scope: Scope) -> None:
     if call.words[:1] == ("-v",) and len(call.words) > 2:
+        _names(walk, call.words[1:2], scope)
         scope.assign(call.words[1], (output(Call("printf", call.words[2:], call.directory, call.where), scope),))
 
 
@@ -111,7 +132,12 @@ def _options(walk: Walk, call: Call, scope: Scope) -> None:
     scope.assign("OPTARG", (ANY,))
 
 
+MEANT = frozenset({"cd", "pushd", "popd", "rm", "mv", "cp", "ln", "git", "sudo", "test", "["})
+"""Commands that later lines rely on: a function of their name is rated where it is defined."""
+
 BUILTINS: dict[str, Effect] = {
+    "test": _test,
+    "[": _test,
     "cd": _move,
     "chdir": _move,
     "pushd": _move,

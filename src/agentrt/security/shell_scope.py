@@ -14,7 +14,7 @@ MAX_VALUES = 12
 _SECRET = re.compile(
     r"(?i)(?:^|_)(?:\w*token|\w*secret|passw(?:or)?d|passphrase|api_?key|access_?key|private_?key|credentials?|\w*apikey)(?:_|$)"
 )
-_NUMBERS = ("UID", "EUID", "PPID", "RANDOM", "SECONDS", "LINENO", "BASHPID", "COLUMNS", "LINES", "#", "?", "$", "!")
+_NUMBERS = ("UID", "EUID", "RANDOM", "SECONDS", "LINENO", "BASHPID", "COLUMNS", "LINES", "#", "?", "$", "!")
 _FACTS = ("HOSTNAME", "OSTYPE", "MACHTYPE", "LANG", "TERM", "EPOCHSECONDS", "EPOCHREALTIME", "SRANDOM")
 
 
@@ -31,6 +31,7 @@ class Scope:
             "SHELL": ("/bin/bash",),
             "IFS": (" \t\n",),
             "0": ("bash",),
+            "PPID": ("1",),  # what the shell lives of
             "TMPDIR": ("/tmp", ""),
             **dict.fromkeys((*_NUMBERS, *_FACTS), (FACT,)),
         }
@@ -41,7 +42,9 @@ class Scope:
         self.programs: dict[str, str] = {}
         """Where the line put copies of programs, and of which."""
         self.files: dict[str, str] = {}
-        """The text of files that the line itself wrote, by path; it is shared by all subshells."""
+        """The text of files that are known, by path: given, or written by the line itself; shared by all subshells."""
+        self.wanted: set[str] = set()
+        """The paths of what is run and is not known; shared, too."""
 
     def copy(self) -> Scope:
         """A subshell's: what it sets is its own, the files are everyone's."""
@@ -49,8 +52,15 @@ class Scope:
         other.where = self.where
         other.variables, other.aliases = dict(self.variables), dict(self.aliases)
         other.functions, other.files, other.programs = dict(self.functions), self.files, self.programs
-        other.fetched = self.fetched
+        other.fetched, other.wanted = self.fetched, self.wanted
         return other
+
+    def text_of(self, path: str) -> str | None:
+        """The text of a file that is run, where it is known."""
+        text = self.files.get(path)
+        if text is None:
+            self.wanted.add(path)
+        return text
 
     def values(self, name: str) -> tuple[str, ...]:
         """All that `$name` may be; a mark when nothing is known of it."""

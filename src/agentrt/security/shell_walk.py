@@ -14,7 +14,7 @@ from .look_alikes import foreign_name
 from .outputs import output
 from .paths import Site, Zone, place
 from .rating import Rating
-from .shell_builtins import BUILTINS
+from .shell_builtins import BUILTINS, MEANT
 from .shell_parser import parse
 from .shell_reader import TooDeep, TooMuch
 from .shell_scope import Scope, few
@@ -116,6 +116,8 @@ class Walk:
                 return self._loop(node, scope, stdin)
             case Definition(name, body):
                 scope.functions[name] = body
+                if name in MEANT:
+                    self.add(unknown("gives a command another meaning"))
                 self._define(name, body, scope)
                 return ""
             case Block(body, subshell, redirects):

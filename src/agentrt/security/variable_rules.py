@@ -70,6 +70,8 @@ def rate_environment(walk: Walk, call: Call, scope: Scope) -> None:
             walk.add(unknown("names a file that is run first"))
         elif name in ("HISTFILE", "PSQL_HISTORY", "MYSQL_HISTFILE") or (name in _HISTORY and value in ("0", "*")):
             walk.add(high("hides what it does"))
+        elif name == "CDPATH" and value.strip():
+            walk.add(unknown("changes where cd leads"))
         elif name == "PATH":
             _rate_search_path(walk, call, value)
         elif name in ("PS1", "PS2", "PS4", "PROMPT") and re.search(r"\$\(|`", value):

@@ -14,6 +14,7 @@ from .outputs import search
 from .rating import Rating
 from .shell_scope import Scope
 from .shell_text import ANY, DATA, FACT, FETCHED, quote, settled
+from .task_rules import made
 from .verdicts import high, medium, unknown
 
 if TYPE_CHECKING:
@@ -229,6 +230,9 @@ def _shell_or_run(walk: Walk, call: Call, line: tuple[str, ...], scope: Scope) -
     return walk.run(line, scope, None, call.environment, plain=True)
 
 
+_CHANGES = frozenset({"rm", "unlink", "shred", "truncate", "mv", "chmod", "chown", "tee", "dd"})
+
+
 def found(walk: Walk, call: Call, scope: Scope) -> str | None:
     """`find`: what it runs for each file, and its own deletion; `fd` likewise."""
     words = call.words
@@ -243,6 +247,8 @@ def found(walk: Walk, call: Call, scope: Scope) -> str | None:
         if word in ("-exec", "-execdir", "-ok", "-okdir", "-x", "--exec", "-X", "--exec-batch"):
             end = next((i for i in range(index, len(words)) if words[i] in (";", "+")), len(words))
             line = words[index:end]
+            if line[:1] and line[0] in _CHANGES and any(call.leaves(root) for root in roots):
+                walk.add(high("changes whole directories outside the workspace", ("outside",)))
             for target in targets:
                 filled = tuple(part.replace("{}", target) for part in line)
                 if call.name == "fd":
@@ -280,17 +286,6 @@ def hooked(walk: Walk, call: Call, scope: Scope) -> str | None:
     for option, code in pairwise(call.words):
         if option in ("-C", "-F") and call.name != "hash":
             walk.code(code, scope.copy())
-    return None
-
-
-def made(walk: Walk, call: Call, scope: Scope) -> str | None:
-    """`make`: a file that the line itself wrote is read."""
-    for name in ("Makefile", "makefile", "GNUmakefile", *options(call.words, "fCIjlo", ("file", "makefile")).all("f")):
-        text = scope.files.get(call.place(name).path, "")
-        for line in ((call.stdin or "") if name in ("-", "/dev/stdin") else text).split("\n"):
-            recipe = line if line.startswith("\t") else line.partition(";")[2]
-            for code in (recipe, *re.findall(r"\$\(shell (.*)\)", line)):
-                walk.code(code.lstrip("\t@-+"), scope.copy())
     return None
 
 

@@ -70,7 +70,9 @@ def asks(policy: ConfirmationPolicy, risk: SecurityRisk) -> bool:
         case AlwaysConfirm():
             return True
         case ConfirmRisky():
-            if risk is SecurityRisk.UNKNOWN or policy.threshold is SecurityRisk.UNKNOWN:
+            if policy.threshold is SecurityRisk.UNKNOWN:  # which nothing is below
+                return True
+            if risk is SecurityRisk.UNKNOWN:
                 return policy.confirm_unknown
             return _ORDER.index(risk) >= _ORDER.index(policy.threshold)
 

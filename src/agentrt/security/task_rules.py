@@ -1,0 +1,83 @@
+"""Programs that run what a file of the project says: it is read where its text is known.
+
+Only what is HIGH there counts: such files are full of names that nobody knows before they run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ..specs import SecurityRisk
+from .calls import Call, options
+from .shell_scope import Scope
+
+if TYPE_CHECKING:
+    from .shell_walk import Walk
+
+_MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
+_REFERENCE = re.compile(r"\$[({]\w+[)}]")
+_SHELL = re.compile(r"\$\(shell (.*)\)")
+_LIFECYCLE = ("pre", "", "post")
+_SHORT = {"t": "test", "tst": "test"}
+_ALONE = frozenset({"test", "start", "stop", "restart"})
+"""Scripts that npm runs without `run`."""
+
+
+class _Package(msgspec.Struct):
+    scripts: dict[str, str] = {}
+
+
+def made(walk: Walk, call: Call, scope: Scope) -> None:
+    """`make`: the recipes of its file."""
+    _keep_high(walk, _recipes(call, scope), scope)
+
+
+def run_script(walk: Walk, call: Call, scope: Scope) -> None:
+    """`npm` and its like: the script that is named, and what comes before and after it."""
+    _keep_high(walk, _scripts(call, scope), scope)
+
+
+def _keep_high(walk: Walk, lines: Iterable[str], scope: Scope) -> None:
+    for line in lines:
+        keep(walk, (SecurityRisk.HIGH,), partial(walk.code, line, scope.copy()))
+
+
+def keep(walk: Walk, risks: Collection[SecurityRisk], look: Callable[[], object]) -> None:
+    """Look at what may be a command: of what is found only these risks count."""
+    before = len(walk.ratings)
+    look()
+    found = walk.ratings[before:]
+    del walk.ratings[before:]
+    walk.add(*(rating for rating in found if rating.risk in risks))
+
+
+def _recipes(call: Call, scope: Scope) -> Iterator[str]:
+    read = options(call.words, "fCjlIoW", ("file", "makefile", "directory"))
+    directory = (*read.all("C", "directory"), ".")[0]
+    for name in read.all("f", "file", "makefile") or _MAKEFILES:
+        given = name in ("-", "/dev/stdin")
+        text = call.stdin if given else scope.text_of(call.place(f"{directory}/{name}").path)
+        for line in (text or "").replace("\\\n", " ").split("\n"):
+            recipe = line if line.startswith("\t") else line.partition(";")[2]
+            for code in (recipe, *_SHELL.findall(line)):
+                yield _REFERENCE.sub("x", code.lstrip("\t @+-")).replace("$$", "$")
+
+
+def _scripts(call: Call, scope: Scope) -> Iterator[str]:
+    operands = [word for word in call.words if not word.startswith("-")]
+    command = _SHORT.get(operands[0], operands[0]) if operands else ""
+    if command in ("run", "run-script"):
+        name = operands[1] if len(operands) > 1 else ""
+    else:
+        name = command if command in _ALONE or call.name != "npm" else ""
+    text = scope.text_of(call.place("package.json").path) if name else None
+    try:
+        scripts = msgspec.json.decode(text or "{}", type=_Package).scripts
+    except (msgspec.DecodeError, UnicodeError):
+        return
+    yield from (scripts[part + name] for part in _LIFECYCLE if part + name in scripts)
