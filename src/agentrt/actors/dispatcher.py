@@ -22,7 +22,7 @@ from ..decisions import (
     failed,
     lost,
 )
-from ..errors import ActorCrashed, ActorError, ActorStopped, AgentrtError, LogError
+from ..errors import ActorCrashed, ActorError, ActorStopped, AgentrtError, EventRefused, LogError
 from ..events import ConversationErrorEvent, Event, RiskAssessed
 from ..specs import SecurityRisk
 from .core import Actor, Envelope, Ref, Request, Supervisor
@@ -68,6 +68,11 @@ def performer_name(command: Task) -> str:
             return f"{TOOL}{action.tool_name}"
         case _:
             assert_never(command)
+
+
+def _failed(problem: AgentrtError | None) -> bool:
+    """Whether a performer has no outcome; what the log does not take for what it says is none, late or not."""
+    return problem is not None and (isinstance(problem, EventRefused) or not isinstance(problem, LogError))
 
 
 class Dispatcher:
@@ -135,9 +140,10 @@ class Dispatcher:
     def _done(self, command: Task, performer: str, _: None, problem: AgentrtError | None) -> None:
         log = self._log
         assert log is not None
-        if isinstance(problem, ActorCrashed) and not isinstance(command, ExecuteAction | Delegate):
-            self._again(command, problem)
-        elif command.id in log.state.in_flight or (problem is not None and not isinstance(problem, LogError)):
+        crash = problem if isinstance(problem, ActorCrashed) and problem.actor == performer else None
+        if crash is not None and not isinstance(command, ExecuteAction | Delegate):
+            self._again(command, crash)
+        elif command.id in log.state.in_flight or _failed(problem):
             self._running[command.id] = None
             self._unfinished.put_nowait((command, problem))
         else:

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, TypeAlias, assert_never
 
 import anyio
+import msgspec
 from msgspec.structs import replace
 
 from ..decisions import (
@@ -183,6 +184,9 @@ class EventLogActor:
         except UnicodeEncodeError as error:
             self._state, self._handed = state, handed
             raise EventRefused(f"text that is no Unicode cannot be logged: {error}") from error
+        except (TypeError, msgspec.MsgspecError) as error:  # of a value that came from outside
+            self._state, self._handed = state, handed
+            raise EventRefused(f"what is no JSON cannot be logged: {error}") from error
         except Exception as bug:
             raise self._end(ActorCrashed("log", bug)) from bug
         return commit

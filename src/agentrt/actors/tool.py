@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
@@ -14,6 +15,7 @@ import anyio
 import msgspec
 from anyio.abc import TaskGroup
 
+from ..cancelling import STRAY, being_cancelled
 from ..decisions import ExecuteAction, action_error
 from ..errors import ToolError
 from ..events import ActionEvent, Event, ObservationEvent
@@ -128,6 +130,10 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
             observation = await self._executor(arguments, call)
         except ToolError as expected:
             observation = Observation(content=content.text(str(expected)), is_error=True)
+        except asyncio.CancelledError:
+            if being_cancelled():
+                raise
+            return action_error(action, f"{self._name} failed: {STRAY}")
         except Exception as failure:  # a tool's failure is the model's to handle
             return action_error(action, f"{self._name} failed: {type(failure).__name__}: {failure}")
         return ObservationEvent(

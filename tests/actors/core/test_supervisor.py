@@ -34,6 +34,10 @@ class Break(Request[None], frozen=True):
     """Fail by a bug."""
 
 
+class Stray(Request[None], frozen=True):
+    """Raise a cancellation that nobody asked for."""
+
+
 class Echo(AbstractAsyncContextManager["Echo"]):
     """A real actor whose life the tests can follow."""
 
@@ -48,7 +52,7 @@ class Echo(AbstractAsyncContextManager["Echo"]):
     async def __aexit__(self, *_: object) -> None:
         self._lives.append("left")
 
-    async def handle(self, message: Double | Block | Fail | Break) -> int | None:
+    async def handle(self, message: Double | Block | Fail | Break | Stray) -> int | None:
         match message:
             case Double(number):
                 await checkpoint()
@@ -65,6 +69,8 @@ class Echo(AbstractAsyncContextManager["Echo"]):
                 raise ToolError("as expected")
             case Break():
                 raise ZeroDivisionError("a bug")
+            case Stray():
+                raise asyncio.CancelledError
             case _:
                 assert_never(message)
         return None
@@ -125,6 +131,14 @@ async def test_a_bug_fails_the_asker_and_restarts_the_actor() -> None:
         assert await ref.ask(Double(1)) == 2
         assert lives == ["entered", "left", "entered"]
         assert clock.slept == [0.05]
+
+
+async def test_a_cancellation_that_nobody_asked_for_is_a_bug_and_cancels_nobody() -> None:
+    async with supervisor(FakeClock()) as group:
+        ref = group.spawn("echo", lambda: Echo([]))
+        with pytest.raises(ActorCrashed, match="it was cancelled, and nobody had asked for that"):
+            await ref.ask(Stray())
+        assert await ref.ask(Double(1)) == 2
 
 
 async def test_requests_that_waited_survive_a_restart() -> None:
