@@ -304,6 +304,37 @@ async def test_what_the_log_does_not_hold_outlives_a_sleep(tmp_path: Path) -> No
     assert result(client.requests[-1]) == f"it was {HIDDEN}", "what it was before is still hidden"
 
 
+async def test_what_was_a_secret_stays_hidden_over_a_sleep_and_with_a_key_over_a_restart(tmp_path: Path) -> None:
+    agent, tools = Agent(llm=LLM(model="scripted"), tools=(Tool("speak"),)), [Speaker(f"it was {VALUE}").tool()]
+    client = ScriptedLLM([call("speak"), say("Done."), call("speak"), say("Done.")])
+    async with Runtime(tmp_path / "s", client=client, cipher=Cipher(KEY), tools=tools) as runtime:
+        async with Conversation(agent, tmp_path, runtime=runtime, secrets={"TOKEN": VALUE}, id="c") as conversation:
+            await conversation.update_secrets({"TOKEN": None})
+            assert await conversation.rest()
+            await run(conversation)
+        assert result(client.requests[-1]) == f"it was {HIDDEN}"
+    async with Runtime(tmp_path / "s", client=client, cipher=Cipher(KEY), tools=tools) as runtime:
+        async with Conversation(id="c", runtime=runtime) as conversation:
+            await run(conversation)
+        assert result(client.requests[-1]) == f"it was {HIDDEN}"
+    assert VALUE.encode() not in shown(tmp_path / "s")
+
+
+async def test_the_key_of_any_model_that_is_named_is_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = {"switched": "key-of-the-switched", "judge": "key-of-the-judge", "aside": "key-of-the-aside"}
+    for name, key in asked.items():
+        monkeypatch.setenv(f"{name.upper()}_ACCESS", key)
+    models = {name: LLM(model="scripted", api_key_env=f"{name.upper()}_ACCESS") for name in asked}
+    client = ScriptedLLM([say("Aside."), say(" ".join(asked.values()))])
+    async with Conversation(SPEAKER, tmp_path, store=tmp_path / "s", client=client) as conversation:
+        await conversation.ask_agent("What?", llm=models["aside"])
+        await conversation.set_goal("all is well", judge=models["judge"])
+        await conversation.set_goal("")
+        await conversation.configure(llm=models["switched"])
+        await run(conversation)
+    assert not any(key.encode() in shown(tmp_path / "s") for key in asked.values())
+
+
 @pytest.mark.parametrize("encrypted", [True, False])
 async def test_a_fork_has_the_same_secrets(tmp_path: Path, encrypted: bool) -> None:
     client = ScriptedLLM([say("Hello."), TURN, say("Done."), TURN, say("Done.")])

@@ -202,3 +202,12 @@ def tag_of(control: type[Control] | Control) -> str:
     tag = control.__struct_config__.tag
     assert isinstance(tag, str)
     return tag
+
+
+def model_of(control: Control) -> AnyLLM | None:
+    """The model besides the agent's own that a control has asked."""
+    match control:
+        case SetGoal(judge=llm) | AskAgent(llm=llm) | GenerateTitle(llm=llm):
+            return llm
+        case _:
+            return None

@@ -25,7 +25,7 @@ from .events import (
 )
 from .specs import Limits
 from .specs.rules import PermissionRule
-from .specs.secrets import SavedSecret
+from .specs.secrets import SavedSecret, Token
 from .usage import Spending, Usage, total
 
 Origin: TypeAlias = Literal["project", "session", "above"]
@@ -107,6 +107,8 @@ class Ledger(msgspec.Struct, frozen=True, gc=False):
     tags: dict[str, str] = {}
     secrets: dict[str, SavedSecret] = {}
     """What there is to know of the secrets, by name; never a value in the clear."""
+    past_secrets: tuple[Token, ...] = ()
+    """Values that were secrets before, encrypted."""
 
     @property
     def rules(self) -> tuple[PermissionRule, ...]:

@@ -36,6 +36,7 @@ from .security.analyzers import ModelAnalyzer, RuleAnalyzer
 from .specs import (
     RULES,
     Agent,
+    AnyLLM,
     DockerWorkspace,
     Durability,
     PermissionRule,
@@ -182,10 +183,12 @@ class Runtime:
             assert state.created is not None
             place, rules = await workspace_of(state.created.workspace, self.store.root)
             secrets = secrets or self.secrets()
-            if not secrets.names:
-                secrets.restore(state.ledger.secrets, self._cipher, conversation_id)
+            if not secrets.used:
+                self._restore(secrets, state, conversation_id)
             added = remembered(rules, (*state.spec.rules, *state.ledger.rules, *state.ledger.withdrawn))
             parts = self._parts(state.spec, place, tools, secrets)
+            if state.ledger.goal is not None and (judge := state.ledger.goal.set.judge) is not None:
+                self.hide_keys(secrets, judge)
             return ConversationGroup(journal, state, parts, place, more=added)
         except BaseException:
             await self.store.release(conversation_id)
@@ -194,6 +197,19 @@ class Runtime:
     def secrets(self, given: Mapping[str, AnySecret] = {}) -> SecretRegistry:
         """A registry of a conversation's secrets. Raises `ConfigurationError` for what cannot be one."""
         return SecretRegistry(given, environment=self._environment)
+
+    def hide_keys(self, secrets: SecretRegistry, llm: AnyLLM) -> None:
+        """Have the keys of a model masked where these secrets are."""
+        secrets.seed(keys_of(llm, self._environment))
+
+    def _restore(self, secrets: SecretRegistry, state: State, conversation_id: str) -> None:
+        kept = state.ledger
+        secrets.restore(kept.secrets, self._cipher, conversation_id, kept.past_secrets)
+
+    def changed_secrets(self, secrets: SecretRegistry, conversation_id: str, by: str | None = None) -> SecretsChanged:
+        """What the log holds of secrets that have changed."""
+        saved = self.saved(secrets, conversation_id)
+        return SecretsChanged(secrets=saved, past=secrets.retired(self._cipher), by=by)
 
     def saved(self, secrets: SecretRegistry, conversation_id: str) -> dict[str, SavedSecret]:
         """What the log of a conversation may hold of its secrets."""
@@ -274,7 +290,7 @@ class Runtime:
             )
             if secrets is None:
                 secrets = self.secrets()
-                secrets.restore(state.ledger.secrets, self._cipher, state.created.conversation_id)
+                self._restore(secrets, state, state.created.conversation_id)
             first = forked(state, created)
             if secrets.names or state.ledger.secrets:  # encrypted for the fork: what is in the log is for its parent
                 first = (*first, SecretsChanged(source="environment", secrets=self.saved(secrets, name)))
@@ -290,7 +306,8 @@ class Runtime:
 
     def _parts(self, agent: Agent, workspace: Workspace, tools: Sequence[ToolType], secrets: SecretRegistry) -> Parts:
         self.check(agent)
-        secrets.seed((*keys_of(agent.llm, self._environment), *(self._cipher.spellings() if self._cipher else ())))
+        self.hide_keys(secrets, agent.llm)
+        secrets.seed(self._cipher.spellings() if self._cipher else ())
         self.log_mask.watch(secrets)
         types = self._types | {kind.name: kind for kind in tools}
         if agent.output is not None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentrt.context.titles import LONGEST_TAG, READ, checked_tags, one_line, titled, titling
+from agentrt.context.titles import LONGEST_TAG, READ, checked_length, checked_tags, one_line, titled, titling
 from agentrt.errors import ConfigurationError
 from agentrt.specs.content import plain
 
@@ -25,6 +25,13 @@ def test_a_title_is_one_line_of_bounded_length(words: str, length: int) -> None:
 )
 def test_titles(words: str, title: str) -> None:
     assert titled(words, 50) == title
+
+
+@pytest.mark.parametrize("length", [-1, 0, 3, 1001])
+def test_a_title_needs_room_and_not_too_much(length: int) -> None:
+    with pytest.raises(ConfigurationError, match=f"4 to 1000 characters, not {length}"):
+        checked_length(length)
+    assert checked_length(4) == 4
 
 
 def test_a_model_is_shown_the_beginning_and_told_not_to_do_what_it_says() -> None:

@@ -62,6 +62,11 @@ def test_no_rewrite_where_it_is_null() -> None:
         b'{"decision": "maybe"}',
         b'{"decision": 1}',
         b'{"decision": "deny"} and more',
+        b'checking\n{"decision": "deny"}',
+        b'\xef\xbb\xbf{"decision": "deny"}',
+        b'\xff{"decision": "deny"}',
+        b'[{"decision": "deny"}]',
+        b'"deny"',
         b'{"continue": "no"}',
         b'{"reason": "\xff"}',
         b'{"updatedInput": {"a": "\xff"}}',
@@ -72,6 +77,14 @@ def test_a_reply_that_cannot_be_read_is_a_failure(output: bytes) -> None:
     result = read_reply(BEFORE, Ended(0, output, b""))
     assert "cannot be read" in result.error
     assert (result.arguments, result.reason) == (None, "")
+
+
+@pytest.mark.parametrize(
+    "output", [b"[ ] to do\n{ and so on }", b'"quoted" words', b'see {"a": 1}', b"All is well: \xc3\xbc"]
+)
+def test_plain_words_decide_nothing(output: bytes) -> None:
+    result = read_reply(BEFORE, Ended(0, output, b""))
+    assert (result.verdict, result.error) == ("allow", "")
 
 
 def test_a_reply_that_was_cut_is_a_failure() -> None:

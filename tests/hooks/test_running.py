@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shlex
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import msgspec
 import pytest
 
 from agentrt.hooks import HookFunction, HookInput, HookResult, combined, run_hook, run_hooks
+from agentrt.secrets import SecretRegistry
 from agentrt.specs.hooks import Hook, HookEvent
 
 from ..sandboxes.living import lives, until
@@ -142,6 +144,39 @@ async def test_what_a_function_says(name: str, verdict: str, says: str) -> None:
 async def test_a_failing_function_can_be_ignored() -> None:
     result = await run_hook(python("breaks", on_failure="ignore"), before(), FUNCTIONS)
     assert (result.verdict, result.error) == ("allow", "LookupError: no such rule")
+
+
+async def test_a_function_that_cancels_itself_denies_and_nobody_else_is_cancelled() -> None:
+    async def cancelled(given: HookInput) -> HookResult:
+        raise asyncio.CancelledError
+
+    result = await run_hook(python("cancelled"), before(), {"cancelled": cancelled})
+    assert (result.verdict, result.error) == ("deny", "it was cancelled, and nobody had asked for that")
+
+
+async def test_what_a_function_says_after_its_time_does_not_count() -> None:
+    async def stubborn(given: HookInput) -> None:
+        try:
+            await anyio.sleep_forever()
+        except BaseException:
+            return
+
+    result = await run_hook(python("stubborn", timeout=0.01), before(), {"stubborn": stubborn})
+    assert (result.verdict, result.error) == ("deny", "it took longer than 0.01 s")
+
+
+async def test_half_a_character_in_what_it_says_is_mended() -> None:
+    async def half(given: HookInput) -> HookResult:
+        return HookResult(verdict="deny", reason="half \ud800 pair")
+
+    assert (await run_hook(python("half"), before(), {"half": half})).reason == "half \ufffd pair"
+
+
+async def test_a_command_has_no_variable_with_a_secret_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DB_ADDRESS", "postgres://u:hunter2-and-more@h/db")
+    masked = SecretRegistry({"DB": "hunter2-and-more"}).mask.text
+    result = await run_hook(shell('echo "[$DB_ADDRESS]"'), before(), masked=masked)
+    assert result.stdout == "[]"
 
 
 async def test_a_function_that_takes_too_long_is_cancelled_and_denies() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import monotonic
 
@@ -83,7 +83,9 @@ class Subject:
             ContextWindowExceeded("the prompt is too long"),
             calls(("count", {"number": 2}), ("recount", {"number": 3})),
             ContextWindowExceeded("the prompt is too long again"),
-            call("terminal", command=f"setsid sleep {marks[1]}1 & sleep {marks[1]}0"),
+            call(
+                "terminal", command=f"setsid sleep {marks[1]}1 & env -i setsid -f sleep {marks[1]}2; sleep {marks[1]}0"
+            ),
             finish("Done."),
         ]
         self._left: list[ModelReply | ModelError] = []
@@ -117,6 +119,7 @@ async def interrupt(subject: Subject, live: Conversation) -> tuple[str, float]:
                 if isinstance(event, awaited.get(kind, ())):
                     held.set()
 
+        logged = _interrupts(read_conversation(subject.runtime.store.directory(live.id)))
         tasks.start_soon(run)
         if kind == "time":
             await anyio.sleep(chance.uniform(0.0, 0.15))
@@ -132,8 +135,12 @@ async def interrupt(subject: Subject, live: Conversation) -> tuple[str, float]:
         subject.points.wanted = None
         subject.points.open()
         durable = read_conversation(subject.runtime.store.directory(live.id))
-        assert any(isinstance(event, InterruptEvent) for event in durable[-40:])
+        assert _interrupts(durable) == logged + 1, "this one, and not one of an earlier moment"
     return where, took
+
+
+def _interrupts(events: Sequence[Event]) -> int:
+    return sum(isinstance(event, InterruptEvent) for event in events)
 
 
 async def valid(subject: Subject, live: Conversation) -> list[Event]:

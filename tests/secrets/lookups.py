@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 from aiohttp import web
 
@@ -18,7 +18,7 @@ class LookupServer:
         self.requests: list[web.Request] = []
         self.url = ""
 
-    async def __aenter__(self) -> LookupServer:
+    async def __aenter__(self) -> Self:
         self._runner = web.ServerRunner(web.Server(self._answer))
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", 0)

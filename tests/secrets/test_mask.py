@@ -71,6 +71,11 @@ def test_a_value_goes_in_every_alignment_of_base64(secret: str, before: bytes, a
         TOKEN.replace("?", r"\?").replace("&", r"\&"),
         TOKEN.replace("&", r"\u0026"),
         TOKEN.replace("&", "&amp;"),
+        "".join(f"%{byte:02X}" for byte in TOKEN.encode()),
+        "".join(f"%{byte:02x}" for byte in TOKEN.encode()),
+        "".join(f"\\x{byte:02x}" for byte in TOKEN.encode()),
+        TOKEN.encode().hex(" "),
+        TOKEN.encode().hex(":").upper(),
     ],
 )
 def test_a_form_is_found_in_text_and_in_json_around_it(form: str) -> None:
@@ -142,6 +147,7 @@ def test_json_loses_them_in_strings_and_names() -> None:
         "n": 2,
         "none": None,
     }
+    assert Mask(["481516"]).json({"pin": 481516, "n": 48151, "yes": True}) == {"pin": HIDDEN, "n": 48151, "yes": True}
     assert mask.json({"role": "user hunter2"}, spared={"role"}) == {"role": f"{HIDDEN} {HIDDEN}"}
 
 

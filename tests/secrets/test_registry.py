@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable
 
@@ -112,6 +113,29 @@ async def test_values_of_the_past_stay_masked() -> None:
     registry.remove("TOKEN", "NOT_THERE")
     assert registry.names == ()
     assert registry.mask.text("second-token") == HIDDEN
+
+
+async def test_values_of_the_past_come_back_with_a_key() -> None:
+    cipher, environment = Cipher(Cipher.new_key()), {"DB_URL": "of-the-environment"}
+    registry = SecretRegistry({"A": "first-of-a", "B": EnvironmentSecret("DB_URL")}, environment=environment)
+    registry.update({"A": "second-of-a"})
+    registry.remove("B")
+    past = registry.retired(cipher)
+    assert "first-of-a" not in "".join(past)
+    assert registry.retired(cipher) == (), "each once"
+    other = SecretRegistry(environment={})
+    other.restore(registry.saved(cipher, "c"), cipher, "c", past)
+    assert other.mask.text("first-of-a second-of-a of-the-environment") == f"{HIDDEN} {HIDDEN} {HIDDEN}"
+    registry.update({"A": "third-of-a"})
+    assert registry.retired() == (), "nothing can be kept without a key"
+
+
+async def test_a_function_that_cancels_itself_has_failed() -> None:
+    async def cancelled() -> str:
+        raise asyncio.CancelledError
+
+    with pytest.raises(ToolError, match="its function failed: it was cancelled"):
+        await SecretRegistry({"A": cancelled}).named_in("$A")
 
 
 async def test_a_changed_variable_is_read_anew() -> None:

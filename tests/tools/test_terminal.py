@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shlex
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import TypeAlias
@@ -77,6 +78,16 @@ async def polled(run: Run, pattern: str) -> re.Match[str]:
             assert observation.status != "completed"
             if match := re.search(pattern, shown(observation)):
                 return match
+
+
+_ASLEEP = "sh -c 'echo pid $$; exec sleep 300 < /dev/null > /dev/null 2>&1'"
+AWAY = [
+    f"env -i setsid -f {_ASLEEP}; sleep 300",
+    f"(unset AGENTRT_CALL AGENTRT_SHELL; setsid -f {_ASLEEP}); sleep 300",
+    f"env -i /usr/bin/setsid sh -c {shlex.quote(f'({_ASLEEP} &)')}; sleep 300",
+]
+AWAY_IDS = ["bare-session", "unmarked-session", "bare-session-orphan"]
+"""What leaves its session, its environment and its parent."""
 
 
 async def cancelled_when(terminal: Terminal, context: FakeContext, command: str, pattern: str) -> re.Match[str]:
@@ -354,6 +365,26 @@ async def test_what_looks_like_a_secret_does_not_reach_the_shell(run: Run, monke
     assert "SOME_SETTING=plain" in text
 
 
+async def test_a_variable_with_a_secret_in_it_does_not_reach_a_command(
+    terminal: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DB_ADDRESS", "postgres://u:hunter2-and-more@h/db")
+    monkeypatch.setenv("ACCESS", "tercel-hunter3")
+    registry = SecretRegistry({"DB": EnvironmentSecret("DB_ADDRESS")})
+    context, seen = FakeContext(tmp_path, registry=registry), 'echo "[${DB_ADDRESS:+set}${ACCESS:+set}]"'
+    assert shown(await terminal(TerminalAction(seen), context)) == "[set]", "ACCESS is none yet"
+    registry.seed(["tercel-hunter3"])
+    assert shown(await terminal(TerminalAction(seen), context)) == "[]"
+    await terminal(TerminalAction("export ACCESS=mine"), context)
+    assert shown(await terminal(TerminalAction('false; true; echo "$ACCESS"'), context)) == "mine"
+
+
+async def test_a_secret_that_is_coloured_in_its_middle_is_one(terminal: Terminal, tmp_path: Path) -> None:
+    context = FakeContext(tmp_path, registry=SecretRegistry({"TOKEN": "hunter2-and-more"}))
+    await terminal(TerminalAction("printf 'hunter2\\033[01;31m\\033[K-and\\033[m-more\\n'"), context)
+    assert context.shown == "hunter2-and-more\n", "which whoever shows it masks"
+
+
 async def test_a_named_secret_is_given_to_one_command_and_masked_in_its_result(
     terminal: Terminal, tmp_path: Path
 ) -> None:
@@ -426,8 +457,9 @@ async def test_cancelling_ends_the_command_and_keeps_the_shell(
         "nohup sh -c 'echo pid $$ > /dev/tty; exec sleep 300' & disown; sleep 300",
         "( ( echo pid $BASHPID; while :; do sleep 0.01; done ) & ); sleep 300",
         "(env -i PATH=\"$PATH\" sh -c 'echo pid $$; exec sleep 300' &); sleep 300",
+        *AWAY,
     ],
-    ids=["session", "session-behind", "session-orphan", "behind", "disowned", "fork-orphan", "bare-orphan"],
+    ids=["session", "session-behind", "session-orphan", "behind", "disowned", "fork-orphan", "bare-orphan", *AWAY_IDS],
 )
 async def test_cancelling_ends_what_got_away(terminal: Terminal, context: FakeContext, run: Run, command: str) -> None:
     await run("kept=1")
@@ -538,6 +570,19 @@ async def test_two_terminals_run_side_by_side(tmp_path: Path) -> None:
     assert [shown(ends[0]), shown(ends[1])] == ["pong", "ping"]
     for terminal in terminals:
         await terminal.aclose()
+
+
+@pytest.mark.parametrize("command", AWAY, ids=AWAY_IDS)
+async def test_closing_ends_what_got_away(terminal: Terminal, run: Run, tmp_path: Path, command: str) -> None:
+    told = tmp_path / "told"
+    await run(command.replace("echo pid $$", f"echo $$ > {told}").removesuffix("; sleep 300"))
+    await until(lambda: told.exists() and told.read_text())
+    await terminal.aclose()
+    assert not lives(int(told.read_text()))
+
+
+async def test_what_a_command_starts_can_break_a_pipe(run: Run) -> None:
+    assert shown(await run("yes | head -n 1; echo ${PIPESTATUS[0]}")) == "y\n141"
 
 
 async def test_closing_ends_what_runs_and_can_be_done_twice(terminal: Terminal, context: FakeContext, run: Run) -> None:

@@ -11,6 +11,7 @@ import anyio.to_thread
 
 from ..actors.feed import Until, never
 from ..actors.group import ConversationGroup
+from ..context.titles import checked_length
 from ..controls import (
     AddRule,
     Answer,
@@ -28,11 +29,12 @@ from ..controls import (
     StartRun,
     SwitchLLM,
     UpdateSecrets,
+    model_of,
 )
 from ..decisions.asked import asked, changed, changes_in, signed
 from ..deltas import Delta
 from ..errors import ConfigurationError
-from ..events import Cursor, Event, MessageEvent, RuleAdded, RunRequested, SecretsChanged, TitleChanged
+from ..events import Cursor, Event, MessageEvent, RuleAdded, RunRequested, TitleChanged
 from ..host import Guest, Opening
 from ..ids import new_id
 from ..runtime import Runtime
@@ -154,6 +156,8 @@ class LocalEnd:
             return await self._do(group, control, by)
 
     async def _do(self, group: ConversationGroup, control: AnyControl, by: str | None) -> Reply:
+        if (asked_too := model_of(control)) is not None:
+            self._runtime.hide_keys(group.secrets, asked_too)
         match control:
             case SendMessage(content=content, id=name, busy=busy, run=run):
                 said = text(content) if isinstance(content, str) else tuple(content)
@@ -170,7 +174,7 @@ class LocalEnd:
             case AskAgent(question=question, llm=llm):
                 return Answer(await group.calls.ask(question, llm))
             case GenerateTitle(llm=llm, max_length=length):
-                title = await group.calls.title(length, llm)
+                title = await group.calls.title(checked_length(length), llm)
                 await group.log.append(TitleChanged(title=title, by=by))
                 return Answer(title)
         state = group.feed.state
@@ -178,7 +182,9 @@ class LocalEnd:
         if self._guest.delegated and (isinstance(control, Grant) or "limits" in (changes or ())):
             raise ConfigurationError(_SHARED.format("limits"))
         if changes is not None:
-            self._runtime.check(changed(state.spec, changes))
+            agent = changed(state.spec, changes)
+            self._runtime.check(agent)
+            self._runtime.hide_keys(group.secrets, agent.llm)
         events = asked(state, control, by)
         if isinstance(control, Confirm | AddRule | RemoveRule):
             rules = [e.rule for e in events if isinstance(e, RuleAdded) and e.scope == "project"]
@@ -196,8 +202,7 @@ class LocalEnd:
             registry.update({name: secret for name, secret in secrets.items() if secret is not None})
             registry.remove(*(name for name, secret in secrets.items() if secret is None))
             self._guest.keep(registry)
-            saved = self._runtime.saved(registry, self._known)
-            return await group.log.append(SecretsChanged(secrets=saved, by=by))
+            return await group.log.append(self._runtime.changed_secrets(registry, self._known, by))
 
     async def begin(self, after: int | None, by: str | None = None) -> int:
         """Let it run; the seq after which the run's events come. Raises `UnknownModel` or `MissingKey`."""

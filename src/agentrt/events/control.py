@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..specs import AnyLLM
 from ..specs.rules import PermissionRule, Scope
-from ..specs.secrets import SavedSecret
+from ..specs.secrets import SavedSecret, Token
 from .base import Event, Source
 
 
@@ -76,6 +76,8 @@ class SecretsChanged(Event, frozen=True, kw_only=True):
 
     source: Source = "user"
     secrets: dict[str, SavedSecret]
+    past: tuple[Token, ...] = ()
+    """The values that came to an end with it, encrypted: they stay hidden in another process, too."""
 
 
 class PauseEvent(Event, frozen=True, kw_only=True):

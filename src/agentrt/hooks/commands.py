@@ -13,7 +13,7 @@ from typing import BinaryIO
 import anyio
 import anyio.abc
 
-from ..sandboxes.environment import environment
+from ..sandboxes.environment import Masked, environment
 from ..sandboxes.processes import KILL_AFTER, end
 from .replies import KEPT, Ended
 
@@ -22,15 +22,15 @@ _PATIENCE = 2.0
 
 
 async def run_command(
-    command: str, given: bytes, directory: str, variables: Mapping[str, str], seconds: float
+    command: str, given: bytes, directory: str, variables: Mapping[str, str], seconds: float, masked: Masked = str
 ) -> Ended | None:
     """Run it by /bin/sh with `given` to read; None when it, or who holds its output, has not ended after `seconds`.
 
     Then, and when this is cancelled, all that it started is ended: TERM, then KILL. Its environment is the terminal's,
-    without what looks like a secret, and `variables`. Raises `OSError` or `ValueError` when it cannot be started.
+    without what is or looks like a secret, and `variables`. Raises `OSError` or `ValueError` when it cannot be started.
     """
     mark, since = f"AGENTRT_HOOK={secrets.token_hex(8)}-1", time.clock_gettime(time.CLOCK_BOOTTIME)
-    variables = {**environment(os.environ), **variables, **dict([mark.split("=")])}
+    variables = {**environment(os.environ, masked), **variables, **dict([mark.split("=")])}
     stdout, stderr = bytearray(), bytearray()
     with contextlib.ExitStack() as files, anyio.CancelScope(shield=True) as scope:
         out, theirs = _pipe(files)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -18,6 +19,12 @@ DENIES = 2
 
 _SPEAKS = (HookEvent.USER_MESSAGE, HookEvent.START)
 """Where output that is not JSON is context."""
+
+_DECIDES = (HookEvent.BEFORE_TOOL, HookEvent.USER_MESSAGE, HookEvent.STOP)
+"""Where a denial counts."""
+
+_DECISION = re.compile(r'"(?:decision|permissionDecision|continue)"\s*:')
+"""What shows that words hold a decision."""
 
 _Decision = Literal["allow", "approve", "ask", "deny", "block"]
 _VERDICTS: dict[str | None, Verdict] = {"ask": "ask", "deny": "deny", "block": "deny"}
@@ -61,6 +68,8 @@ def read_reply(event: HookEvent, ended: Ended) -> HookResult:
     if ended.code != 0:
         told = f": {stderr}" if stderr else ""
         return msgspec.structs.replace(plain, error=f"it ended with exit code {ended.code}{told}")
+    if (slip := _slip(event, ended.stdout)) is not None:
+        return msgspec.structs.replace(plain, error=slip)
     if not stdout.startswith("{"):
         return msgspec.structs.replace(plain, context=stdout if event in _SPEAKS else "")
     if len(ended.stdout) >= KEPT:
@@ -70,6 +79,27 @@ def read_reply(event: HookEvent, ended: Ended) -> HookResult:
     except (ValueError, RecursionError) as error:
         return msgspec.structs.replace(plain, error=f"its output cannot be read: {error}")
     return _said(plain, reply)
+
+
+def _slip(event: HookEvent, stdout: bytes) -> str | None:
+    """Why output is not to be taken for words alone, where it decides: it may be a decision that went wrong."""
+    if event not in _DECIDES:
+        return None
+    try:
+        text = stdout.decode().strip()
+    except UnicodeDecodeError as error:
+        return f"its output cannot be read: {error}" if len(stdout) < KEPT else None
+    if text.startswith("{") or not (_DECISION.search(text) or (text[:1] in ("[", '"') and _is_json(text))):
+        return None
+    return "its output cannot be read: it is neither plain words nor one JSON object and nothing else"
+
+
+def _is_json(text: str) -> bool:
+    try:
+        msgspec.json.decode(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _said(plain: HookResult, reply: _Reply) -> HookResult:

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias, get_args
 
 import msgspec
 
+from ..specs.content import sound
 from ..specs.hooks import Hook, HookEvent
 from ..specs.rules import Verdict
 
@@ -143,7 +144,7 @@ def _joined(texts: Sequence[str]) -> str:
 
 
 def _clip(given: object) -> str:
-    text = str(given)
+    text = sound(str(given))
     if len(text) <= MAX_TEXT:
         return text
     note = f"\n[... cut: it had {len(text)} characters]"

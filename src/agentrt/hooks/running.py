@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Mapping, Sequence
 
 import anyio
 import msgspec
 
+from ..cancelling import STRAY, being_cancelled
 from ..specs.hooks import Hook, HookEvent
 from .commands import run_command
 from .replies import read_reply
@@ -30,7 +32,7 @@ async def run_hook(
     if hook.function is not None:
         found = await _call(hook, given, functions.get(hook.function))
     else:
-        found = await _execute(hook, given)
+        found = await _execute(hook, given, masked)
     return msgspec.structs.replace(settled(hook, found, masked), seconds=time.monotonic() - begun)
 
 
@@ -73,7 +75,7 @@ async def _one_by_one(
     return tuple(results)
 
 
-async def _execute(hook: Hook, given: HookInput) -> HookResult:
+async def _execute(hook: Hook, given: HookInput, masked: Masked) -> HookResult:
     variables = {
         "AGENTRT_PROJECT_DIR": given.working_dir,
         "AGENTRT_SESSION_ID": given.session_id,
@@ -82,7 +84,7 @@ async def _execute(hook: Hook, given: HookInput) -> HookResult:
     }
     try:
         data = msgspec.json.encode(given)
-        ended = await run_command(hook.command or "", data, given.working_dir, variables, hook.timeout)
+        ended = await run_command(hook.command or "", data, given.working_dir, variables, hook.timeout, masked)
     except (OSError, ValueError) as error:
         return HookResult(error=f"it cannot be started: {error}")
     return _too_long(hook) if ended is None else read_reply(given.event_type, ended)
@@ -91,15 +93,21 @@ async def _execute(hook: Hook, given: HookInput) -> HookResult:
 async def _call(hook: Hook, given: HookInput, function: HookFunction | None) -> HookResult:
     if function is None:
         return HookResult(error=f"there is no such function: pass it as Runtime(hooks={{{hook.function!r}: ...}})")
+    result: object = None
     try:
-        with anyio.move_on_after(hook.timeout):
+        with anyio.move_on_after(hook.timeout) as time_limit:
             result = await function(given)
-            if result is None or isinstance(result, HookResult):
-                return result or HookResult()
-            return HookResult(error=f"it returned {type(result).__name__}, not a HookResult or None")
+    except asyncio.CancelledError:
+        if being_cancelled():
+            raise
+        return HookResult(error=STRAY)
     except Exception as error:  # becomes a result, which denies
         return HookResult(error=f"{type(error).__name__}: {error}")
-    return _too_long(hook)
+    if time_limit.cancel_called:  # whatever it returned then
+        return _too_long(hook)
+    if result is None or isinstance(result, HookResult):
+        return result or HookResult()
+    return HookResult(error=f"it returned {type(result).__name__}, not a HookResult or None")
 
 
 def _too_long(hook: Hook) -> HookResult:

@@ -162,7 +162,7 @@ class Host:
 
     def keep(self, secrets: SecretRegistry) -> None:
         """Note that secrets were given to it or taken: the registry outlives its sleep."""
-        kept = secrets if secrets.names or self.delegated else None
+        kept = secrets if secrets.used or self.delegated else None
         if kept is not self.opening.secrets:
             self.opening = replace(self.opening, secrets=kept)
 
@@ -319,5 +319,5 @@ def _stub(state: State) -> State:
         status=state.status,
         error=state.error,
         branch=Branch(pending=state.branch.pending) if state.branch.pending else _NOTHING_WAITS,
-        ledger=replace(state.ledger, message_ids=frozenset(), goal=None, secrets={}),
+        ledger=replace(state.ledger, message_ids=frozenset(), goal=None, secrets={}, past_secrets=()),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -52,6 +52,12 @@ class Console(Protocol):
 
     def forget_input(self) -> None:
         """Drop what was typed and not read: bash would run it, and a full queue does not let C-c through."""
+        ...
+
+    def take_back(self) -> Collection[str]:
+        """Variables that bash was started with, and that have become secrets since: the next command must not have
+        them. Each is named once: what a command then sets is its own.
+        """
         ...
 
     def lend(self, variables: Mapping[str, str]) -> Loan:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,6 +87,10 @@ class ContainedConsole:
 
     def forget_input(self) -> None:
         """Nothing: the terminal drops what was typed when it reads C-c (termios(3), NOFLSH)."""
+
+    def take_back(self) -> Collection[str]:
+        """None: a container has no variable of this process."""
+        return ()
 
     def lend(self, variables: Mapping[str, str]) -> Loan:
         """Variables for the command that comes next. Raises `ToolError` for more than a pipe holds."""

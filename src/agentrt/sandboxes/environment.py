@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 QUIET = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "HISTFILE": "/dev/null"}
 """Variables of a shell whose output nobody pages through."""
@@ -13,6 +14,20 @@ _SECRET = re.compile(
 )
 
 
-def environment(base: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a shell: that of the process without what looks like a secret, and quiet terminals."""
-    return {**{name: value for name, value in base.items() if not _SECRET.search(name)}, **QUIET}
+_NEEDED = frozenset({"HOME", "LANG", "LOGNAME", "PATH", "PWD", "SHELL", "TMPDIR", "USER"})
+"""Variables that no shell does without, whatever happens to stand in them."""
+
+Masked: TypeAlias = Callable[[str], str]
+"""A text without secrets."""
+
+
+def environment(base: Mapping[str, str], masked: Masked = str) -> dict[str, str]:
+    """The environment of a shell: that of the process without what is or looks like a secret, and quiet terminals."""
+    plain = {name: value for name, value in base.items() if not _SECRET.search(name)}
+    hidden = secret_variables(plain, masked)
+    return {**{name: value for name, value in plain.items() if name not in hidden}, **QUIET}
+
+
+def secret_variables(variables: Mapping[str, str], masked: Masked) -> frozenset[str]:
+    """The variables that have a secret in their value."""
+    return frozenset(name for name, value in variables.items() if name not in _NEEDED and masked(value) != value)

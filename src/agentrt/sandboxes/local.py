@@ -9,24 +9,36 @@ import pty
 import shutil
 import signal
 import struct
+import sys
 import tempfile
 import termios
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import anyio
 import anyio.abc
 import anyio.to_thread
+import psutil
 
 from ..errors import ToolError
 from .console import COLUMNS, PATIENCE, ROWS, Heard
-from .environment import environment
+from .environment import Masked, environment, secret_variables
 from .lending import Loan, MemoryLoan
-from .processes import children, descendants, end
+from .processes import children, descendants, end, started_by
 
 _ON_TERMINAL = 'exec $heeding bash --noprofile --noediting --rcfile "$1" -i <"$0" >"$0" 2>&1'
 """Of sh: a session's first process that opens a terminal is controlled by it."""
+
+_ADOPTS = """\
+import ctypes, os, signal, sys
+signal.signal(signal.SIGPIPE, signal.SIG_DFL), signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+"""Of Python: what bash started stays below it when its parent has ended (prctl(2), PR_SET_CHILD_SUBREAPER), so that it
+is found whatever it did to its session and its environment. The setting outlives exec; Python's own signals do not.
+"""
 
 _HEEDING = 'command="env --default-signal=INT,QUIT"; $command true 2>/dev/null && heeding=$command; '
 """Of sh, where this process ignores C-c (after `nohup` or a script's `&`): else its commands would, and no shell can
@@ -34,10 +46,14 @@ take that back. Where `env` cannot either, an interrupt ends them with SIGTERM.
 """
 
 
-class LocalConsole:
-    """A `Console` here; all that it started is found by its session and its environment."""
+_CAN_ADOPT = sys.platform == "linux" and bool(sys.executable)
 
-    def __init__(self) -> None:
+
+class LocalConsole:
+    """A `Console` here; all that it started is found below it, by its session, and by its environment."""
+
+    def __init__(self, masked: Masked = str) -> None:
+        self._masked, self._given = masked, dict[str, str]()
         self._scratch: Path | None = None
         self._token = ""
         self._since = 0.0
@@ -61,16 +77,18 @@ class LocalConsole:
     async def start(self, token: str, directory: str, start: Path, heard: Heard) -> None:
         """Start bash; `heard` is called in the event loop. Raises `OSError`."""
         self._token, self._heard = token, heard
+        self._given = environment(os.environ, self._masked)
         heeding = _HEEDING if signal.getsignal(signal.SIGINT) is signal.SIG_IGN else ""
         self._master, slave = pty.openpty()
         self._terminal = os.ttyname(slave)
         _quiet(slave)
         try:
             with anyio.CancelScope(shield=True):  # else it may run, and nobody has its handle
+                shell = ["/bin/sh", "-c", f"heeding=; {heeding}{_ON_TERMINAL}", self._terminal, str(start)]
                 self._process = await anyio.open_process(
-                    ["/bin/sh", "-c", f"heeding=; {heeding}{_ON_TERMINAL}", self._terminal, str(start)],
+                    [sys.executable, "-I", "-S", "-c", _ADOPTS, *shell] if _CAN_ADOPT else shell,
                     cwd=directory,
-                    env={**environment(os.environ), "AGENTRT_SHELL": token},
+                    env={**self._given, "AGENTRT_SHELL": token},
                     stdin=slave,
                     stdout=slave,
                     stderr=slave,
@@ -85,6 +103,13 @@ class LocalConsole:
     def alive(self) -> bool:
         """Whether bash still runs."""
         return self._process is not None and self._process.returncode is None and self._master >= 0
+
+    def take_back(self) -> Collection[str]:
+        """Variables that bash was started with, and that have become secrets since; each once."""
+        found = secret_variables(self._given, self._masked)
+        for name in found:
+            del self._given[name]
+        return found
 
     async def begin(self) -> None:
         """Remember what runs."""
@@ -141,11 +166,14 @@ class LocalConsole:
 
     async def close(self) -> None:
         """End bash and all that it started."""
+        mark, below = f"AGENTRT_SHELL={self._token}", list[psutil.Process]()
         if self._process is not None and self._process.returncode is None:
+            # while there is who adopts them
+            below = await anyio.to_thread.run_sync(started_by, self._process.pid, mark, 0.0)
             self._process.kill()  # before it hangs up: a process that ended by itself is reaped by whoever looks first
         self._hang_up()
         if self._process is not None:
-            await end(self._process.pid, f"AGENTRT_SHELL={self._token}", 0.0)
+            await end(self._process.pid, mark, 0.0, also=below)
             await self._process.wait()
         if self._scratch is not None:
             await anyio.to_thread.run_sync(shutil.rmtree, self._scratch, True)

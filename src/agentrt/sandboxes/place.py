@@ -8,6 +8,7 @@ from ..specs import DockerWorkspace, Workspace
 from .console import Console
 from .contained import ContainedConsole
 from .container import Container, StartSoon
+from .environment import Masked
 from .local import LocalConsole
 
 
@@ -24,11 +25,14 @@ class Place(Protocol):
 
 
 class Here:
-    """This machine."""
+    """This machine; its shells have no variable of this process that `masked` finds a secret in."""
+
+    def __init__(self, masked: Masked) -> None:
+        self._masked = masked
 
     def console(self) -> Console:
         """One for another shell."""
-        return LocalConsole()
+        return LocalConsole(self._masked)
 
     async def close(self) -> None:
         """Nothing is held."""
@@ -49,6 +53,6 @@ class InContainer:
         await self._container.close()
 
 
-def place_of(workspace: Workspace, start_soon: StartSoon) -> Place:
+def place_of(workspace: Workspace, start_soon: StartSoon, masked: Masked = str) -> Place:
     """Where the shells of a conversation run that works in `workspace`; its tasks last as long as the place."""
-    return InContainer(workspace, start_soon) if isinstance(workspace, DockerWorkspace) else Here()
+    return InContainer(workspace, start_soon) if isinstance(workspace, DockerWorkspace) else Here(masked)

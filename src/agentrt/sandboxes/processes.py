@@ -7,7 +7,7 @@ import os
 import signal
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import anyio.to_thread
@@ -67,7 +67,8 @@ def started_by(shell: int, mark: str, since: float, earlier: frozenset[int] = fr
     """All that a command started: what of the shell's session began after `since` (seconds of CLOCK_BOOTTIME), what has
     `mark` in its environment, and what is below either.
 
-    The session finds what the shell forked and did not execute, the mark what left the session. What an older process
+    The session finds what the shell forked and did not execute, the mark what left the session; a shell that adopts
+    orphans has also those below it that have neither. What an older process
     of the session started, or what has the mark of another command, is not among them; nor are `earlier`, which began
     in the same tick of the kernel's clock. For a thread: it reads /proc.
     """
@@ -151,11 +152,20 @@ def _await_end(processes: list[psutil.Process], seconds: float) -> None:
         time.sleep(0.01)
 
 
-async def end(shell: int, mark: str, since: float, earlier: frozenset[int] = frozenset()) -> tuple[str, ...]:
-    """End what `started_by` finds: INT was sent before, then TERM, then KILL. Returns the signals that were needed."""
+async def end(
+    shell: int,
+    mark: str,
+    since: float,
+    earlier: frozenset[int] = frozenset(),
+    also: Sequence[psutil.Process] = (),
+) -> tuple[str, ...]:
+    """End what `started_by` finds, and `also`: INT was sent before, then TERM, then KILL. Returns the signals that were
+    needed.
+    """
     sent: dict[str, None] = {}
     for number, wait in _ESCALATION:
         alive = await anyio.to_thread.run_sync(started_by, shell, mark, since, earlier)
+        alive += [process for process in also if process not in alive and not _ended(process)]
         if not alive:
             break
         sent[number.name] = None

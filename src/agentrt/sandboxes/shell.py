@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import secrets
 import termios
 import time
@@ -22,9 +23,12 @@ from .processes import TERM_AFTER
 START_SECONDS = 10.0
 """How long bash may take to be ready."""
 
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
 _START = f"""\
 __agentrt_begin() {{
   local __agentrt_code=$?
+  if [ $# -gt 2 ]; then unset -v "${{@:3}}"; fi
   if [ -n "${{2-}}" ]; then {TAKE}; fi
   export AGENTRT_CALL="$1"
   printf '\\036%s>\\037' "$__agentrt_token"
@@ -105,7 +109,8 @@ class Shell:
         await anyio.Path(self._command_file).write_text(command + "\n", errors="replace")
         self._take_back()
         self._loan = self._console.lend(secrets) if secrets else None
-        loan = f" '{self._loan.path}'" if self._loan is not None else ""
+        loan = f" '{self._loan.path}'" if self._loan is not None else " ''"
+        loan += "".join(f" {name}" for name in self._console.take_back() if _NAME.fullmatch(name))
         self.running, self._any_prompt = True, False
         self.last_change = time.monotonic()
         await self.send(f" __agentrt_begin {self._token}-{self._calls}{loan}; . '{self._command_file}'\n".encode())

@@ -1,7 +1,8 @@
 """The forms under which a secret's value may stand in a text. Pure.
 
 Known are: as it is; escaped as JSON, Python, XML or a shell write it; each line of a key in a PEM file; and of a value
-of 8 characters or more also percent-encoded, in hexadecimal, and in base64 wherever it begins in what was encoded.
+of 8 characters or more also percent-encoded, in hexadecimal, byte by byte too, and in base64 wherever it begins in what
+was encoded.
 """
 
 from __future__ import annotations
@@ -41,10 +42,11 @@ def written(value: str) -> frozenset[str]:
     if not value:
         return frozenset()
     plain = {value, value.replace("\n", "\r\n"), repr(value)[1:-1], repr(value + '"')[1:-2], _json_in_html(value)}
-    plain |= {html.escape(value), html.escape(value, quote=False), *_in_a_shell(value)}
+    plain |= {html.escape(value), html.escape(value, quote=False), *_in_a_shell(value), value.replace("/", "\\/")}
+    plain |= {html.escape(value).replace("&#x27;", quoted) for quoted in ("&#39;", "&apos;")}
     found = {escaped for form in plain for escaped in _escaped_json(form)}
     if len(value) >= SHORTEST_ENCODED:
-        found |= _percent_encoded(value)
+        found |= _percent_encoded(value) | _byte_by_byte(value)
     if "\n" in value:
         found |= {line for line in map(str.strip, value.splitlines()) if _LINE.fullmatch(line)}
     return frozenset(found)
@@ -109,6 +111,16 @@ def _percent_encoded(value: str) -> set[str]:
         form = quote(value, safe=unreserved, errors="surrogatepass")
         found |= {form, form.replace("%20", "+")}
     return found | {_PERCENT.sub(lambda match: match[0].lower(), form) for form in found}
+
+
+def _byte_by_byte(value: str) -> set[str]:
+    """Each byte in hexadecimal with something before or between: as a URL, a dump and a string may have it."""
+    data = value.encode("utf-8", "surrogatepass")
+    pairs = [data.hex(" "), data.hex(" ").upper()]
+    found = {form.replace(" ", between) for form in pairs for between in (" ", ":")}
+    found |= {"%" + form.replace(" ", "%") for form in pairs}
+    escapes = {f"{before}x" + form.replace(" ", f"{before}x") for form in pairs for before in ("\\", "\\\\", "\\" * 4)}
+    return found | escapes  # those as JSON has them, once and twice
 
 
 def _in_base64(data: bytes, before: int) -> set[str]:

@@ -58,6 +58,8 @@ class LogMask(logging.Filter):
 
     def uninstall(self) -> None:
         """Take it off wherever it is."""
+        if logging.lastResort is not None:
+            logging.lastResort.removeFilter(self)
         loggers = [logging.root, *map(logging.getLogger, list(logging.root.manager.loggerDict))]
         for logger in loggers:
             for place in (logger, *logger.handlers):
@@ -94,7 +96,9 @@ class LogMask(logging.Filter):
 
 
 def _handlers(logger: logging.Logger | None) -> Iterator[logging.Handler]:
-    """Those that get the records of a logger."""
+    """Those that get the records of a logger, and the one that does where there are none."""
+    if logging.lastResort is not None:
+        yield logging.lastResort
     while logger is not None:
         yield from logger.handlers
         logger = logger.parent if logger.propagate else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from urllib.parse import urljoin, urlsplit
 import anyio
 import anyio.to_thread
 
+from ..cancelling import STRAY, being_cancelled
 from ..errors import ToolError
 from .sources import CallableSecret, LookupSecret
 
@@ -47,6 +49,10 @@ async def _result(source: CallableSecret) -> object:
             return await source.function()
         result = await anyio.to_thread.run_sync(source.function, abandon_on_cancel=True)
         return await result if inspect.isawaitable(result) else result
+    except asyncio.CancelledError:
+        if being_cancelled():
+            raise
+        raise ToolError(f"its function failed: {STRAY}") from None
     except Exception as failure:  # of the program's own code; what it says may hold a secret that nobody knows yet
         raise ToolError(f"its function failed with {type(failure).__name__}") from failure
 
@@ -60,7 +66,7 @@ async def _answer(source: LookupSecret) -> str:
             body = await _get(session, source.url, source.headers)
     except aiohttp.ClientConnectorError:
         raise ToolError(f"{where} cannot be reached") from None
-    except (aiohttp.ClientError, OSError) as failure:
+    except (aiohttp.ClientError, OSError, ValueError) as failure:
         raise ToolError(f"{where} failed with {type(failure).__name__}") from None
     try:
         return body.decode().strip("\r\n")

@@ -91,7 +91,7 @@ class Mask:
         return b"".join((*pieces, data[place:]))
 
     def json(self, value: Any, spared: Container[str] = ()) -> Any:
-        """What JSON decoded to, without them in its strings and names; numbers stay.
+        """What JSON decoded to, without them in its strings and names; a number that is one becomes the mark.
 
         The members named in `spared` keep what is a single lower-case word, so that a secret that happens to be a word
         of the format leaves the format whole.
@@ -108,6 +108,8 @@ class Mask:
                     else self.json(item, spared)
                     for name, item in value.items()
                 }
+            case int() if not isinstance(value, bool) and str(value) in self._values:
+                return HIDDEN
             case _:
                 return value
 

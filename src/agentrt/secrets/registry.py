@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import time
@@ -11,7 +12,7 @@ import anyio
 
 from ..errors import ConfigurationError, ToolError
 from ..protocols import Clock
-from ..specs.secrets import EnvironmentSecret, SavedSecret
+from ..specs.secrets import EnvironmentSecret, SavedSecret, Token
 from .cipher import Cipher
 from .lookups import fetch
 from .mask import Mask
@@ -20,6 +21,9 @@ from .sources import AnySecret, CallableSecret, LookupSecret, StaticSecret, sour
 
 FRESH = 60.0
 """Seconds for which a value that was looked up is used again."""
+
+_PAST = "past"
+"""Where values belong that came to an end: in any log, since a fork has those of its parent."""
 
 RETRY_AFTER = 60.0
 """Seconds for which a lookup that failed is not made again."""
@@ -56,6 +60,10 @@ class SecretRegistry:
         self._sources: dict[str, KnownSource] = {}
         self._kept: dict[str, _Kept] = {}
         self._locks: dict[str, anyio.Lock] = {}
+        self._retired: list[str] = []
+        """Values that came to an end and are not saved yet."""
+        self.used = False
+        """Whether there ever was a secret: then the mask is worth keeping when there is none any more."""
         self.update(secrets or {})
 
     @property
@@ -83,6 +91,7 @@ class SecretRegistry:
     def remove(self, *names: str) -> None:
         """Forget secrets; their values stay masked."""
         for name in names:
+            self._retired += self._known(name)
             for known in (self._sources, self._kept, self._locks):
                 known.pop(name, None)
 
@@ -90,7 +99,8 @@ class SecretRegistry:
         """Another one with the same secrets, for a fork: what changes in one does not in the other."""
         other = SecretRegistry(environment=self._environment, clock=self._clock)
         other.mask, other.version = self.mask, self.version
-        other._sources, other._kept = dict(self._sources), dict(self._kept)
+        other._sources, other._kept, other._retired = dict(self._sources), dict(self._kept), list(self._retired)
+        other.used = self.used
         return other
 
     def seed(self, values: Iterable[str]) -> None:
@@ -101,14 +111,25 @@ class SecretRegistry:
         """The sources as the log may hold them: with values encrypted for `scope`, such as an id, or without."""
         return saved(self._sources, cipher, scope)
 
+    def retired(self, cipher: Cipher | None = None) -> tuple[Token, ...]:
+        """The values that came to an end since this was asked last, encrypted; none without a cipher."""
+        values, self._retired = dict.fromkeys(self._retired), []
+        return tuple(cipher.encrypt(value, _PAST) for value in values) if cipher is not None else ()
+
     def restore(
-        self, secrets: Mapping[str, SavedSecret], cipher: Cipher | None = None, scope: str = ""
+        self,
+        secrets: Mapping[str, SavedSecret],
+        cipher: Cipher | None = None,
+        scope: str = "",
+        past: Iterable[Token] = (),
     ) -> tuple[str, ...]:
-        """Take over what `saved` gave; the names of those that did not come back.
+        """Take over what `saved` and `retired` gave; the names of those that did not come back.
 
         Raises `ConfigurationError` when one cannot be decrypted.
         """
         sources = restored(secrets, cipher, scope)
+        if cipher is not None:
+            self._learn([cipher.decrypt(token, _PAST) for token in past])
         self._take(sources)
         return tuple(name for name, source in sources.items() if isinstance(source, MissingSecret))
 
@@ -149,11 +170,13 @@ class SecretRegistry:
         return {name: values[name] for name in named}
 
     def _take(self, sources: Mapping[str, KnownSource]) -> None:
-        self._learn([value for name, source in sources.items() for value in self._known_values(name, source)])
+        self._learn([value for name, source in sources.items() for value in self._values(name, source)])
         self.remove(*sources)
         self._sources |= sources
+        self.used = self.used or bool(sources)
 
-    def _known_values(self, name: str, source: KnownSource) -> list[str]:
+    def _values(self, name: str, source: KnownSource) -> list[str]:
+        """Those that are known without asking."""
         match source:
             case StaticSecret():
                 return [usable(name, source.value)]
@@ -163,6 +186,14 @@ class SecretRegistry:
                 return [part for header, value in source.headers.items() for part in _secret_parts(header, value)]
             case _:
                 return []
+
+    def _known(self, name: str) -> list[str]:
+        """The values that a secret had until now."""
+        source, kept = self._sources.get(name), self._kept.get(name)
+        found = [kept.value] if kept is not None and kept.value is not None else []
+        with contextlib.suppress(ConfigurationError):  # of a variable that was changed meanwhile
+            found += self._values(name, source) if source is not None else []
+        return found
 
     def _learn(self, values: Iterable[str]) -> None:
         mask = self.mask.adding(values)

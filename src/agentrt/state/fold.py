@@ -136,7 +136,8 @@ def _apply(state: State, event: Event) -> State:
             return replace(state, branch=replace(here, queued=(*here.queued, as_seen(event))))
         case SecretsChanged():
             here = replace(here, queued=(*here.queued, as_seen(event)))
-            return replace(state, branch=here, ledger=replace(state.ledger, secrets=event.secrets))
+            past = (*state.ledger.past_secrets, *event.past)
+            return replace(state, branch=here, ledger=replace(state.ledger, secrets=event.secrets, past_secrets=past))
         case StuckDetected(nudge=True):
             return replace(state, branch=replace(here, nudged=event.seq))
         case StuckDetected():
@@ -193,6 +194,7 @@ def _created(state: State, event: ConversationCreated) -> State:
         started=before.started,
         added=ledger.own_rules(before),
         withdrawn=before.withdrawn,
+        past_secrets=before.past_secrets,
         title=before.title,
     )
     labels = tuple(sorted({*state.branch.labels, *event.labels}))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import re
 import time
 from pathlib import Path
 from typing import Annotated, Literal
@@ -22,6 +21,7 @@ from ..specs.quota import PROCESSES
 from ..specs.tool import TERMINAL
 from .clipping import clip
 from .definition import Params, ToolType
+from .escapes import Unescaping, without_escapes
 
 MAX_OUTPUT = 30_000
 """Characters of output that the model sees of one call; the whole is kept as a blob."""
@@ -42,7 +42,6 @@ _KEYS = {
     "UP": b"\x1b[A", "DOWN": b"\x1b[B", "RIGHT": b"\x1b[C", "LEFT": b"\x1b[D", "HOME": b"\x1b[H", "END": b"\x1b[F",
     "PGUP": b"\x1b[5~", "PGDN": b"\x1b[6~", "TAB": b"\t", "ESC": b"\x1b", "BS": b"\x7f", "ENTER": b"\n",
 }  # fmt: skip
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 
 Status = Literal["completed", "no_change_timeout", "hard_timeout", "reset"]
 
@@ -147,14 +146,14 @@ class Terminal:
             await self._end_shell()
         if self._shell is None:
             if self._place is None:
-                self._place = place_of(context.workspace, context.start_soon)
+                self._place = place_of(context.workspace, context.start_soon, context.masked)
             shell = Shell(self._place.console(), Path(context.workspace.path))
             await shell.start()
             self._shell = shell
         return self._shell
 
     def _show(self, text: str) -> None:
-        if self._context is not None:
+        if self._context is not None and text:
             self._context.output(text)
 
     async def _give(self, shell: Shell, action: TerminalAction, context: ToolContext) -> None:
@@ -174,8 +173,8 @@ class Terminal:
         if action.is_input or _polls(action):
             raise ToolError("no command is running in this terminal: send one")
         secrets = await context.secrets(action.command)
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        await shell.begin(action.command, lambda data: self._show(decoder.decode(data)), secrets)
+        decoder, plain = codecs.getincrementaldecoder("utf-8")("replace"), Unescaping()
+        await shell.begin(action.command, lambda data: self._show(plain.feed(decoder.decode(data))), secrets)
 
     async def _wait(self, shell: Shell, timeout: float | None) -> Status:
         begun = shell.last_change = time.monotonic()
@@ -231,7 +230,7 @@ async def _shown(shell: Shell, context: ToolContext) -> str:
 
 
 def _clean(output: str, context: ToolContext) -> str:
-    return context.masked(_ESCAPES.sub("", output).rstrip("\n"))
+    return context.masked(without_escapes(output).rstrip("\n"))
 
 
 def _polls(action: TerminalAction) -> bool:

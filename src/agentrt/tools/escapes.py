@@ -1,0 +1,30 @@
+"""Escape sequences of terminals (ECMA-48): taken out of what is printed, whole or piece by piece. Pure."""
+
+from __future__ import annotations
+
+import re
+
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_BEGUN = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|\][^\x07\x1b]*\x1b?)?\Z")
+_LONGEST = 4096
+"""Characters after which what began like an escape is none."""
+
+
+def without_escapes(text: str) -> str:
+    """A text without escapes."""
+    return _ESCAPE.sub("", text)
+
+
+class Unescaping:
+    """Takes escapes out of a text that comes in pieces: a secret that is coloured in its middle is one in the log."""
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def feed(self, piece: str) -> str:
+        """What of the text so far is new and plain; the beginning of an escape is held back."""
+        text = without_escapes(self._held + piece)
+        begun = _BEGUN.search(text, max(len(text) - _LONGEST, 0))
+        place = begun.start() if begun is not None else len(text)
+        self._held = text[place:]
+        return text[:place]
