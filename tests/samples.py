@@ -249,6 +249,7 @@ def every_event() -> list[Event]:
             ),
         ),
         CriticAssessed(critic="goal", score=0.5, success=False, message="the tests"),
+        CriticAssessed(critic="served", score=0.9, success=False, refine=True, metadata={"found": {"loop": 0.8}}),
         CriticAssessed(critic="strict", score=0.0, success=False, midway=True, error="OSError: the disk is gone"),
         RuleAdded(rule=PermissionRule("deny", "terminal", "rm *", "command"), scope="project"),
         RuleRemoved(rule=PermissionRule("deny", "terminal", "rm *", "command")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -121,6 +122,15 @@ async def test_a_critic_sends_the_agent_back_until_it_is_content(tmp_path: Path)
         told = "This is not done yet (score 0.20). What is missing: a test"
         assert plain(client.requests[1].messages[-1].content) == told
     assert [type(event).__name__ for event in marks.shown[0][-2:]] == ["ActionEvent", "ObservationEvent"]
+
+
+async def test_a_critic_may_want_more_however_high_the_score_is(tmp_path: Path) -> None:
+    marks = Marks(CriticResult(0.9, "a test", refine=True, metadata={"found": {"untested": 0.8}}), CriticResult(0.9))
+    async with working(tmp_path, model([say("Done."), say("Tested.")]), **marked(marks)) as conversation:  # type: ignore[arg-type]
+        first, second = assessments(await run(conversation))
+        assert (first.success, first.refine, first.metadata) == (False, True, {"found": {"untested": 0.8}})
+        assert (second.success, second.refine, second.metadata) == (True, False, {})
+    assert (await replay(events_of(tmp_path), [work])).difference is None
 
 
 async def test_a_critic_that_is_never_content_sends_it_back_so_often_and_no_more(tmp_path: Path) -> None:
@@ -326,6 +336,51 @@ async def test_a_critic_of_all_actions_also_judges_each_step_and_sends_nobody_ba
     told = [event.caused_by for event in events if isinstance(event, MessageEvent) and event.source == "environment"]
     assert told == [verdicts[2].id], "of what was judged midway the agent hears nothing"
     assert (await replay(events_of(tmp_path), [work])).difference is None
+
+
+async def test_a_goal_is_worked_on_until_it_is_reached(tmp_path: Path) -> None:
+    client = model([say("Done."), call("work"), say("Tested.")], [say(NO), say(YES)])
+    async with working(tmp_path, client) as conversation:
+        state = await conversation.run_goal("all tests pass", max_iterations=5)
+        assert state.status is ExecutionStatus.FINISHED
+        assert state.ledger.goal is not None
+        assert (state.ledger.goal.status, state.ledger.goal.iterations) == ("complete", 2)
+        assert plain(client.requests[0].messages[-1].content) == "all tests pass", "the agent is told"
+
+
+async def test_a_verdict_is_about_the_goal_that_was_judged(tmp_path: Path) -> None:
+    client = HeldModel([say("Done."), say(YES), say(YES)], held=[1])
+    async with working(tmp_path, client) as conversation:
+        await conversation.set_goal("the old goal")
+        await conversation.send_message("Work.")
+        async with running(conversation):
+            await client.calling()
+            await conversation.set_goal("the new goal")
+            client.release()
+        assert "the new goal" in client.seen(), "it is judged by itself"
+        goal = conversation.state.ledger.goal
+        assert goal is not None
+        assert (goal.set.objective, goal.status, goal.iterations) == ("the new goal", "complete", 1)
+
+
+@pytest.mark.parametrize("mark", [CriticResult(0.9, "\ud800"), CriticResult(0.9, metadata={"what": object()})])
+async def test_what_cannot_be_logged_of_a_verdict_does_not_stop_a_run_for_good(
+    tmp_path: Path, mark: CriticResult
+) -> None:
+    async with working(tmp_path, model([say("Done.")]), **marked(Marks(mark))) as conversation:  # type: ignore[arg-type]
+        await run(conversation)
+        assert conversation.state.status is (ExecutionStatus.ERROR if mark.metadata else ExecutionStatus.FINISHED)
+
+
+async def test_a_critic_that_cancels_itself_fails_and_nobody_else_is_cancelled(tmp_path: Path) -> None:
+    class Cancelled(Marks):
+        async def evaluate(self, events: Sequence[Event], workspace: Workspace) -> CriticResult:
+            raise asyncio.CancelledError
+
+    async with working(tmp_path, model([say("Done.")]), **marked(Cancelled())) as conversation:  # type: ignore[arg-type]
+        await run(conversation)
+        assert conversation.state.error is not None
+        assert "nobody had asked for that" in conversation.state.error.detail
 
 
 async def test_a_critic_that_fails_midway_says_so_and_the_run_goes_on(tmp_path: Path) -> None:

@@ -135,16 +135,34 @@ def test_confirmation_waits_and_goes_on() -> None:
     assert given_.branch.pending[0].approved
 
 
-def test_a_revised_action_must_be_rated_and_approved_again() -> None:
-    act = samples.action()
-    state = running(
+def test_a_word_counts_for_what_it_was_asked_for_and_while_it_is_waited_for() -> None:
+    act, other = samples.action(id="a"), samples.action(id="b")
+    risk = RiskAssessed(action_id="a", risk=SecurityRisk.HIGH)
+    early = running(CALL, CALLED, act, other, risk, ConfirmationGiven(action_ids=("a", "b")))
+    assert not any(p.approved for p in early.branch.pending), "nobody had asked"
+    late = (ConfirmationRequested(action_ids=("a",)), PauseEvent(), ConfirmationGiven(action_ids=("a",)))
+    paused = running(CALL, CALLED, act, other, risk, *late)
+    assert not any(p.approved for p in paused.branch.pending), "nobody waits any more"
+    asked = running(
         CALL,
         CALLED,
         act,
-        RiskAssessed(action_id=act.id, risk=SecurityRisk.LOW),
-        ConfirmationGiven(action_ids=(act.id,)),
-        ActionRevised(action_id=act.id, arguments=msgspec.Raw(b'{"command":"rm -rf /"}')),
+        other,
+        risk,
+        ConfirmationRequested(action_ids=("a",)),
+        ConfirmationGiven(action_ids=("a", "b")),
     )
+    assert [p.approved for p in asked.branch.pending] == [True, False], "that one was not asked about"
+
+
+def test_a_revised_action_must_be_rated_and_approved_again() -> None:
+    act, other = samples.action(id="a"), samples.action(id="b")
+    risks = (RiskAssessed(action_id=each, risk=SecurityRisk.HIGH) for each in ("a", "b"))
+    waits = (CALL, CALLED, act, other, *risks, ConfirmationRequested(action_ids=("a", "b")))
+    approved = running(*waits, ConfirmationGiven(action_ids=("a",)))
+    assert approved.branch.pending[0].approved
+    revised = ActionRevised(action_id=act.id, arguments=msgspec.Raw(b'{"command":"rm -rf /"}'))
+    state = running(*waits, ConfirmationGiven(action_ids=("a",)), revised)
     pending = state.branch.pending[0]
     assert (pending.risk, pending.approved) == (None, False)
     assert bytes(pending.action.arguments) == b'{"command":"rm -rf /"}'

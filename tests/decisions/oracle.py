@@ -29,7 +29,7 @@ from agentrt.events import (
     UserRejectObservation,
 )
 from agentrt.specs import Agent, AlwaysConfirm, ConfirmRisky, HookEvent, NeverConfirm, PermissionRule, SecurityRisk
-from agentrt.state import State, apply
+from agentrt.state import Seen, State, apply
 
 HARMLESS = ("think", "finish")
 _LEVEL = {SecurityRisk.LOW: 1, SecurityRisk.MEDIUM: 2, SecurityRisk.HIGH: 3}
@@ -94,7 +94,8 @@ class Oracle:
                     self.labels[event.id] = frozenset(event.labels)
                     if event.tool_name == "finish" and not event.is_error:
                         self.last_words.add(event.id)
-                        self.unjudged = False
+                if not after.branch.pending and self._has_ended(after):
+                    self.unjudged = False
             case MessageEvent(source="agent", partial=False):
                 self.last_words.add(event.id)
             case HeadMoved():
@@ -123,7 +124,8 @@ class Oracle:
                     self.calls[action_id].requested = True
             case ConfirmationGiven():
                 for action_id in event.action_ids:
-                    if action_id in self.calls and self.calls[action_id].requested:
+                    waits = before.status is ExecutionStatus.WAITING_FOR_CONFIRMATION
+                    if waits and action_id in self.calls and self.calls[action_id].requested:
                         self.calls[action_id].approved = True
             case ExecutionLost():
                 self.calls[event.action_id].began = True
@@ -148,7 +150,11 @@ class Oracle:
             assert held(after) <= max(budget(after), held(before)) + 1e-9, "never more than the budget"
 
     def _has_ended(self, state: State) -> bool:
-        return bool(state.branch.view) and state.branch.view[-1].id in self.last_words
+        """Whether the agent has had its last word: nothing follows on that but other results of the same batch."""
+        for seen in reversed(state.branch.view):
+            if seen.id in self.last_words or not seen.action_id:
+                return seen.id in self.last_words
+        return False
 
     def _may_judge_midway(self, before: State, after: State) -> None:
         assert _judges_all(before.spec), "only a critic of all actions judges midway"
@@ -165,7 +171,9 @@ class Oracle:
     def _may_call(self, after: State) -> None:
         view = [seen for seen in after.branch.view if seen.type not in ("ResourceLost", "SecretsChanged")]
         assert len(view) > 1, "never a call with nothing to answer"
-        assert view[-1].id not in self.last_words, "never a call after finish, or the agent's last word"
+        last = max((place for place, seen in enumerate(view) if seen.id in self.last_words), default=None)
+        heard = last is None or any(_said(seen) for seen in view[last + 1 :])
+        assert heard, "never a call after finish, or the agent's last word, unless something was said since"
         results = [seen.action_id for seen in view if seen.action_id]
         assert len(results) == len(set(results)), "each call has one result in the view"
         open_calls = {seen.id for seen in view if seen.type == "ActionEvent"} ^ set(results)
@@ -205,6 +213,11 @@ class Oracle:
                 if call.risk is SecurityRisk.UNKNOWN:
                     return confirm_unknown
                 return _LEVEL[call.risk] >= _LEVEL[threshold]
+
+
+def _said(seen: Seen) -> bool:
+    """Whether somebody else than the agent said it."""
+    return seen.type == "CondensationSummaryEvent" or (seen.type == "MessageEvent" and not seen.answer)
 
 
 def _judges_all(agent: Agent) -> bool:

@@ -186,14 +186,46 @@ def test_without_a_nudge_it_is_stopped_and_nothing_is_said_before() -> None:
     assert due.stop
 
 
+def told_and_stuck() -> State:
+    """An agent that was told, went on in the same way, and was stopped."""
+    return noted(then(called(noted(stuck_at(same(3)))), *pair(9)))
+
+
+def test_who_repeats_himself_in_one_batch_is_told_before_he_is_stopped() -> None:
+    (due,) = decide(stuck_at(same(4)))
+    assert isinstance(due, Warn)
+    assert not due.stop
+
+
 def test_a_message_makes_an_agent_that_was_stuck_go_on() -> None:
-    state = noted(stuck_at(same(4)))
+    state = told_and_stuck()
     assert state.status is ExecutionStatus.STUCK
     state = then(state, samples.message("another way"))
     assert state.status is ExecutionStatus.IDLE
     (due,) = decide(then(state, RunRequested()))
     assert isinstance(due, CallModel)
-    assert noted(then(noted(stuck_at(same(4))), RunRequested())).status is ExecutionStatus.STUCK, "nothing has changed"
+    assert noted(then(told_and_stuck(), RunRequested())).status is ExecutionStatus.STUCK, "nothing has changed"
+
+
+COMPLAINT = MessageEvent(content=text("Your reply was empty."), complaint=True)
+
+
+@pytest.mark.parametrize(
+    ("said", "times"),
+    [
+        ([COMPLAINT] * 2, 2),
+        ([COMPLAINT] * 3, 3),
+        ([samples.answer("so far"), COMPLAINT] * 2, 2),
+        ([samples.answer("so far"), COMPLAINT, COMPLAINT, samples.answer("more")], 3),
+        ([COMPLAINT], 0),
+        ([COMPLAINT, NOTE, COMPLAINT], 0),
+        ([*same(1), COMPLAINT], 0),
+    ],
+)
+def test_replies_that_were_none_are_a_monologue_too(said: list[Event], times: int) -> None:
+    found = repetition(view([samples.message(), *(replace(event, id=f"m{n}") for n, event in enumerate(said))]), LIMITS)
+    assert (found.times if found else 0) == times
+    assert found is None or found.pattern == "monologue"
 
 
 def test_nobody_looks_where_it_is_off() -> None:

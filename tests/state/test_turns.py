@@ -387,3 +387,15 @@ def test_the_error_of_a_call_that_was_cut_may_hold_what_it_had_read() -> None:
     assert never.branch.labels == ()
     refused = UserRejectObservation(action_id="a", tool_name="terminal", tool_call_id="call_1")
     assert after(*calls(act), risk, refused, spec=RISKY).branch.labels == ()
+
+
+def test_of_two_that_finish_one_that_succeeds_is_enough() -> None:
+    first, second = samples.action("finish", id="a"), samples.action("finish", id="b")
+    for outcomes in (
+        (samples.observation(first), samples.failure(second)),
+        (samples.failure(first), samples.observation(second)),
+    ):
+        state = after(*calls(first, second), *outcomes)
+        assert state.status is ExecutionStatus.FINISHED
+    neither = after(*calls(first, second), samples.failure(first), samples.failure(second))
+    assert neither.status is ExecutionStatus.RUNNING

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 
+import msgspec
 from msgspec.structs import replace
 
+from ..cancelling import STRAY, being_cancelled
 from ..context.judging import judgement, judging
 from ..decisions import Judge
 from ..errors import ActorError, LogError, ModelError
@@ -14,7 +17,7 @@ from ..events import ConversationErrorEvent, CriticAssessed, Event, MessageEvent
 from ..protocols import Critic
 from ..specs import Critic as CriticSpec
 from ..specs import Workspace
-from ..specs.content import text
+from ..specs.content import sound, text
 from .dispatcher import Perform
 from .event_log import Log
 from .side_calls import SideCalls
@@ -77,9 +80,20 @@ class CriticActor(AbstractAsyncContextManager["CriticActor"]):
 
     async def _assessed(self, spec: CriticSpec) -> CriticAssessed:
         history = await self._calls.history(self._log.state)
-        result = await self._critics[spec.name]().evaluate(history, self._workspace)
-        success = result.score >= spec.threshold
-        return CriticAssessed(critic=spec.name, score=result.score, success=success, message=result.message)
+        try:
+            result = await self._critics[spec.name]().evaluate(history, self._workspace)
+        except asyncio.CancelledError:
+            if being_cancelled():
+                raise
+            raise RuntimeError(STRAY) from None
+        return CriticAssessed(
+            critic=spec.name,
+            score=result.score,
+            success=result.score >= spec.threshold and not result.refine,
+            message=sound(result.message),
+            refine=result.refine,
+            metadata=msgspec.to_builtins(result.metadata),
+        )
 
     async def _goal(self) -> tuple[Event, ...]:
         state = self._log.state

@@ -77,7 +77,9 @@ class SideCalls:
     async def title(self, length: int, llm: AnyLLM | None = None) -> str:
         """A title after the first message of a user, "" where there is none; that message cut where a model fails."""
         state = self._log.state
-        first = next((seen for seen in (*state.branch.view, *state.branch.queued) if seen.user), None)
+        here = state.branch
+        heard = (seen for seen in (*here.view, *here.queued) if seen.user and seen.id not in here.unheard)
+        first = next(heard, None)
         if first is None:
             return ""
         (message,) = await self._load([first])
@@ -97,4 +99,6 @@ def complete_view(state: State) -> list[Seen]:
     first = next((place for place, seen in enumerate(view) if seen.id in open_calls), len(view))
     while first < len(view) and first and view[first - 1].type == "ActionEvent":
         first -= 1
-    return [*view[:first], *(state.branch.queued if first == len(view) else ())]
+    unheard = state.branch.unheard  # hooks have a say in whether the model sees them
+    queued = [seen for seen in state.branch.queued if seen.id not in unheard]
+    return [*view[:first], *(queued if first == len(view) else ())]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
@@ -31,6 +32,10 @@ class CriticResult(msgspec.Struct, frozen=True):
 
     score: float
     message: str = ""
+    refine: bool = False
+    """Whether the agent is to go on, however high the score is."""
+    metadata: dict[str, Any] = msgspec.field(default_factory=dict)
+    """What else it found, as JSON; it is logged with the score, and nothing follows from it."""
 
 
 class _Verdict(msgspec.Struct):

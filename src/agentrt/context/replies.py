@@ -64,7 +64,11 @@ def reply_events(reply: ModelReply, toolbox: Toolbox, message_id: str, caused_by
     What is wrong with it comes first, as a message of the environment: one that waits keeps the run from ending.
     """
     complaint = _complaint(reply)
-    told = (MessageEvent(content=text(sound(complaint)), caused_by=caused_by),) if complaint is not None else ()
+    told = (
+        (MessageEvent(content=text(sound(complaint)), complaint=True, caused_by=caused_by),)
+        if complaint is not None
+        else ()
+    )
     if reply.tool_calls:
         return (*told, *_actions(reply, toolbox, message_id, caused_by))
     if not reply.text.strip():

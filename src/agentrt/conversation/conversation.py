@@ -238,6 +238,14 @@ class Conversation:
         """
         return await self._do(SetGoal(objective, judge, max_iterations))
 
+    async def run_goal(self, objective: str, *, judge: AnyLLM | None = None, max_iterations: int = 10) -> State:
+        """Have the agent work on an objective, as `set_goal` holds it, until it is reached, was judged `max_iterations`
+        times, or something else ends the run; the state then. What came of it is in `state.ledger.goal.status`.
+        """
+        await self.set_goal(objective, judge=judge, max_iterations=max_iterations)
+        await self.send_message(objective)
+        return await self.run()
+
     async def ask_agent(self, question: str, *, llm: AnyLLM | None = None) -> str:
         """Ask something besides the task, also while it works: the answer comes from what the agent sees now, and
         leaves no trace in the history but its cost. Raises `ModelError`.

@@ -64,9 +64,11 @@ def _before_going_on(state: State) -> tuple[Command, ...]:
         return (Judge(f"judge-midway-{here.view[-1].id}", "critic", midway=True),)
     if here.ending is not None and not unread(here):
         if "critic" in here.ending:
-            return (Judge(f"judge-critic-{here.judged}-{len(here.view)}", "critic"),)
+            name = state.spec.critic.name if state.spec.critic is not None else ""
+            return (Judge(f"judge-critic-{name}-{here.judged}-{len(here.view)}", "critic"),)
         if "goal" in here.ending:
-            return (Judge(f"judge-goal-{len(here.view)}", "goal"),)
+            goal = state.ledger.goal.set.id if state.ledger.goal is not None else ""
+            return (Judge(f"judge-goal-{goal}-{len(here.view)}", "goal"),)
         return (_hooks(HookEvent.STOP, here.view[-1].id),)
     if not state.ledger.started and hooks_for(state.spec.hooks, HookEvent.START):
         return (_hooks(HookEvent.START),)
@@ -97,13 +99,13 @@ def _limit(state: State) -> tuple[str, str] | None:
 def _stuck(state: State) -> Warn | None:
     """The end of an agent that goes round in circles, or the word that it is told one round before."""
     here, limits = state.branch, state.spec.stuck
-    if limits is None or unread(here):
+    if limits is None or any(queued.user for queued in here.queued):
         return None
-    found = repetition(here.view, limits)
+    found = repetition(here.view, limits, here.queued, here.nudged)
     if found is None:
         return None
-    stop = found.times >= found.limit
     told = not limits.nudge or here.nudged >= found.since
+    stop = told and found.times >= found.limit
     return Warn(f"stuck-{state.seq}", found.pattern, found.detail, stop) if stop or not told else None
 
 

@@ -43,15 +43,18 @@ class Repetition(msgspec.Struct, frozen=True):
         return f"{what[self.pattern]}, {self.times} times in a row"
 
 
-def repetition(view: Chain[Seen], limits: StuckDetection) -> Repetition | None:
-    """What the end of a view repeats, when that is the limit, or one less."""
-    if not _may_repeat(view):
+def repetition(
+    view: Chain[Seen], limits: StuckDetection, queued: Sequence[Seen] = (), nudged: int = 0
+) -> Repetition | None:
+    """What the end of a view repeats, with what is about to join it, when that is the limit, or one less.
+
+    `nudged` is the event after which the agent was last told so.
+    """
+    if not (_may_repeat(view) or any(map(_complains, queued))):
         return None
-    recent = _since_the_user(view, limits)
-    if not recent:
-        return None
-    if recent[-1].answer:
-        return _monologue(recent, limits)
+    recent = [*_since_the_user(view, limits), *queued]
+    if (monologue := _monologue(recent, limits, nudged)) is not None:
+        return monologue
     pairs = _pairs(recent)
     if len(pairs) < 2:
         return None
@@ -80,13 +83,20 @@ def _since_the_user(view: Chain[Seen], limits: StuckDetection) -> list[Seen]:
     return recent
 
 
-def _monologue(recent: Sequence[Seen], limits: StuckDetection) -> Repetition | None:
+def _complains(seen: Seen) -> bool:
+    """Whether it stands for a reply that was none, or adds to one that was cut."""
+    return seen.type == "MessageEvent" and seen.fingerprint != 0
+
+
+def _monologue(recent: Sequence[Seen], limits: StuckDetection, nudged: int) -> Repetition | None:
+    """Replies without an action at the end, with only complaints about them in between."""
     told = 0
     since = 0
-    for seen in reversed(recent):
-        if seen.answer:
+    for place in range(len(recent) - 1, -1, -1):
+        seen = recent[place]
+        if seen.answer or (_complains(seen) and not (place and recent[place - 1].answer)):
             told, since = told + 1, seen.seq
-        elif seen.type != "CondensationSummaryEvent":
+        elif not (_complains(seen) or seen.type == "CondensationSummaryEvent" or seen.seq == nudged + 1):
             break
     return _reached("monologue", told, limits.monologue, since)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from ..specs import Durability, SecurityRisk
@@ -121,6 +123,10 @@ class CriticAssessed(Event, frozen=True, kw_only=True):
     message: str = ""
     midway: bool = False
     error: str = ""
+    refine: bool = False
+    """Whether the critic wanted more, however high the score."""
+    metadata: dict[str, Any] = msgspec.field(default_factory=dict)
+    """What else it found."""
 
 
 class ExecutionStarted(Event, frozen=True, kw_only=True):

@@ -37,10 +37,14 @@ class SystemPromptEvent(Event, frozen=True, kw_only=True):
 
 
 class MessageEvent(Event, frozen=True, kw_only=True):
-    """What a user, the agent or the environment says; `partial` text was cut by an interrupt."""
+    """What a user, the agent or the environment says; `partial` text was cut by an interrupt.
+
+    A `complaint` tells the model what was wrong with its reply.
+    """
 
     content: tuple[Content, ...]
     partial: bool = False
+    complaint: bool = False
     reasoning: str = ""
     thinking: Thinking | None = None
     llm_response_id: str | None = None

@@ -153,7 +153,7 @@ class RecordedCritic(Critic):
             raise failure_of(said)
         if said.error and (failed := _raised(said.error)) is not None:
             raise failed
-        return CriticResult(said.score, said.message)
+        return CriticResult(said.score, said.message, said.refine, said.metadata)
 
 
 class RecordedJudge(CriticActor):

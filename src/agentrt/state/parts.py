@@ -29,7 +29,9 @@ class Seen(msgspec.Struct, frozen=True, gc=False, array_like=True):
     answer: bool = False
     """Whether the agent ends its turn with it: its message, or the result of `finish`."""
     fingerprint: int = 0
-    """Of an action and of its result: those that say the same have the same one. 0: it counts for nothing."""
+    """Of an action, of its result, and of what is said of a reply that was none: those that say the same have the same
+    one. 0: it counts for nothing.
+    """
     user: bool = False
     """Whether it is a user's message."""
 

@@ -16,6 +16,7 @@ from ..events import (
     ResourceLost,
     UserRejectObservation,
 )
+from ..specs.content import plain
 from ..specs.tool import FINISH
 from .parts import Seen
 
@@ -38,7 +39,9 @@ def as_seen(event: Event) -> Seen:
             return Seen(event.seq, event.id, kind, event.tool_name, event.action_id, fingerprint=said)
         case MessageEvent():
             answer = event.source == "agent" and not event.partial
-            return Seen(event.seq, event.id, "MessageEvent", answer=answer, user=event.source == "user")
+            said = crc32(plain(event.content).encode()) or 1 if event.complaint else 0
+            user = event.source == "user"
+            return Seen(event.seq, event.id, "MessageEvent", answer=answer, fingerprint=said, user=user)
         case ResourceLost():
             return Seen(event.seq, event.id, "ResourceLost", event.tool_name)
         case _:

@@ -23,6 +23,9 @@ from .batches import beginnable
 from .parts import Branch, Pending, Seen, State
 from .seeing import as_seen
 
+LOOKED_AT = 64
+"""Results of a batch that are looked at, at its end: calls of `finish` come last."""
+
 CHECKS = ("critic", "goal", "stop")
 """What may have a say in whether the agent has finished, in the order in which they are asked."""
 
@@ -134,7 +137,15 @@ def resulted(state: State, event: ActionResult) -> State:
         here = _done(state.agent, here, seen)
     state = replace(state, branch=here)
     state = asked_anew(_child_lost(state, event.action_id) if event.tool_name == DELEGATE else state)
-    return _ending(state) if seen.answer and not pending else state
+    return _ending(state) if not pending and _has_finished(state.branch) else state
+
+
+def _has_finished(here: Branch) -> bool:
+    """Whether one of the last results ends the turn: of a batch that finishes twice each has its say."""
+    for seen in reversed(here.view.since(max(len(here.view) - LOOKED_AT, 0))):
+        if seen.answer or not seen.action_id:
+            return seen.answer and bool(seen.action_id)
+    return False
 
 
 def _done(agent: Agent, here: Branch, seen: Seen) -> Branch:

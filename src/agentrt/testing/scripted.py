@@ -97,14 +97,12 @@ class ScriptedLLM:
 
 def _length(request: ModelRequest) -> int:
     """The characters of all text that the model is given; each message is read, at each call."""
-    read = 0
+    messages = request.messages
     try:
-        for message in request.messages:
-            for block in message.content:
-                read += len(block.text)  # type: ignore[union-attr]
+        parts = [c[0].text if len(c) == 1 else plain(c) for message in messages if (c := message.content)]  # type: ignore[union-attr]
     except AttributeError:  # not all is text
-        return sum(len(plain(message.content)) for message in request.messages)
-    return read
+        parts = [plain(message.content) for message in messages]
+    return len("".join(parts))
 
 
 def _in_order(turns: Sequence[Turn]) -> Script:

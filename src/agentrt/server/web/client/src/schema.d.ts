@@ -1358,8 +1358,12 @@ export interface components {
             id?: string;
             /** @default  */
             message?: string;
+            /** @default {} */
+            metadata?: Record<string, never>;
             /** @default false */
             midway?: boolean;
+            /** @default false */
+            refine?: boolean;
             score: number;
             /** @default 0 */
             seq?: number;
@@ -1923,6 +1927,8 @@ export interface components {
             by?: string | null;
             /** @default null */
             caused_by?: string | null;
+            /** @default false */
+            complaint?: boolean;
             content: (components["schemas"]["TextContent"] | components["schemas"]["ImageContent"] | components["schemas"]["FileContent"] | components["schemas"]["BlobReference"])[];
             id?: string;
             /** @default null */
@@ -2363,6 +2369,8 @@ export interface components {
             /** @default null */
             caused_by?: string | null;
             id?: string;
+            /** @default [] */
+            past?: string[];
             secrets: {
                 [key: string]: components["schemas"]["SavedStatic"] | components["schemas"]["EnvironmentSecret"] | components["schemas"]["SavedLookup"] | components["schemas"]["SavedCallable"];
             };

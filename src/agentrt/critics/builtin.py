@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 import anyio
 
-from .context.judging import CriticResult
-from .events import ActionEvent, Event, MessageEvent, ObservationEvent
-from .protocols import Critic
-from .specs import Workspace
-from .specs.tool import FINISH
+from ..context.judging import CriticResult
+from ..events import ActionEvent, Event, MessageEvent, ObservationEvent
+from ..protocols import Critic
+from ..specs import Workspace
+from ..specs.tool import FINISH
 
 _GIT = ("git", "-c", "core.fsmonitor=false", "-c", "diff.external=", "status", "--porcelain")
 

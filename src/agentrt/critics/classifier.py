@@ -1,0 +1,187 @@
+"""`APIBasedCritic`: asks a served classifier how likely it is that the work is done, and what is wrong with it.
+
+The wire is that of vLLM's `/classify`: a conversation goes there, the probabilities of the labels come back.
+(docs.vllm.ai, "Classification API", 0.13.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import urlsplit
+
+import anyio
+import msgspec
+from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_exponential
+
+from ..context.judging import CriticResult
+from ..context.messages import Message, to_messages
+from ..errors import (
+    AuthenticationFailed,
+    BadModelRequest,
+    ConfigurationError,
+    ModelError,
+    ModelTimeout,
+    ModelUnavailable,
+    RateLimited,
+)
+from ..events import Event
+from ..protocols import Sleep
+from ..secrets import Mask
+from ..specs import Workspace
+from ..specs.content import plain
+from .taxonomy import ISSUES, LABELS, SUCCESS, categorized, in_words
+
+if TYPE_CHECKING:
+    from aiohttp import ClientSession
+
+TIMEOUT = 300.0
+"""Seconds that one request has."""
+
+TRIES = 3
+
+ISSUE_THRESHOLD = 0.75
+"""From what probability on an issue is told to the agent, and sends it back."""
+
+MAX_SIZE = 1 << 20
+"""Bytes of an answer at most."""
+
+_SHOWN = 200
+"""Characters of an answer that an error shows."""
+
+Render: TypeAlias = Callable[[Sequence[Message]], str]
+"""Makes one text of a conversation, by the template of a model."""
+
+
+class _Item(msgspec.Struct):
+    probs: list[float]
+
+
+class _Answer(msgspec.Struct):
+    data: list[_Item]
+
+
+class APIBasedCritic:
+    """A `Critic` that is served elsewhere: the score is the probability of the label `success`.
+
+    The agent is sent back also by an issue of its own that is at least `issue_threshold` likely. `labels` name the
+    classifier's probabilities in their order. The conversation goes as messages, which the server puts into the model's
+    own template, or, for one that takes text only, as what `render` makes of them; images by a word each. A request
+    that fails in passing is made `TRIES` times. Raises `ConfigurationError` without a URL, a key, or a label `success`.
+    """
+
+    def __init__(
+        self,
+        server_url: str,
+        api_key: str,
+        model_name: str,
+        *,
+        issue_threshold: float = ISSUE_THRESHOLD,
+        labels: Sequence[str] = LABELS,
+        timeout_seconds: float = TIMEOUT,
+        render: Render | None = None,
+        sleep: Sleep = anyio.sleep,
+    ) -> None:
+        parts = urlsplit(server_url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ConfigurationError("a served critic needs its server_url, with http:// or https://")
+        if parts.username is not None or parts.password is not None:
+            raise ConfigurationError(f"the URL of the critic at {parts.hostname} has a user in it: give an api_key")
+        if not api_key.strip():
+            raise ConfigurationError(f"the critic at {server_url} needs an api_key")
+        if SUCCESS not in labels:
+            raise ConfigurationError(f"one of a classifier's labels must be {SUCCESS!r}: its probability is the score")
+        self._url, self._key, self._model = f"{server_url.rstrip('/')}/classify", api_key.strip(), model_name
+        self._threshold, self._labels, self._timeout = issue_threshold, tuple(labels), timeout_seconds
+        self._render, self._sleep = render, sleep
+
+    def __repr__(self) -> str:
+        return f"APIBasedCritic({self._url!r}, model_name={self._model!r}, api_key=<hidden>)"
+
+    async def evaluate(self, events: Sequence[Event], workspace: Workspace) -> CriticResult:
+        """What the classifier says of the conversation. Raises the `ModelError` of the last try."""
+        messages = to_messages(events)
+        body: dict[str, Any] = {"model": self._model}
+        body |= {"input": self._render(messages)} if self._render else {"messages": [_wire(m) for m in messages]}
+        retrying = AsyncRetrying(
+            sleep=self._sleep,
+            stop=stop_after_attempt(TRIES),
+            wait=wait_exponential(multiplier=1, min=1, max=8),
+            retry=retry_if_exception(lambda error: isinstance(error, ModelError) and error.retryable),
+            reraise=True,
+        )
+        return self._result(self._probabilities(await retrying(self._post, msgspec.json.encode(body))))
+
+    async def _post(self, body: bytes) -> bytes:
+        import aiohttp  # heavy
+
+        try:
+            with anyio.fail_after(self._timeout):
+                async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None)) as session:
+                    return await self._answer(session, body)
+        except TimeoutError:
+            raise ModelTimeout(f"{self._url} took more than {self._timeout:g} s") from None
+        except (aiohttp.ClientError, OSError) as failure:
+            raise ModelUnavailable(f"{self._url} failed with {type(failure).__name__}") from None
+
+    async def _answer(self, session: ClientSession, body: bytes) -> bytes:
+        headers = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
+        async with session.post(self._url, data=body, headers=headers, allow_redirects=False) as response:
+            if response.status != 200:
+                raise _refused(f"{self._url} answered with status {response.status}", response.status)
+            said = bytearray()
+            async for piece in response.content.iter_any():
+                said += piece
+                if len(said) > MAX_SIZE:
+                    raise BadModelRequest(f"{self._url} answered more than {MAX_SIZE} bytes")
+            return bytes(said)
+
+    def _probabilities(self, answer: bytes) -> dict[str, float]:
+        try:
+            data = msgspec.json.decode(answer, type=_Answer).data
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            shown = Mask([self._key]).text(answer.decode(errors="replace"))[:_SHOWN]  # who repeats what it was sent
+            raise BadModelRequest(f"{self._url} answered what is no classification: {shown}") from None
+        given = len(data[0].probs) if data else 0
+        if given != len(self._labels):
+            raise BadModelRequest(
+                f"{self._url} tells {given} classes apart, and there are {len(self._labels)} labels: give its own"
+            )
+        if not all(0 <= probability <= 1 for probability in data[0].probs):
+            raise BadModelRequest(f"{self._url} gives probabilities that are none: below 0 or above 1")
+        return dict(zip(self._labels, data[0].probs, strict=True))
+
+    def _result(self, probabilities: Mapping[str, float]) -> CriticResult:
+        found = categorized(probabilities)
+        likely = [
+            f"{in_words(label)} ({probability:.0%})"
+            for labels in found.values()
+            for label, probability in labels.items()
+            if label in ISSUES and probability >= self._threshold
+        ]
+        fault = f"; likely at fault: {', '.join(likely)}" if likely else ""
+        return CriticResult(
+            score=probabilities[SUCCESS],
+            message=f"check each thing that was asked for{fault}",
+            refine=bool(likely),
+            metadata={"categorized_features": found},
+        )
+
+
+def _wire(message: Message) -> dict[str, Any]:
+    """A message of a chat, in the form that OpenAI gave it."""
+    wire: dict[str, Any] = {"role": message.role, "content": plain(message.content)}
+    if message.tool_calls:
+        wire["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in message.tool_calls
+        ]
+    return wire if message.tool_call_id is None else wire | {"tool_call_id": message.tool_call_id}
+
+
+def _refused(words: str, status: int) -> ModelError:
+    if status in (401, 403):
+        return AuthenticationFailed(f"{words}: is the api_key right?")
+    if status == 429:
+        return RateLimited(words)
+    return ModelUnavailable(words) if status >= 500 else BadModelRequest(words)
