@@ -12,8 +12,9 @@ defined.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import pairwise
 
 from ..specs import SecurityRisk
 from .calls import Call, names, program
@@ -23,7 +24,7 @@ from .look_alikes import disguise, tampering
 from .network_rules import rate_network, stays_here
 from .option_rules import rate_options
 from .package_rules import rate_packages, rate_unread
-from .paths import Site, Zone, place
+from .paths import Site, Zone, persists, place
 from .program_table import rate_by_table
 from .python_code import rate_python
 from .rating import Rating
@@ -172,8 +173,25 @@ def _rate_files(walk: Walk, call: Call, scope: Scope) -> None:
             if call.name == "tee" and call.stdin is not None and len(scope.files) < 50:
                 scope.files[call.place(text).path] = call.stdin
         _copy_known(call, scope)
-    for text in _paths(call):
+    for text in (paths := _paths(call)):
         walk.add(*rate_read(call, text))
+    walk.add(*(rate_write(call, text) for text in _outputs(call)))
+    if not (_is_known(call) or writer is not None):
+        walk.add(*(_WRITES for text in paths if persists(call.place(text), call.where)))
+
+
+def _outputs(call: Call) -> Iterator[str]:
+    """The paths that a call names as what it writes, by the options that most programs have for it."""
+    for word, after in pairwise((*call.words, "")):
+        name, _, value = word.partition("=")
+        if name in _OUTPUTS and (value or not after.startswith("-")):
+            yield value or after
+        elif word == "-o" and "/" in after and not _is_known(call):
+            yield after
+
+
+def _is_known(call: Call) -> bool:
+    return call.name in _TALKERS | _TRUSTED or call.name in UNWRAPS or call.name in INTERPRETERS
 
 
 def _copy_known(call: Call, scope: Scope) -> None:
@@ -257,6 +275,8 @@ def _rate_process(walk: Walk, call: Call, scope: Scope) -> None:
 
 
 _SERIOUS = (SecurityRisk.HIGH, SecurityRisk.UNKNOWN)
+_OUTPUTS = names("--output --output-file --output-dir --output-document --out --outfile --out-file --outdir --out-dir")
+_WRITES = unknown("a program that no rule knows may write what runs by itself later", ("outside",))
 _NESTED = SHELLS | {"rm", "sudo", "su", "dd", "curl", "wget", "nc", "eval", "python", "perl"}
 _TRUSTED = names(
     "git docker kubectl which type man whatis apropos grep rg ag find fd ls file stat cat head tail less ldd "
@@ -266,12 +286,14 @@ _TRUSTED = names(
     " diff cmp wc sort uniq ssh scp rsync tar zip sed awk jq vim xargs parallel ansible dpkg rpm kill mkdir "
     "touch cargo go tee"
     " strings nm objdump bat chown help unset alias unalias for read printf export shellcheck pytest python test make"
+    " md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum sum du nl od xxd hexdump base64 base32 tac cut"
+    " tr tree column fold paste comm more basename dirname realpath zcat eza exa dir"
 )
 
 
 def _rate_unknown_wrapper(walk: Walk, call: Call, scope: Scope) -> None:
     """A program that no rule knows may run what stands in its arguments: what is dangerous there counts."""
-    if call.name in _TALKERS | _TRUSTED or call.name in UNWRAPS or call.name in INTERPRETERS:
+    if _is_known(call):
         return
     for word in call.words:
         first = word.split(maxsplit=1)[:1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from .calls import Call, Options, options
+from .calls import Call, Options, names, options
 from .look_alikes import disguise
 from .paths import Zone, persists, protects, secret, within
 from .rating import Rating
@@ -193,6 +193,7 @@ WRITERS: dict[str, Callable[[Call], tuple[str, ...]]] = {
     "openssl": lambda call: tuple(b for a, b in zip(call.words, call.words[1:], strict=False) if a == "-out"),
     "ed": _all_operands(),
     "setfacl": _all_operands("mxMX"),
+    **dict.fromkeys(names("vim vi nvim vimdiff nano pico emacs micro hx helix mcedit"), _all_operands("cuSsTiw")),
 }
 
 _MODES = re.compile(r"0?[0-7]?777|a\+?[rwx]*w[rwx]*|o\+[rwx]*w[rwx]*|\+?[rwx]*w[rwx]*|ugo\+[rwx]*w[rwx]*|a=rwx")
