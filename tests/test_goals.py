@@ -18,6 +18,7 @@ from agentrt import (
     CriticResult,
     Event,
     ExecutionStatus,
+    GoalStatus,
     Limits,
     Runtime,
     tool,
@@ -198,7 +199,7 @@ async def test_a_goal_is_judged_until_it_is_reached(tmp_path: Path) -> None:
         assert conversation.state.status is ExecutionStatus.FINISHED
         goal = conversation.state.ledger.goal
         assert goal is not None
-        assert (goal.status, goal.iterations, goal.score) == ("complete", 2, 0.95)
+        assert (goal.outcome, goal.iterations, goal.score) == ("complete", 2, 0.95)
         assert [(a.critic, a.success) for a in assessments(events)] == [("goal", False), ("goal", True)]
         judged = [plain(r.messages[1].content) for r in client.requests if judges(r)]
         assert "<objective>\nall tests pass\n</objective>" in judged[0]
@@ -222,7 +223,7 @@ async def test_a_verdict_that_cannot_be_read_is_no_and_the_goal_has_a_limit(tmp_
         await run(conversation)
         goal = conversation.state.ledger.goal
         assert goal is not None
-        assert (conversation.state.status, goal.status, goal.iterations) == (ExecutionStatus.FINISHED, "capped", 3)
+        assert (conversation.state.status, goal.outcome, goal.iterations) == (ExecutionStatus.FINISHED, "capped", 3)
 
 
 async def test_another_model_may_judge(tmp_path: Path) -> None:
@@ -244,14 +245,13 @@ async def test_a_goal_that_is_judged_goes_on_after_an_interrupt(tmp_path: Path) 
         async with running(conversation):
             await client.calling()
             await conversation.interrupt()
-        goal = conversation.state.ledger.goal
-        assert goal is not None
-        assert (conversation.state.status, goal.status, client.cut) == (ExecutionStatus.PAUSED, "running", 1)
+        state = conversation.state
+        assert (state.status, state.goal_status, client.cut) == (ExecutionStatus.PAUSED, GoalStatus.INTERRUPTED, 1)
     async with working(tmp_path, client, id="c") as conversation:
         assert (await conversation.run()).status is ExecutionStatus.FINISHED
         goal = conversation.state.ledger.goal
         assert goal is not None
-        assert (goal.status, goal.iterations) == ("complete", 1)
+        assert (goal.outcome, goal.iterations) == ("complete", 1)
         errors = [e.error async for e in conversation.events() if isinstance(e, ModelCalled) and e.usage_id == "goal"]
     assert errors == ["interrupted", None]
 
@@ -281,7 +281,7 @@ async def test_a_message_while_it_is_judged_goes_before_the_verdict(tmp_path: Pa
         assert conversation.state.status is ExecutionStatus.FINISHED
         goal = conversation.state.ledger.goal
         assert goal is not None
-        assert goal.status == "complete"
+        assert goal.outcome == "complete"
         assert client.seen(2).endswith("One thing more.")
 
 
@@ -310,7 +310,7 @@ async def test_a_judge_is_paid_from_the_same_budget(tmp_path: Path) -> None:
         assert (await conversation.run()).status is ExecutionStatus.FINISHED
         goal = conversation.state.ledger.goal
         assert goal is not None
-        assert goal.status == "complete"
+        assert goal.outcome == "complete"
 
 
 async def test_what_is_missing_comes_from_the_environment_and_not_from_the_user(tmp_path: Path) -> None:
@@ -341,10 +341,11 @@ async def test_a_critic_of_all_actions_also_judges_each_step_and_sends_nobody_ba
 async def test_a_goal_is_worked_on_until_it_is_reached(tmp_path: Path) -> None:
     client = model([say("Done."), call("work"), say("Tested.")], [say(NO), say(YES)])
     async with working(tmp_path, client) as conversation:
+        assert conversation.state.goal_status is None
         state = await conversation.run_goal("all tests pass", max_iterations=5)
-        assert state.status is ExecutionStatus.FINISHED
         assert state.ledger.goal is not None
-        assert (state.ledger.goal.status, state.ledger.goal.iterations) == ("complete", 2)
+        assert (state.status, state.goal_status) == (ExecutionStatus.FINISHED, GoalStatus.COMPLETE)
+        assert state.ledger.goal.iterations == 2
         assert plain(client.requests[0].messages[-1].content) == "all tests pass", "the agent is told"
 
 
@@ -360,7 +361,7 @@ async def test_a_verdict_is_about_the_goal_that_was_judged(tmp_path: Path) -> No
         assert "the new goal" in client.seen(), "it is judged by itself"
         goal = conversation.state.ledger.goal
         assert goal is not None
-        assert (goal.set.objective, goal.status, goal.iterations) == ("the new goal", "complete", 1)
+        assert (goal.set.objective, goal.outcome, goal.iterations) == ("the new goal", "complete", 1)
 
 
 @pytest.mark.parametrize("mark", [CriticResult(0.9, "\ud800"), CriticResult(0.9, metadata={"what": object()})])

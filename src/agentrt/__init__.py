@@ -6,6 +6,7 @@ from .deltas import Delta
 from .errors import AgentrtError, ToolError
 from .events import Cursor, Event, ExecutionStatus
 from .hooks import HookInput, HookResult
+from .ledger import GoalStatus
 from .protocols import Observation, ToolContext
 from .runtime import Runtime
 from .secrets import Cipher, EnvironmentSecret, LookupSecret
@@ -51,6 +52,7 @@ __all__ = [
     "EnvironmentSecret",
     "Event",
     "ExecutionStatus",
+    "GoalStatus",
     "Hook",
     "HookEvent",
     "HookInput",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -72,13 +73,24 @@ class AddedRule(msgspec.Struct, frozen=True, gc=False):
     origin: Origin = "session"
 
 
+class GoalStatus(StrEnum):
+    """How a goal stands."""
+
+    RUNNING = "running"
+    COMPLETE = "complete"
+    CAPPED = "capped"
+    """It was judged as often as it may be."""
+    INTERRUPTED = "interrupted"
+    """The run was stopped before; the next one goes on with it."""
+
+
 class Goal(msgspec.Struct, frozen=True, gc=False):
     """What the agent is to reach, and how often that was judged."""
 
     set: GoalSet
     iterations: int = 0
-    status: str = "running"
-    """Or "complete", or "capped" when it was judged as often as it may be."""
+    outcome: GoalStatus | None = None
+    """`COMPLETE` or `CAPPED`, once it is judged no more."""
     score: float = 0.0
 
 
@@ -264,8 +276,8 @@ def judged(ledger: Ledger, event: CriticAssessed) -> Ledger:
         return ledger
     goal, iterations = ledger.goal, ledger.goal.iterations + 1
     capped = iterations >= goal.set.max_iterations
-    status = "complete" if event.success else "capped" if capped else "running"
-    return replace(ledger, goal=replace(goal, iterations=iterations, status=status, score=event.score))
+    outcome = GoalStatus.COMPLETE if event.success else GoalStatus.CAPPED if capped else None
+    return replace(ledger, goal=replace(goal, iterations=iterations, outcome=outcome, score=event.score))
 
 
 class Allowance(msgspec.Struct, frozen=True):

@@ -196,7 +196,7 @@ async def test_a_goal_is_judged_until_it_is_reached(at: At) -> None:
         assert (await conversation.run()).status is DONE
         goal = conversation.state.ledger.goal
         assert goal is not None
-        assert (goal.status, goal.iterations) == ("complete", 2)
+        assert (goal.outcome, goal.iterations) == ("complete", 2)
         await conversation.set_goal("")
         assert conversation.state.ledger.goal is None
 

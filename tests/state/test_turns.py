@@ -97,13 +97,13 @@ def test_what_a_critic_misses_sends_the_agent_back_as_often_as_it_may(critic: st
     assert (state.status, state.branch.ending) == (STATUS.FINISHED, None)
     if critic == "goal":
         assert state.ledger.goal is not None
-        assert (state.ledger.goal.status, state.ledger.goal.iterations) == ("capped", 2)
+        assert (state.ledger.goal.outcome, state.ledger.goal.iterations) == ("capped", 2)
 
 
 def test_a_goal_that_was_reached_is_not_judged_again() -> None:
     state = after(GOAL, *finished(), judged("goal", success=True))
     assert state.ledger.goal is not None
-    assert (state.status, state.ledger.goal.status) == (STATUS.FINISHED, "complete")
+    assert (state.status, state.ledger.goal.outcome) == (STATUS.FINISHED, "complete")
     again = then(state, samples.message(), RunRequested(), *finished("g"))
     assert again.status is STATUS.FINISHED
 

@@ -98,7 +98,7 @@ class CriticActor(AbstractAsyncContextManager["CriticActor"]):
     async def _goal(self) -> tuple[Event, ...]:
         state = self._log.state
         goal = state.ledger.goal
-        if goal is None or goal.status != "running":  # it was taken back meanwhile
+        if goal is None or goal.outcome is not None:  # it was taken back meanwhile
             return (CriticAssessed(critic=GOAL, score=1.0, success=True),)
         history = await self._calls.history(state)
         reply = await self._calls.complete(judging(goal.set.objective, history), GOAL, goal.set.judge)

@@ -26,6 +26,7 @@ from ..events import (
     RiskAssessed,
     UserRejectObservation,
 )
+from ..ledger import GoalStatus
 from ..specs import SecurityRisk
 from ..specs.content import plain
 from ..specs.tool import FINISH, THINK
@@ -205,10 +206,13 @@ def _achieved(state: State) -> Iterator[str]:
     """How the goal stands, and what became of what was delegated."""
     goal, children = state.ledger.goal, state.ledger.children.values()
     if goal is not None:
-        yield {
-            "complete": "goal reached",
-            "capped": f"goal not reached, judged {count(goal.iterations, 'time')}",
-        }.get(goal.status, "goal not reached yet")
+        match goal.outcome:
+            case GoalStatus.COMPLETE:
+                yield "goal reached"
+            case GoalStatus.CAPPED:
+                yield f"goal not reached, judged {count(goal.iterations, 'time')}"
+            case _:
+                yield "goal not reached yet"
     if children:
         at_work, good = sum(c.open for c in children), sum(c.status is ExecutionStatus.FINISHED for c in children)
         rest = len(children) - at_work - good

@@ -240,7 +240,7 @@ class Conversation:
 
     async def run_goal(self, objective: str, *, judge: AnyLLM | None = None, max_iterations: int = 10) -> State:
         """Have the agent work on an objective, as `set_goal` holds it, until it is reached, was judged `max_iterations`
-        times, or something else ends the run; the state then. What came of it is in `state.ledger.goal.status`.
+        times, or something else ends the run; the state then. What came of it is `state.goal_status`.
         """
         await self.set_goal(objective, judge=judge, max_iterations=max_iterations)
         await self.send_message(objective)

@@ -12,7 +12,7 @@ from ..events import (
     ExecutionStatus,
     SystemPromptEvent,
 )
-from ..ledger import Ledger
+from ..ledger import GoalStatus, Ledger
 from ..specs import Agent, Durability, SecurityRisk
 from ..specs.flow import Label, Sink
 
@@ -116,6 +116,17 @@ class State(msgspec.Struct, frozen=True, gc=False):
         """The agent as it is configured now; only of a log that has its first event."""
         assert self.agent is not None
         return self.agent
+
+    @property
+    def goal_status(self) -> GoalStatus | None:
+        """How the goal stands; None where there is none."""
+        goal = self.ledger.goal
+        if goal is None:
+            return None
+        if goal.outcome is not None:
+            return goal.outcome
+        stopped = self.status in (ExecutionStatus.PAUSED, ExecutionStatus.ERROR, ExecutionStatus.STUCK)
+        return GoalStatus.INTERRUPTED if stopped else GoalStatus.RUNNING
 
     @property
     def in_flight(self) -> tuple[str, ...]:

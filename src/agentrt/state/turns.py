@@ -238,7 +238,7 @@ def _has_a_say(state: State, check: str) -> bool:
         case "critic":
             return agent is not None and agent.critic is not None
         case "goal":
-            return goal is not None and goal.status == "running"
+            return goal is not None and goal.outcome is None
         case _:
             return agent is not None and bool(hooks_for(agent.hooks, HookEvent.STOP))
 
