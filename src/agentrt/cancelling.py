@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-
-STRAY = "it was cancelled, and nobody had asked for that"
-"""What is said of one that nobody asked for."""
+from types import TracebackType
 
 
-def being_cancelled() -> bool:
-    """Whether this task is being cancelled; else a `CancelledError` is a failure of what was called, like any other."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
+class StrayCancellation(Exception):
+    """What was called said that it was cancelled; it failed, as with any other error."""
+
+    def __init__(self) -> None:
+        super().__init__("it was cancelled, and nobody had asked for that")
+
+
+class _Guard:
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, raised: BaseException | None, _: TracebackType | None) -> None:
+        if isinstance(raised, asyncio.CancelledError):
+            task = asyncio.current_task()
+            if task is None or not task.cancelling():
+                raise StrayCancellation from raised
+
+
+guarded = _Guard()
+"""A context in which a `CancelledError` is raised as `StrayCancellation`, unless this task is being cancelled."""

@@ -151,7 +151,10 @@ async def test_a_function_that_cancels_itself_denies_and_nobody_else_is_cancelle
         raise asyncio.CancelledError
 
     result = await run_hook(python("cancelled"), before(), {"cancelled": cancelled})
-    assert (result.verdict, result.error) == ("deny", "it was cancelled, and nobody had asked for that")
+    assert (result.verdict, result.error) == (
+        "deny",
+        "StrayCancellation: it was cancelled, and nobody had asked for that",
+    )
 
 
 async def test_what_a_function_says_after_its_time_does_not_count() -> None:

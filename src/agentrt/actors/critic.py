@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 
 import msgspec
 from msgspec.structs import replace
 
-from ..cancelling import STRAY, being_cancelled
+from ..cancelling import guarded
 from ..context.judging import judgement, judging
 from ..decisions import Judge
 from ..errors import ActorError, LogError, ModelError
@@ -80,12 +79,8 @@ class CriticActor(AbstractAsyncContextManager["CriticActor"]):
 
     async def _assessed(self, spec: CriticSpec) -> CriticAssessed:
         history = await self._calls.history(self._log.state)
-        try:
+        with guarded:
             result = await self._critics[spec.name]().evaluate(history, self._workspace)
-        except asyncio.CancelledError:
-            if being_cancelled():
-                raise
-            raise RuntimeError(STRAY) from None
         return CriticAssessed(
             critic=spec.name,
             score=result.score,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
@@ -15,7 +14,7 @@ import anyio
 import msgspec
 from anyio.abc import TaskGroup
 
-from ..cancelling import STRAY, being_cancelled
+from ..cancelling import guarded
 from ..decisions import ExecuteAction, action_error
 from ..errors import ToolError
 from ..events import ActionEvent, Event, ObservationEvent
@@ -127,13 +126,10 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
     async def _run(self, action: ActionEvent, call: _Call) -> Event:
         try:
             arguments = self._tools.parse(action.tool_name, action.arguments)
-            observation = await self._executor(arguments, call)
+            with guarded:
+                observation = await self._executor(arguments, call)
         except ToolError as expected:
             observation = Observation(content=content.text(str(expected)), is_error=True)
-        except asyncio.CancelledError:
-            if being_cancelled():
-                raise
-            return action_error(action, f"{self._name} failed: {STRAY}")
         except Exception as failure:  # a tool's failure is the model's to handle
             return action_error(action, f"{self._name} failed: {type(failure).__name__}: {failure}")
         return ObservationEvent(

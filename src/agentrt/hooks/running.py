@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Mapping, Sequence
 
 import anyio
 import msgspec
 
-from ..cancelling import STRAY, being_cancelled
+from ..cancelling import guarded
 from ..specs.hooks import Hook, HookEvent
 from .commands import run_command
 from .replies import read_reply
@@ -95,12 +94,8 @@ async def _call(hook: Hook, given: HookInput, function: HookFunction | None) -> 
         return HookResult(error=f"there is no such function: pass it as Runtime(hooks={{{hook.function!r}: ...}})")
     result: object = None
     try:
-        with anyio.move_on_after(hook.timeout) as time_limit:
+        with guarded, anyio.move_on_after(hook.timeout) as time_limit:
             result = await function(given)
-    except asyncio.CancelledError:
-        if being_cancelled():
-            raise
-        return HookResult(error=STRAY)
     except Exception as error:  # becomes a result, which denies
         return HookResult(error=f"{type(error).__name__}: {error}")
     if time_limit.cancel_called:  # whatever it returned then

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ from urllib.parse import urljoin, urlsplit
 import anyio
 import anyio.to_thread
 
-from ..cancelling import STRAY, being_cancelled
+from ..cancelling import guarded
 from ..errors import ToolError
 from .sources import CallableSecret, LookupSecret
 
@@ -45,14 +44,11 @@ def shown(url: str) -> str:
 
 async def _result(source: CallableSecret) -> object:
     try:
-        if inspect.iscoroutinefunction(source.function):
-            return await source.function()
-        result = await anyio.to_thread.run_sync(source.function, abandon_on_cancel=True)
-        return await result if inspect.isawaitable(result) else result
-    except asyncio.CancelledError:
-        if being_cancelled():
-            raise
-        raise ToolError(f"its function failed: {STRAY}") from None
+        with guarded:
+            if inspect.iscoroutinefunction(source.function):
+                return await source.function()
+            result = await anyio.to_thread.run_sync(source.function, abandon_on_cancel=True)
+            return await result if inspect.isawaitable(result) else result
     except Exception as failure:  # of the program's own code; what it says may hold a secret that nobody knows yet
         raise ToolError(f"its function failed with {type(failure).__name__}") from failure
 

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import anyio
 import msgspec
 
-from ...cancelling import STRAY, being_cancelled
+from ...cancelling import guarded
 from ...errors import ActorCrashed, ActorStopped, AgentrtError
 
 R = TypeVar("R")
@@ -40,14 +40,10 @@ class Envelope:
         self._scope = scope
         error: AgentrtError | None = None
         try:
-            self._close(await handle(self.request), None)
+            with guarded:
+                self._close(await handle(self.request), None)
         except AgentrtError as expected:
             error = expected
-        except asyncio.CancelledError as cancelled:
-            if being_cancelled():
-                raise
-            error = ActorCrashed(self.actor, RuntimeError(STRAY))
-            raise error from cancelled
         except Exception as bug:
             error = ActorCrashed(self.actor, bug)
             raise error from bug
