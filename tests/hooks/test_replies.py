@@ -65,6 +65,12 @@ def test_no_rewrite_where_it_is_null() -> None:
         b'checking\n{"decision": "deny"}',
         b'\xef\xbb\xbf{"decision": "deny"}',
         b'\xff{"decision": "deny"}',
+        b'checking\n{"updatedInput": {"command": "echo SAFE"}}',
+        b'{"hookSpecificOutput": {"decision": "deny"}}',
+        b'{"hookSpecificOutput": {"continue": false}}',
+        b'{"permission_decision": "deny"}',
+        b'{"Decision": "deny"}',
+        b'{"verdict": "deny"}',
         b'[{"decision": "deny"}]',
         b'"deny"',
         b'{"continue": "no"}',
@@ -88,7 +94,11 @@ def test_plain_words_decide_nothing(output: bytes) -> None:
 
 
 def test_a_reply_that_was_cut_is_a_failure() -> None:
-    assert "longer than" in read_reply(BEFORE, Ended(0, b"{" + b" " * KEPT, b"")).error
+    for begins in (b"{", b"words", b"\xff"):
+        assert "longer than" in read_reply(BEFORE, Ended(0, begins + b" " * KEPT, b"")).error
+    assert read_reply(HookEvent.AFTER_TOOL, Ended(0, b"words" + b" " * KEPT, b"")).error == "", (
+        "nothing is decided there"
+    )
 
 
 @pytest.mark.parametrize("event", list(HookEvent))

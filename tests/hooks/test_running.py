@@ -175,6 +175,43 @@ async def test_half_a_character_in_what_it_says_is_mended() -> None:
     assert (await run_hook(python("half"), before(), {"half": half})).reason == "half \ufffd pair"
 
 
+class Unprintable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(
+    "breaks", [Unprintable(), SystemExit(3), TimeoutError("late"), ExceptionGroup("two", [ValueError()])]
+)
+async def test_whatever_a_function_raises_denies(breaks: BaseException) -> None:
+    async def function(given: HookInput) -> None:
+        raise breaks
+
+    result = await run_hook(python("function"), before(), {"function": function})
+    assert result.verdict == "deny"
+    assert type(breaks).__name__ in result.error
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"exit_code": "x"}, {"name": 5}, {"seconds": "1"}, {"reason": None}, {"arguments": "[]"}, {"error": 5}]
+)
+async def test_a_result_that_could_not_be_logged_denies(wrong: dict[str, Any]) -> None:
+    async def function(given: HookInput) -> HookResult:
+        return HookResult(**wrong)
+
+    assert (await run_hook(python("function"), before(), {"function": function})).verdict == "deny"
+
+
+@pytest.mark.parametrize("arguments", ['{"a":1}', b'{"a":1}', msgspec.Raw(b'{"a":1}')])
+async def test_rewritten_input_may_be_text(arguments: Any) -> None:
+    async def function(given: HookInput) -> HookResult:
+        return HookResult(arguments=arguments)
+
+    result = await run_hook(python("function"), before(), {"function": function})
+    assert isinstance(result.arguments, msgspec.Raw)
+    assert bytes(result.arguments) == b'{"a":1}'
+
+
 async def test_a_command_has_no_variable_with_a_secret_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DB_ADDRESS", "postgres://u:hunter2-and-more@h/db")
     masked = SecretRegistry({"DB": "hunter2-and-more"}).mask.text

@@ -23,8 +23,11 @@ _SPEAKS = (HookEvent.USER_MESSAGE, HookEvent.START)
 _DECIDES = (HookEvent.BEFORE_TOOL, HookEvent.USER_MESSAGE, HookEvent.STOP)
 """Where a denial counts."""
 
-_DECISION = re.compile(r'"(?:decision|permissionDecision|continue)"\s*:')
+_DECISION = re.compile(r'"(?:decision|permissionDecision|continue|updatedInput|hookSpecificOutput)"\s*:')
 """What shows that words hold a decision."""
+
+_DECIDING = frozenset({"decision", "permissiondecision", "continue", "verdict", "updatedinput"})
+"""Fields by which something is decided, however they are spelt; where they are not read, they are a mistake."""
 
 _Decision = Literal["allow", "approve", "ask", "deny", "block"]
 _VERDICTS: dict[str | None, Verdict] = {"ask": "ask", "deny": "deny", "block": "deny"}
@@ -72,9 +75,8 @@ def read_reply(event: HookEvent, ended: Ended) -> HookResult:
         return msgspec.structs.replace(plain, error=slip)
     if not stdout.startswith("{"):
         return msgspec.structs.replace(plain, context=stdout if event in _SPEAKS else "")
-    if len(ended.stdout) >= KEPT:
-        return msgspec.structs.replace(plain, error=f"its JSON is longer than {KEPT} bytes")
     try:
+        _check_fields(msgspec.json.decode(ended.stdout.decode()))
         reply = _replies.decode(ended.stdout.decode())
     except (ValueError, RecursionError) as error:
         return msgspec.structs.replace(plain, error=f"its output cannot be read: {error}")
@@ -85,13 +87,25 @@ def _slip(event: HookEvent, stdout: bytes) -> str | None:
     """Why output is not to be taken for words alone, where it decides: it may be a decision that went wrong."""
     if event not in _DECIDES:
         return None
+    if len(stdout) >= KEPT:
+        return f"its output is longer than {KEPT} bytes: what follows may be a decision"
     try:
         text = stdout.decode().strip()
     except UnicodeDecodeError as error:
-        return f"its output cannot be read: {error}" if len(stdout) < KEPT else None
+        return f"its output cannot be read: {error}"
     if text.startswith("{") or not (_DECISION.search(text) or (text[:1] in ("[", '"') and _is_json(text))):
         return None
     return "its output cannot be read: it is neither plain words nor one JSON object and nothing else"
+
+
+def _check_fields(reply: object) -> None:
+    """Raises `ValueError` for a field that decides something and stands where nobody reads it."""
+    inner = reply.get("hookSpecificOutput") if isinstance(reply, dict) else None
+    for given, kind, place in ((reply, _Reply, ""), (inner, _Answer, " below hookSpecificOutput")):
+        known = {field.encode_name for field in msgspec.structs.fields(kind)}
+        for name in given if isinstance(given, dict) else ():
+            if name not in known and name.lower().replace("_", "") in _DECIDING:
+                raise ValueError(f"{name!r}{place} is no field: known are {', '.join(sorted(known))}")
 
 
 def _is_json(text: str) -> bool:

@@ -78,7 +78,7 @@ def settled(hook: Hook, found: HookResult, masked: Masked = str) -> HookResult:
     Only a tool's input can be rewritten, and only for a tool can a person be asked: elsewhere a hook that asks denies.
     What happened cannot be denied: after a tool, at the start and at the end a denial is context.
     """
-    name, error = hook_name(hook), found.error or _wrong(found)
+    name, error = hook_name(hook), _wrong(found) or found.error
     verdict, reason, arguments, context = found.verdict, found.reason, found.arguments, found.context
     if error:
         verdict, reason, arguments, context = "deny", f"hook {name!r} failed: {error}", None, ""
@@ -96,7 +96,7 @@ def settled(hook: Hook, found: HookResult, masked: Masked = str) -> HookResult:
         name=name,
         verdict=verdict,
         reason=_clip(masked(reason)),
-        arguments=arguments if hook.event is HookEvent.BEFORE_TOOL and verdict != "deny" else None,
+        arguments=_raw(arguments) if hook.event is HookEvent.BEFORE_TOOL and verdict != "deny" else None,
         context=_clip(masked(context)),
         stdout=_clip(masked(str(found.stdout))),
         stderr=_clip(masked(str(found.stderr))),
@@ -128,15 +128,24 @@ def _wrong(result: HookResult) -> str:
     """What a result has that no result may have: a function's are made by hand."""
     if result.verdict not in get_args(Verdict):
         return f"its verdict is {result.verdict!r}, not {', '.join(get_args(Verdict))}"
-    texts = (result.reason, result.context, result.stdout, result.stderr)
-    if not all(isinstance(text, str) for text in texts):
-        return "its reason, its context and its outputs must be text"
+    try:
+        msgspec.convert({name: getattr(result, name) for name in _PLAIN}, HookResult)
+    except msgspec.ValidationError as error:
+        return f"its result cannot be logged: {error}"
     if result.arguments is not None:
         try:
-            msgspec.json.decode(result.arguments, type=dict[str, Any])
+            msgspec.json.decode(msgspec.Raw(result.arguments), type=dict[str, Any])
         except (TypeError, ValueError, RecursionError) as error:
             return f"the input that it rewrote is no JSON object: {error}"
     return ""
+
+
+_PLAIN = [name for name in HookResult.__struct_fields__ if name != "arguments"]
+
+
+def _raw(arguments: msgspec.Raw | None) -> msgspec.Raw | None:
+    """The JSON of arguments, also where a function gave it as text or bytes."""
+    return None if arguments is None else msgspec.Raw(arguments)
 
 
 def _joined(texts: Sequence[str]) -> str:

@@ -96,13 +96,20 @@ async def _call(hook: Hook, given: HookInput, function: HookFunction | None) -> 
     try:
         with guarded, anyio.move_on_after(hook.timeout) as time_limit:
             result = await function(given)
-    except Exception as error:  # becomes a result, which denies
-        return HookResult(error=f"{type(error).__name__}: {error}")
+    except (Exception, SystemExit) as error:  # becomes a result, which denies
+        return HookResult(error=_told(error))
     if time_limit.cancel_called:  # whatever it returned then
         return _too_long(hook)
     if result is None or isinstance(result, HookResult):
         return result or HookResult()
     return HookResult(error=f"it returned {type(result).__name__}, not a HookResult or None")
+
+
+def _told(error: BaseException) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # what it says of itself fails as well
+        return type(error).__name__
 
 
 def _too_long(hook: Hook) -> HookResult:

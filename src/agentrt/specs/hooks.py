@@ -34,9 +34,10 @@ OnFailure: TypeAlias = Literal["deny", "ignore"]
 class Hook(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One hook: a shell `command` that gets JSON on its standard input, or a `function` that the runtime has by name.
 
-    `matcher` is held against the tool's name, for the events of tools: "*", a name, or a regular expression that
-    matches the whole of it, which may stand between slashes. A hook that fails or takes longer than `timeout` seconds
-    denies what it was asked about, unless `on_failure` is "ignore". Raises `ValueError` for what cannot work.
+    `matcher` is held against the tool's name, for the events of tools: "*" or nothing for all, a name, or a regular
+    expression that matches the whole of it, which may stand between slashes. A hook that fails or takes longer than
+    `timeout` seconds denies what it was asked about, unless `on_failure` is "ignore". Raises `ValueError` for what
+    cannot work.
     """
 
     event: HookEvent
@@ -68,7 +69,7 @@ def hooks_for(hooks: Sequence[Hook], event: HookEvent, tool_name: str = "") -> t
 
 
 def _is_for(hook: Hook, tool_name: str) -> bool:
-    if hook.event not in (HookEvent.BEFORE_TOOL, HookEvent.AFTER_TOOL) or hook.matcher in ("*", tool_name):
+    if hook.event not in (HookEvent.BEFORE_TOOL, HookEvent.AFTER_TOOL) or hook.matcher in ("*", "", tool_name):
         return True
     return _pattern(hook.matcher).fullmatch(tool_name) is not None
 
