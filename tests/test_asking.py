@@ -14,6 +14,7 @@ from agentrt.context.titles import LONGEST_TAG
 from agentrt.errors import ConfigurationError, ModelError, ModelUnavailable
 from agentrt.events import ModelCalled, TitleChanged
 from agentrt.protocols import ModelRequest
+from agentrt.secrets import HIDDEN
 from agentrt.specs import ImageContent, TextContent
 from agentrt.specs.content import plain
 from agentrt.testing import ScriptedLLM, ScriptedProvider, calls, say
@@ -234,3 +235,17 @@ async def test_titles_and_tags_are_kept_and_no_rewind_takes_them(tmp_path: Path)
     async with Conversation(id=name, store=tmp_path / "s", client=titles([])) as conversation:
         kept = conversation.state.ledger
         assert (kept.title, kept.tags) == ("The parser", {"team": "core", "ticket": "1234"})
+
+
+async def test_what_a_failed_question_says_is_masked(tmp_path: Path) -> None:
+    client, token = ScriptedLLM([ModelUnavailable("refused ghp_0123456789")]), {"TOKEN": "ghp_0123456789"}
+    async with Conversation(AGENT, tmp_path, store=tmp_path / "s", client=client, secrets=token) as conversation:
+        with pytest.raises(ModelUnavailable, match=f"refused {HIDDEN}"):
+            await conversation.ask_agent("Well?")
+
+
+async def test_without_a_message_a_title_stays(tmp_path: Path) -> None:
+    async with Conversation(AGENT, tmp_path, store=tmp_path / "s", client=ScriptedLLM([])) as conversation:
+        await conversation.rename("Mine")
+        assert await conversation.generate_title() == ""
+        assert conversation.state.ledger.title == "Mine"

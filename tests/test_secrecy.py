@@ -377,7 +377,7 @@ async def test_a_secret_that_is_a_word_of_the_format_leaves_the_format_whole(tmp
     ) as conversation:
         await run(conversation, f"It is {word}.")
         assert conversation.state.status is ExecutionStatus.FINISHED
-        assert result(client.requests[1]) == f"{HIDDEN}!"
+        assert "name the secret in a command" in result(client.requests[1]), "it is not called with the mark"
         said = [e for e in await everything(conversation) if isinstance(e, MessageEvent)]
     assert {plain(event.content) for event in said} == {f"It is {HIDDEN}."}
     async with Conversation(id="c", store=tmp_path / "s", client=client, tools=tools) as conversation:

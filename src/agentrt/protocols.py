@@ -123,8 +123,10 @@ class ToolContext(Protocol):
         """
         ...
 
-    def masked(self, text: str) -> str:
-        """`text` without secrets: for what is cut before it is returned, since half of one is not seen as one."""
+    def masked(self, text: str, *, by_line: bool = False) -> str:
+        """`text` without secrets: for what is cut, numbered or compared before it is returned, since a part of one is
+        not seen as one. With `by_line` there are as many lines as before.
+        """
         ...
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 
 import anyio
 import anyio.to_thread
+import msgspec
 from msgspec.structs import replace
 
 from .actors.core import RestartPolicy
@@ -22,7 +24,7 @@ from .critics import CRITICS
 from .decisions import forked, share_of
 from .decisions.first import first_batch, remembered
 from .errors import ConfigurationError, ConversationMissing, EventRefused
-from .events import ConversationCreated, Event, SecretsChanged
+from .events import ConversationCreated, Event, SecretsChanged, Source
 from .hooks import HookFunction
 from .host import Hosts, Opening
 from .ids import new_id
@@ -43,6 +45,7 @@ from .specs import (
     Tool,
     ToolDefinition,
     Workspace,
+    replaced,
 )
 from .specs.quota import Quota
 from .specs.secrets import SavedSecret
@@ -147,6 +150,7 @@ class Runtime:
         Raises `WorkspaceMissing`, `ToolMissing`, `ConversationExists`, or `ConfigurationError` for a container where no
         Docker engine answers.
         """
+        agent = _checked(agent)
         place, rules = await workspace_of(workspace, self.store.root)
         if isinstance(place, DockerWorkspace):
             await check_engine()
@@ -206,10 +210,18 @@ class Runtime:
         kept = state.ledger
         secrets.restore(kept.secrets, self._cipher, conversation_id, kept.past_secrets)
 
-    def changed_secrets(self, secrets: SecretRegistry, conversation_id: str, by: str | None = None) -> SecretsChanged:
+    def changed_secrets(
+        self, secrets: SecretRegistry, conversation_id: str, by: str | None = None, source: Source = "user"
+    ) -> SecretsChanged:
         """What the log holds of secrets that have changed."""
         saved = self.saved(secrets, conversation_id)
-        return SecretsChanged(secrets=saved, past=secrets.retired(self._cipher), by=by)
+        return SecretsChanged(source=source, secrets=saved, past=secrets.retired(self._cipher), by=by)
+
+    def _retired(self, secrets: SecretRegistry, conversation_id: str) -> SecretsChanged | None:
+        """What the log has to hold before a value is used that takes the place of another."""
+        if self._cipher is None or not secrets.has_unsaved:
+            return None
+        return self.changed_secrets(secrets, conversation_id, source="environment")
 
     def saved(self, secrets: SecretRegistry, conversation_id: str) -> dict[str, SavedSecret]:
         """What the log of a conversation may hold of its secrets."""
@@ -293,7 +305,7 @@ class Runtime:
                 self._restore(secrets, state, state.created.conversation_id)
             first = forked(state, created)
             if secrets.names or state.ledger.secrets:  # encrypted for the fork: what is in the log is for its parent
-                first = (*first, SecretsChanged(source="environment", secrets=self.saved(secrets, name)))
+                first = (*first, self.changed_secrets(secrets, name, source="environment"))
             log = EventLogActor(journal, Feed(journal, state), lambda commands: None, lambda: None)
             await log.ask(Append(first))
         finally:
@@ -319,6 +331,7 @@ class Runtime:
             client=self.client,
             tools=Tools(map(self._quota.of, names.values()), types, workspace, rated=MODEL in agent.analyzers),
             secrets=secrets,
+            retired=partial(self._retired, secrets),
             children=self._children(tools, secrets),
             analyzers=self._analyzers,
             hooks=self._hooks,
@@ -349,6 +362,14 @@ class Runtime:
                 raise ConfigurationError(f"no {kind} {missing[0]!r}: there are {there}; give more to Runtime(...)")
         for other in agent.agents.values():
             self.check(other)
+
+
+def _checked(agent: Agent) -> Agent:
+    """An agent as its log will have it: what is not of its field's type could not be read again."""
+    try:
+        return replaced(agent, {})
+    except (TypeError, AttributeError, msgspec.ValidationError) as error:
+        raise ConfigurationError(f"there can be no such agent: {error}") from error
 
 
 def _with_tools(agent: Agent, tools: Sequence[ToolType]) -> Agent:

@@ -50,10 +50,25 @@ async def run(shell: Shell, command: str) -> tuple[int, str]:
 
 @pytest.mark.parametrize(
     "name",
-    ["OPENAI_API_KEY", "ANTHROPIC_APIKEY", "GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "db_password", "MYSQL_PASSWD"],
+    [
+        *("OPENAI_API_KEY", "ANTHROPIC_APIKEY", "GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "db_password", "MYSQL_PASSWD"),
+        *("PGPASSWORD", "SMTP_PASS", "SSHPASS", "CLIENTSECRET", "MYSQL_PWD", "REDISCLI_AUTH", "GITHUBTOKEN", "APIKEYS"),
+        *("API_TOKENS", "GOOGLE_API_KEY1", "DB_PASSWORD2", "TOKEN2", "DOCKER_AUTH_CONFIG", "SSH_PASSPHRASE"),
+    ],
 )
 def test_what_looks_like_a_secret_is_left_out(name: str) -> None:
     assert name not in environment({name: "x", "PATH": "/bin"})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("PWD", "/w"), ("OLDPWD", "/w"), ("SSH_AUTH_SOCK", "/tmp/s"), ("GIT_AUTHOR_NAME", "Ada")),
+        *(("MAX_TOKENS", "4096"), ("TOKENIZERS_PARALLELISM", "false"), ("HOTKEY", "on"), ("COMPASS", "north")),
+    ],
+)
+def test_what_only_sounds_like_a_secret_stays(name: str, value: str) -> None:
+    assert environment({name: value})[name] == value
 
 
 def test_the_rest_of_the_environment_stays_and_pagers_are_off() -> None:

@@ -138,6 +138,21 @@ def test_space_around_a_value_is_no_part_of_it() -> None:
     assert not Mask([" \n"])
 
 
+def test_a_value_of_several_lines_leaves_as_many() -> None:
+    mask = Mask(["first line\nsecond line\nthird"])
+    assert mask.text("a\nfirst line\nsecond line\nthird\nb") == f"a\n{HIDDEN}\nb"
+    assert mask.text("a\nfirst line\nsecond line\nthird\nb", by_line=True) == "\n".join(["a", *[HIDDEN] * 3, "b"])
+
+
+def test_a_line_of_several_is_a_secret_when_it_is_long_or_no_word() -> None:
+    key = '{\n  "type": "account",\n  "private_key": "-----BEGIN KEY-----\\nMIIEvQ"\n}\nconfiguration\nab12cd34\n'
+    mask = Mask([key, "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBg\n-----END PRIVATE KEY-----"])
+    clean = mask.text('5\t  "private_key": "-----BEGIN KEY-----\\nMIIEvQ"\n6\tMIIEvQIBADANBg\n7\tab12cd34')
+    assert clean == f"5\t  {HIDDEN}\n6\t{HIDDEN}\n7\t{HIDDEN}"
+    for plain in ("the configuration of this", "-----BEGIN PRIVATE KEY-----"):
+        assert mask.text(plain) == plain
+
+
 def test_json_loses_them_in_strings_and_names() -> None:
     mask = Mask(["hunter2", "user", "text"])
     given = {"role": "user", "hunter2": [{"type": "text", "text": "the user's text"}], "n": 2, "none": None}
@@ -148,6 +163,7 @@ def test_json_loses_them_in_strings_and_names() -> None:
         "none": None,
     }
     assert Mask(["481516"]).json({"pin": 481516, "n": 48151, "yes": True}) == {"pin": HIDDEN, "n": 48151, "yes": True}
+    assert Mask(["481516\n", "12.25"]).json([481516, 12.25, 12.5]) == [HIDDEN, HIDDEN, 12.5]
     assert mask.json({"role": "user hunter2"}, spared={"role"}) == {"role": f"{HIDDEN} {HIDDEN}"}
 
 

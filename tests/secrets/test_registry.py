@@ -130,6 +130,85 @@ async def test_values_of_the_past_come_back_with_a_key() -> None:
     assert registry.retired() == (), "nothing can be kept without a key"
 
 
+async def test_values_that_changed_by_themselves_are_of_the_past_too() -> None:
+    cipher, environment, clock = Cipher(Cipher.new_key()), {"DB_URL": "first-of-b"}, Clock()
+    found = iter(["first-of-a", "second-of-a"])
+    registry = SecretRegistry(
+        {"A": lambda: next(found), "B": EnvironmentSecret("DB_URL")}, environment=environment, clock=clock
+    )
+    for _ in range(2):
+        await registry.named_in("$A $B")
+        environment["DB_URL"] = "second-of-b"
+        clock.now += 100
+    assert registry.has_unsaved
+    other = SecretRegistry(environment={})
+    other.restore({}, cipher, "c", registry.retired(cipher))
+    assert not registry.has_unsaved
+    assert other.mask.text("first-of-a first-of-b") == f"{HIDDEN} {HIDDEN}"
+
+
+async def test_a_value_that_comes_after_its_secret_was_taken_back_is_of_the_past() -> None:
+    asked, go_on = anyio.Event(), anyio.Event()
+
+    async def slow() -> str:
+        asked.set()
+        await go_on.wait()
+        return "slow-value"
+
+    registry = SecretRegistry({"A": slow})
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(registry.named_in, "$A")
+        await asked.wait()
+        registry.remove("A")
+        go_on.set()
+    assert registry.has_unsaved
+
+
+async def test_what_was_encrypted_stays_so_when_it_is_replaced_without_the_key() -> None:
+    cipher = Cipher(Cipher.new_key())
+    saved = SecretRegistry({"A": "first-of-a"}).saved(cipher, "c")
+    without = SecretRegistry()
+    without.restore(saved, None, "c")
+    without.update({"A": "second-of-a"})
+    past = without.retired()
+    again = SecretRegistry()
+    again.restore({}, cipher, "c", past)
+    assert again.mask.text("first-of-a") == HIDDEN
+
+
+async def test_a_fork_knows_all_values_of_the_past() -> None:
+    cipher = Cipher(Cipher.new_key())
+    registry = SecretRegistry({"A": "first-of-a"})
+    registry.update({"A": "second-of-a"})
+    registry.retired(cipher)
+    fork, again = registry.copy(), SecretRegistry()
+    again.restore(fork.saved(cipher, "f"), cipher, "f", fork.retired(cipher))
+    assert again.mask.text("first-of-a second-of-a") == f"{HIDDEN} {HIDDEN}"
+
+
+async def test_a_fork_that_was_made_without_the_key_can_be_opened_with_it() -> None:
+    cipher = Cipher(Cipher.new_key())
+    saved = SecretRegistry({"A": "first-of-a", "L": LookupSecret("http://host/", {"X-Key": "key-of-l"})}).saved(
+        cipher, "c"
+    )
+    parent, fork = SecretRegistry(), SecretRegistry()
+    parent.restore(saved, None, "c")
+    assert fork.restore(parent.copy().saved(None, "f"), cipher, "f") == ("A", "L")
+    assert parent.saved(None, "c") == saved
+
+
+async def test_a_key_can_be_changed() -> None:
+    old, new = Cipher.new_key(), Cipher.new_key()
+    registry = SecretRegistry({"A": "value-of-a"})
+    registry.update({"A": "second-of-a"})
+    saved, past = registry.saved(Cipher(old), "c"), registry.retired(Cipher(old))
+    later = SecretRegistry()
+    later.restore(saved, Cipher(new, old), "c", past)
+    assert await later.value("A") == "second-of-a"
+    SecretRegistry().restore(later.saved(Cipher(new, old), "c"), Cipher(new), "c")
+    assert len(Cipher(new, old).spellings()) == 4
+
+
 async def test_a_function_that_cancels_itself_has_failed() -> None:
     async def cancelled() -> str:
         raise asyncio.CancelledError

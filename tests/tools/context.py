@@ -55,9 +55,9 @@ class FakeContext:
         """The secrets that `text` names."""
         return await self._registry.named_in(text)
 
-    def masked(self, text: str) -> str:
+    def masked(self, text: str, *, by_line: bool = False) -> str:
         """The text without secrets."""
-        return self._registry.mask.text(text)
+        return self._registry.mask.text(text, by_line=by_line)
 
     async def until(self, pattern: str) -> re.Match[str]:
         """The first place where the output matches, once it does. Raises `TimeoutError` after 5 s."""

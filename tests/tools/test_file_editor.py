@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from agentrt.context.replies import BadCall
 from agentrt.errors import ToolError
-from agentrt.secrets import SecretRegistry
+from agentrt.secrets import HIDDEN, SecretRegistry
 from agentrt.specs import ImageContent, LocalWorkspace, Tool
 from agentrt.specs.content import plain
 from agentrt.tools.definition import Tools
@@ -37,8 +37,9 @@ PIXEL = base64.b64decode("R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw==")
 class Editor:
     """One `FileEditor`, called with keywords."""
 
-    def __init__(self, folder: Path) -> None:
-        self._editor, self._context = FileEditor({}), FakeContext(folder)
+    def __init__(self, folder: Path, **secrets: str) -> None:
+        self._editor = FileEditor({})
+        self._context = FakeContext(folder, registry=SecretRegistry(secrets))
 
     async def __call__(self, command: Any, path: Path | str, **arguments: Any) -> FileEditorObservation:
         return await self._editor(FileEditorAction(command=command, path=str(path), **arguments), self._context)
@@ -450,3 +451,25 @@ async def test_half_a_secret_is_not_left_where_a_view_is_cut(tmp_path: Path) -> 
     context = FakeContext(tmp_path, registry=SecretRegistry({"TOKEN": value}))
     viewed = await FileEditor({})(FileEditorAction("view", str(tmp_path / "keys")), context)
     assert "abcd" not in plain(viewed.content)
+
+
+async def test_a_secret_of_several_lines_is_seen_nowhere(tmp_path: Path) -> None:
+    first, second = "user: ada l", "pw: s3 cret"
+    editor, path = Editor(tmp_path, LOGIN=f"{first}\n{second}\n"), tmp_path / "login"
+    path.write_text(f"top\n{first}\n{second}\nend\n")
+    for found in (
+        await editor("view", path),
+        await editor("view", path, view_range=[3, 4]),
+        await editor("insert", path, insert_line=0, new_str="new"),
+        await editor.replace(path, "end", "End"),
+        await editor("undo_edit", path),
+    ):
+        shown = msgspec.json.encode(found).decode()
+        assert first not in shown
+        assert second not in shown
+    assert plain((await editor("view", path, view_range=[3, 5])).content).split("\n") == [
+        *(f"     {line}\t{HIDDEN}" for line in (3, 4)),
+        "     5\tend",
+    ], "lines keep their numbers"
+    assert path.read_text() == f"new\ntop\n{first}\n{second}\nend\n"
+    await editor.aclose()

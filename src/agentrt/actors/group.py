@@ -59,6 +59,8 @@ class Parts(msgspec.Struct, frozen=True):
     durability: Durability = Durability.COMMIT
     quota: Quota = Quota()
     observers: Sequence[Observer] = ()
+    retired: Callable[[str], Event | None] = lambda conversation_id: None
+    """What to log of values of secrets that came to an end, if any did."""
     performers: Mapping[str, PerformerFactory] = {}
     """What takes the place of a performer, by the first word of its name: in a replay, which runs nothing."""
 
@@ -81,6 +83,8 @@ class ConversationGroup:
         self._first, self._more = first, more
         self._journal, self._parts, self._workspace = journal, parts, workspace
         self._stack = AsyncExitStack()
+        self.stops = 0
+        """How often somebody wanted it to stop: a run that is only being prepared is none yet."""
         self._leaving = False
         """Whether what it delegated is only left; what was interrupted before it was left is cut all the same."""
 
@@ -211,7 +215,7 @@ class ConversationGroup:
             case "delegate":
                 return Performer(lambda: DelegateActor(log, parts.children, lambda: self._leaving), concurrency)
             case _:
-                return Performer(lambda: ToolActor(log, parts.tools, tool, workspace, parts.secrets), concurrency)
+                return Performer(lambda: ToolActor(log, parts, tool, workspace), concurrency)
 
     def _stopped(self, name: str, crash: ActorCrashed) -> None:
         self._dispatcher.forget(name)

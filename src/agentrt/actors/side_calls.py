@@ -50,6 +50,7 @@ class SideCalls:
             )
         except ModelError as error:
             await self._log.append(draft.ended(error.code))
+            error.args = tuple(self._veil.text(str(said)) for said in error.args)
             raise
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 from zlib import crc32
 
 import anyio
@@ -20,7 +20,7 @@ from ..errors import ToolError
 from ..events import ActionEvent, Event, ObservationEvent
 from ..ids import new_id
 from ..protocols import Observation, Watchful
-from ..secrets import SecretRegistry, StreamMask
+from ..secrets import HIDDEN, SecretRegistry, StreamMask
 from ..specs import BlobReference, Workspace, content
 from ..specs.content import TEXT
 from ..specs.flow import Label
@@ -36,22 +36,41 @@ _NOTHING = msgspec.Raw(b"null")
 _COMMON_FIELDS = frozenset(Observation.__struct_fields__)
 
 
+_MARKED = (
+    f"{HIDDEN} stands for a secret that you are not shown, so nothing was done: leave that part as it is, or name the"
+    " secret in a command, as $NAME"
+)
+
+
 class AtWork(Request[bool], frozen=True):
     """Whether the tool has something at work between two calls."""
+
+
+class ToolParts(Protocol):
+    """What a tool actor uses of a conversation's parts."""
+
+    @property
+    def tools(self) -> Tools: ...
+
+    @property
+    def secrets(self) -> SecretRegistry: ...
+
+    @property
+    def retired(self) -> Callable[[str], Event | None]: ...
 
 
 class _Call:
     """The `ToolContext` of one call: shows its output, and keeps the last of it."""
 
     def __init__(
-        self, log: Log, workspace: Workspace, tool: str, command: str, secrets: SecretRegistry, tasks: TaskGroup
+        self, log: Log, workspace: Workspace, tool: str, command: str, parts: ToolParts, tasks: TaskGroup
     ) -> None:
-        self._tool, self._command, self._secrets = tool, command, secrets
+        self._tool, self._command, self._secrets, self._retired = tool, command, parts.secrets, parts.retired
         self.observation_id = new_id()
         self.workspace = workspace
         self._log, self._tasks = log, tasks
         self._tail: deque[str] = deque(maxlen=TAIL)
-        self._masked = StreamMask(secrets.mask)
+        self._masked = StreamMask(parts.secrets.mask)
 
     async def previous(self) -> msgspec.Raw | None:
         last = await self._log.newest(lambda seen: seen.type == "ObservationEvent" and seen.tool_name == self._tool)
@@ -69,10 +88,14 @@ class _Call:
         return await self._log.keep(data, name, media_type)
 
     async def secrets(self, text: str) -> Mapping[str, str]:
-        return await self._secrets.named_in(text)
+        values = await self._secrets.named_in(text)
+        created = self._log.state.created
+        if created is not None and (event := self._retired(created.conversation_id)) is not None:
+            await self._log.append(event)
+        return values
 
-    def masked(self, text: str) -> str:
-        return self._secrets.mask.text(text)
+    def masked(self, text: str, *, by_line: bool = False) -> str:
+        return self._secrets.mask.text(text, by_line=by_line)
 
     def so_far(self) -> str:
         shown = "".join(self._tail).strip()
@@ -82,9 +105,10 @@ class _Call:
 class ToolActor(AbstractAsyncContextManager["ToolActor"]):
     """Performs `ExecuteAction` for one tool; the executor is opened with the actor and closed with it."""
 
-    def __init__(self, log: Log, tools: Tools, name: str, workspace: Workspace, secrets: SecretRegistry) -> None:
-        self._log, self._tools, self._name, self._workspace, self._secrets = log, tools, name, workspace, secrets
-        self._executor = tools.executor(name)
+    def __init__(self, log: Log, parts: ToolParts, name: str, workspace: Workspace) -> None:
+        self._log, self._parts, self._name, self._workspace = log, parts, name, workspace
+        self._tools, self._secrets = parts.tools, parts.secrets
+        self._executor = self._tools.executor(name)
         self._tasks = anyio.create_task_group()
         """What the executor runs beside its calls."""
 
@@ -120,11 +144,18 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
         await self._log.append(outcome, command=command)
         return None
 
+    def _writes_mark(self, action: ActionEvent) -> bool:
+        """Whether a call would act on what stands for a secret, where there are secrets that it may stand for."""
+        tool = self._tools.annotations(action.tool_name)
+        return bool(self._secrets.mask) and HIDDEN.encode() in bytes(action.arguments) and not tool.read_only
+
     def _call(self, command: str) -> _Call:
-        return _Call(self._log, self._workspace, self._name, command, self._secrets, self._tasks)
+        return _Call(self._log, self._workspace, self._name, command, self._parts, self._tasks)
 
     async def _run(self, action: ActionEvent, call: _Call) -> Event:
         try:
+            if self._writes_mark(action):
+                raise ToolError(_MARKED)
             arguments = self._tools.parse(action.tool_name, action.arguments)
             with guarded:
                 observation = await self._executor(arguments, call)

@@ -182,7 +182,7 @@ def serve(
         root,
         durability=Durability(durability),
         idle_after=idle_after,
-        cipher=Cipher(secrets_key.read_text()) if secrets_key is not None else None,
+        cipher=Cipher(*secrets_key.read_text().split()) if secrets_key is not None else None,
         quota=Quota(events=max_events, bytes=max_bytes, processes=max_processes),
     )
     run(_serve, create_app(runtime, settings), settings, root)

@@ -10,9 +10,12 @@ QUIET = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "HISTFILE": "/dev/n
 """Variables of a shell whose output nobody pages through."""
 
 _SECRET = re.compile(
-    r"(?:^|_)(?:\w*KEY|TOKEN|PAT|SECRETS?|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)(?:_|$)", re.IGNORECASE
+    r"(?:^|_)(?:\w*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL)S?|PAT|(?:SSH)?PASS)\d*(?:_|$)"
+    r"|\w_PWD$|_AUTH$|_AUTH_CONFIG$",
+    re.IGNORECASE,
 )
-
+_SETTING = re.compile(r"(?i)|\d{1,5}|true|false|yes|no|on|off|none|auto")
+"""Values that are no secret whatever their name says: `MAX_TOKENS=4096`."""
 
 _NEEDED = frozenset({"HOME", "LANG", "LOGNAME", "PATH", "PWD", "SHELL", "TMPDIR", "USER"})
 """Variables that no shell does without, whatever happens to stand in them."""
@@ -23,7 +26,7 @@ Masked: TypeAlias = Callable[[str], str]
 
 def environment(base: Mapping[str, str], masked: Masked = str) -> dict[str, str]:
     """The environment of a shell: that of the process without what is or looks like a secret, and quiet terminals."""
-    plain = {name: value for name, value in base.items() if not _SECRET.search(name)}
+    plain = {name: value for name, value in base.items() if not _SECRET.search(name) or _SETTING.fullmatch(value)}
     hidden = secret_variables(plain, masked)
     return {**{name: value for name, value in plain.items() if name not in hidden}, **QUIET}
 

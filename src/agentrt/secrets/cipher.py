@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import os
 from collections.abc import Callable
 
@@ -19,23 +20,21 @@ class Cipher:
     """AES-256 in Galois/Counter Mode (NIST SP 800-38D): nobody reads or changes a token without the key.
 
     The key is 32 random bytes in base64, as `new_key` and Fernet make them; a passphrase is refused, for it could be
-    guessed. A token belongs to what it was encrypted `for`: put in another place it cannot be read. Raises
-    `ConfigurationError` for what is no key, and when `cryptography` is not installed.
+    guessed. To change the key, give the `older` ones behind it: they only decrypt. A token belongs to what it was
+    encrypted `for`: put in another place it cannot be read. Raises `ConfigurationError` for what is no key, and when
+    `cryptography` is not installed.
     """
 
-    def __init__(self, key: str) -> None:
-        try:
-            secret = base64.b64decode(key.strip(), altchars=b"-_", validate=True)
-        except ValueError:
-            secret = b""
-        if len(secret) != _KEY_BYTES:
-            raise ConfigurationError(f"the key for secrets is not {_KEY_BYTES} bytes in base64: {_HOW}")
+    def __init__(self, key: str, *older: str) -> None:
+        secrets = [_key(text) for text in (key, *older)]
         try:
             from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # optional
         except ImportError:
             raise ConfigurationError("encrypting secrets needs 'pip install agentrt[secrets]'") from None
-        self._aead = AESGCM(secret)
-        spellings = (base64.b64encode(secret).decode(), base64.urlsafe_b64encode(secret).decode())
+        self._ciphers = [AESGCM(secret) for secret in secrets]
+        spellings = tuple(
+            encode(secret).decode() for secret in secrets for encode in (base64.b64encode, base64.urlsafe_b64encode)
+        )
         self.spellings: Callable[[], tuple[str, ...]] = lambda: spellings
         """The key as text, for a mask; a function, since that shows nothing when it is printed."""
 
@@ -47,21 +46,30 @@ class Cipher:
     def encrypt(self, value: str, place: str) -> Token:
         """A token that `decrypt` gives the value for, at the same place only."""
         nonce = os.urandom(_NONCE_BYTES)
-        sealed = nonce + self._aead.encrypt(nonce, value.encode(), place.encode())
+        sealed = nonce + self._ciphers[0].encrypt(nonce, value.encode(), place.encode())
         return _VERSION + base64.urlsafe_b64encode(sealed).decode()
 
     def decrypt(self, token: Token, place: str) -> str:
         """The value. Raises `ConfigurationError` for another key, another place, and a token that was changed."""
         from cryptography.exceptions import InvalidTag
 
-        try:
-            sealed = base64.b64decode(token.removeprefix(_VERSION), altchars=b"-_", validate=True)
-            value = self._aead.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place.encode())
-        except (InvalidTag, ValueError):
-            raise ConfigurationError(
-                "it was encrypted with another key, or changed: give the key of that time"
-            ) from None
-        return value.decode()
+        for cipher in self._ciphers:
+            with contextlib.suppress(InvalidTag, ValueError):
+                sealed = base64.b64decode(token.removeprefix(_VERSION), altchars=b"-_", validate=True)
+                return cipher.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place.encode()).decode()
+        raise ConfigurationError(
+            "it was encrypted with another key, or changed: give the key of that time, behind the one of now"
+        )
 
     def __repr__(self) -> str:
         return "Cipher(<hidden>)"
+
+
+def _key(text: str) -> bytes:
+    try:
+        secret = base64.b64decode(text.strip(), altchars=b"-_", validate=True)
+    except ValueError:
+        secret = b""
+    if len(secret) != _KEY_BYTES:
+        raise ConfigurationError(f"the key for secrets is not {_KEY_BYTES} bytes in base64: {_HOW}")
+    return secret

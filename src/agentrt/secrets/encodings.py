@@ -21,8 +21,9 @@ SHORTEST_ENCODED = 8
 TIMES_ESCAPED = 3
 """How often a value may be escaped: an event is JSON, which holds a text that is JSON, with a string of JSON in it."""
 
-_LINE = re.compile(r"[\w+/=-]{8,}|\S{16,}")
-"""What a line of a value of several lines is when it is a secret by itself: a piece of base64, or one long word."""
+_LINE = re.compile(r"(?!-----)(?:.{16,}|(?!(?:[A-Z]?[a-z]+|[A-Z]+)\Z)[\w+/=-]{8,})")
+"""What a line of a value of several lines is when it is a secret by itself: a long one, or a piece of base64 that is no
+word; not what frames a key."""
 
 _PERCENT = re.compile(r"%[0-9A-F]{2}")
 

@@ -71,22 +71,26 @@ class Mask:
         """Whether a form may be there: false only where none is, true nearly only where one is. Fast."""
         return bool(self._values) and bool(self._there(_bytes(data)))
 
-    def text(self, text: str) -> str:
-        """A text without them; the same object where there are none."""
+    def text(self, text: str, *, by_line: bool = False) -> str:
+        """A text without them; the same object where there are none. See `data`."""
         if not self._values:
             return text
         given = _bytes(text)
-        clean = self.data(given)
+        clean = self.data(given, by_line=by_line)
         return text if clean is given else clean.decode("utf-8", "surrogatepass")
 
-    def data(self, data: bytes) -> bytes:
-        """Bytes without them; the same object where there are none. What is JSON may be none after that: see `json`."""
+    def data(self, data: bytes, *, by_line: bool = False) -> bytes:
+        """Bytes without them; the same object where there are none. What is JSON may be none after that: see `json`.
+
+        With `by_line` each line of what is replaced becomes a mark, so that there are as many lines as before.
+        """
         runs = merged(self.spans(data)) if self._values else []
         if not runs:
             return data
         pieces, place = list[bytes](), 0
         for start, end in runs:
-            pieces += (data[place:start], _HIDDEN)
+            lines = data.count(b"\n", start, end) if by_line else 0
+            pieces += (data[place:start], _HIDDEN, (b"\n" + _HIDDEN) * lines)
             place = end
         return b"".join((*pieces, data[place:]))
 
@@ -108,7 +112,7 @@ class Mask:
                     else self.json(item, spared)
                     for name, item in value.items()
                 }
-            case int() if not isinstance(value, bool) and str(value) in self._values:
+            case int() | float() if not isinstance(value, bool) and repr(value) in self._bare:
                 return HIDDEN
             case _:
                 return value
@@ -134,6 +138,11 @@ class Mask:
     def _there(self, data: bytes) -> list[_Value]:
         """The values of which a form may be in `data`."""
         return [value for value in self._sieve.owners(data) if any(anchor in data for anchor in value.anchors)]
+
+    @cached_property
+    def _bare(self) -> frozenset[str]:
+        """The values without the space around them."""
+        return frozenset(map(str.strip, self._values))
 
     @cached_property
     def _sieve(self) -> Sieve[_Value]:

@@ -25,6 +25,9 @@ FRESH = 60.0
 _PAST = "past"
 """Where values belong that came to an end: in any log, since a fork has those of its parent."""
 
+_AT = "@"
+"""Stands between a token and where it belonged, when that is elsewhere."""
+
 RETRY_AFTER = 60.0
 """Seconds for which a lookup that failed is not made again."""
 
@@ -60,8 +63,12 @@ class SecretRegistry:
         self._sources: dict[str, KnownSource] = {}
         self._kept: dict[str, _Kept] = {}
         self._locks: dict[str, anyio.Lock] = {}
-        self._retired: list[str] = []
-        """Values that came to an end and are not saved yet."""
+        self._past: dict[str, None] = {}
+        """Values that came to an end."""
+        self._unsaved: list[str] = []
+        """Those of them that no log has."""
+        self._sealed: list[Token] = []
+        """Tokens that nobody here could decrypt, of secrets that came to an end; no log has them as such."""
         self.used = False
         """Whether there ever was a secret: then the mask is worth keeping when there is none any more."""
         self.update(secrets or {})
@@ -91,7 +98,9 @@ class SecretRegistry:
     def remove(self, *names: str) -> None:
         """Forget secrets; their values stay masked."""
         for name in names:
-            self._retired += self._known(name)
+            self._retire(self._known(name))
+            if isinstance(source := self._sources.get(name), MissingSecret):
+                self._sealed += [f"{token}{_AT}{place}" for place, token in source.tokens().items()]
             for known in (self._sources, self._kept, self._locks):
                 known.pop(name, None)
 
@@ -99,7 +108,8 @@ class SecretRegistry:
         """Another one with the same secrets, for a fork: what changes in one does not in the other."""
         other = SecretRegistry(environment=self._environment, clock=self._clock)
         other.mask, other.version = self.mask, self.version
-        other._sources, other._kept, other._retired = dict(self._sources), dict(self._kept), list(self._retired)
+        other._sources, other._kept = dict(self._sources), dict(self._kept)
+        other._past, other._unsaved, other._sealed = dict(self._past), [*self._past], list(self._sealed)
         other.used = self.used
         return other
 
@@ -111,10 +121,18 @@ class SecretRegistry:
         """The sources as the log may hold them: with values encrypted for `scope`, such as an id, or without."""
         return saved(self._sources, cipher, scope)
 
+    @property
+    def has_unsaved(self) -> bool:
+        """Whether a value came to an end that `retired` has not given yet."""
+        return bool(self._unsaved or self._sealed)
+
     def retired(self, cipher: Cipher | None = None) -> tuple[Token, ...]:
-        """The values that came to an end since this was asked last, encrypted; none without a cipher."""
-        values, self._retired = dict.fromkeys(self._retired), []
-        return tuple(cipher.encrypt(value, _PAST) for value in values) if cipher is not None else ()
+        """The values that came to an end since this was asked last, encrypted; none without a cipher, but for those
+        that were encrypted before.
+        """
+        values, tokens = self._unsaved, self._sealed
+        self._unsaved, self._sealed = [], []
+        return (*tokens, *(cipher.encrypt(value, _PAST) for value in values if cipher is not None))
 
     def restore(
         self,
@@ -129,7 +147,11 @@ class SecretRegistry:
         """
         sources = restored(secrets, cipher, scope)
         if cipher is not None:
-            self._learn([cipher.decrypt(token, _PAST) for token in past])
+            found = [
+                cipher.decrypt(token, place or _PAST) for token, _, place in (kept.partition(_AT) for kept in past)
+            ]
+            self._learn(found)
+            self._past |= dict.fromkeys(found)
         self._take(sources)
         return tuple(name for name, source in sources.items() if isinstance(source, MissingSecret))
 
@@ -195,6 +217,12 @@ class SecretRegistry:
             found += self._values(name, source) if source is not None else []
         return found
 
+    def _retire(self, values: Iterable[str]) -> None:
+        for value in values:
+            if value not in self._past:
+                self._past[value] = None
+                self._unsaved.append(value)
+
     def _learn(self, values: Iterable[str]) -> None:
         mask = self.mask.adding(values)
         if mask is not self.mask:
@@ -211,15 +239,22 @@ class SecretRegistry:
         except ConfigurationError as error:
             raise ToolError(str(error)) from None
         self._learn([value])
+        if (before := self._kept.get(name)) is not None and before.value is not None and before.value != value:
+            self._retire([before.value])
+        self._kept[name] = _Kept(value, "", 0.0)
         return value
 
     async def _looked_up(self, name: str, source: LookupSecret | CallableSecret) -> str:
         async with self._locks.setdefault(name, anyio.Lock()):  # who comes meanwhile shares what comes of it
             kept = self._kept.get(name)
             if kept is None or kept.until <= self._clock():
-                kept = await self._ask(name, source)
-                if self._sources.get(name) is source:
+                before, kept = kept, await self._ask(name, source)
+                if self._sources.get(name) is not source:  # it was taken back meanwhile
+                    before = kept
+                else:
                     self._kept[name] = kept
+                if before is not None and before.value is not None and (before is kept or before.value != kept.value):
+                    self._retire([before.value])
         if kept.value is None:
             wait = max(kept.until - self._clock(), 0)
             raise ToolError(f"{kept.failure}. It is tried again after {wait:.0f} s at the earliest.")

@@ -6,16 +6,36 @@ from collections.abc import Mapping
 from typing import TypeAlias, assert_never
 
 from ..errors import ConfigurationError
-from ..specs.secrets import EnvironmentSecret, SavedCallable, SavedLookup, SavedSecret, SavedStatic
+from ..specs.secrets import EnvironmentSecret, SavedCallable, SavedLookup, SavedSecret, SavedStatic, Token
 from .cipher import Cipher
 from .sources import CallableSecret, LookupSecret, SecretSource, StaticSecret
 
 
 class MissingSecret:
-    """A secret whose value did not outlive its process; `saved` says what it was."""
+    """A secret whose value did not outlive its process; `saved` says what it was, at its `place`."""
 
-    def __init__(self, saved: SavedSecret) -> None:
-        self.saved, self.description = saved, saved.description
+    def __init__(self, saved: SavedSecret, place: str = "") -> None:
+        self.saved, self.place, self.description = saved, place, saved.description
+
+    def tokens(self) -> dict[str, Token]:
+        """What is encrypted of it, by where it belongs."""
+        match self.saved:
+            case SavedStatic(token=token) if token:
+                return {self.place: token}
+            case SavedLookup(headers=headers):
+                return {f"{self.place}/{name}": token for name, token in headers.items() if token}
+            case _:
+                return {}
+
+    def at(self, place: str) -> SavedSecret:
+        """What was saved, as it may stand at a place: nobody can decrypt it elsewhere."""
+        match self.saved:
+            case SavedStatic() if place != self.place:
+                return SavedStatic("", self.description)
+            case SavedLookup(url=url, headers=headers) if place != self.place:
+                return SavedLookup(url, dict.fromkeys(headers, ""), self.description)
+            case _:
+                return self.saved
 
 
 KnownSource: TypeAlias = SecretSource | MissingSecret
@@ -38,7 +58,7 @@ def _saved(source: KnownSource, cipher: Cipher | None, place: str) -> SavedSecre
         case CallableSecret():
             return SavedCallable(source.description)
         case MissingSecret():
-            return source.saved
+            return source.at(place)
     assert_never(source)
 
 
@@ -72,4 +92,4 @@ def _restored(secret: SavedSecret, cipher: Cipher | None, place: str) -> KnownSo
             headers = {name: cipher.decrypt(token, f"{place}/{name}") for name, token in secret.headers.items()}
             return LookupSecret(secret.url, headers, secret.description)
         case _:
-            return MissingSecret(secret)
+            return MissingSecret(secret, place)

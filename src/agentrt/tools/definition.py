@@ -194,6 +194,10 @@ class Tools:
         """Where a tool says that its results come from."""
         return self._types[name].labels
 
+    def annotations(self, name: str) -> ToolAnnotations:
+        """What a tool says that it does."""
+        return self._types[name].annotations
+
     def parse(self, name: str, arguments: msgspec.Raw) -> Any:
         """The arguments as the tool's action. Raises `BadCall` when they do not fit."""
         kind = self._types[name]

@@ -58,7 +58,7 @@ class FileEditorAction(msgspec.Struct, frozen=True):
 
 
 class FileEditorObservation(Observation, frozen=True, kw_only=True):
-    """What an edit changed: the file before and after, and the difference as a unified diff."""
+    """What an edit changed: the file before and after, and the difference as a unified diff, all without secrets."""
 
     path: str
     prev_exist: bool = True
@@ -92,22 +92,22 @@ class FileEditor:
                 case "view":
                     return _view(path, action, context)
                 case "create":
-                    return self._create(path, action)
+                    return self._create(path, action, context)
                 case "str_replace" | "insert":
                     return self._edit(path, action, context)
                 case "undo_edit":
-                    return self._take_back(path)
+                    return self._take_back(path, context)
         except OSError as error:
             raise ToolError(f"{path}: {error.strerror}") from error
 
-    def _create(self, path: Path, action: FileEditorAction) -> FileEditorObservation:
+    def _create(self, path: Path, action: FileEditorAction, context: ToolContext) -> FileEditorObservation:
         if action.file_text is None:
             raise ToolError("create needs file_text")
         if path.exists():
             raise ToolError(f"{path} exists already: edit it with str_replace, or choose another name")
         path.parent.mkdir(parents=True, exist_ok=True)
         self._write(path, None, _File(action.file_text))
-        return _edited(path, None, action.file_text, f"Created {path}.")
+        return _edited(path, None, _shown(action.file_text, context), f"Created {path}.")
 
     def _edit(self, path: Path, action: FileEditorAction, context: ToolContext) -> FileEditorObservation:
         if action.new_str is None and action.command == "insert":
@@ -123,20 +123,21 @@ class FileEditor:
                 raise ToolError("insert needs insert_line")
             text, line = insert_after(old.text, action.insert_line, new_str), action.insert_line + 1
         self._write(path, old, msgspec.structs.replace(old, text=text))
-        shown = context.masked(snippet(text, line, new_str.count("\n") + 1))
-        return _edited(path, old.text, text, f"Edited {path}. Around the change:\n{clip(shown, MAX_SHOWN)}")
+        before, after = _shown(old.text, context), _shown(text, context)
+        shown = clip(snippet(after, line, new_str.count("\n") + 1), MAX_SHOWN)
+        return _edited(path, before, after, f"Edited {path}. Around the change:\n{shown}")
 
-    def _take_back(self, path: Path) -> FileEditorObservation:
+    def _take_back(self, path: Path, context: ToolContext) -> FileEditorObservation:
         history = self._undo.get(path)
         if not history:
             raise ToolError(f"no edit of {path} to take back (edits are remembered while the conversation stays open)")
-        now = _read(path)
+        now = _shown(_read(path).text, context)
         before = history.pop()
         if before is None:
             path.unlink()
-            return _edited(path, now.text, "", f"Took back the creation of {path}: it is gone.")
+            return _edited(path, now, "", f"Took back the creation of {path}: it is gone.")
         _replace_file(path, before)
-        return _edited(path, now.text, before.text, f"Took back the last edit of {path}.")
+        return _edited(path, now, _shown(before.text, context), f"Took back the last edit of {path}.")
 
     def _write(self, path: Path, old: _File | None, new: _File) -> None:
         _replace_file(path, new)
@@ -153,6 +154,11 @@ class _File(msgspec.Struct, frozen=True):
     def typed(self, text: str) -> str:
         """A text of the model with the newlines that `text` has."""
         return text.replace("\r\n", "\n") if self.newline == "\r\n" else text
+
+
+def _shown(text: str, context: ToolContext) -> str:
+    """A text as it may be seen: masked before it is numbered, cut or compared, which would part a secret."""
+    return context.masked(text, by_line=True)
 
 
 def _read(path: Path) -> _File:
@@ -231,7 +237,7 @@ def _view(path: Path, action: FileEditorAction, context: ToolContext) -> FileEdi
     elif path.suffix.lower() in IMAGES and path.is_file():
         content = _image(path)
     else:
-        shown = context.masked(view_lines(_read(path).text, action.view_range))
+        shown = view_lines(_shown(_read(path).text, context), action.view_range)
         content = TextContent(clip(shown, MAX_SHOWN))
     return FileEditorObservation(content=(content,), path=str(path))
 
