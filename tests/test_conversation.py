@@ -9,6 +9,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from agentrt import LLM, Agent, ConfirmRisky, Conversation, ExecutionStatus, Limits, Runtime, ToolError, tool
 from agentrt.actors.core import RestartPolicy
@@ -430,6 +431,21 @@ async def test_a_view_that_cannot_be_cut_ends_the_run(tmp_path: Path) -> None:
         state = await conversation.run()
         assert state.error is not None
         assert state.error.code == "context_window"
+
+
+@pytest.mark.parametrize("steps", [0, 8])
+async def test_who_asks_for_a_shorter_view_asks_for_no_work(tmp_path: Path, steps: int) -> None:
+    model = ScriptedLLM([*[call("greet", name="you")] * steps, say("Done.")])
+    agent = replace(AGENT, stuck=None)
+    async with Conversation(agent, tmp_path, tools=[greet], store=tmp_path / "s", client=model) as conversation:
+        await conversation.send_message("hi")
+        await conversation.condense()
+        assert (await conversation.run()).status is ExecutionStatus.FINISHED, "what cannot be shorter stays as it is"
+        await conversation.condense()
+        assert (await conversation.run()).status is ExecutionStatus.FINISHED
+        assert len(model.requests) == steps + 1
+        shortened = [event for event in await everything(conversation) if isinstance(event, Condensation)]
+        assert [bool(event.forgotten_event_ids) for event in shortened] == [False, steps > 0]
 
 
 async def test_a_limit_of_steps_ends_the_run(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from agentrt import (
     LLM,
     Agent,
     ConfirmRisky,
+    Conversation,
     ExecutionStatus,
     Limits,
     PermissionRule,
@@ -34,7 +35,10 @@ from agentrt.events import (
     ExecutionLost,
     InterruptEvent,
     MessageEvent,
+    ModelCallStarted,
     ObservationEvent,
+    PauseEvent,
+    RunRequested,
     UserRejectObservation,
 )
 from agentrt.host import Host, Hosts
@@ -461,6 +465,46 @@ async def test_closed_in_the_middle_children_go_on_under_their_ids(tmp_path: Pat
             assert len(tasks_given) == 1
         assert all(text.split("\n")[0] in ("One.", "Two.") for text in results(live))
         check_sums(live)
+
+
+async def test_who_was_stopped_below_goes_on_when_the_top_was_paused_and_runs_however_soon(tmp_path: Path) -> None:
+    gate = Gate()
+    plays: dict[str, Play] = {
+        "all": (delegate("a"), finish("Done.")),
+        "a": (call("hold", name="a"), call("hold", name="b"), finish("A.")),
+    }
+    async with family(tmp_path, plays, tools=[gate.tool]) as live:
+        with anyio.fail_after(SECONDS):
+            async with running(live.top):
+                await eventually(lambda: gate.entered == ["a"], "the tool")
+                async with Conversation(id=live.id_of("a"), runtime=live.runtime) as below:
+                    await below.pause()
+                gate.open.set()
+                paused = [ExecutionStatus.PAUSED]
+                await eventually(lambda: [c.status for c in live.state.ledger.children.values()] == paused, "its rest")
+                (top,) = (host for host in live.runtime.hosts if not host.delegated)
+                assert top.group is not None
+                await top.group.log.append(PauseEvent(), RunRequested())
+        assert live.state.status is ExecutionStatus.FINISHED
+
+
+async def test_a_person_below_grants_no_steps(tmp_path: Path) -> None:
+    plays: dict[str, Play] = {
+        "all": (delegate("a"), finish("Done.")),
+        "a": (*(call("terminal", command=f"echo {n} >> out") for n in range(40)), finish("A.")),
+    }
+    async with family(tmp_path, plays, agent(Limits(max_steps=12), stuck=None)) as live:
+        with anyio.fail_after(SECONDS):
+            async with running(live.top):
+                await eventually(lambda: any(host.delegated for host in live.runtime.hosts), "the child")
+                async with Conversation(id=live.id_of("a"), runtime=live.runtime) as below:
+                    while not below.state.status.over:
+                        made = below.state.ledger.commands
+                        await eventually(lambda: below.state.status.over or below.state.ledger.commands > made, "it")  # noqa: B023
+                        await below.pause()
+                        if below.state.status is ExecutionStatus.PAUSED:
+                            await below.start_run()
+    assert sum(isinstance(event, ModelCallStarted) for log in live.all() for event in log) <= 12
 
 
 async def test_rules_of_the_session_hold_below(tmp_path: Path) -> None:

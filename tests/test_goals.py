@@ -23,7 +23,7 @@ from agentrt import (
     Runtime,
     tool,
 )
-from agentrt.errors import ConfigurationError, ModelUnavailable
+from agentrt.errors import ConfigurationError, ConversationBusy, ModelUnavailable
 from agentrt.events import CriticAssessed, MessageEvent, ModelCalled
 from agentrt.protocols import ModelRequest
 from agentrt.replaying import replay
@@ -400,3 +400,28 @@ async def test_a_critic_that_fails_midway_says_so_and_the_run_goes_on(tmp_path: 
 
 def events_of(folder: Path) -> list[Event]:
     return read_conversation(folder / "store" / "conversations" / "c")
+
+
+async def test_a_goal_that_comes_after_the_end_is_judged_by_the_next_run(tmp_path: Path) -> None:
+    client = model([say("Done."), say("Tested.")], [say(NO), say(YES)])
+    async with working(tmp_path, client) as conversation:
+        await run(conversation)
+        await conversation.set_goal("all tests pass")
+        state = await conversation.run()
+        assert (state.status, state.goal_status) == (ExecutionStatus.FINISHED, GoalStatus.COMPLETE)
+        assert len(client.requests) == 4
+        await conversation.run()
+        assert len(client.requests) == 4, "it is judged once"
+
+
+async def test_a_goal_that_is_refused_with_its_message_is_not_set(tmp_path: Path) -> None:
+    client = HeldModel([say("Done.")])
+    async with working(tmp_path, client) as conversation:
+        await conversation.configure(busy="reject")
+        await conversation.send_message("Work.")
+        async with running(conversation):
+            await client.calling()
+            with pytest.raises(ConversationBusy):
+                await conversation.run_goal("something else")
+            client.release()
+        assert conversation.state.goal_status is None

@@ -205,7 +205,7 @@ async def test_a_reservation_that_a_crash_left_open_counts_as_spent() -> None:
 @pytest.mark.parametrize("amount", [float("nan"), float("inf"), -1.0])
 async def test_only_an_amount_can_be_granted(tmp_path: Path, amount: float) -> None:
     async with conversation(tmp_path, Limits(), ScriptedLLM([])) as made:
-        with pytest.raises(ConfigurationError, match="cannot grant"):
+        with pytest.raises(ConfigurationError, match="grant"):
             await made.grant(amount)
 
 

@@ -8,13 +8,15 @@ import anyio
 import pytest
 
 from agentrt import LLM, Agent, BusyPolicy, Conversation, ExecutionStatus, tool
+from agentrt.context.replies import ModelReply
 from agentrt.errors import ConfigurationError, ConversationBusy
 from agentrt.events import AgentErrorEvent, Event, InterruptEvent, MessageEvent, ModelCalled, ObservationEvent
+from agentrt.specs import AnyLLM
 from agentrt.specs.content import plain
-from agentrt.testing import call, calls, finish
+from agentrt.testing import ScriptedLLM, call, calls, finish, say
 from agentrt.testing.scripted import Turn
 
-from .steering import HeldModel
+from .steering import HeldModel, running
 
 AGENT = Agent(llm=LLM(model="scripted"), tools=())
 
@@ -152,7 +154,7 @@ async def test_the_policy_is_configuration_and_a_message_may_say_otherwise(tmp_p
     assert model.cut == 1
     async with Conversation(id=live.id, tools=[greet, wait_for_ever], store=tmp_path / "store", client=model) as again:
         assert again.state.spec.busy is BusyPolicy.STEER
-        with pytest.raises(ValueError, match="nonsense"):
+        with pytest.raises(ConfigurationError, match="nonsense"):
             await again.send_message("?", busy="nonsense")
 
 
@@ -211,3 +213,29 @@ async def test_a_change_that_cannot_be_is_refused_with_what_to_do(tmp_path: Path
             with pytest.raises(ConfigurationError):
                 await live.configure(**changes)
             assert live.state.seq == before
+
+
+class Preparing(ScriptedLLM):
+    """Takes its time to be prepared."""
+
+    def __init__(self, *turns: ModelReply) -> None:
+        super().__init__(turns)
+        self.begun, self.go_on = anyio.Event(), anyio.Event()
+
+    async def prepare(self, llm: AnyLLM) -> None:
+        self.begun.set()
+        await self.go_on.wait()
+
+
+@pytest.mark.parametrize("stop", ["pause", "interrupt"])
+async def test_who_stops_a_run_that_is_only_being_prepared_has_stopped_it(tmp_path: Path, stop: str) -> None:
+    model = Preparing(say("Done."))
+    agent = Agent(llm=LLM(model="scripted"), tools=())
+    async with Conversation(agent, tmp_path, store=tmp_path / "s", client=model) as conversation:
+        await conversation.send_message("Work.")
+        async with running(conversation):
+            await model.begun.wait()
+            await (conversation.pause() if stop == "pause" else conversation.interrupt())
+            model.go_on.set()
+        assert model.requests == []
+        assert (await conversation.run()).status is ExecutionStatus.FINISHED

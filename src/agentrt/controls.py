@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from .errors import ConfigurationError, EventRefused
 from .events import Cursor
 from .specs import AnyLLM, BusyPolicy, ConfirmationPolicy, Content, PermissionRule
 from .specs.rules import Scope
@@ -195,6 +196,21 @@ class Forked(msgspec.Struct, frozen=True):
 
 
 Reply: TypeAlias = Cursor | Answer | Forked
+
+
+def checked(control: AnyControl) -> AnyControl:
+    """A control as a frame would bring it. Raises `ConfigurationError` where a value is not of its field's type, and
+    `EventRefused` for half a character: what was logged so could never be read again.
+    """
+    try:
+        return _decoder.decode(msgspec.json.encode(control))
+    except UnicodeEncodeError as error:
+        raise EventRefused(f"text that is no Unicode cannot be logged: {error}") from error
+    except (TypeError, AttributeError, msgspec.MsgspecError) as error:
+        raise ConfigurationError(f"{tag_of(control)}: {error}") from error
+
+
+_decoder: msgspec.json.Decoder[AnyControl] = msgspec.json.Decoder(AnyControl)
 
 
 def tag_of(control: type[Control] | Control) -> str:

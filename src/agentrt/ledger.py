@@ -97,6 +97,8 @@ class Goal(msgspec.Struct, frozen=True, gc=False):
 class Ledger(msgspec.Struct, frozen=True, gc=False):
     """What was begun, spent and decided, whatever was rewound since."""
 
+    runs: int = 0
+    """How often it was told to go on when it did not."""
     commands: int = 0
     """Model calls and condensations begun, ever."""
     spending: dict[str, Spending] = {}
@@ -268,6 +270,11 @@ def children_lost(ledger: Ledger, action_id: str | None = None) -> Ledger:
             lost = ChildFinished(child_id=child_id, status=ExecutionStatus.ERROR, spending=used, steps=steps)
             ledger = child_finished(ledger, lost)
     return ledger
+
+
+def ran(ledger: Ledger) -> Ledger:
+    """After a run was begun."""
+    return replace(ledger, runs=ledger.runs + 1)
 
 
 def judged(ledger: Ledger, event: CriticAssessed) -> Ledger:

@@ -16,7 +16,7 @@ from .events import ActionEvent, ConversationCreated, ConversationErrorEvent, Ev
 from .ledger import Ledger
 from .specs import Agent, Durability, SecurityRisk
 from .specs.flow import Label, Sink
-from .state import Branch, Checkpoint, Pending, Seen, State
+from .state import Branch, Checkpoint, Condensing, Pending, Seen, State
 
 E = TypeVar("E", bound=Event)
 
@@ -44,7 +44,7 @@ class _Branch(msgspec.Struct, frozen=True, array_like=True):
     """A branch without its view."""
 
     queued: tuple[Seen, ...]
-    condense: bool
+    condense: Condensing
     cut: bool
     steps: int
     labels: tuple[Label, ...]

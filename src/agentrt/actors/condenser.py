@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager
 
 from ..context.condensing import forget_older_half
 from ..decisions import Condense
-from ..events import ConversationErrorEvent
+from ..events import Condensation, ConversationErrorEvent
 from .dispatcher import Perform
 from .event_log import Log
 
@@ -21,10 +21,13 @@ class CondenserActor(AbstractAsyncContextManager["CondenserActor"]):
         return None
 
     async def handle(self, message: Perform) -> None:
-        """Condense the view as it is now, or end the run when nothing can be dropped."""
+        """Condense the view as it is now. What cannot shrink ends the run, unless that was only asked for."""
         assert isinstance(message.command, Condense)
-        condensation = forget_older_half(self._log.state.branch.view)
-        if condensation is None:
+        here = self._log.state.branch
+        condensation = forget_older_half(here.view)
+        if condensation is None and here.condense == "asked":
+            await self._log.append(Condensation(forgotten_event_ids=()), command=message.command.id)
+        elif condensation is None:
             detail = "the model's context window is too small even for the last step: use a model with a larger one"
             await self._log.append(
                 ConversationErrorEvent(code="context_window", detail=detail), command=message.command.id

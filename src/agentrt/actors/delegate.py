@@ -89,11 +89,12 @@ class DelegateActor(AbstractAsyncContextManager["DelegateActor"]):
 
     async def _see_through(self, child_id: str, group: ConversationGroup) -> State:
         """The state in which the child has ended; whoever else has it open may go on with it from there."""
-        told = False
+        told, runs = False, self._log.state.ledger.runs
         """Whether it was seen at work, or told to, since this conversation runs."""
         while not over(state := group.feed.state):
             above = self._log.state
-            told = above.status.at_work and (told or state.status.at_work)
+            told = above.status.at_work and above.ledger.runs == runs and (told or state.status.at_work)
+            runs = above.ledger.runs
             if events := relayed_down(above, child_id, state, told=told):
                 await group.log.append(*events)
                 told = told or any(isinstance(event, RunRequested) for event in events)

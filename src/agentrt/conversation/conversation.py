@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -33,6 +33,7 @@ from ..controls import (
     SetTags,
     StartRun,
     SwitchLLM,
+    checked,
 )
 from ..decisions import waiting
 from ..deltas import Delta
@@ -145,7 +146,7 @@ class Conversation:
 
         Raises what the method of it does.
         """
-        return await self._end.do(control, by)
+        return await self._end.do(checked(control), by)
 
     async def send_message(
         self, message: str | Iterable[Content], *, id: str | None = None, busy: BusyPolicy | str | None = None
@@ -156,7 +157,7 @@ class Conversation:
         ("enqueue"), at once ("steer", "interrupt"), or refused with `ConversationBusy` ("reject").
         """
         content = message if isinstance(message, str) else tuple(message)
-        return await self._do(SendMessage(content, id, BusyPolicy(busy) if busy is not None else None))
+        return await self._do(SendMessage(content, id, cast("BusyPolicy | None", busy)))
 
     def run(self, after: Cursor | int | None = None) -> Run:
         """Let the agent work: iterate over the events, or await it for the state at its end.
@@ -242,8 +243,8 @@ class Conversation:
         """Have the agent work on an objective, as `set_goal` holds it, until it is reached, was judged `max_iterations`
         times, or something else ends the run; the state then. What came of it is `state.goal_status`.
         """
+        await self.send_message(objective)  # which may be refused
         await self.set_goal(objective, judge=judge, max_iterations=max_iterations)
-        await self.send_message(objective)
         return await self.run()
 
     async def ask_agent(self, question: str, *, llm: AnyLLM | None = None) -> str:
@@ -285,9 +286,9 @@ class Conversation:
         found = msgspec.json.decode(last.details, type=dict[str, msgspec.Raw] | None)
         return msgspec.json.decode(found["output"], type=kind) if found else None
 
-    async def rewind(self, to: int) -> Cursor:
+    async def rewind(self, to: Cursor | int) -> Cursor:
         """Go back to how it was after event `to`; nothing is erased. Raises `EventRefused` while it runs."""
-        return await self._do(Rewind(to))
+        return await self._do(Rewind(self._seq(to) if isinstance(to, Cursor) else to))
 
     async def rest(self, idle: float = 0.0) -> bool:
         """Let it leave memory now, unless something runs or it was used in the last `idle` seconds; whether it did.
@@ -325,12 +326,12 @@ class Conversation:
             yield item
 
     async def _do(self, control: AnyControl) -> Cursor:
-        reply = await self._end.do(control)
+        reply = await self.do(control)
         assert isinstance(reply, Cursor)
         return reply
 
     async def _ask(self, control: AnyControl) -> str:
-        reply = await self._end.do(control)
+        reply = await self.do(control)
         assert isinstance(reply, Answer)
         return reply.text
 

@@ -23,6 +23,7 @@ from ..controls import (
     GenerateTitle,
     Grant,
     Interrupt,
+    Pause,
     RemoveRule,
     Reply,
     SendMessage,
@@ -39,7 +40,7 @@ from ..host import Guest, Opening
 from ..ids import new_id
 from ..runtime import Runtime
 from ..secrets import AnySecret, SecretRegistry
-from ..specs import Agent, BusyPolicy, DockerWorkspace
+from ..specs import Agent, BusyPolicy, DockerWorkspace, TextContent
 from ..specs.content import text
 from ..state import Seen, State
 from ..storage.pages import read_created
@@ -156,11 +157,14 @@ class LocalEnd:
             return await self._do(group, control, by)
 
     async def _do(self, group: ConversationGroup, control: AnyControl, by: str | None) -> Reply:
+        group.stops += isinstance(control, Pause | Interrupt)
         if (asked_too := model_of(control)) is not None:
             self._runtime.hide_keys(group.secrets, asked_too)
         match control:
             case SendMessage(content=content, id=name, busy=busy, run=run):
                 said = text(content) if isinstance(content, str) else tuple(content)
+                if not any(not isinstance(part, TextContent) or part.text.strip() for part in said):
+                    raise ConfigurationError("the message is empty: say what the agent is to do")
                 message = MessageEvent(id=name or new_id(), source="user", by=by, content=said)
                 heard = message.id in group.feed.state.ledger.message_ids
                 cursor = await group.log.say(message, BusyPolicy(busy) if busy is not None else None)
@@ -175,7 +179,8 @@ class LocalEnd:
                 return Answer(await group.calls.ask(question, llm))
             case GenerateTitle(llm=llm, max_length=length):
                 title = await group.calls.title(checked_length(length), llm)
-                await group.log.append(TitleChanged(title=title, by=by))
+                if title:
+                    await group.log.append(TitleChanged(title=title, by=by))
                 return Answer(title)
         state = group.feed.state
         changes = changes_in(control)
@@ -207,9 +212,11 @@ class LocalEnd:
     async def begin(self, after: int | None, by: str | None = None) -> int:
         """Let it run; the seq after which the run's events come. Raises `UnknownModel` or `MissingKey`."""
         async with self._guest.use() as group:
-            await self._runtime.client.prepare(group.feed.state.spec.llm)
+            stops = group.stops
+            await self._runtime.client.prepare(group.feed.state.spec.llm)  # which may take seconds
             after = group.feed.state.seq if after is None else after
-            await group.log.append(*signed((RunRequested(),), by))
+            if group.stops == stops:
+                await group.log.append(*signed((RunRequested(),), by))
             return after
 
     async def fork(self, at: int | None, name: str | None, by: str | None = None) -> LocalEnd:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -92,3 +93,9 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
     """Tokens in all, in and out, with those of children."""
     max_depth: int = 2
     """How many conversations may stand one below the other, of those that are delegated to."""
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            least, value = int(name == "tool_concurrency"), getattr(self, name)
+            if value is not None and not least <= value < math.inf:
+                raise ValueError(f"{name} is a number from {least} on, not {value}")

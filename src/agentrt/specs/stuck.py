@@ -26,6 +26,11 @@ class StuckDetection(msgspec.Struct, frozen=True, omit_defaults=True):
     nudge: bool = True
     """Whether it is told once, one repetition before it is stopped."""
 
+    def __post_init__(self) -> None:
+        for name in ("action_observation", "action_error", "monologue", "alternating"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} is how often, or 0 for never, not {getattr(self, name)}")
+
 
 class Critic(msgspec.Struct, frozen=True, omit_defaults=True):
     """Has what the agent finished judged by `name`, one of the runtime's critics.

@@ -6,7 +6,7 @@ does: what was spent, which messages were received, what was decided for good.
 
 from .batches import EVERYTHING, beginnable
 from .fold import apply, branch, fold
-from .parts import Branch, Checkpoint, Pending, Seen, State
+from .parts import Branch, Checkpoint, Condensing, Pending, Seen, State
 from .seeing import as_seen, summarized
 from .turns import answered, unread
 
@@ -14,6 +14,7 @@ __all__ = [
     "EVERYTHING",
     "Branch",
     "Checkpoint",
+    "Condensing",
     "Pending",
     "Seen",
     "State",

@@ -55,7 +55,7 @@ from ..events import (
     UserRejectObservation,
 )
 from ..ledger import Goal, Ledger
-from ..specs import Durability, replaced
+from ..specs import Durability, SecurityRisk, replaced
 from . import turns
 from .parts import Branch, Checkpoint, Pending, State
 from .seeing import as_seen, condensed
@@ -128,14 +128,16 @@ def _apply(state: State, event: Event) -> State:
         case CriticAssessed():
             return turns.assessed(state, event)
         case CondensationRequest():
-            return replace(state, branch=replace(here, condense=True))
+            asked = event.source == "user" and here.condense != "needed"
+            return replace(state, branch=replace(here, condense="asked" if asked else "needed"))
         case Condensation():
-            here = replace(here, view=condensed(here.view, event), condense=False)
-            return replace(state, branch=here, ledger=ledger.began(state.ledger))
+            here = replace(here, view=condensed(here.view, event), condense="")
+            return turns.condensed(replace(state, branch=here, ledger=ledger.began(state.ledger)))
         case ResourceLost():
             return replace(state, branch=replace(here, queued=(*here.queued, as_seen(event))))
         case SecretsChanged():
-            here = replace(here, queued=(*here.queued, as_seen(event)))
+            if event.source != "environment" or event.secrets.keys() != state.ledger.secrets.keys():
+                here = replace(here, queued=(*here.queued, as_seen(event)))
             past = (*state.ledger.past_secrets, *event.past)
             return replace(state, branch=here, ledger=replace(state.ledger, secrets=event.secrets, past_secrets=past))
         case StuckDetected(nudge=True):
@@ -143,7 +145,7 @@ def _apply(state: State, event: Event) -> State:
         case StuckDetected():
             return replace(state, status=ExecutionStatus.STUCK)
         case ConversationErrorEvent():
-            here = replace(here, condense=False) if here.condense else here
+            here = replace(here, condense="") if here.condense else here
             return replace(state, branch=here, status=ExecutionStatus.ERROR, error=event)
         case HeadMoved():
             return _rewound(state, event)
@@ -227,7 +229,9 @@ def _revised(state: State, event: ActionRevised) -> State:
     for waiting in state.branch.pending:
         if waiting.action.id == event.action_id:
             resources = waiting.action.resources if event.resources is None else event.resources
-            action = replace(waiting.action, arguments=event.arguments, resources=resources)
+            action = replace(
+                waiting.action, arguments=event.arguments, resources=resources, security_risk=SecurityRisk.UNKNOWN
+            )  # the model rated what it had asked for
             return _pending(state, (event.action_id,), action=action, risk=None, approved=False, sinks=(), labels=())
     return state
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 import msgspec
 
 from ..chain import Chain
@@ -58,6 +60,9 @@ class Pending(msgspec.Struct, frozen=True, gc=False):
     """Why a person is being asked about it, as a code; "" when nobody is."""
 
 
+Condensing: TypeAlias = Literal["", "needed", "asked"]
+
+
 class Branch(msgspec.Struct, frozen=True, gc=False):
     """What a rewind takes back."""
 
@@ -68,7 +73,8 @@ class Branch(msgspec.Struct, frozen=True, gc=False):
     pending: tuple[Pending, ...] = ()
     call: str | None = None
     """The command of the model call in flight."""
-    condense: bool = False
+    condense: Condensing = ""
+    """Why the view is to be made shorter before the next model call: it does not fit, or somebody asked for that."""
     cut: bool = False
     """An interrupt was logged: what is in flight may only be closed."""
     steps: int = 0

@@ -13,7 +13,7 @@ from ..events import (
     MessageEvent,
     ObservationEvent,
 )
-from ..ledger import children_lost, judged
+from ..ledger import children_lost, judged, ran
 from ..specs import Agent, HookEvent
 from ..specs.flow import Label
 from ..specs.hooks import hooks_for
@@ -38,7 +38,7 @@ def unread(here: Branch) -> bool:
 def answered(state: State) -> bool:
     """Whether the agent has nothing to answer: a run would have nothing to do."""
     here = state.branch
-    if here.pending or here.condense or here.done or here.ending is not None or unread(here):
+    if here.pending or here.done or here.ending is not None or unread(here):
         return False
     return state.status is ExecutionStatus.FINISHED or len(here.view) <= 1 or here.view[-1].answer
 
@@ -47,10 +47,27 @@ def run_requested(state: State) -> State:
     """Someone wants the agent to go on."""
     if state.status.at_work:
         return state
-    if answered(state):
+    if _is_unjudged(state):  # the goal came after the end
+        ended = replace(state.branch, steps=0, judged=0, ending=("goal",))
+        return replace(state, status=ExecutionStatus.RUNNING, error=None, branch=ended, ledger=ran(state.ledger))
+    if answered(state) and not state.branch.condense:
         return replace(state, status=ExecutionStatus.FINISHED) if state.status is ExecutionStatus.PAUSED else state
-    here = replace(_unheld(state.branch), steps=0, judged=0)
-    return waiting_for_children(settled(replace(state, status=ExecutionStatus.RUNNING, error=None, branch=here)))
+    delegated = state.created is not None and state.created.delegated_by is not None
+    granted_once = delegated and not state.status.over  # the run of the conversation above goes on
+    here = replace(_unheld(state.branch), steps=state.branch.steps if granted_once else 0, judged=0)
+    state = replace(state, status=ExecutionStatus.RUNNING, error=None, branch=here, ledger=ran(state.ledger))
+    return waiting_for_children(settled(state))
+
+
+def _is_unjudged(state: State) -> bool:
+    """Whether all that there is to do is to hold what was finished against a goal."""
+    here = state.branch
+    return answered(state) and not here.condense and len(here.view) > 1 and _has_a_say(state, "goal")
+
+
+def condensed(state: State) -> State:
+    """The view was made shorter; that may have been all that there was to do."""
+    return _finished(state) if state.status is ExecutionStatus.RUNNING and answered(state) else state
 
 
 def stopped(state: State, here: Branch) -> State:

@@ -1,0 +1,107 @@
+"""What cannot be is refused before anything is logged: what was logged so could never be read again."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentrt import (
+    LLM,
+    Agent,
+    ConfirmRisky,
+    Conversation,
+    Critic,
+    Hook,
+    HookEvent,
+    Limits,
+    PermissionRule,
+    StuckDetection,
+)
+from agentrt.errors import ConfigurationError
+from agentrt.testing import ScriptedLLM, finish
+
+WRONG: dict[str, Callable[[Any], Awaitable[object]]] = {
+    "id": lambda conversation: conversation.send_message("hello", id=42),
+    "content": lambda conversation: conversation.send_message(["a"]),
+    "empty": lambda conversation: conversation.send_message("  "),
+    "nothing": lambda conversation: conversation.send_message([]),
+    "busy": lambda conversation: conversation.send_message("hello", busy="later"),
+    "objective": lambda conversation: conversation.set_goal(5),
+    "iterations": lambda conversation: conversation.set_goal("all is well", max_iterations=1.5),
+    "judge": lambda conversation: conversation.set_goal("all is well", judge="openai/x"),
+    "interrupt": lambda conversation: conversation.interrupt(5),
+    "reason": lambda conversation: conversation.reject(5),
+    "always": lambda conversation: conversation.confirm(always="forever"),
+    "amount": lambda conversation: conversation.grant(True),
+    "place": lambda conversation: conversation.rewind("2"),
+    "scope": lambda conversation: conversation.add_rule(PermissionRule("deny", "terminal"), scope="all"),
+    "verdict": lambda conversation: conversation.add_rule(PermissionRule("maybe", "terminal")),  # type: ignore[arg-type]
+    "rule": lambda conversation: conversation.add_rule("deny terminal"),
+    "title": lambda conversation: conversation.rename(5),
+    "question": lambda conversation: conversation.ask_agent(5),
+    "model": lambda conversation: conversation.generate_title(llm="openai/x"),
+    "limits": lambda conversation: conversation.configure(limits={"tool_concurrency": 0}),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+async def test_a_control_with_a_value_that_cannot_be_is_refused(tmp_path: Path, wrong: str) -> None:
+    client = ScriptedLLM([finish("Done.")])
+    agent = Agent(llm=LLM(model="scripted"), tools=())
+    async with Conversation(agent, tmp_path, store=tmp_path / "s", client=client, id="c") as conversation:
+        before = conversation.cursor
+        with pytest.raises(ConfigurationError):
+            await WRONG[wrong](conversation)
+        assert conversation.cursor == before
+    async with Conversation(id="c", store=tmp_path / "s", client=client) as conversation:
+        await conversation.send_message("hello", id="42")
+        assert (await conversation.run()).status == "finished"
+
+
+AGENTS: dict[str, dict[str, Any]] = {
+    "confirmation": {"confirmation": "always"},
+    "event": {"hooks": (Hook(event="before_tol", command="exit 2"),)},  # type: ignore[arg-type]
+    "hook": {"hooks": ("./check.sh",)},
+    "failure": {"hooks": (Hook(event=HookEvent.END, command="true", on_failure="deny2"),)},  # type: ignore[arg-type]
+    "verdict": {"rules": (PermissionRule("forbid", "terminal"),)},  # type: ignore[arg-type]
+    "rules": {"rules": PermissionRule("deny", "terminal")},
+    "threshold": {"confirmation": ConfirmRisky(threshold="medium")},  # type: ignore[arg-type]
+    "flow": {"flow": True},
+    "busy": {"busy": "stear"},
+    "critic": {"critic": "pass"},
+    "mode": {"critic": Critic("pass", mode="foo")},  # type: ignore[arg-type]
+    "tools": {"tools": ("terminal",)},
+    "model": {"llm": "openai/x"},
+}
+
+
+@pytest.mark.parametrize("wrong", AGENTS)
+async def test_an_agent_that_cannot_be_is_refused(tmp_path: Path, wrong: str) -> None:
+    agent = Agent(**{"llm": LLM(model="scripted"), **AGENTS[wrong]})
+    with pytest.raises(ConfigurationError, match="no such agent"):
+        async with Conversation(agent, tmp_path, store=tmp_path / "s", client=ScriptedLLM([])):
+            raise AssertionError
+    assert not list((tmp_path / "s").glob("conversations/*/events.jsonl"))
+
+
+async def test_words_in_the_place_of_an_enumeration_are_taken(tmp_path: Path) -> None:
+    """As they are where an agent comes as JSON."""
+    agent = Agent(llm=LLM(model="scripted"), tools=(), hooks=(Hook(event="stop", command="true"),))  # type: ignore[arg-type]
+    async with Conversation(agent, tmp_path, store=tmp_path / "s", client=ScriptedLLM([])) as conversation:
+        assert conversation.state.spec.hooks[0].event is HookEvent.STOP
+
+
+@pytest.mark.parametrize(
+    "wrong", ["max_steps", "tool_concurrency", "max_seconds", "max_cost", "max_tokens", "max_depth"]
+)
+def test_a_limit_is_a_number_from_nothing_on(wrong: str) -> None:
+    for value in (-1, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match=wrong):
+            Limits(**{wrong: value})  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="tool_concurrency is a number from 1 on"):
+        Limits(tool_concurrency=0)
+    with pytest.raises(ValueError, match="monologue is how often"):
+        StuckDetection(monologue=-1)
