@@ -13,7 +13,7 @@ from agentrt import LLM, Agent, ConfirmRisky, Conversation, ExecutionStatus, Sec
 from agentrt.actors.security import MAX_SCRIPT
 from agentrt.events import RiskAssessed
 from agentrt.specs import Tool
-from agentrt.testing import ScriptedLLM, call, say
+from agentrt.testing import ScriptedLLM, call, calls, say
 
 AGENT = Agent(llm=LLM(model="scripted"), tools=(Tool("terminal"), Tool("file_editor")), confirmation=ConfirmRisky())
 BAD = "rm -rf ~/Documents\n"
@@ -48,7 +48,10 @@ def workspace(tmp_path: Path) -> Path:
         (f"mkdir a; printf 'all:\\n\\t-cd x && \\\\\\n\\t{BAD.strip()}\\n' > a/Makefile", "make -C a"),
         (f'echo \'{{"scripts": {{"pretest": "{BAD.strip()}", "test": "true"}}}}\' > package.json', "npm test"),
         (f'echo \'{{"scripts": {{"x": "{BAD.strip()}"}}}}\' > package.json', "yarn x"),
-        ("cat > x.py <<'E'\nimport shutil\nshutil.rmtree('/home/me')\nE", "python3 x.py"),
+        *(
+            ("cat > x.py <<'E'\nimport shutil\nshutil.rmtree('/home/me')\nE", runs)
+            for runs in ("python3 x.py", "uv run x.py", "python3 -m x", "python3 -c 'import x'", "pytest x.py::test_it")
+        ),
     ],
 )
 async def test_a_script_that_was_written_before_is_rated_by_what_is_in_it(
@@ -73,6 +76,17 @@ async def test_a_harmless_one_asks_nobody(workspace: Path, written: str, run: st
     risk, status = await rated(workspace, written, run)
     assert risk in (SecurityRisk.LOW, SecurityRisk.MEDIUM)
     assert status is ExecutionStatus.FINISHED
+
+
+@pytest.mark.parametrize("goes", ["true\ncd ..", "true; pushd ..", "true\n. ./x.sh"])
+async def test_after_a_command_that_may_go_elsewhere_nobody_knows_where_the_next_of_the_batch_is(
+    workspace: Path, goes: str
+) -> None:
+    turns = [calls(("terminal", {"command": goes}), ("terminal", {"command": "rm -rf Documents"})), say("Done.")]
+    async with Conversation(AGENT, workspace, store=workspace.parent / "s", client=ScriptedLLM(turns)) as conversation:
+        await conversation.send_message("go")
+        events = [event async for event in conversation.run()]
+        assert [e for e in events if isinstance(e, RiskAssessed)][1].risk is SecurityRisk.HIGH
 
 
 async def test_what_was_there_long_before_is_trusted_as_it_was(workspace: Path) -> None:

@@ -230,7 +230,8 @@ def _about(rule: PermissionRule, action: ActionEvent) -> bool:
         return False
     if rule.pattern == "*":
         return True
-    text: str = msgspec.json.decode(action.arguments)["command"]
+    given = msgspec.json.decode(action.arguments)
+    text: str = msgspec.json.encode(given, order="sorted").decode() if rule.argument == "{}" else given["command"]
     if not rule.pattern.endswith("*"):
         return text == rule.pattern
     plain = rule.verdict != "allow" or not set(text) & set(";&|\n$`")

@@ -146,6 +146,10 @@ BOMBS = [
     "a=$a$a;" * 9000, "eval " * 12_000, "sh -c " * 3000, "cat <<E " * 8000, "f() { f; f; }; f", "\\\n" * 30_000,
     "for i in a b c d; do " * 8 + "x" + "; done" * 8, "alias a='b b b' b='c c c' c='a a a'; a",
     "python -c '" + "-" * 39_000 + "1'", "python -c '" + "(" * 39_000 + "'", "rm -rf " + "[a]" * 20_000,
+    "perl -e '" + 'open("' * 8000 + "'", "perl -e '" + "open my " * 7000 + "'", "perl -e '" + "qx(" * 15_000 + "'",
+    "ruby -e '" + "%x(" * 15_000 + "'", "perl -e '" + "fork " * 10_000 + "'", "node -e '" + "Buffer.from(" * 4500 + "'",
+    "node -e '" + 'writeFile("' * 5000 + "'", "perl -e '" + 'open x "a" ' * 5000 + "'", "awk '" + '| "' * 15_000 + "'",
+    "echo " + "QUFB" * 12_000 + " | base64 -d | base64 -d | sh",
     "echo " + "QUFB" * 15_000 + " | base64 -d | sh", "x" * (MAX_COMMAND + 1),
 ]  # fmt: skip
 

@@ -34,7 +34,7 @@ RECENT = timedelta(days=1)
 ROUNDS = 3
 """How often is looked at what a script runs itself."""
 
-MOST_SCRIPTS = 16
+MOST_SCRIPTS = 64
 """Scripts of one command that are read."""
 
 MAX_SCRIPT = 64 * 1024
@@ -44,8 +44,12 @@ _PLACING = ("ObservationEvent", "ResourceLost")
 """What tells where the terminal stands; one that was restarted stands in the workspace."""
 
 
-_GOES = re.compile(r"\b(?:cd|pushd|popd|eval|source)\b|(?:^|[\s;&|\"])\.\s")
+_GOES = re.compile(r"\b(?:cd|pushd|popd|eval|source)\b|(?:^|[\s;&|({])\.\s")
 """What a command may have that leaves the shell in another directory; one that goes in vain is asked about, too."""
+
+
+class _Command(msgspec.Struct):
+    command: str = ""
 
 
 class _Placed(msgspec.Struct):
@@ -97,8 +101,10 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
         for waiting in self._log.state.branch.pending:
             if waiting.action.id == action.id:
                 break
-            if waiting.action.tool_name == TERMINAL and _GOES.search(bytes(waiting.action.arguments).decode()):
-                return Scene(self._workspace, None)
+            if waiting.action.tool_name == TERMINAL:
+                given = msgspec.json.decode(waiting.action.arguments, type=_Command)
+                if _GOES.search(given.command):
+                    return Scene(self._workspace, None)
         last = await self._log.newest(lambda seen: seen.tool_name == TERMINAL and seen.type in _PLACING)
         if not isinstance(last, ObservationEvent):
             return Scene(self._workspace, self._workspace.path)

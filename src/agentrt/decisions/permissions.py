@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fnmatch import translate
 from functools import lru_cache
 from posixpath import normpath
@@ -27,6 +27,9 @@ _ONE_COMMAND = r"[^;&|<>$`\n(){}\\]*"
 
 WHOLE = "{}"
 """In a rule, the argument that is all of them: a JSON object, its members in the order of their names."""
+
+_SAME = {"terminal": "command", "file_editor": "path"}
+"""The argument that says what is the same again, of the tools of which that is known."""
 
 _SINKS: tuple[Sink, ...] = ("secrets", "push", "outside", "network")
 """The one that says most first."""
@@ -97,35 +100,50 @@ def _looks(rule: PermissionRule) -> bool:
 
 
 def _holds(rule: PermissionRule, arguments: dict[str, object]) -> bool:
-    given: Iterable[object] = (arguments.get(rule.argument),) if rule.argument else arguments.values()
-    if rule.argument == WHOLE:
-        given = (_whole(arguments),)
-    texts = [text for text in given if isinstance(text, str)]
+    given: object = arguments.get(rule.argument) if rule.argument else list(arguments.values())
     allows = rule.verdict == "allow"
+    if rule.argument == WHOLE:
+        given = _whole(arguments)
+    elif allows and rule.argument and arguments.get("is_input"):
+        return False  # what may be run may not be typed into whatever runs
+    texts = [*_texts(given)]
     pattern = _pattern(rule.pattern, one_command=allows)
     held = [_matched(pattern, text, path=rule.argument == "path", every=allows) for text in texts]
     return bool(held) and (all(held) if allows else any(held))
 
 
+def _texts(given: object) -> Iterator[str]:
+    """All texts in a value, however deep."""
+    match given:
+        case str():
+            yield given
+        case list():
+            for item in given:
+                yield from _texts(item)
+        case dict():
+            yield from _texts(list(given.values()))
+
+
 def _matched(pattern: re.Pattern[str], text: str, *, path: bool, every: bool) -> bool:
     """Whether a pattern is about a text; a path counts as it is written and as where it leads, letter by letter."""
-    spellings = {text, normpath(text)} if path and text else {text}
+    spellings = {text, re.sub("^//", "/", normpath(text))} if path and text else {text}
     return (all if every else any)(pattern.match(spelling) is not None for spelling in spellings)
 
 
 def remembering(action: ActionEvent) -> PermissionRule:
     """The rule that allows this action from now on: the same command, edits of the same file, or the tool.
 
-    What was only looked at, or typed into a running command, is allowed in the same words only.
+    What was only looked at, or typed into a running command, is allowed in the same words only; so is a call of another
+    tool that has a command or a path, which may be but a part of what it does.
     """
-    arguments = _arguments(action)
-    if arguments.get("is_input") or (arguments.get("command") == "view" and "path" in arguments):
-        return PermissionRule("allow", _escaped(action.tool_name), _escaped(_whole(arguments)), WHOLE)
-    for argument in ("command", "path"):
-        text = arguments.get(argument)
-        if isinstance(text, str) and (argument == "path") == ("path" in arguments):
-            return PermissionRule("allow", _escaped(action.tool_name), _escaped(text), argument)
-    return PermissionRule("allow", _escaped(action.tool_name))
+    arguments, name = _arguments(action), _escaped(action.tool_name)
+    if not arguments.get("is_input") and arguments.get("command") != "view":
+        argument = _SAME.get(action.tool_name, "")
+        if isinstance(text := arguments.get(argument), str):
+            return PermissionRule("allow", name, _escaped(text), argument)
+    if arguments.keys() & {"command", "path"}:
+        return PermissionRule("allow", name, _escaped(_whole(arguments)), WHOLE)
+    return PermissionRule("allow", name)
 
 
 def _escaped(text: str) -> str:

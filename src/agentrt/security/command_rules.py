@@ -30,9 +30,9 @@ from .python_code import rate_python
 from .rating import Rating
 from .shell_reader import TooDeep, TooMuch
 from .shell_scope import Scope
-from .shell_text import DATA, FACT, SECRET, without_marks
+from .shell_text import DATA, FACT, FETCHED, SECRET, without_marks
 from .shell_walk import UNREADABLE_SOURCE, Walk
-from .task_rules import keep, run_script
+from .task_rules import keep, run_script, tested
 from .variable_rules import rate_environment
 from .verdicts import high, highest, medium, unknown
 from .wrappers import PREFIXES, UNWRAPS
@@ -41,10 +41,12 @@ MAX_COMMAND = 64 * 1024
 """Characters of a command that are read; a longer one is UNKNOWN."""
 
 _TALKERS = names(
-    "echo printf : true false test [ [[ expr export declare local typeset readonly set alias let say jq yq seq log"
+    "echo printf : true false test [ [[ expr export declare local typeset readonly set alias let say seq log"
 )
 """Programs whose arguments are text, not paths."""
-_PATTERN_FIRST = frozenset({"grep", "rg", "ag", "ack", "sed", "awk", "perl", "ruby", "node"})
+_TAKES_CODE = names("make vim vi nvim ex ed emacs gcc g++ cc clang awk pip gdb")
+"""Programs that may run what they are given on the standard input."""
+_PATTERN_FIRST = frozenset({"grep", "rg", "ag", "ack", "sed", "awk", "perl", "ruby", "node", "jq", "yq"})
 _MESSAGES = frozenset({"commit", "log", "tag", "notes", "grep", "shortlog", "stash"})
 _CODE_OPTIONS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(SHELLS, ("-c", "-lc", "-ec", "-xc", "-ic")),
@@ -140,10 +142,19 @@ def _rate(walk: Walk, call: Call, scope: Scope) -> str | None:
         executed(walk, call, scope)
     if call.name in ("npm", "pnpm", "yarn"):
         run_script(walk, call, scope)
+    if call.name in _TAKES_CODE and FETCHED in (call.stdin or ""):
+        walk.add(high("runs what it fetches", ("network",), ("web",)))
+    if call.name == "pytest":
+        tested(walk, call, scope)
     if not stays_here(call):
         walk.add(*rate_by_table(call))
     walk.add(*rate_network(call), *rate_packages(call), *rate_unread(call))
     if call.name in PREFIXES:
+        for text in WRITERS[call.name](call) if call.name in WRITERS else ():
+            if text.startswith("|"):
+                walk.code(text[1:], scope.copy())
+            else:
+                walk.add(rate_write(call, text))
         return printed
     _rate_files(walk, call, scope)
     rate_options(walk, call, scope)
@@ -214,7 +225,7 @@ def _paths(call: Call) -> list[str]:
     pattern = call.name in _PATTERN_FIRST and not any(word in ("-e", "-f", "--regexp", "--file") for word in call.words)
     message = call.name == "git" and any(word in _MESSAGES for word in call.words[:3])
     skip = False
-    for word in call.words:
+    for word in _without_names(call):
         if skip:
             skip = False
             continue
@@ -233,6 +244,20 @@ def _paths(call: Call) -> list[str]:
             continue
         found.append(re.sub(r"^\w+=|^@", "", word))
     return found
+
+
+def _without_names(call: Call) -> Iterator[str]:
+    """The words of a call; of `jq` without the names and the values that it is given."""
+    words = iter(call.words)
+    for word in words:
+        if call.name == "jq" and word in ("--arg", "--argjson"):
+            next(words, None)
+            next(words, None)
+        elif call.name == "jq" and word in ("--rawfile", "--slurpfile"):
+            next(words, None)
+            yield f"{word}={next(words, '')}"
+        else:
+            yield word
 
 
 def _rate_process(walk: Walk, call: Call, scope: Scope) -> None:
@@ -279,7 +304,7 @@ _OUTPUTS = names("--output --output-file --output-dir --output-document --out --
 _WRITES = unknown("a program that no rule knows may write what runs by itself later", ("outside",))
 _NESTED = SHELLS | {"rm", "sudo", "su", "dd", "curl", "wget", "nc", "eval", "python", "perl"}
 _TRUSTED = names(
-    "git docker kubectl which type man whatis apropos grep rg ag find fd ls file stat cat head tail less ldd "
+    "git docker kubectl jq yq which type man whatis apropos grep rg ag find fd ls file stat cat head tail less ldd "
     "readlink brew pip apt"
     " apt-get npm yarn pnpm uv poetry cd cp mv ln rm chmod hash apk dnf yum pacman conda gh tldr info whereis "
     "ps pgrep pkill killall"

@@ -86,6 +86,10 @@ def rate_write(call: Call, text: str) -> Rating:
             return low("writes inside the workspace")
 
 
+_OTHERS = re.compile(r"/(?:var/(?:mail|log|spool|www)|opt|srv|mnt|media)/")
+"""Places of the system where others write what they like."""
+
+
 def rate_read(call: Call, text: str) -> Iterator[Rating]:
     """Reading one path, or naming it as an argument."""
     found = call.place(text)
@@ -98,7 +102,8 @@ def rate_read(call: Call, text: str) -> Iterator[Rating]:
         yield high("talks to a network by a device of the shell", ("network",))
     if found.zone is Zone.DEVICE and re.match(r"/dev/(?:sd|nvme|hd|vd|xvd|mem|kmem|port|disk|mapper|dm-)", found.path):
         yield high("reads a device", ("secrets",))
-    if found.zone is Zone.OUTSIDE and ("/" in text or text.startswith("~")):
+    elsewhere = found.zone is Zone.OUTSIDE or (found.zone is Zone.SYSTEM and _OTHERS.match(found.path))
+    if elsewhere and ("/" in text or text.startswith("~")):
         yield low("reads outside the workspace", (), ("outside",))
     if "/" in text and (reason := disguise(text)):
         yield unknown(f"{reason} in a path")
@@ -161,7 +166,7 @@ def _targets_of_output(call: Call) -> tuple[str, ...]:
 
 def _targets_of_patch(call: Call) -> tuple[str, ...]:
     read = options(call.words, "oDdirpBFYzV", ("output", "directory", "input"))
-    return (*read.all("o", "output"), *read.all("d", "directory"))
+    return (*read.all("o", "output"), *read.all("d", "directory"), *read.operands[:1])
 
 
 WRITERS: dict[str, Callable[[Call], tuple[str, ...]]] = {
@@ -193,6 +198,13 @@ WRITERS: dict[str, Callable[[Call], tuple[str, ...]]] = {
     "openssl": lambda call: tuple(b for a, b in zip(call.words, call.words[1:], strict=False) if a == "-out"),
     "ed": _all_operands(),
     "setfacl": _all_operands("mxMX"),
+    "go": lambda call: options(call.words, "o").all("o"),
+    "strace": lambda call: options(call.words, "oepsaPuEI", first=True).all("o"),
+    "venv": _all_operands(),
+    "virtualenv": _all_operands("p", ("python",)),
+    "zip": lambda call: options(call.words, "nxit").operands[:1],
+    "7z": lambda call: tuple(word[2:] for word in call.words if word.startswith("-o")),
+    **dict.fromkeys(names("gzip gunzip bzip2 bunzip2 xz unxz zstd"), _all_operands("oSTD")),
     **dict.fromkeys(names("vim vi nvim vimdiff nano pico emacs micro hx helix mcedit"), _all_operands("cuSsTiw")),
 }
 

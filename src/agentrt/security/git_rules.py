@@ -80,6 +80,8 @@ def rate_git(walk: Walk, call: Call, scope: Scope) -> None:
         case "remote":
             if rest[:1] == ["set-url"]:
                 walk.add(unknown("changes where the project is published", ("network",)))
+            elif any(word.startswith("ext::") for word in rest):
+                walk.add(high("runs a command in an option"))
             elif rest[:1] == ["add"]:
                 scope.variables["git remotes"] = (*scope.variables.get("git remotes", ()), *rest[1:])
                 walk.add(medium("changes where the project is published", ("network",)))
@@ -183,7 +185,7 @@ def _git_option(walk: Walk, call: Call, command: str, word: str, rest: list[str]
 
 
 def _git_config(walk: Walk, rest: list[str], scope: Scope) -> None:
-    operands = [word for word in rest if not word.startswith("-")]
+    operands = list(options(tuple(rest), "f", ("file", "blob", "type", "default")).operands)
     if operands[:1] and operands[0] in ("get", "list", "set", "unset", "edit", "add"):
         operands = operands[1:] if operands[0] != "get" else operands[1:2]
     wide = any(word in ("--global", "--system") for word in rest)

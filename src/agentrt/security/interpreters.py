@@ -170,6 +170,9 @@ def _module(walk: Walk, call: Call, name: str, words: tuple[str, ...], scope: Sc
     if name in ("coverage", "pdb", "cProfile", "profile", "trace", "runpy") and words:
         rest = tuple(word for word in words if word not in ("run", "report"))
         return python(walk, Call("python", rest, call.directory, call.where, call.stdin, call.environment), scope)
+    for path in (f"{name.replace('.', '/')}.py", f"{name.replace('.', '/')}/__main__.py"):
+        if (text := scope.text_of(call.place(path).path)) is not None:
+            return _content(walk, call, text, scope, True)
     return walk.run((_PYTHON_MODULES.get(name, name.split(".")[0]), *words), scope, call.stdin, call.environment, True)
 
 

@@ -88,6 +88,19 @@ def _sends_stdin(call: Call) -> Iterator[Rating]:
 
 
 def _curl(call: Call) -> Iterator[Rating]:
+    ratings = _curl_anywhere(call)
+    yield from (_HERE if rating is _SENDS else rating for rating in ratings) if _is_local(call) else ratings
+
+
+def _is_local(call: Call) -> bool:
+    """Whether all goes to this machine, and nothing leads it on from there."""
+    read = options(call.words, CURL_VALUED, CURL_LONG)
+    led_on = read.has("x", "proxy", "resolve", "connect-to", "L", "location", "next", ":", "K", "config", "preproxy")
+    proxied = any(name.lower().endswith("_proxy") for name, _ in call.environment)
+    return stays_here(call) and not led_on and not proxied and not any("socks" in flag for flag in read.flags)
+
+
+def _curl_anywhere(call: Call) -> Iterator[Rating]:
     read = options(call.words, CURL_VALUED, CURL_LONG)
     yield from _data(
         call,
@@ -173,7 +186,8 @@ def _netcat(call: Call) -> Iterator[Rating]:
             if read.has("k") or _stdin_is_local(call)
             else medium("waits for a network", ("network",), ("web",))
         )
-    if not read.has("z"):
+    led_on = read.has("x", "X", "proxy", "e", "c", "exec", "sh-exec")
+    if not read.has("z") and (led_on or not stays_here(call)):
         yield from _sends_stdin(call)
     yield from (rate_destination(text) for text in read.operands[:1])
 
@@ -263,7 +277,16 @@ def _s3(call: Call) -> Iterator[Rating]:
         yield _SENDS
 
 
+_SQLITE_RUNS = re.compile(r"(?m)^\s*\.(?:(?:once|output|excel|log|import)\s.*\||shell\b|system\b)|\bedit\s*\(")
+_SQLITE_REACHES = re.compile(r"(?m)^\s*\.(?:load|read|open|once|output|import|restore|backup|save|clone)\b|file\s*\(")
+
+
 def _database(call: Call) -> Iterator[Rating]:
+    for text in (*call.words, call.stdin or "") if call.name in ("sqlite3", "duckdb") else ():
+        if _SQLITE_RUNS.search(text):
+            yield high("runs a command in its own language")
+        elif _SQLITE_REACHES.search(text):
+            yield unknown("reads, writes or loads a file in its own language", ("outside",))
     for text in (*call.words, call.stdin or ""):
         if _DROPS.search(text):
             yield high("drops a database, or leaves it")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from .calls import Call, options
-from .file_rules import rate_write
+from .file_rules import rate_read, rate_write
 from .git_rules import rate_git
 from .paths import Zone
 from .shell_scope import Scope
@@ -52,6 +52,7 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
     "wget": ("--use-askpass",),
     "ctags": ("--options",),
     "bat": ("--pager",),
+    "go": ("-exec", "-toolexec"),
     "apt-get": (),
 }
 
@@ -139,8 +140,8 @@ def _sed(walk: Walk, call: Call, scope: Scope) -> None:
             walk.add(high("runs a command in an option"))
         elif re.match(r"^[^a-z]*s(.)(?:(?!\1).)*\1(?:(?!\1).)*\1[gpIiMm0-9]*e", script):
             walk.add(unknown("runs the text that it edits"))
-        for match in re.finditer(r"(?:^|[;\n{}/]|\d|\$)\s*[wW]\s+(/\S+|~\S*)", script):
-            walk.add(rate_write(call, match[1]))
+        for match in re.finditer(r"(?:^|[;\n{}/]|\d|\$)\s*([wWrR])\s+(/\S+|~\S*)", script):
+            walk.add(*((rate_write(call, match[2]),) if match[1] in "wW" else rate_read(call, match[2])))
 
 
 _SHELL_IN = re.compile(r"[!(\"'=|;:,]\s*(?:/usr)?/bin/(?:ba|z|da|k)?sh\b|os\.(?:system|exec\w+)\s*\(|/dev/(?:tcp|udp)/")

@@ -58,6 +58,8 @@ def output(call: Call, scope: Scope) -> str:
         return FACT
     if call.name in _DECODERS:
         return FETCHED if FETCHED in _source(call, scope) else DECODED
+    if call.name in ("grep", "rg") and any(_LISTS.fullmatch(word) for word in call.words):
+        return _listed(call)
     if call.name in _THROUGH:
         return _source(call, scope)
     if call.name in _CHANGED:
@@ -275,6 +277,17 @@ def search(words: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
     narrowed = any(word in ("-mindepth", "-newer", "-mtime", "-size", "-regex", "-mmin") for word in tests)
     files = any(a == "-type" and b != "d" for a, b in pairwise(tests))
     return roots, "*" if narrowed or files else ""
+
+
+_LISTS = re.compile(r"-[a-zA-Z]*[lL][a-zA-Z]*|--files-with(?:out)?-match(?:es)?")
+"""Options of `grep` with which it tells the names of files."""
+
+
+def _listed(call: Call) -> str:
+    """Names of files that are among those searched, or below."""
+    operands = [word for word in call.words if not word.startswith("-")]
+    below = operands if any(word in ("-e", "-f", "--regexp", "--file") for word in call.words) else operands[1:]
+    return "".join(f"{word.rstrip('/')}/*\n" for word in below or ["."])
 
 
 def _ls(call: Call, scope: Scope) -> str:

@@ -189,12 +189,14 @@ def _matches(parts: list[str], names: list[str]) -> bool:
 
 _PERSISTENT = re.compile(
     r"/\.(?:bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile|zlogin|kshrc|inputrc"
-    r"|xinitrc|xprofile|xsession|vimrc|exrc|gdbinit|pythonrc|gitconfig|tmux\.conf|screenrc|curlrc|wgetrc)$"
+    r"|xinitrc|xprofile|xsession|vimrc|exrc|gdbinit|pythonrc|gitconfig|tmux\.conf|screenrc|curlrc|wgetrc|emacs|direnvrc"
+    r"|bash_completion|forward|rhosts|cshrc|tcshrc)$|^(?:/home/[^/]+|/Users/[^/]+|/root)/bin/"
+    r"|/\.(?:emacs\.d|vim|nvm|oh-my-zsh|ipython|claude|cursor|pip|config/environment\.d)/|/\.cargo/(?:config|env|bin/)"
     r"|/\.local/bin/|/\.config/(?:autostart|systemd|fish|git/|nvim|pip/)|/\.local/share/systemd|/\.pam_environment|/Library/LaunchAgents"
     r"|/etc/(?:cron|systemd|init|rc|profile|ld\.so|passwd|group|shadow|sudoers|pam|ssh|hosts|environment|bash|zsh|udev)"
     r"|/\.agentrt(?:/|$)|/var/spool/cron|/usr/lib/systemd|/lib/systemd|/sitecustomize\.py$|/usercustomize\.py$|\.pth$"
 )
-_HOOKS = re.compile(r"/\.git/(?:hooks(?:$|/(?!.*\.sample$))|config$|modules/)|/\.git/info/attributes$")
+_HOOKS = re.compile(r"/\.git(?:$|/(?:hooks(?:$|/(?!.*\.sample$))|config$|modules/|info/attributes$))")
 
 
 def persists(found: Place, where: Site) -> bool:

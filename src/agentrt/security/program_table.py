@@ -43,6 +43,9 @@ ROWS = (
     _row("insmod modprobe rmmod depmod kmod", "", high("changes the kernel")),
     _row("useradd adduser usermod userdel deluser groupadd groupmod groupdel passwd chpasswd visudo vipw vigr gpasswd"
          " newgrp sg chsh chfn dscl", "", high("changes users or passwords")),
+    _row("sudoedit", "", high("writes to the system", ("outside",))),
+    _row("npm", "view|search|info|show", _NETWORK),
+    _row("cargo", "search|info", _NETWORK),
     _row("iptables ip6tables nft ufw firewall-cmd setenforce semanage auditctl apparmor_parser aa-disable aa-complain"
          " aa-teardown csrutil spctl pfctl fail2ban-client setcap capsh", "", high("weakens the machine's protection")),
     _row("sysctl", "", high("changes the kernel"), "-w --write -p --system --load"),

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import ast
-import base64
-import binascii
-import codecs
 import re
+import sys
 import warnings
+from functools import partial
 from typing import TYPE_CHECKING
 
-from .paths import secret
+from ..specs import SecurityRisk
+from .paths import place, secret
 from .python_names import (
     COMMANDS,
     DANGEROUS_NAMES,
     DECODE,
+    EVALUATORS,
     EXEC,
     LOOPBACK,
     METADATA,
@@ -26,8 +27,10 @@ from .python_names import (
     RUNNER,
     SHELL,
 )
+from .python_values import Values
 from .shell_scope import Scope
 from .shell_text import ANY, DECODED, FACT, FETCHED, settled
+from .task_rules import keep
 from .verdicts import high, medium, unknown
 
 if TYPE_CHECKING:
@@ -35,6 +38,8 @@ if TYPE_CHECKING:
 
 MAX_CODE = 40_000
 """Characters of Python that are read."""
+_URL = re.compile(r"https?://[^\s'\"]+")
+_HOST = re.compile(r"https?://|[\w-]+(?:\.[\w-]+)+\Z|\[?[0-9a-fA-F:]+:[0-9a-fA-F:]*\]?\Z")
 UNREADABLE = "what it runs is only known when it runs"
 
 
@@ -74,15 +79,16 @@ class _Reader:
 
     def __init__(self, walk: Walk, scope: Scope, code: str) -> None:
         self._walk, self._scope, self._code = walk, scope, code
-        self._names: dict[str, str] = {}
-        self._constants: dict[str, str] = {}
-        self._lists: dict[str, tuple[str, ...]] = {}
+        self._values = Values()
+        self._fold, self._dotted = self._values.fold, self._values.dotted
         self._network = self._reads = self._shells = False
+        self._here = self._away = False
+        """Whether it talks to this machine, and to another."""
 
     def read(self, tree: ast.AST) -> None:
         nodes = list(ast.walk(tree))
         for node in nodes:
-            self._note(node)
+            self._values.note(node)
         single = {
             id(node.value)
             for node in nodes
@@ -102,7 +108,12 @@ class _Reader:
                     self._walk.add(unknown("reaches into the interpreter"))
                 case ast.Attribute(attr="__dict__", value=value) if self._dotted(value) in MODULES:
                     self._walk.add(unknown("reaches into the interpreter"))
-                case ast.Subscript(value=value) if self._dotted(value) in ("sys.modules", "globals", "vars", "locals"):
+                case ast.Subscript(value=value) if self._dotted(value) in (
+                    "sys.modules",
+                    "globals",
+                    "vars",
+                    "locals",
+                ):
                     self._walk.add(unknown("reaches into the interpreter"))
                 case ast.Constant(value=str(text)):
                     self._text(text)
@@ -110,6 +121,17 @@ class _Reader:
                     self._environment(node)
         if self._network:
             self._sends()
+        for module in sorted(self._values.modules - sys.stdlib_module_names):
+            self._imports(module)
+
+    def _imports(self, module: str) -> None:
+        """A module of the directory is run, too; only what is HIGH there counts."""
+        for directory in self._scope.directories:
+            path = place(f"{module}.py", directory, self._walk.where).path
+            text = self._scope.text_of(path)
+            if text is not None and path not in self._scope.imported:
+                self._scope.imported.add(path)
+                keep(self._walk, (SecurityRisk.HIGH,), partial(rate_python, self._walk, text, self._scope.copy()))
 
     def _handed_on(self, node: ast.Name | ast.Attribute) -> None:
         """What runs commands may be called by another name, or by what it is given to."""
@@ -117,127 +139,14 @@ class _Reader:
         if name in SHELL or name in COMMANDS or EXEC.fullmatch(name) or re.fullmatch(RUNNER, name):
             self._walk.add(unknown("hands on what runs commands"))
 
-    def _note(self, node: ast.AST) -> None:
-        match node:
-            case ast.Import(names=names):
-                for name in names:
-                    self._names[name.asname or name.name.split(".")[0]] = (
-                        name.name if name.asname else name.name.split(".")[0]
-                    )
-            case ast.ImportFrom(module=str(module), names=names):
-                for name in names:
-                    self._names[name.asname or name.name] = f"{module}.{name.name}"
-            case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                if isinstance(value, (ast.List, ast.Tuple)):
-                    self._lists[name] = tuple(self._fold(item) for item in value.elts)
-                dotted = self._dotted(value)
-                if dotted and isinstance(value, (ast.Name, ast.Attribute)):
-                    self._names[name] = dotted
-                folded = self._fold(value)
-                self._constants[name] = folded if name not in self._constants else _one(self._constants[name], folded)
-
-    def _dotted(self, node: ast.AST) -> str:
-        """The full name of what an expression means, imports and `getattr` resolved."""
-        match node:
-            case ast.Name(id=name):
-                return self._names.get(name, name)
-            case ast.Attribute(value=value, attr=attr):
-                head = self._dotted(value)
-                return f"{head}.{attr}" if head else f"?.{attr}"
-            case ast.Call(func=func, args=[first, *rest]):
-                name = self._dotted(func)
-                if name in ("__import__", "importlib.import_module", "builtins.__import__"):
-                    return self._fold(first)
-                if name == "getattr" and rest:
-                    return f"{self._dotted(first)}.{self._fold(rest[0])}"
-                return name
-            case ast.Call(func=func):
-                return self._dotted(func)
-        return ""
-
-    def _fold(self, node: ast.AST | None, depth: int = 0) -> str:
-        """The text that an expression is, with marks for what is not known of it."""
-        if depth > 20 or node is None:
-            return ANY
-        match node:
-            case ast.Constant(value=str(text)):
-                return text
-            case ast.Constant(value=bytes(data)):
-                return data.decode("utf-8", "replace")
-            case ast.Constant(value=value):
-                return str(value)
-            case ast.Name(id=name):
-                return self._constants.get(name, ANY)
-            case ast.JoinedStr(values=values):
-                return "".join(self._fold(value, depth + 1) for value in values)[:10_000]
-            case ast.FormattedValue(value=value):
-                return self._fold(value, depth + 1)
-            case ast.BinOp(left=left, op=ast.Add(), right=right) | ast.BinOp(left=left, op=ast.Div(), right=right):
-                middle = "/" if isinstance(node.op, ast.Div) else ""
-                return (self._fold(left, depth + 1) + middle + self._fold(right, depth + 1))[:10_000]
-            case ast.Subscript(value=value, slice=ast.Slice(lower=None, upper=None, step=ast.UnaryOp(op=ast.USub()))):
-                return self._fold(value, depth + 1)[::-1]
-            case ast.Call():
-                return self._fold_call(node, depth)
-            case ast.Attribute() if NETWORK.match(self._dotted(node)):
-                return FETCHED
-            case ast.Attribute():
-                return {"sys.executable": "python", "os.sep": "/", "os.curdir": ".", "os.devnull": "/dev/null"}.get(
-                    self._dotted(node), ANY
-                )
-        return ANY
-
-    def _fold_call(self, node: ast.Call, depth: int) -> str:
-        name = self._dotted(node.func)
-        args = [self._fold(arg, depth + 1) for arg in node.args]
-        last = name.rpartition(".")[2]
-        match last:
-            case "b64decode" | "decodebytes" | "fromhex" | "unhexlify" if args and settled(args[0]):
-                return _decoded(args[0], "64" in last or last == "decodebytes")
-            case "decode" | "encode" | "strip" | "str" | "as_posix" | "resolve" | "absolute":
-                if isinstance(node.func, ast.Attribute) and last != "str":
-                    inner = self._fold(node.func.value, depth + 1)
-                    return _codec(inner, args[0]) if args and last == "decode" else inner
-                return args[0] if args else ""
-            case "chr" if args and args[0].isdecimal() and int(args[0]) < 0x110000:
-                return chr(int(args[0]))
-            case "join" if isinstance(node.func, ast.Attribute) and node.args:
-                if name.endswith("path.join"):
-                    return "/".join(args)
-                between = self._fold(node.func.value, depth + 1)
-                first = node.args[0]
-                if isinstance(first, (ast.List, ast.Tuple)):
-                    return between.join(self._fold(item, depth + 1) for item in first.elts)
-                return self._fold(ast.Constant("")) + ANY
-            case (
-                "expanduser"
-                | "abspath"
-                | "realpath"
-                | "normpath"
-                | "Path"
-                | "PurePath"
-                | "expandvars"
-                | "PosixPath"
-                | "quote"
-            ):
-                return args[0].replace("$HOME", "~") if args else "."
-            case "home":
-                return "~"
-            case "getcwd" | "cwd":
-                return "."
-            case "mkdtemp" | "gettempdir" | "mkstemp" | "TemporaryDirectory" | "NamedTemporaryFile":
-                return f"/tmp/{FACT}"
-            case "replace" if len(args) == 2 and isinstance(node.func, ast.Attribute):
-                return self._fold(node.func.value, depth + 1).replace(args[0], args[1])
-        if NETWORK.match(name):
-            return FETCHED
-        return ANY if not DECODE.search(name + "(") else DECODED
-
     def _call(self, node: ast.Call) -> None:
         name = self._dotted(node.func)
         last = name.rpartition(".")[2]
-        if name in ("eval", "exec", "builtins.eval", "builtins.exec", "compile") and node.args:
+        if name in EVALUATORS and node.args:
             self._evaluates(node.args[0])
+        elif name in ("runpy.run_path", "runpy.run_module") and node.args:
+            given = self._fold(node.args[0])
+            self._walk.run(("python", *(("-m",) if "module" in name else ()), given), self._scope.copy(), plain=True)
         elif name in SHELL and node.args:
             self._runs_text(self._fold(node.args[0]))
         elif last in PROCESS and name.startswith(("subprocess.", "asyncio.")):
@@ -249,6 +158,11 @@ class _Reader:
             self._walk.run((*COMMANDS[name], *(words or (ANY,))), self._scope.copy(), plain=True)
         elif last in ("rmtree", "unlink", "rmdir", "write_text", "write_bytes", "read_text", "read_bytes", "touch"):
             self._path_method(node, last)
+        elif name == "os.open" and node.args:
+            flags = " ".join(ast.unparse(argument) for argument in node.args[1:])
+            self._touches(self._fold(node.args[0]), not re.fullmatch(r"(?:os\.)?O_RDONLY|0|", flags))
+        elif last in ("extractall", "urlretrieve") or (last in ("replace", "rename") and len(node.args) == 1):
+            self._puts(node, last)
         elif name in ("open", "io.open", "codecs.open", "builtins.open") or last == "open":
             self._opens(node, last == "open" and name not in ("open", "io.open", "codecs.open", "builtins.open"))
         elif name in ("pip.main", "pip._internal.main", "pip._internal.cli.main.main"):
@@ -268,6 +182,22 @@ class _Reader:
             self._shells = True
         if NETWORK.match(name) and not QUIET.match(name):
             self._network = True
+            self._destinations(node)
+        elif last in ("connect", "connect_ex", "sendto", "HTTPConnection", "HTTPSConnection"):
+            self._destinations(node)
+        elif last.startswith(("read_", "load")) and node.args and _URL.match(self._fold(node.args[0])):
+            self._network = True
+
+    def _destinations(self, node: ast.Call) -> None:
+        """Note where a call leads, as far as its arguments tell."""
+        given = [*node.args[:2], *(k.value for k in node.keywords if k.arg in ("url", "host", "base_url", "address"))]
+        for number, argument in enumerate(given):
+            to = argument.elts[0] if isinstance(argument, (ast.Tuple, ast.List)) and argument.elts else argument
+            text = self._fold(to)
+            if LOOPBACK.match(text):
+                self._here = True
+            elif _HOST.match(text) or (number == 0 and not settled(text)):
+                self._away = True
 
     def _evaluates(self, argument: ast.AST) -> None:
         text = self._fold(argument)
@@ -290,8 +220,8 @@ class _Reader:
         )
         if isinstance(command, (ast.List, ast.Tuple)):
             self._runs([self._fold(item) for item in command.elts], False, node)
-        elif isinstance(command, ast.Name) and command.id in self._lists:
-            self._runs(list(self._lists[command.id]), False, node)
+        elif isinstance(command, ast.Name) and command.id in self._values.lists:
+            self._runs(list(self._values.lists[command.id]), False, node)
         elif isinstance(command, ast.Call) and self._dotted(command.func) == "shlex.split" and command.args:
             self._runs_text(self._fold(command.args[0]))
         elif isinstance(command, ast.Call) and isinstance(command.func, ast.Attribute) and command.func.attr == "split":
@@ -302,7 +232,9 @@ class _Reader:
             self._walk.add(unknown(UNREADABLE))
 
     def _runs(self, words: list[str], spawns: bool, node: ast.Call) -> None:
-        name = self._dotted(node.func)
+        name, scope = self._dotted(node.func), self._scope.copy()
+        if (directory := next((k.value for k in node.keywords if k.arg == "cwd"), None)) is not None:
+            scope.variables["PWD"] = (self._fold(directory),)
         if EXEC.fullmatch(name):
             arguments = node.args[1 if spawns and "posix" not in name.split(".")[1] else 0 :]
             flat: list[str] = []
@@ -312,7 +244,7 @@ class _Reader:
             words = [flat[0], *flat[2:]] if len(flat) > 1 else flat
         if any("/sh" in word or word in ("sh", "bash") or word.endswith("/bash") for word in words[:1]):
             self._shells = True
-        self._walk.run(tuple(words), self._scope.copy(), plain=True)
+        self._walk.run(tuple(words), scope, plain=True)
 
     def _path_method(self, node: ast.Call, last: str) -> None:
         if not isinstance(node.func, ast.Attribute):
@@ -322,6 +254,13 @@ class _Reader:
             self._walk.run(("rm", path), self._scope.copy(), plain=True)
         else:
             self._touches(path, last.startswith(("write", "touch")))
+
+    def _puts(self, node: ast.Call, last: str) -> None:
+        """What is unpacked, fetched or moved to a path, which is the last argument."""
+        given = node.args[1:2] if last == "urlretrieve" else node.args[:1]
+        given = given or [k.value for k in node.keywords if k.arg in ("path", "filename", "target")]
+        if given:
+            self._touches(self._fold(given[0]), True)
 
     def _opens(self, node: ast.Call, method: bool) -> None:
         if method and isinstance(node.func, ast.Attribute):
@@ -345,6 +284,8 @@ class _Reader:
             self._walk.add(medium("shows the environment", ("secrets",)))
 
     def _text(self, text: str) -> None:
+        for url in _URL.findall(text):
+            self._here, self._away = (True, self._away) if LOOPBACK.match(url) else (self._here, True)
         if len(text) < 300 and METADATA.search(text):
             self._walk.add(high("asks for the machine's own credentials", ("network", "secrets")))
         if len(text) < 300 and "\n" not in text:
@@ -353,33 +294,15 @@ class _Reader:
                 self._walk.add(high("reads keys or passwords", ("secrets",)))
 
     def _sends(self) -> None:
-        hosts = re.findall(r"https?://[^\s'\"]+", self._code)
-        local = hosts and all(LOOPBACK.match(host) for host in hosts)
-        if not hosts and re.search(r"['\"](?:localhost|127\.0\.0\.1|)['\"]\s*,", self._code):
-            local = True
         if self._shells:
             self._walk.add(high("gives a shell to a network", ("network",)))
-        elif local:
+        elif self._here and not self._away:
             return
-        elif self._reads or "subprocess" in self._names or re.search(r"TOKEN|SECRET|PASSWORD|API_KEY", self._code):
+        elif (
+            self._reads
+            or "subprocess" in self._values.modules
+            or re.search(r"TOKEN|SECRET|PASSWORD|API_KEY", self._code)
+        ):
             self._walk.add(high("sends local content to a network", ("network",), ("web",)))
         else:
             self._walk.add(medium("talks to a network", ("network",), ("web",)))
-
-
-def _one(old: str, new: str) -> str:
-    return old if old == new else ANY
-
-
-def _decoded(text: str, base: bool) -> str:
-    try:
-        data = base64.b64decode(text + "===") if base else binascii.unhexlify(re.sub(r"\s", "", text))
-        return data.decode("utf-8")
-    except (ValueError, binascii.Error):
-        return DECODED
-
-
-def _codec(text: str, name: str) -> str:
-    if name.lower().replace("_", "") in ("rot13", "rot-13"):
-        return codecs.decode(text, "rot13") if settled(text) else text
-    return text if name.lower().replace("-", "") in ("utf8", "ascii", "latin1", "utf16") else DECODED

@@ -8,6 +8,10 @@ SHELL = frozenset(
     {"os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput", "commands.getoutput", "pty.spawn",
      "asyncio.create_subprocess_shell", "platform.popen", "popen2.popen3", "posix.system", "IPython.get_ipython.system"}
 )  # fmt: skip
+EVALUATORS = frozenset(
+    {"eval", "exec", "builtins.eval", "builtins.exec", "compile", "timeit.timeit", "timeit.repeat", "timeit.Timer",
+     "cProfile.run", "profile.run"}
+)  # fmt: skip
 PROCESS = frozenset({"run", "call", "check_call", "check_output", "Popen"})
 RUNNER = r"subprocess\.(?:run|call|check_call|check_output|Popen)"
 EXEC = re.compile(r"(?:os|posix)\.(?:exec|spawn|posix_spawn)\w*")
@@ -16,7 +20,8 @@ COMMANDS = {
     "os.rmdir": ("rmdir",), "shutil.move": ("mv",), "os.rename": ("mv",), "os.replace": ("mv",), "shutil.copy": ("cp",),
     "shutil.copyfile": ("cp",), "shutil.copy2": ("cp",), "shutil.copytree": ("cp", "-r"), "os.chmod": ("chmod",),
     "os.chown": ("chown",), "os.symlink": ("ln", "-s"), "os.truncate": ("truncate",), "os.mkdir": ("mkdir",),
-    "os.makedirs": ("mkdir",), "os.kill": ("kill",), "os.killpg": ("kill",), "os.setuid": ("sudo",),
+    "os.makedirs": ("mkdir",), "distutils.dir_util.remove_tree": ("rm", "-rf"),
+    "distutils.dir_util.copy_tree": ("cp", "-r"), "os.kill": ("kill",), "os.killpg": ("kill",), "os.setuid": ("sudo",),
 }  # fmt: skip
 MODULES = frozenset({"os", "posix", "subprocess", "shutil", "builtins", "sys", "socket", "importlib"})
 NETWORK = re.compile(

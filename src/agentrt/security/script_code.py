@@ -24,8 +24,10 @@ _STARTS = re.compile(
     r"]*\s*(?:(['\"`])(.*?)(?<!\\)\1(\s*[^\s);}\]])?|(\S))",
     re.DOTALL,
 )
-_TICKS = re.compile(r"(?<![\w$])`([^`]*)`|\bqx\s*[({/|]([^)}/|]*)[)}/|]|%x[({]([^)}]*)[)}]")
-_PIPED = re.compile(r"\|\s*getline|\|\s*\"([^\"]+)\"|\"([^\"]+)\"\s*\|\s*getline|print\s*\|\s*(\S+)")
+_TICKS = re.compile(
+    r"(?<![\w$])`([^`]*)`|\bqx\s*[({/|\[]([^)}/|\]]{0,1000})[)}/|\]]|%x[({\[<|!]([^)}\]>|!]{0,1000})[)}\]>|!]"
+)
+_PIPED = re.compile(r"\|\s*getline|\|\s*\"([^\"]{1,1000})\"|\"([^\"]{1,1000})\"\s*\|\s*getline|print\s*\|\s*(\S+)")
 _NETWORK = re.compile(
     r"https?\.(?:get|request)|\bfetch\s*\(|Net::HTTP|LWP::|HTTP::Tiny|IO::Socket|TCPSocket|TCPServer|\bsocket\b|open-uri|URI\.open"
     r"|require\(['\"](?:node:)?(?:https?|net|dgram|tls|axios|request)['\"]\)|\bnet\.|curl_exec|fsockopen|file_get_contents\(['\"]http"
@@ -36,14 +38,29 @@ _READS = re.compile(
     r"|<\$?\w+>|ENVIRON|createReadStream|open\s*\(?\s*(?:my\s+)?\$?\w*\s*,\s*['\"]<"
 )
 _DELETES = re.compile(
-    r"\b(?:rmSync|rmdirSync|unlinkSync|unlink|rmtree|remove_tree|rimraf\w*|FileUtils\.rm\w*|File\.delete|Dir\.(?:delete|rmdir)|fs\.(?:rm|rmdir|unlink)\w*|os\.remove)"
+    r"\b(?:rmSync|rmdirSync|unlinkSync|unlink|rmtree|remove_tree|rimraf\w*|FileUtils\.rm\w*|File\.delete|Dir\.(?:delete|rmdir)|fs\.(?:rm|rmdir|unlink)\w*|os\.remove|Deno\.remove\w*)"
     r"\b\s*[({ ]*\s*(?:(['\"])(.*?)\1|(\S))"
 )
 _WRITES = re.compile(
     r"\b(?:writeFile\w*|appendFile\w*|createWriteStream|File\.write|IO\.write|file_put_contents)\s*\(?\s*(['\"])(.*?)\1"
 )
+_PUTS = re.compile(
+    r"\b(?:renameSync|rename|copyFile\w*|copySync|cpSync|symlinkSync|linkSync|copy|link|symlink|FileUtils\.(?:mv|cp\w*))"
+    r"\b\s*\(?\s*[^,;()]{1,200},\s*(['\"`])(.{1,400}?)\1"
+)
+_OPENS_TO_WRITE = re.compile(
+    r"\b(?:fopen|io\.open|File\.(?:open|new))\s*\(?\s*(['\"])([^'\"]{1,400})\1\s*,\s*['\"](?:[wax]|r\+)"
+    r"|\bopen\b[^;'\"]{0,100}(?:(['\"])\s*\+?>>?\s*([^'\"&>][^'\"&]{0,399})\3|['\"]\+?>>?['\"]\s*,\s*(['\"])([^'\"]{1,400})\5)"
+)
+_NEAR_HOME = re.compile(
+    r"\b(?:writeFile\w*|appendFile\w*|createWriteStream|File\.write|file_put_contents)\s*\([^,;]{0,200}?['\"`/}](/\.[\w./-]{1,200})"
+)
 _DECODES = re.compile(
-    r"atob|base64|Buffer\.from\([^)]*['\"](?:hex|base64)|pack\s*\(?['\"][Hhm]|unpack|gzinflate|str_rot13|hex2bin|fromCharCode|decode64|\bchr\("
+    r"atob|base64|Buffer\.from\([^)]{0,500}['\"](?:hex|base64)|pack\s*\(?['\"][Hhm]|unpack|gzinflate|str_rot13|hex2bin|fromCharCode|decode64|\bchr\("
+)
+_OPENS_PIPE = re.compile(
+    r"\bopen\b[^;'\"]{0,100}(?:['\"][^'\";]{0,100}['\"][^;'\"]{0,20})?"
+    r"['\"]\s*(?:\|\s*([^'\"]{1,1000})|([^'\"]{1,1000})\|\s*)['\"]"
 )
 _EVALUATES = re.compile(
     r"\b(?:eval|assert|create_function|instance_eval|class_eval|vm\.run\w*|new Function|Function|loadstring"
@@ -61,8 +78,10 @@ def rate_script(walk: Walk, call: Call, code: str, scope: Scope) -> None:
         else:
             walk.add(unknown("what it runs is only known when it runs"))
         return
+    if call.name == "perl":
+        code = re.sub(r"\b(system|exec)\s*\{[^{}]{0,100}\}", r"\1 ", code)
     _rate_network(walk, code)
-    if re.search(r"\bfork\b[^;]*\bwhile\b|\bwhile\b.{0,40}\bfork\b|\bloop\b.{0,20}\bfork\b", code):
+    if re.search(r"\bfork\b[^;]{0,200}\bwhile\b|\bwhile\b.{0,40}\bfork\b|\bloop\b.{0,20}\bfork\b", code):
         walk.add(high("starts processes without end"))
     if _EVALUATES.search(code):
         walk.add(high("runs decoded text") if _DECODES.search(code) else unknown("evaluates text as code"))
@@ -72,8 +91,10 @@ def rate_script(walk: Walk, call: Call, code: str, scope: Scope) -> None:
             if other not in (";", None):
                 walk.add(unknown("what it runs is only known when it runs"))
         elif joined and "," in joined:
-            texts = tuple(found[2] for found in _TEXT.finditer(code[match.start(1) : match.end() + 400]))
-            walk.run(texts, scope.copy(), plain=True)
+            given = code[match.start(1) : match.end() + 400].partition(")")[0]
+            texts = tuple(found[2] for found in _TEXT.finditer(given))
+            more = (DATA,) if re.search(r"[A-Za-z_$]", _TEXT.sub("", given)) else ()
+            walk.run((*texts, *more), scope.copy(), plain=True)
         else:
             walk.code(_plain(constant) + (" " + DATA if joined else ""), scope.copy())
     for match in _TICKS.finditer(code):
@@ -86,11 +107,18 @@ def rate_script(walk: Walk, call: Call, code: str, scope: Scope) -> None:
             walk.code(text, scope.copy()) if text else walk.add(unknown("pipes into a command"))
         for match in re.finditer(r">>?\s*(?:\"([^\"]+)\")", code):
             walk.run(("tee", match[1]), scope.copy(), plain=True)
-    if call.name == "perl":
-        for match in re.finditer(r"open\s*\(?[^;]*?['\"]\s*(?:\|\s*([^'\"]+)|([^'\"]+)\|\s*)['\"]", code):
+    if call.name in ("perl", "ruby"):
+        for match in _OPENS_PIPE.finditer(code):
             walk.code(match[1] or match[2] or "", scope.copy(), DATA)
-    for match in _WRITES.finditer(code):
-        walk.run(("tee", match[2]), scope.copy(), plain=True)
+    written = [match[2] for match in (*_WRITES.finditer(code), *_PUTS.finditer(code))]
+    written += [match[2] or match[4] or match[6] for match in _OPENS_TO_WRITE.finditer(code)]
+    written += [f"~{match[1]}" for match in _NEAR_HOME.finditer(code)]
+    for path in written:
+        walk.run(("tee", path.strip()), scope.copy(), plain=True)
+    if call.name == "php" and re.search(r"\$\w+\s*\(", code):
+        walk.add(unknown("calls a function by a name that is only known when it runs"))
+    if call.name in ("node", "deno", "bun") and re.search(r"\[\s*['\"]\w+['\"]\s*\+", code):
+        walk.add(unknown("reaches by a name that is only known when it runs"))
     if "child_process" in code and not _STARTS.search(code):
         walk.add(unknown("what it runs is only known when it runs"))
     if re.search(r"require\(\s*(?!['\"])|require\(['\"][^'\"]*['\"]\s*\+", code):

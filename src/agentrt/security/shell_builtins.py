@@ -75,6 +75,14 @@ def _names(walk: Walk, words: Iterable[str], scope: Scope) -> None:
             walk.add(unknown("a name with code in it"))
 
 
+_CALCULATED = re.compile(r"\s*[A-Za-z_]\w*\[.*(?:\$\(|`)", re.DOTALL)
+
+
+def assigned(walk: Walk, values: Iterable[str], scope: Scope) -> None:
+    """Values of variables: arithmetic takes one for a name, and runs what stands in its subscript."""
+    _names(walk, (value for value in values if _CALCULATED.match(value)), scope)
+
+
 def _test(walk: Walk, call: Call, scope: Scope) -> None:
     """`test -v NAME`, `[ -v NAME ]`."""
     _names(walk, (b for a, b in pairwise(call.words) if a in ("-v", "-R")), scope)
@@ -100,14 +108,40 @@ def _set(walk: Walk, call: Call, scope: Scope) -> None:
 
 
 def _read(walk: Walk, call: Call, scope: Scope) -> None:
-    value = ANY
-    if call.stdin is not None:
-        value = call.stdin.rstrip("\n")
     _names(walk, call.words, scope)
-    names = [word for word in call.words if word.isidentifier()] or ["REPLY", "MAPFILE"]
-    choices = tuple(dict.fromkeys((value, *value.split(), *value.split("\n"))))[:10]
-    for name in names:
-        scope.assign(name, choices)
+    names = [word for word in call.words if word.isidentifier()] or ["REPLY"]
+    text = ANY if call.stdin is None else call.stdin.rstrip("\n")
+    lines = text.split("\n")[:10]
+    separators = dict(call.environment).get("IFS", scope.values("IFS")[0])
+    fields = [_fields(line, separators, len(names)) for line in lines]
+    if any(re.fullmatch(r"-\w*a\w*", word) for word in call.words):
+        scope.assign(names[0], tuple(FIELD.join(_fields(line, separators, 0)) for line in lines))
+    elif len(names) > 1:
+        for place, name in enumerate(names):
+            scope.assign(name, tuple(found[place] if place < len(found) else "" for found in fields))
+    else:
+        scope.assign(names[0], tuple(dict.fromkeys((text, *text.split(), *lines)))[:10])
+
+
+def _fields(line: str, separators: str, most: int) -> list[str]:
+    """A line as `read` splits it, in at most so many fields where there is a most."""
+    if not separators or not known(separators):
+        return [line] if not separators else [ANY]
+    found = re.split(f"[{re.escape(separators)}]+", line.strip(), maxsplit=max(most - 1, 0) if most else 0)
+    return found if most != 1 else [line]
+
+
+def _read_lines(walk: Walk, call: Call, scope: Scope) -> None:
+    """`mapfile`: an array of lines."""
+    _names(walk, call.words, scope)
+    names = [word for word in call.words if word.isidentifier()] or ["MAPFILE"]
+    text = ANY if call.stdin is None else call.stdin.rstrip("\n")
+    scope.assign(names[-1], (FIELD.join(text.split("\n")),))
+
+
+def _calculates(walk: Walk, call: Call, scope: Scope) -> None:
+    """`let`: each word is arithmetic, which may have a subscript."""
+    _names(walk, call.words, scope)
 
 
 def _print(walk: Walk, call: Call, scope: Scope) -> None:
@@ -152,8 +186,9 @@ BUILTINS: dict[str, Effect] = {
     "unset": _unset,
     "set": _set,
     "read": _read,
-    "mapfile": _read,
-    "readarray": _read,
+    "mapfile": _read_lines,
+    "readarray": _read_lines,
+    "let": _calculates,
     "printf": _print,
     "shift": _shift,
     "getopts": _options,

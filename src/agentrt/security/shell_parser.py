@@ -37,6 +37,9 @@ _JOINTS = frozenset({"&&", "||", ";", "&", ";;", "|", "|&", "\n"})
 _OPERATORS = frozenset({"<", ">", ">>", "&>", "&>>", "<&", ">&", ">|", "<&-", ">&-", "<<<"})
 
 
+_PIECE = 8192
+"""Bytes that the grammar is given at a time; it asks anew after each NUL, which a shell leaves out."""
+
 _WIDE = re.compile(rb"[\xc4-\xf4][\x80-\xbf]+")
 """Characters above U+00FF. With tree-sitter-bash 0.25 some of them end the process, seen after `{`, as a table of the C
 library does that is read beyond its end. A letter in the place of each byte is as much a part of a word.
@@ -64,10 +67,12 @@ def _syntax(data: bytes) -> Syntax:
     """The root of the grammar's tree, if that is done in time: source full of errors takes the square of its length."""
     from tree_sitter import Parser
 
-    end, narrow = thread_time() + MAX_SECONDS, _WIDE.sub(lambda wide: b"x" * len(wide[0]), data)
+    end, narrow = thread_time() + MAX_SECONDS, _WIDE.sub(lambda wide: b"x" * len(wide[0]), data.replace(b"\0", b" "))
     try:
         tree = Parser(_language()).parse(
-            lambda offset, _: narrow[offset:], encoding="utf8", progress_callback=lambda *_: thread_time() > end
+            lambda offset, _: narrow[offset : offset + _PIECE],
+            encoding="utf8",
+            progress_callback=lambda *_: thread_time() > end,
         )
     except ValueError:  # "Parsing failed": it was stopped
         raise TooMuch from None

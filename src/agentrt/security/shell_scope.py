@@ -45,6 +45,8 @@ class Scope:
         """The text of files that are known, by path: given, or written by the line itself; shared by all subshells."""
         self.wanted: set[str] = set()
         """The paths of what is run and is not known; shared, too."""
+        self.imported: set[str] = set()
+        """The paths of modules that were read; shared."""
 
     def copy(self) -> Scope:
         """A subshell's: what it sets is its own, the files are everyone's."""
@@ -52,7 +54,7 @@ class Scope:
         other.where = self.where
         other.variables, other.aliases = dict(self.variables), dict(self.aliases)
         other.functions, other.files, other.programs = dict(self.functions), self.files, self.programs
-        other.fetched, other.wanted = self.fetched, self.wanted
+        other.fetched, other.wanted, other.imported = self.fetched, self.wanted, self.imported
         return other
 
     def text_of(self, path: str) -> str | None:

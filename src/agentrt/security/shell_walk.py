@@ -14,7 +14,7 @@ from .look_alikes import foreign_name
 from .outputs import output
 from .paths import Site, Zone, place
 from .rating import Rating
-from .shell_builtins import BUILTINS, MEANT
+from .shell_builtins import BUILTINS, MEANT, assigned
 from .shell_parser import parse
 from .shell_reader import TooDeep, TooMuch
 from .shell_scope import Scope, few
@@ -332,6 +332,7 @@ class Walk:
         """Set a variable."""
         texts = [self._texts(word, scope) for word in assignment.values]
         values = texts[0] if len(texts) == 1 else (FIELD.join(text[0] if len(text) == 1 else ANY for text in texts),)
+        assigned(self, values, scope)
         if assignment.appends:
             values = tuple(old + new for old in scope.values(assignment.name) for new in values)
         scope.assign(assignment.name, values)

@@ -14,7 +14,9 @@ import msgspec
 
 from ..specs import SecurityRisk
 from .calls import Call, options
+from .paths import within
 from .shell_scope import Scope
+from .verdicts import high
 
 if TYPE_CHECKING:
     from .shell_walk import Walk
@@ -34,12 +36,26 @@ class _Package(msgspec.Struct):
 
 def made(walk: Walk, call: Call, scope: Scope) -> None:
     """`make`: the recipes of its file."""
+    for directory in options(call.words, "fCjlIoW", ("file", "makefile", "directory")).all("C", "directory") or (".",):
+        if any(within(call.place(directory).path, fetched) for fetched in scope.fetched):
+            walk.add(high("runs what it fetches", ("network",), ("web",)))
     _keep_high(walk, _recipes(call, scope), scope)
 
 
 def run_script(walk: Walk, call: Call, scope: Scope) -> None:
     """`npm` and its like: the script that is named, and what comes before and after it."""
     _keep_high(walk, _scripts(call, scope), scope)
+
+
+def tested(walk: Walk, call: Call, scope: Scope) -> None:
+    """`pytest`: the files of tests that are named."""
+    from .python_code import rate_python
+
+    for word in call.words:
+        path = word.partition("::")[0]
+        text = scope.text_of(call.place(path).path) if path.endswith(".py") else None
+        if text is not None:
+            keep(walk, (SecurityRisk.HIGH,), partial(rate_python, walk, text, scope.copy()))
 
 
 def _keep_high(walk: Walk, lines: Iterable[str], scope: Scope) -> None:

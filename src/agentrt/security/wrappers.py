@@ -148,11 +148,11 @@ def subcommand(walk: Walk, call: Call, scope: Scope) -> str | None:
     while words and words[0].startswith("-"):
         if words[0] in ("-c", "--call", "--command") and len(words) > 1:
             return walk.code(words[1], scope, call.stdin)
-        if words[0] in ("-m", "--module"):
+        if words[0] in ("-m", "--module", "-"):
             break
         words = words[2:] if words[0] in _VALUED else words[1:]
     words = words[_PREFIXED_SKIP.get(call.name, 0) :]
-    if call.name == "coverage" or words[:1] in (["-m"], ["-c"]):
+    if call.name == "coverage" or words[:1] in (["-m"], ["-c"], ["-"]) or (words and words[0].endswith(".py")):
         words = ["python", *words]
     return walk.run(tuple(words), scope, call.stdin, call.environment, plain=True) if words else None
 
