@@ -22,7 +22,7 @@ from agentrt import LLM, Agent, Conversation, Delta, Event, ExecutionStatus, Obs
 from agentrt.codec import encode
 from agentrt.context.replies import ModelReply
 from agentrt.errors import ConfigurationError
-from agentrt.events import AgentErrorEvent, MessageEvent, ObservationEvent
+from agentrt.events import AgentErrorEvent, MessageEvent, ObservationEvent, SecretsChanged
 from agentrt.protocols import ModelRequest, Watch
 from agentrt.secrets import HIDDEN, AnySecret, Cipher, EnvironmentSecret
 from agentrt.specs import BlobReference, Tool
@@ -382,6 +382,38 @@ async def test_a_secret_that_is_a_word_of_the_format_leaves_the_format_whole(tmp
     assert {plain(event.content) for event in said} == {f"It is {HIDDEN}."}
     async with Conversation(id="c", store=tmp_path / "s", client=client, tools=tools) as conversation:
         assert conversation.state.status is ExecutionStatus.FINISHED
+
+
+async def test_a_secret_that_is_a_part_of_the_workspaces_path_is_refused(tmp_path: Path) -> None:
+    (place := tmp_path / "staging").mkdir()
+    with pytest.raises(ConfigurationError, match="part of the workspace's path"):
+        async with Conversation(AGENT, place, store=tmp_path / "s", client=ScriptedLLM([]), secrets={"T": "staging"}):
+            raise AssertionError
+
+
+async def test_what_the_environment_replaced_stays_hidden_over_a_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log has it before a command is given the next value, and the model is told nothing of that."""
+    monkeypatch.setenv("SOME_ACCESS", VALUE)
+    speaker = [Speaker(f"it was {VALUE}").tool()]
+    client = ScriptedLLM([call("terminal", command="true $T"), say("."), call("terminal", command="true $T"), say(".")])
+    async with Runtime(tmp_path / "s", client=client, cipher=Cipher(KEY), tools=speaker) as runtime:
+        secrets = {"T": EnvironmentSecret("SOME_ACCESS")}
+        agent = Agent(llm=LLM(model="scripted"), tools=(Tool("terminal"), Tool("speak")))
+        async with Conversation(agent, tmp_path, runtime=runtime, secrets=secrets, id="c") as conversation:
+            await run(conversation)
+            monkeypatch.setenv("SOME_ACCESS", OTHER)
+            await run(conversation)
+            changes = [event for event in await everything(conversation) if isinstance(event, SecretsChanged)]
+            assert [len(change.past) for change in changes] == [0, 1]
+            view = [seen.type for seen in conversation.state.branch.view]
+            assert view.count("SecretsChanged") == 1, "the model is told of the first only"
+    client = ScriptedLLM([call("speak"), say("Done.")])
+    async with Runtime(tmp_path / "s", client=client, cipher=Cipher(KEY), tools=speaker) as runtime:
+        async with Conversation(id="c", runtime=runtime) as conversation:
+            await run(conversation)
+    assert result(client.requests[-1]) == f"it was {HIDDEN}"
 
 
 async def test_a_word_is_spared_only_where_the_format_needs_it(tmp_path: Path) -> None:

@@ -54,6 +54,7 @@ class _Branch(msgspec.Struct, frozen=True, array_like=True):
     judged: int
     nudged: int
     unjudged: bool = False
+    rearmed: int = 0
 
 
 _OWN = _Open.__struct_fields__[3:]

@@ -156,6 +156,8 @@ class Runtime:
             await check_engine()
         agent, name, secrets = _with_tools(agent, tools), conversation_id or new_id(), secrets or self.secrets()
         parts = self._parts(agent, place, tools, secrets)
+        if secrets.mask.text(place.path) != place.path:
+            raise ConfigurationError("a secret is a part of the workspace's path: what lies there could not be named")
         journal = await self.store.create(name)
         first = (
             *first_batch(name, agent, place, parts.tools.definitions, above, owner),

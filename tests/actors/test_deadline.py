@@ -69,3 +69,17 @@ async def test_without_a_limit_or_once_closed_it_never_fires() -> None:
     deadline.close()
     await time.pass_by(100.0)
     assert fired == []
+
+
+@pytest.mark.parametrize(("limit", "fires_after"), [(20.0, 14.0), (8.0, 2.0), (3.0, 0.0)])
+async def test_a_limit_that_is_changed_meanwhile_counts_from_the_beginning(limit: float, fires_after: float) -> None:
+    time, fired = Time(), list[float]()
+    deadline = Deadline(fired.append, clock=time.clock, later=time.later)
+    deadline.watch(state(ExecutionStatus.RUNNING, 10.0))
+    await time.pass_by(6.0)
+    deadline.watch(state(ExecutionStatus.RUNNING, limit))
+    if fires_after:
+        await time.pass_by(fires_after - 0.5)
+        assert fired == []
+    await time.pass_by(0.5)
+    assert fired == [limit]

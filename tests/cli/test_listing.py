@@ -31,13 +31,28 @@ def test_a_list_can_be_cut_by_number_and_status(tmp_path: Path) -> None:
     assert "Invalid value for '--status'" in agentrt(tmp_path, "list", "--status", "gone").stderr
 
 
-def test_on_a_narrow_terminal_the_title_gives_way(tmp_path: Path) -> None:
+def test_on_a_narrow_terminal_the_title_has_a_line_of_its_own(tmp_path: Path) -> None:
     call = (ModelCallStarted(command="x"), ModelCalled(command="x", model="m", usage=Usage(1, 1)))
     conversation(tmp_path, "0" * 36, "a long task " * 9, *call)
-    (header, row) = agentrt(tmp_path, "list", COLUMNS="80").stdout.splitlines()
-    assert header.split() == ["id", "status", "calls", "cost", "title"]
-    assert row.startswith(f"{'0' * 36}  idle      1      price unknown  a long")
-    assert len(row) <= 80
+    (row, title) = agentrt(tmp_path, "list", COLUMNS="80").stdout.splitlines()
+    assert row == f"{'0' * 36}  idle  1 calls  price unknown"
+    assert title.startswith("    a long task a long")
+    assert len(title) <= 80
+
+
+def test_part_of_an_id_that_several_have_is_said_to_be(tmp_path: Path) -> None:
+    for name in ("abc-1", "abc-2", "xyz"):
+        conversation(tmp_path, name, "go")
+    assert "2 conversations have 'abc' in their ids, as abc-1, abc-2" in agentrt(tmp_path, "show", "abc").stderr
+    assert agentrt(tmp_path, "show", "xy").returncode == 0
+    assert "no conversation 'q'" in agentrt(tmp_path, "show", "q").stderr
+
+
+def test_nobody_is_asked_where_nobody_is(tmp_path: Path) -> None:
+    conversation(tmp_path, "abc", "go")
+    refused = agentrt(tmp_path, "delete", "abc")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "say so with --yes" in refused.stderr
 
 
 def test_a_list_as_json_has_titles_and_tags(tmp_path: Path) -> None:

@@ -204,7 +204,14 @@ def test_a_message_makes_an_agent_that_was_stuck_go_on() -> None:
     assert state.status is ExecutionStatus.IDLE
     (due,) = decide(then(state, RunRequested()))
     assert isinstance(due, CallModel)
-    assert noted(then(told_and_stuck(), RunRequested())).status is ExecutionStatus.STUCK, "nothing has changed"
+
+
+def test_who_runs_an_agent_that_was_stuck_lets_it_go_on_from_there() -> None:
+    state = then(told_and_stuck(), RunRequested())
+    assert state.status is ExecutionStatus.RUNNING
+    assert state.branch.rearmed
+    again = noted(state)
+    assert again.status is ExecutionStatus.RUNNING, "what it did before counts no more"
 
 
 COMPLAINT = MessageEvent(content=text("Your reply was empty."), complaint=True)

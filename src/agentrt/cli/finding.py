@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from ..conversation import Conversation
-from ..errors import ConversationMissing
+from ..errors import ConfigurationError, ConversationMissing
 from ..runtime import Runtime
 from ..storage import conversations, default_store
 from ..storage.catalogue import Catalogue
@@ -17,7 +17,7 @@ from ..storage.reading import EVENTS
 def find(name: str | None, store: Path | None) -> Path:
     """The directory of a conversation by id, by a unique part of one, or by path; the newest without a name.
 
-    Raises `ConversationMissing`.
+    Raises `ConversationMissing`, or `ConfigurationError` when there are several.
     """
     root = store or default_store()
     if name is None:
@@ -29,8 +29,11 @@ def find(name: str | None, store: Path | None) -> Path:
         return Path(name)
     found = [path for path in conversations(root) if name in path.name]
     exact = [path for path in found if path.name == name]
-    if len(exact or found) != 1:
+    if not found:
         raise ConversationMissing(name)
+    if len(exact or found) > 1:
+        some = ", ".join(sorted(path.name for path in found)[:3])
+        raise ConfigurationError(f"{len(found)} conversations have {name!r} in their ids, as {some}: give more of it")
     return (exact or found)[0]
 
 

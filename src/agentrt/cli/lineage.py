@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import anyio
@@ -38,6 +39,8 @@ def fork(conversation: str | None, at: int | None, store: Path | None) -> None:
 def delete(conversation: str, yes: bool, store: Path | None) -> None:
     """Delete a CONVERSATION. What forks share with it stays on disk until the last of them is deleted."""
     directory = find(conversation, store)
+    if not yes and not sys.stdin.isatty():
+        raise click.UsageError(f"nobody can be asked whether to delete {directory.name}: say so with --yes")
     if not yes:
         click.confirm(f"delete conversation {directory.name}?", abort=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -22,6 +23,12 @@ from .options import store_option
 from .wording import clean, money
 
 _SPACE = re.compile(r"\s+")
+
+WIDE = 100
+"""Columns of a terminal from which on all of a conversation stands in one line."""
+
+PIPED = 200
+"""Columns of a list that is no terminal's."""
 
 MANY = 1000
 """Logs from which on their indexing is shown."""
@@ -45,13 +52,20 @@ def list_(limit: int, status: str | None, as_json: bool, store: Path | None) -> 
         none = f"no conversation is {status}" if status else "no conversations yet: 'agentrt demo' makes one"
         click.echo(none)
         return
+    console = Console() if sys.stdout.isatty() or "COLUMNS" in os.environ else Console(width=PIPED)
+    if console.width < WIDE:
+        for row in rows:
+            name, status_, calls, cost, title = _cells(row)
+            about = "  ".join(filter(None, (status_, f"{calls} calls" if calls else "", cost)))
+            console.print(Text.assemble((name, "cyan"), f"  {about}\n    ", title), no_wrap=True, overflow="ellipsis")
+        return
     table = Table(box=None, header_style="bold", pad_edge=False)
     for column, width in (("id", 36), ("status", 8), ("calls", 5), ("cost", 7)):
         table.add_column(column, no_wrap=True, min_width=width)
     table.add_column("title", ratio=1)  # the one that gives way on a narrow terminal
     for row in rows:
         table.add_row(*(Text(cell, no_wrap=True, overflow="ellipsis") for cell in _cells(row)))
-    Console().print(table)
+    console.print(table)
 
 
 def _cells(row: Row) -> tuple[str, ...]:

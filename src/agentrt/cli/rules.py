@@ -53,6 +53,13 @@ def rules(context: click.Context, workspace: Path, store: Path | None) -> None:
         _print(place.rules(), f"no rules are remembered for {place.workspace}")
 
 
+@rules.command(name="list")
+@click.pass_obj
+def list_(place: _Place) -> None:
+    """List the rules, as `agentrt rules` alone does."""
+    _print(place.rules(), f"no rules are remembered for {place.workspace}")
+
+
 @rules.command()
 @click.argument("verdict", type=click.Choice(get_args(Verdict)))
 @click.argument("tool")
@@ -64,6 +71,8 @@ def add(place: _Place, verdict: Verdict, tool: str, pattern: str) -> None:
     The pattern is for the terminal's whole command, the file_editor's path, or any argument of another tool. A star
     stands for anything; in a rule that allows, for nothing that would begin a second command.
     """
+    if not tool.strip() or not pattern.strip():
+        raise click.UsageError("a rule needs a tool, and a pattern that is not empty: '*' is any")
     rule = rule_for(verdict, tool, pattern)
     if not any(fnmatchcase(known.name, tool) for known in BUILT_IN):
         click.echo(f"note: {clean(tool)!r} is no built-in tool", err=True)

@@ -101,7 +101,7 @@ def _stuck(state: State) -> Warn | None:
     here, limits = state.branch, state.spec.stuck
     if limits is None or any(queued.user for queued in here.queued):
         return None
-    found = repetition(here.view, limits, here.queued, here.nudged)
+    found = repetition(here.view, limits, here.queued, here.nudged, here.rearmed)
     if found is None:
         return None
     told = not limits.nudge or here.nudged >= found.since

@@ -44,15 +44,15 @@ class Repetition(msgspec.Struct, frozen=True):
 
 
 def repetition(
-    view: Chain[Seen], limits: StuckDetection, queued: Sequence[Seen] = (), nudged: int = 0
+    view: Chain[Seen], limits: StuckDetection, queued: Sequence[Seen] = (), nudged: int = 0, rearmed: int = 0
 ) -> Repetition | None:
     """What the end of a view repeats, with what is about to join it, when that is the limit, or one less.
 
-    `nudged` is the event after which the agent was last told so.
+    `nudged` is the event after which the agent was last told so; what came before `rearmed` does not count.
     """
     if not (_may_repeat(view) or any(map(_complains, queued))):
         return None
-    recent = [*_since_the_user(view, limits), *queued]
+    recent = [seen for seen in (*_since_the_user(view, limits), *queued) if seen.seq > rearmed]
     if (monologue := _monologue(recent, limits, nudged)) is not None:
         return monologue
     pairs = _pairs(recent)
@@ -102,9 +102,12 @@ def _monologue(recent: Sequence[Seen], limits: StuckDetection, nudged: int) -> R
 
 
 def _pairs(recent: Sequence[Seen]) -> list[Pair]:
-    """The actions with their results, in the order in which they were asked."""
+    """The actions with their results, in the order in which they were asked; but for a `finish` that was one: how often
+    that is sent back is bounded by those who do.
+    """
     results = {seen.action_id: seen for seen in recent if seen.type in _RESULTS}
-    return [(seen, results.get(seen.id)) for seen in recent if seen.type == "ActionEvent"]
+    pairs = ((seen, results.get(seen.id)) for seen in recent if seen.type == "ActionEvent")
+    return [(action, result) for action, result in pairs if result is None or not result.answer]
 
 
 def _equal(one: Pair, other: Pair) -> bool:

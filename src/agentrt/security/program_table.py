@@ -152,6 +152,8 @@ ROWS = (
     _row("pacman emerge rpm dpkg", "", _INSTALLS, "-S -Sy -Syu -i -U -r --install --import -Uvh -ivh -R -Rns"),
     _row("npm pnpm yarn cargo poetry uv flit hatch gem twine docker helm pdm mvn gradle dotnet lerna changeset conan",
          "publish|upload|push|unpublish|deprecate|owner|dist-tag|yank|deploy|token|access|adduser|login", _PUBLISHES),
+    _row("npm pnpm yarn cargo poetry uv flit hatch gem twine lerna changeset", "publish|upload",
+         high("publishes a release", ("network", "push"))),
     _row("npm cargo gem", "unpublish|yank|token|owner|access", high("changes what is published", ("network", "push"))),
     _row("twine", "upload", _PUBLISHES),
     _row("flit", "publish", _PUBLISHES),

@@ -91,6 +91,8 @@ class Branch(msgspec.Struct, frozen=True, gc=False):
     """How often the critic sent the agent back."""
     nudged: int = 0
     """The seq at which the agent was last told that it repeats itself."""
+    rearmed: int = 0
+    """The seq at which it was told to go on though it was stuck: what it did before counts no more."""
     unjudged: bool = False
     """Whether something was done since the last model call that a critic of all actions has not judged."""
 

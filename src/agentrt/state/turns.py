@@ -55,6 +55,8 @@ def run_requested(state: State) -> State:
     delegated = state.created is not None and state.created.delegated_by is not None
     granted_once = delegated and not state.status.over  # the run of the conversation above goes on
     here = replace(_unheld(state.branch), steps=state.branch.steps if granted_once else 0, judged=0)
+    if state.status is ExecutionStatus.STUCK:
+        here = replace(here, rearmed=state.seq)
     state = replace(state, status=ExecutionStatus.RUNNING, error=None, branch=here, ledger=ran(state.ledger))
     return waiting_for_children(settled(state))
 
