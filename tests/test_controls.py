@@ -19,6 +19,7 @@ from agentrt import (
     Limits,
     PermissionRule,
     StuckDetection,
+    Tool,
 )
 from agentrt.errors import ConfigurationError
 from agentrt.testing import ScriptedLLM, finish
@@ -85,6 +86,19 @@ async def test_an_agent_that_cannot_be_is_refused(tmp_path: Path, wrong: str) ->
         async with Conversation(agent, tmp_path, store=tmp_path / "s", client=ScriptedLLM([])):
             raise AssertionError
     assert not list((tmp_path / "s").glob("conversations/*/events.jsonl"))
+
+
+async def test_a_rule_about_an_argument_that_there_is_not_is_refused(tmp_path: Path) -> None:
+    for argument, tool in (("cmd", "terminal"), ("command", "terminal"), ("cmd", "term*"), ("", "terminal")):
+        rules = (PermissionRule("deny", tool, "*rm*", argument),)
+        agent = Agent(llm=LLM(model="scripted"), tools=(Tool("terminal"),), rules=rules)
+        made = Conversation(agent, tmp_path, store=tmp_path / "s", client=ScriptedLLM([]))
+        if (argument, tool) == ("cmd", "terminal"):
+            with pytest.raises(ConfigurationError, match="a rule is about 'cmd' of terminal, which has command"):
+                await made.__aenter__()
+        else:
+            async with made:
+                pass
 
 
 async def test_words_in_the_place_of_an_enumeration_are_taken(tmp_path: Path) -> None:

@@ -11,8 +11,6 @@ from types import TracebackType
 
 import anyio
 import anyio.to_thread
-import msgspec
-from msgspec.structs import replace
 
 from .actors.core import RestartPolicy
 from .actors.delegate import Children
@@ -22,6 +20,7 @@ from .actors.group import ConversationGroup, Parts
 from .context.routing import Rule
 from .critics import CRITICS
 from .decisions import forked, share_of
+from .decisions.agents import check_rules, sound_agent, with_tools
 from .decisions.first import first_batch, remembered
 from .errors import ConfigurationError, ConversationMissing, EventRefused
 from .events import ConversationCreated, Event, SecretsChanged, Source
@@ -45,7 +44,6 @@ from .specs import (
     Tool,
     ToolDefinition,
     Workspace,
-    replaced,
 )
 from .specs.quota import Quota
 from .specs.secrets import SavedSecret
@@ -150,12 +148,13 @@ class Runtime:
         Raises `WorkspaceMissing`, `ToolMissing`, `ConversationExists`, or `ConfigurationError` for a container where no
         Docker engine answers.
         """
-        agent = _checked(agent)
+        agent = with_tools(sound_agent(agent), (kind.name for kind in tools))
         place, rules = await workspace_of(workspace, self.store.root)
         if isinstance(place, DockerWorkspace):
             await check_engine()
-        agent, name, secrets = _with_tools(agent, tools), conversation_id or new_id(), secrets or self.secrets()
+        name, secrets = conversation_id or new_id(), secrets or self.secrets()
         parts = self._parts(agent, place, tools, secrets)
+        check_rules(agent, parts.tools.definitions)
         if secrets.mask.text(place.path) != place.path:
             raise ConfigurationError("a secret is a part of the workspace's path: what lies there could not be named")
         journal = await self.store.create(name)
@@ -364,18 +363,3 @@ class Runtime:
                 raise ConfigurationError(f"no {kind} {missing[0]!r}: there are {there}; give more to Runtime(...)")
         for other in agent.agents.values():
             self.check(other)
-
-
-def _checked(agent: Agent) -> Agent:
-    """An agent as its log will have it: what is not of its field's type could not be read again."""
-    try:
-        return replaced(agent, {})
-    except (TypeError, AttributeError, msgspec.ValidationError) as error:
-        raise ConfigurationError(f"there can be no such agent: {error}") from error
-
-
-def _with_tools(agent: Agent, tools: Sequence[ToolType]) -> Agent:
-    """The agent with the tools that were given as implementations named in its spec."""
-    named = {spec.name for spec in agent.tools}
-    added = tuple(Tool(kind.name) for kind in tools if kind.name not in named)
-    return replace(agent, tools=(*agent.tools, *added)) if added else agent

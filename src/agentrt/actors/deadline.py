@@ -10,7 +10,6 @@ from ..events import ExecutionStatus
 from ..protocols import Clock, Later, call_later
 from ..state import State
 
-
 _SOON = 0.001
 """Seconds until what is over already."""
 
