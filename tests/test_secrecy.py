@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import json
 import logging
 import os
@@ -247,6 +248,17 @@ async def test_what_becomes_a_secret_after_it_was_said_is_sent_no_more(tmp_path:
 
 
 TURN = call("terminal", command='test "$TOKEN" = ghp_0123""456789abcdef; echo "$?"')
+
+
+async def test_what_becomes_a_secret_after_a_tool_was_offered_is_offered_no_more(tmp_path: Path) -> None:
+    tool = dataclasses.replace(Speaker("x").tool(), description=f"Speaks to {VALUE}.")
+    client = ScriptedLLM([say("Fine."), say("Fine."), say("Aside.")])
+    async with Conversation(SPEAKER, tmp_path, store=tmp_path / "s", client=client, tools=[tool]) as conversation:
+        await run(conversation)
+        await conversation.update_secrets({"TOKEN": VALUE})
+        await run(conversation)
+    offered = [next(one.description for one in asked.tools if one.name == "speak") for asked in client.requests]
+    assert offered == [f"Speaks to {VALUE}.", f"Speaks to {HIDDEN}."]
 
 
 async def test_an_encrypted_secret_comes_back(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def test_on_a_narrow_terminal_the_title_has_a_line_of_its_own(tmp_path: Path) ->
     call = (ModelCallStarted(command="x"), ModelCalled(command="x", model="m", usage=Usage(1, 1)))
     conversation(tmp_path, "0" * 36, "a long task " * 9, *call)
     (row, title) = agentrt(tmp_path, "list", COLUMNS="80").stdout.splitlines()
-    assert row == f"{'0' * 36}  idle  1 calls  price unknown"
+    assert row == f"{'0' * 36}  idle  1 call  price unknown"
     assert title.startswith("    a long task a long")
     assert len(title) <= 80
 

@@ -108,6 +108,23 @@ async def test_a_budget_is_kept_and_more_of_it_granted(tmp_path: Path) -> None:
     assert any(isinstance(event, ConversationErrorEvent) and event.code == "max_cost" for event in events)
 
 
+async def test_a_limit_that_was_reached_can_be_raised(tmp_path: Path) -> None:
+    async with ScriptedProvider([finish("Done.")]) as provider:
+        given = ("run", "Go.", "--workspace", str(tmp_path), "--model", "openai/x", "--base-url", provider.base_url)
+        store = tmp_path / "store"
+        poor = await anyio.to_thread.run_sync(partial(agentrt, store, *given, "--max-tokens", "5"))
+        assert poor.returncode == 1
+        (onward,) = [line for line in poor.stdout.splitlines() if line.startswith("To go on: ")]
+        assert onward.endswith(" --max-tokens N")
+        name = onward.split()[5]
+        more = await anyio.to_thread.run_sync(partial(agentrt, store, "resume", name, "--max-tokens", "1000000"))
+        assert more.returncode == 0, more.stdout
+        again = await anyio.to_thread.run_sync(partial(agentrt, store, "resume", name))
+        assert "it has finished: say what more there is to do with --message" in again.stdout
+        empty = await anyio.to_thread.run_sync(partial(agentrt, store, "run", " "))
+    assert (empty.returncode, "the task is empty" in empty.stderr) == (2, True)
+
+
 def test_no_value_of_a_secret_is_taken_from_the_command_line_or_shown() -> None:
     for given in ("TOKEN=s3cr3t", "s3cr3t", "TOKEN="):
         said = refused("--secret", given)
@@ -154,7 +171,7 @@ def test_help_says_what_each_option_does() -> None:
         assert option in help_of["run"]
     for option in ("--secret NAME", "--flow", "--deny PATTERN", "--allow PATTERN", "--title", "--tag KEY=VALUE"):
         assert option in help_of["run"]
-    for option in ("--confirm", "--grant USD", "--yes", "--message"):
+    for option in ("--confirm", "--grant USD", "--yes", "--message", "--max-tokens", "--max-steps"):
         assert option in help_of["resume"]
     for command in ("  add ", "  remove "):
         assert command in help_of["rules"]

@@ -16,6 +16,7 @@ from ..decisions import CallModel
 from ..errors import ContextWindowExceeded, ModelError, NoLongerDue
 from ..events import CondensationRequest, ConversationErrorEvent, Event
 from ..protocols import ModelClient, ModelRequest
+from ..specs import ToolDefinition
 from ..state import Seen
 from .dispatcher import Perform
 from .draft import Draft
@@ -34,6 +35,8 @@ class AgentActor(AbstractAsyncContextManager["AgentActor"]):
         self._transcript = Transcript()
         self._hidden = 0
         """The version of the secrets that are not in it."""
+        self._tools: tuple[ToolDefinition, ...] | None = None
+        """What the model is offered, without them."""
         self._miscount = 1.0
         """How many tokens a prompt had last for each that was estimated."""
 
@@ -75,12 +78,14 @@ class AgentActor(AbstractAsyncContextManager["AgentActor"]):
         if self._transcript.has_more and (kept := image_blobs(messages)):
             blobs = {sha256: await self._log.fetch(blob) for sha256, blob in kept.items()}
             messages = await anyio.to_thread.run_sync(with_blobs, messages, blobs)
-        return ModelRequest(state.spec.llm, messages, state.prompt.tools, state.created.conversation_id)
+        if self._tools is None:
+            self._tools = self._veil.tools(state.prompt)
+        return ModelRequest(state.spec.llm, messages, self._tools, state.created.conversation_id)
 
     async def _messages(self, view: Chain[Seen]) -> Sequence[Message]:
         """What the model sees. What was logged before it was known to be a secret is hidden here."""
         if self._hidden != self._veil.version:
-            self._hidden, self._transcript = self._veil.version, Transcript()
+            self._hidden, self._transcript, self._tools = self._veil.version, Transcript(), None
         missing = await self._log.load(self._transcript.missing(view))
         return self._transcript.of(view, [self._veil.event(event) for event in missing])
 

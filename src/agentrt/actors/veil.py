@@ -14,8 +14,9 @@ from ..codec import decode, encode
 from ..context.messages import Message
 from ..deltas import Channel
 from ..errors import EventRefused
-from ..events import SCHEMA_VERSION, Event, MessageEvent
+from ..events import SCHEMA_VERSION, Event, MessageEvent, SystemPromptEvent
 from ..secrets import Mask, SecretRegistry, StreamMask
+from ..specs import ToolDefinition
 from ..specs.content import plain, text
 
 IN_A_THREAD = 64 * 1024
@@ -120,6 +121,12 @@ class Veil:
             return messages
         given = msgspec.json.decode(raw)
         return _masked(mask, lambda hide: msgspec.convert(hide(given, ""), list[Message]))
+
+    def tools(self, prompt: SystemPromptEvent) -> tuple[ToolDefinition, ...]:
+        """The tools of a prompt as they may be offered; the same ones where they hold no secret."""
+        hidden = self.event(prompt)
+        assert isinstance(hidden, SystemPromptEvent)
+        return hidden.tools
 
     def piece(self, becomes: str, channel: Channel, piece: str) -> str:
         """What may be shown of a piece of what grows.

@@ -20,7 +20,7 @@ from ..storage.catalogue import Catalogue
 from ..storage.index import Hit
 from ..storage.rows import DAMAGED, Row
 from .options import store_option
-from .wording import clean, money
+from .wording import clean, count, money
 
 _SPACE = re.compile(r"\s+")
 
@@ -56,7 +56,7 @@ def list_(limit: int, status: str | None, as_json: bool, store: Path | None) -> 
     if console.width < WIDE:
         for row in rows:
             name, status_, calls, cost, title = _cells(row)
-            about = "  ".join(filter(None, (status_, f"{calls} calls" if calls else "", cost)))
+            about = "  ".join(filter(None, (status_, count(int(calls), "call") if calls else "", cost)))
             console.print(Text.assemble((name, "cyan"), f"  {about}\n    ", title), no_wrap=True, overflow="ellipsis")
         return
     table = Table(box=None, header_style="bold", pad_edge=False)

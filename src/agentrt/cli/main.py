@@ -9,12 +9,14 @@ from typing import Any
 
 import anyio
 import click
+from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text
 
 from .. import __version__
 from ..conversation import Conversation
 from ..errors import AgentrtError, MissingKey
+from ..events import ExecutionStatus
 from ..runtime import Runtime
 from ..specs import ConfirmationPolicy
 from ..state import fold
@@ -34,6 +36,7 @@ from .options import (
     confirm_option,
     grant_option,
     json_option,
+    limit_options,
     store_option,
     yes_option,
 )
@@ -103,6 +106,8 @@ def run(
     agentrt run "Make the release notes" --secret GITHUB_TOKEN --flow --hooks hooks.json
     agentrt run "Try the new release of our parser" --image python:3.13 --network bridge
     """
+    if not task.strip():
+        raise click.UsageError("the task is empty: say what there is to do")
     spec, place = agent_of(store=store, **agent), container_of(workspace, image, network) or workspace
 
     async def begin(console: Console) -> int:
@@ -128,6 +133,7 @@ def run(
 @click.option("--message", "-m", default=None, help="Something to say first.")
 @confirm_option(None)
 @grant_option
+@limit_options
 @yes_option
 @json_option
 @store_option
@@ -139,22 +145,28 @@ def resume(
     yes: bool,
     as_json: bool,
     store: Path | None,
+    **limits: Any,
 ) -> None:
     """Go on with a CONVERSATION where it stands; without an id, with the newest one.
 
     What waits for an answer is asked again, as by `agentrt run`.
     """
     directory = find(conversation, store)
+    changed = {name: value for name, value in limits.items() if value is not None}
 
     async def go_on(console: Console) -> int:
         async with Runtime(directory.parent.parent) as runtime, reopened(directory, runtime) as live:
             view = view_for(console, as_json=as_json)
             if confirm is not None:
                 await live.set_confirmation_policy(confirm)
+            if changed:
+                await live.configure(limits=replace(live.state.spec.limits, **changed))
             if grant is not None:
                 await live.grant(grant)
             if message is not None:
                 await live.send_message(message)
+            elif live.state.status is ExecutionStatus.FINISHED:
+                console.print(Text("it has finished: say what more there is to do with --message", "dim"))
             return await work(live, view, console, _answer(console, yes=yes), runtime.store.read)
 
     _drive(go_on, as_json)

@@ -137,6 +137,35 @@ def confirm_option(default: str | None) -> Option:
     )
 
 
+def _limits(steps: int | None) -> tuple[Option, ...]:
+    """How far it may go."""
+    return (
+        click.option(
+            "--max-steps",
+            type=click.IntRange(1),
+            default=steps,
+            show_default=steps is not None,
+            help="Model calls at most.",
+        ),
+        click.option(
+            "--max-cost",
+            type=float,
+            metavar="USD",
+            callback=_positive,
+            help="What it may spend in all. It is never passed: each call is paid for in advance. Needs a model whose"
+            " price is known.",
+        ),
+        click.option("--max-tokens", type=click.IntRange(1), help="Tokens at most in all, in and out."),
+        click.option(
+            "--max-seconds",
+            type=float,
+            metavar="SECONDS",
+            callback=_positive,
+            help="How long a run may take; what is at work then is cut.",
+        ),
+    )
+
+
 _AGENT: tuple[Option, ...] = (
     click.option(
         "--model",
@@ -149,29 +178,7 @@ _AGENT: tuple[Option, ...] = (
     click.option(
         "--profile", default=None, metavar="NAME", help="A saved model, in place of --model: see `agentrt profile`."
     ),
-    click.option(
-        "--max-steps",
-        type=click.IntRange(1),
-        default=Limits().max_steps,
-        show_default=True,
-        help="Model calls at most.",
-    ),
-    click.option(
-        "--max-cost",
-        type=float,
-        metavar="USD",
-        callback=_positive,
-        help="What it may spend in all. It is never passed: each call is paid for in advance. Needs a model whose"
-        " price is known.",
-    ),
-    click.option("--max-tokens", type=click.IntRange(1), help="Tokens at most in all, in and out."),
-    click.option(
-        "--max-seconds",
-        type=float,
-        metavar="SECONDS",
-        callback=_positive,
-        help="How long a run may take; what is at work then is cut.",
-    ),
+    *_limits(Limits().max_steps),
     confirm_option("risky"),
     click.option(
         "--deny",
@@ -216,6 +223,11 @@ def with_options(command: Command, options: Sequence[Option]) -> Command:
 def agent_options(command: Command) -> Command:
     """What `agent_of` takes."""
     return with_options(command, _AGENT)
+
+
+def limit_options(command: Command) -> Command:
+    """Limits that are changed; those that are not given stay as they are."""
+    return with_options(command, _limits(None))
 
 
 def agent_of(

@@ -55,7 +55,11 @@ def _to_go_on(state: State, *, interrupted: bool) -> str | None:
     if interrupted:
         return ""
     ended = state.error.code if state.status is ExecutionStatus.ERROR and state.error else None
-    return {"max_cost": " --grant USD", "max_steps": ""}.get(ended or "")
+    if state.status is ExecutionStatus.STUCK:
+        return ""
+    return {"max_cost": " --grant USD", "max_tokens": " --max-tokens N", "max_steps": "", "max_seconds": ""}.get(
+        ended or ""
+    )
 
 
 class _Session:

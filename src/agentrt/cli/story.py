@@ -191,7 +191,7 @@ def summary(state: State, seconds: float | None = None) -> Text:
     usage = spent.usage
     parts = [
         *_achieved(state),
-        f"{state.ledger.commands} model calls",
+        count(state.ledger.commands, "model call"),
         f"{usage.prompt_tokens:,} tokens in, {usage.completion_tokens:,} out",
         money(spent.cost, spent.unpriced),
     ]

@@ -46,7 +46,7 @@ from ..ledger import Origin
 from ..specs import Agent, PermissionRule, replaced
 from ..specs.rules import Scope
 from ..state import State
-from .answers import approval, rejection
+from .answers import approval, rejection, waiting
 
 _FIXED = frozenset({"tools", "system_prompt", "output"})
 """Fields of an agent that stay as they were at the beginning."""
@@ -104,6 +104,8 @@ def _events(state: State, control: AnyControl) -> tuple[Event, ...]:
         case Confirm(action_ids=ids, always=always, rule=rule):
             return approval(state, ids, always, rule)
         case Reject(reason=reason, action_ids=ids):
+            if not ids and any(waits.action.id == reason for waits in waiting(state)):
+                raise ConfigurationError(f"the reason comes first: reject('why not', {reason!r})")
             return rejection(state, reason, ids)
         case AddRule(rule=rule, scope=scope):
             return (RuleAdded(rule=rule, scope=scope),)
