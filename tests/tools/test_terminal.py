@@ -176,6 +176,14 @@ async def test_output_is_shown_to_the_call_that_waits_for_it(
     assert context.shown == ""
 
 
+async def test_an_empty_input_only_waits_and_a_key_is_one(run: Run) -> None:
+    asks = 'read -r said; echo "[$said]"'
+    await run(asks, timeout=SHORT)
+    waits = await run("", is_input=True, timeout=SHORT)
+    assert (waits.status, waits.still_running) == ("hard_timeout", True), "who asks so again does not repeat himself"
+    assert shown(await run("ENTER", is_input=True)).endswith("[]")
+
+
 async def test_a_command_that_ended_between_two_calls_is_still_seen(run: Run, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "gate")
     await run("cat gate; (exit 5)", timeout=SHORT)

@@ -158,13 +158,14 @@ class Terminal:
 
     async def _give(self, shell: Shell, action: TerminalAction, context: ToolContext) -> None:
         if shell.running:
-            if action.is_input:
-                await shell.send(_typed(action.command))
-            elif not _polls(action):
+            if _polls(action):
+                return
+            if not action.is_input:
                 raise ToolError(
                     "a command is still running in this terminal: wait with an empty command, send it input with"
                     " is_input (C-c stops it), or start a new shell with reset"
                 )
+            await shell.send(_typed(action.command))
             return
         if self._unseen and _polls(action):
             return
@@ -234,7 +235,8 @@ def _clean(output: str, context: ToolContext) -> str:
 
 
 def _polls(action: TerminalAction) -> bool:
-    return not action.is_input and not action.command.strip()
+    """Whether it only waits: an empty command does, said to be input or not; ENTER is a key."""
+    return not action.command or not (action.is_input or action.command.strip())
 
 
 def _footer(shell: Shell, exit_code: int, status: Status, seconds: float) -> str:
