@@ -96,7 +96,7 @@ async def test_a_provider_that_says_nothing_times_out(client: LiteLLMClient) -> 
 async def test_a_provider_that_is_not_there_is_unavailable(client: LiteLLMClient) -> None:
     async with ScriptedProvider([]) as provider:
         llm = provider.llm()
-    with pytest.raises(ModelUnavailable, match="cannot be reached"):
+    with pytest.raises(ModelUnavailable, match=r"cannot be reached at http://127\.0\.0\.1:\d+/v1: does a server run"):
         await client.complete(request(llm), IGNORE)
 
 

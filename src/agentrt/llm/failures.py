@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from types import ModuleType
 
@@ -64,7 +65,12 @@ def model_error(litellm: ModuleType, error: Exception, llm: LLM, mask: Mask) -> 
                 return ContentRefused(f"the provider of {llm.model!r} refused the content ({said})")
             return BadModelRequest(f"the provider of {llm.model!r} rejected the request ({said})")
         case _:
-            return ModelUnavailable(f"{llm.model!r} cannot be reached ({said})")
+            return ModelUnavailable(f"{llm.model!r} cannot be reached{_where(llm)} ({said})")
+
+
+def _where(llm: LLM) -> str:
+    """The address that somebody gave for it, without what may be a password in it."""
+    return "" if llm.base_url is None else f" at {re.sub('//[^/@]*@', '//', llm.base_url)}: does a server run there?"
 
 
 def _cause(error: Exception) -> Exception:
