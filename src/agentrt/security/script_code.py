@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from .calls import Call
@@ -24,9 +25,9 @@ _STARTS = re.compile(
     r"]*\s*(?:(['\"`])(.*?)(?<!\\)\1(\s*[^\s);}\]])?|(\S))",
     re.DOTALL,
 )
-_TICKS = re.compile(
-    r"(?<![\w$])`([^`]*)`|\bqx\s*[({/|\[]([^)}/|\]]{0,1000})[)}/|\]]|%x[({\[<|!]([^)}\]>|!]{0,1000})[)}\]>|!]"
-)
+_TICK = re.compile(r"(?<![\w$])(`)|\bqx\s*([({/|\[])|%x([({\[<|!])")
+_CLOSING = {"(": ")", "{": "}", "[": "]", "<": ">"}
+"""What ends a command in its own quotes, where that is another character."""
 _PIPED = re.compile(r"\|\s*getline|\|\s*\"([^\"]{1,1000})\"|\"([^\"]{1,1000})\"\s*\|\s*getline|print\s*\|\s*(\S+)")
 _NETWORK = re.compile(
     r"https?\.(?:get|request)|\bfetch\s*\(|Net::HTTP|LWP::|HTTP::Tiny|IO::Socket|TCPSocket|TCPServer|\bsocket\b|open-uri|URI\.open"
@@ -97,9 +98,8 @@ def rate_script(walk: Walk, call: Call, code: str, scope: Scope) -> None:
             walk.run((*texts, *more), scope.copy(), plain=True)
         else:
             walk.code(_plain(constant) + (" " + DATA if joined else ""), scope.copy())
-    for match in _TICKS.finditer(code):
-        text = match[1] or match[2] or match[3]
-        if call.name != "node" and text:
+    if call.name != "node":
+        for text in _ticked(code):
             walk.code(text, scope.copy())
     if call.name == "awk":
         for match in _PIPED.finditer(code):
@@ -134,6 +134,17 @@ def rate_script(walk: Walk, call: Call, code: str, scope: Scope) -> None:
         text = _plain(match[2])
         if secret(text, call.place(text).path, call.where) == "credentials":
             walk.add(high("reads keys or passwords", ("secrets",)))
+
+
+def _ticked(code: str) -> Iterator[str]:
+    """What stands in the quotes of a command."""
+    place = 0
+    while match := _TICK.search(code, place):
+        opening = match[1] or match[2] or match[3]
+        end = code.find(_CLOSING.get(opening, opening), match.end())
+        if end > match.end():
+            yield code[match.end() : end]
+        place = max(end + 1, match.end())
 
 
 def _rate_network(walk: Walk, code: str) -> None:
