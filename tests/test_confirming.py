@@ -384,3 +384,22 @@ async def test_a_command_is_rated_where_the_terminal_stands(tmp_path: Path) -> N
             assert (await live.run()).status is WAITING
             (pending,) = live.pending_confirmation
             assert b"no-such" in bytes(pending.action.arguments)
+
+
+async def test_an_answer_to_what_was_asked_before_a_pause_is_refused_and_not_lost(tmp_path: Path) -> None:
+    model = ScriptedLLM([call("terminal", command="echo hi"), say("Done.")])
+    agent = Agent(llm=LLM(model="scripted"), tools=(Tool("terminal"),), confirmation=AlwaysConfirm())
+    async with Conversation(agent, tmp_path, store=tmp_path / "s", client=model) as live:
+        await live.send_message("go")
+        await live.run()
+        (waits,) = live.pending_confirmation
+        with pytest.raises(ConfigurationError, match="the reason comes first"):
+            await live.reject(waits.action.id)
+        await live.pause()
+        for answer in (live.confirm(), live.confirm(waits.action.id), live.reject("no")):
+            with pytest.raises(ConfigurationError, match="run it, and it asks again"):
+                await answer
+        assert (await live.run()).status is ExecutionStatus.WAITING_FOR_CONFIRMATION
+        await live.confirm(waits.action.id)
+        assert (await live.run()).status is ExecutionStatus.FINISHED
+        await live.confirm(waits.action.id)

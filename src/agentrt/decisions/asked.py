@@ -33,6 +33,7 @@ from ..events import (
     CondensationRequest,
     ConversationStateUpdateEvent,
     Event,
+    ExecutionStatus,
     GoalSet,
     HeadMoved,
     PauseEvent,
@@ -102,8 +103,10 @@ def _events(state: State, control: AnyControl) -> tuple[Event, ...]:
         case Pause():
             return (PauseEvent(),)
         case Confirm(action_ids=ids, always=always, rule=rule):
+            _check_waiting(state)
             return approval(state, ids, always, rule)
         case Reject(reason=reason, action_ids=ids):
+            _check_waiting(state)
             if not ids and any(waits.action.id == reason for waits in waiting(state)):
                 raise ConfigurationError(f"the reason comes first: reject('why not', {reason!r})")
             return rejection(state, reason, ids)
@@ -129,6 +132,12 @@ def _events(state: State, control: AnyControl) -> tuple[Event, ...]:
             return (CondensationRequest(source="user"),)
         case _:
             return ()
+
+
+def _check_waiting(state: State) -> None:
+    """Raises `ConfigurationError` where an answer would be lost: what was asked is asked anew when it runs again."""
+    if state.status is ExecutionStatus.PAUSED and any(p.held for p in state.branch.pending) and not waiting(state):
+        raise ConfigurationError("the conversation was paused meanwhile: run it, and it asks again")
 
 
 _HELD: dict[Origin, str] = {
