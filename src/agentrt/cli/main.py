@@ -188,7 +188,7 @@ def ask(conversation: str, question: str, store: Path | None) -> None:
         async with reopened(directory) as live:
             return await live.ask_agent(question)
 
-    click.echo(clean(anyio.run(answered)))
+    click.echo(clean(anyio.run(answered)) or "(it answered in no words)")
 
 
 @commands.command()

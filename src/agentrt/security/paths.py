@@ -157,6 +157,10 @@ _GUESSED = (
 )
 
 
+_KEYS = ("id_rsa", "id_ed25519", ".netrc", ".git-credentials", ".pgpass")
+"""Names of keys, wherever they stand, that a pattern may be for."""
+
+
 @lru_cache(maxsize=512)
 def secret(text: str, path: str, where: Site) -> str:
     """How secret what stands at `path` (or is named anywhere in `text`) is: "credentials", "settings" or ""."""
@@ -165,6 +169,8 @@ def secret(text: str, path: str, where: Site) -> str:
             return "credentials"
     if any(letter in path for letter in "*?["):
         parts = path.split("/")
+        if re.match(r"[\w.]{3}", parts[-1]) and any(fnmatchcase(name, parts[-1]) for name in _KEYS):
+            return "credentials"
         for guess in _GUESSED:
             names = guess.replace("{home}", where.home).split("/")
             if len(parts) <= len(names) and _matches(parts, names):
