@@ -15,8 +15,8 @@ class PermissionRule(msgspec.Struct, frozen=True, omit_defaults=True):
     """Actions of the tools that `tool` matches, with an argument that `pattern` matches, are allowed, asked or denied.
 
     Both are shell-style patterns ("*", "git *"), held against the whole; `argument` names the argument that `pattern`
-    is for, "" means each that is text. Of the rules that match an action one that denies comes before one that asks,
-    and that before one that allows.
+    is for, "" means all text in all of them, however deep. Of the rules that match an action one that denies comes
+    before one that asks, and that before one that allows.
     """
 
     verdict: Verdict
