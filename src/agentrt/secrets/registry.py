@@ -217,6 +217,12 @@ class SecretRegistry:
             found += self._values(name, source) if source is not None else []
         return found
 
+    def _replaced(self, name: str, before: _Kept | None) -> None:
+        """Note what was a secret's value, unless it still is."""
+        now = self._kept.get(name)
+        if before is not None and before.value is not None and (now is None or now.value != before.value):
+            self._retire([before.value])
+
     def _retire(self, values: Iterable[str]) -> None:
         for value in values:
             if value not in self._past:
@@ -239,9 +245,8 @@ class SecretRegistry:
         except ConfigurationError as error:
             raise ToolError(str(error)) from None
         self._learn([value])
-        if (before := self._kept.get(name)) is not None and before.value is not None and before.value != value:
-            self._retire([before.value])
-        self._kept[name] = _Kept(value, "", 0.0)
+        before, self._kept[name] = self._kept.get(name), _Kept(value, "", 0.0)
+        self._replaced(name, before)
         return value
 
     async def _looked_up(self, name: str, source: LookupSecret | CallableSecret) -> str:
@@ -249,12 +254,11 @@ class SecretRegistry:
             kept = self._kept.get(name)
             if kept is None or kept.until <= self._clock():
                 before, kept = kept, await self._ask(name, source)
-                if self._sources.get(name) is not source:  # it was taken back meanwhile
-                    before = kept
-                else:
+                if self._sources.get(name) is source:
                     self._kept[name] = kept
-                if before is not None and before.value is not None and (before is kept or before.value != kept.value):
-                    self._retire([before.value])
+                    self._replaced(name, before)
+                else:  # it was taken back meanwhile
+                    self._replaced(name, kept)
         if kept.value is None:
             wait = max(kept.until - self._clock(), 0)
             raise ToolError(f"{kept.failure}. It is tried again after {wait:.0f} s at the earliest.")
