@@ -126,7 +126,8 @@ class Dispatcher:
     async def wait_idle(self) -> None:
         """Return when nothing runs."""
         if self._running:
-            self._idle = anyio.Event()
+            if self._idle.is_set():
+                self._idle = anyio.Event()
             await self._idle.wait()
 
     def _post(self, command: Task) -> None:
