@@ -425,3 +425,10 @@ async def test_a_goal_that_is_refused_with_its_message_is_not_set(tmp_path: Path
                 await conversation.run_goal("something else")
             client.release()
         assert conversation.state.goal_status is None
+
+
+async def test_who_finishes_in_the_same_words_has_all_of_its_rounds(tmp_path: Path) -> None:
+    client = model([finish("All tests pass.")] * 6, [say(NO)] * 6)
+    async with working(tmp_path, client) as conversation:
+        state = await conversation.run_goal("all tests pass", max_iterations=6)
+        assert (state.status, state.goal_status) == (ExecutionStatus.FINISHED, GoalStatus.CAPPED)

@@ -102,6 +102,8 @@ def test_every_broken_command_has_a_rating(command: str, place: int, piece: str)
         ("sed -i s/a/b/ /home/me/x", ("outside",), ("outside",)),
         ("cat ../other/x", (), ("outside",)),
         ("cat /usr/include/stdio.h /etc/os-release", (), ()),
+        ("cat /var/log/nginx/access.log", (), ("outside",)),
+        ("go build -o /home/me/x .", ("outside",), ("outside",)),
         ("echo x > /tmp/x", (), ()),
         ("cat ~/.ssh/id_rsa", ("secrets",), ("outside",)),
         ("env", ("secrets",), ()),
