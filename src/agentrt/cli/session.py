@@ -50,16 +50,16 @@ async def work(conversation: Conversation, view: View, console: Console, answer:
     return INTERRUPTED if interrupted else 1
 
 
+_TO_GO_ON = {"max_cost": " --grant USD", "max_tokens": " --max-tokens N", "max_steps": "", "max_seconds": ""}
+"""What `agentrt resume ID` needs after a limit was reached."""
+
+
 def _to_go_on(state: State, *, interrupted: bool) -> str | None:
     """What `agentrt resume ID` needs besides; None where it would change nothing."""
-    if interrupted:
+    if interrupted or state.status is ExecutionStatus.STUCK:
         return ""
     ended = state.error.code if state.status is ExecutionStatus.ERROR and state.error else None
-    if state.status is ExecutionStatus.STUCK:
-        return ""
-    return {"max_cost": " --grant USD", "max_tokens": " --max-tokens N", "max_steps": "", "max_seconds": ""}.get(
-        ended or ""
-    )
+    return _TO_GO_ON.get(ended or "")
 
 
 class _Session:

@@ -61,7 +61,6 @@ _CODE_OPTIONS: dict[str, tuple[str, ...]] = {
 """Options whose value is code or a message, and no path."""
 _PROMPTED = re.compile(r"\$\{\w+(?:\[[^]]*\])?@P\}")
 """An expansion that bash expands again, as it does a prompt."""
-_KILLED = re.compile(r"-?(?:1|0|-1)")
 
 
 def rate_command(source: str, where: Site, files: Mapping[str, str] = {}) -> Rating:

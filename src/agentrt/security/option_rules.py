@@ -81,12 +81,6 @@ def _hidden(walk: Walk, call: Call, scope: Scope) -> None:
             walk.code(code, scope.copy())
 
 
-_EDITOR_CODE = re.compile(
-    r"^:?\s*(?:silent\s+)?!\s*(.*)|(?:system|os\.system|py3?\s|python3?\s|lua\s|perl\s|ruby\s|:?shell\b|:?terminal\b|os\.execute)(.*)",
-    re.DOTALL,
-)
-
-
 def _editor(walk: Walk, call: Call, scope: Scope) -> None:
     """`vim -c '!command'`, `ed` with a `!`, `gdb -ex 'shell ...'`."""
     texts = list(call.words)

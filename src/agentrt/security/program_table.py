@@ -155,8 +155,6 @@ ROWS = (
     _row("npm pnpm yarn cargo poetry uv flit hatch gem twine lerna changeset", "publish|upload",
          high("publishes a release", ("network", "push"))),
     _row("npm cargo gem", "unpublish|yank|token|owner|access", high("changes what is published", ("network", "push"))),
-    _row("twine", "upload", _PUBLISHES),
-    _row("flit", "publish", _PUBLISHES),
     # containers, clusters, clouds
     _row("docker", "build|pull|compose up|compose build|compose pull|buildx|run|create|compose run|exec"
                    "|start", medium("runs a container", ("network",))),

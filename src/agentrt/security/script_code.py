@@ -15,10 +15,6 @@ from .verdicts import high, medium, unknown
 if TYPE_CHECKING:
     from .shell_walk import Walk
 
-_RUNS = re.compile(
-    r"\b(?:system|exec\w*|spawn\w*|popen|shell_exec|passthru|proc_open|fork|Kernel\.\w+|os\.execute|io\.popen|run|"
-    r"do shell script|IO\.popen|Open3\.\w+|command|pipeline|sys)\b"
-)
 _STARTS = re.compile(
     r"\b(?:system|exec|execSync|execFile\w*|spawn|spawnSync|popen|shell_exec|passthru|proc_open|os\.execute|io\.popen|"
     r"do shell script|IO\.popen|Open3\.\w+|Kernel\.(?:system|exec))\b\s*[({ "
