@@ -27,7 +27,14 @@ def lint(session: nox.Session) -> None:
 def types(session: nox.Session) -> None:
     """mypy strict, and pyright."""
     session.install(
-        "-e", ".[test]", "mypy>=1.18,<3", "pyright[nodejs]>=1.1.400,<2", "nox", "types-psutil", "types-jsonschema"
+        "-e",
+        ".[test]",
+        "mypy>=1.18,<3",
+        "pyright[nodejs]>=1.1.400,<2",
+        "nox",
+        "types-aiofiles",
+        "types-psutil",
+        "types-jsonschema",
     )
     session.run("mypy")
     session.run("pyright")
@@ -87,19 +94,25 @@ def _install_console(session: nox.Session) -> None:
 
 @nox.session
 def console(session: nox.Session) -> None:
-    """The web console: its types are those of the server, it is sound, its tests pass, and it is built."""
+    """The web console and its client: the types are those of the server, it is sound, tested, and built."""
     session.install("-e", ".[test]")
     _install_console(session)
     session.run("python", "-c", DESCRIBE, f"{WEB}/openapi.json")
-    generated = [Path(WEB, "client", "src", name) for name in ("schema.d.ts", "scopes.ts")]
-    before = [path.read_text() for path in generated]
+    before = _generated()
     _npm(session, "run", "types")
-    for path, text in zip(generated, before, strict=True):
-        if path.read_text() != text:
-            session.error(f"{path} was not what the server describes: it is now, so commit it")
+    _npm(session, "run", "build", "--workspace", "client")
+    if changed := [str(path) for path, text in _generated().items() if before.get(path) != text]:
+        session.error(f"not what the server describes and the sources say, but now: commit {', '.join(changed)}")
     _npm(session, "run", "check")
     _npm(session, "test")
     _npm(session, "run", "build")
+
+
+def _generated() -> dict[Path, str]:
+    """What is committed though it is made: types from the server's description, and the client for `npm install`."""
+    client = Path(WEB, "client")
+    paths = [client / "src" / "schema.d.ts", client / "src" / "scopes.ts", *(client / "lib").glob("*")]
+    return {path: path.read_text() for path in paths}
 
 
 @nox.session

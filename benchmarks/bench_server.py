@@ -129,7 +129,8 @@ def served_by_peer(command: str) -> Iterator[int]:
 def post(port: int, path: str, body: Any) -> Any:
     """The answer to a request."""
     data = json.dumps(body).encode()
-    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", data, {"Content-Type": "application/json"})
+    headers = {"Content-Type": "application/json", "Cookie": f"agentrt-token={harness.SERVER_TOKEN}"}
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", data, headers)
     with urllib.request.urlopen(request, timeout=60) as answer:
         return json.load(answer)
 

@@ -28,6 +28,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 LAG_EVERY = 0.01
+
+SERVER_TOKEN = "token-of-the-benchmarks"
 """Seconds that the sampler of an event loop sleeps."""
 
 

@@ -22,9 +22,11 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, cast
 
+import harness
 import uvloop
 
 LIFE = 150
+COOKIE = f"Cookie: agentrt-token={harness.SERVER_TOKEN}"
 """Seconds after which the process ends itself."""
 
 TOKEN = 12
@@ -47,7 +49,7 @@ class Socket(asyncio.Protocol):
         self._seen, self._tail = seen, b""
         key = base64.b64encode(os.urandom(16)).decode()
         self._request = (
-            f"GET {path} HTTP/1.1\r\nHost: {host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            f"GET {path} HTTP/1.1\r\nHost: {host}\r\n{COOKIE}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n"
         )
         self.open = asyncio.get_running_loop().create_future()
@@ -105,7 +107,7 @@ class Poster(asyncio.Protocol):
         assert self._transport is not None
         self._answer = asyncio.get_running_loop().create_future()
         head = (
-            f"POST {path} HTTP/1.1\r\nHost: {self._host}\r\nContent-Type: application/json\r\n"
+            f"POST {path} HTTP/1.1\r\nHost: {self._host}\r\n{COOKIE}\r\nContent-Type: application/json\r\n"
             f"Content-Length: {len(body)}\r\n\r\n"
         )
         self._transport.write(head.encode() + body)

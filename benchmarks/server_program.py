@@ -100,7 +100,7 @@ async def serve(directory: Path, delay: float) -> None:
 
 def unlimited() -> dict[str, Any]:
     """Settings that let one address do as much as all of the clients do."""
-    wanted = {"rate": None, "max_requests": 100_000, "max_sockets": 100_000}
+    wanted = {"token": harness.SERVER_TOKEN, "rate": None, "max_requests": 100_000, "max_sockets": 100_000}
     return {name: value for name, value in wanted.items() if name in ServerSettings.__struct_fields__}
 
 

@@ -124,7 +124,7 @@ def histories(draw: st.DrawFn, steps: int = 25) -> list[Event]:
     """The events of a conversation, numbered; perhaps none."""
     if draw(st.integers(0, 30)) == 0:
         return []
-    world = World(draw(agents()), draw, lambda before, batch: None)
+    world = World(draw(agents()), draw, lambda before, batch, given: None)
     for _ in range(draw(st.integers(0, steps))):
         step(world)
     return world.events

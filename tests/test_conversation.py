@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from agentrt import LLM, Agent, ConfirmRisky, Conversation, ExecutionStatus, Limits, Runtime, ToolError, tool
 from agentrt.actors.core import RestartPolicy
 from agentrt.context.messages import ToolCall
-from agentrt.context.replies import ModelReply
+from agentrt.context.replies import AFTER_FINISH, ModelReply
 from agentrt.deltas import Delta
 from agentrt.errors import (
     ConfigurationError,
@@ -627,3 +627,45 @@ async def test_a_plan_is_remembered_over_a_restart(tmp_path: Path) -> None:
         await again.send_message("What is left?")
         await again.run()
     assert plain(client.requests[1].messages[-1].content) == "1. [x] Look\n2. [ ] Mend"
+
+
+async def test_what_follows_a_finish_in_one_reply_is_not_run(tmp_path: Path) -> None:
+    ran: list[str] = []
+
+    @tool
+    async def note(word: str) -> str:
+        """Note a word."""
+        ran.append(word)
+        return "noted"
+
+    turn = calls(("note", {"word": "before"}), ("finish", {"message": "Done."}), ("note", {"word": "after"}))
+    client = ScriptedLLM([turn])
+    async with Conversation(AGENT, tmp_path, store=tmp_path / "s", client=client, tools=[note]) as conversation:
+        await conversation.send_message("go")
+        await conversation.run()
+        assert conversation.state.status is ExecutionStatus.FINISHED
+        errors = [event async for event in conversation.events() if isinstance(event, AgentErrorEvent)]
+    assert ran == ["before"]
+    assert [error.error for error in errors] == [AFTER_FINISH]
+
+
+@pytest.mark.parametrize("acts", [False, True])
+async def test_a_reply_that_its_provider_held_back_is_no_success(tmp_path: Path, acts: bool) -> None:
+    reply = ModelReply(
+        text="So far",
+        tool_calls=(ToolCall("c1", "finish", '{"message": "Done."}'),) if acts else (),
+        finish_reason="content_filter",
+    )
+    async with Conversation(AGENT, tmp_path, store=tmp_path / "s", client=ScriptedLLM([reply])) as conversation:
+        await conversation.send_message("go")
+        await conversation.run()
+        assert conversation.state.status is ExecutionStatus.ERROR
+        assert conversation.state.error is not None
+        assert conversation.state.error.code == "content_policy"
+        said = [event async for event in conversation.events() if isinstance(event, MessageEvent | ActionEvent)]
+    if acts:
+        assert isinstance(said[-1], ActionEvent)
+    else:
+        assert isinstance(said[-1], MessageEvent)
+        assert said[-1].partial
+        assert plain(said[-1].content) == "So far"

@@ -393,7 +393,7 @@ def test_a_batch_is_held_until_all_of_it_is_rated() -> None:
     one, two = samples.action(id="a"), samples.action(id="b")
     rated = RiskAssessed(action_id="a", risk=SecurityRisk.LOW)
     due = decide(after(CALL, CALLED, one, two, rated, spec=RISKY))
-    assert [command.id for command in due] == ["assess-b"]
+    assert [command.id for command in due] == ["assess-b-0-rules"]
 
 
 @pytest.mark.parametrize(
@@ -439,7 +439,7 @@ def test_an_outcome_is_refused_once_something_else_came_first() -> None:
     cut = after(CALL, InterruptEvent())
     assert refusal(cut, [CALLED, act], "call-1") == "call-1", "no action may begin after an interrupt"
     assert refusal(cut, [samples.answer(partial=True), CALLED], "call-1") is None, "what was said is kept"
-    assert refusal(after(CALL, CALLED, act, spec=RISKY), [], f"assess-{act.id}") is None
+    assert refusal(after(CALL, CALLED, act, spec=RISKY), [], f"assess-{act.id}-0-rules") is None
     assert refusal(cut, [samples.message()], None) is None
 
 
@@ -482,6 +482,17 @@ def test_a_lost_shell_is_told_once() -> None:
     assert isinstance(first, ResourceLost)
     told = fold(samples.numbered([first], state.seq + 1), start=state)
     assert recovery(told) == ()
+
+
+def test_a_lost_shell_is_told_though_the_model_does_not_see_its_use_any_more() -> None:
+    act = samples.action()
+    used = after(CALL, CALLED, act, started(act), samples.observation(act), PauseEvent())
+    rewound = fold(samples.numbered([HeadMoved(to=3)], used.seq + 1), start=used)
+    assert not any(seen.type == "ActionEvent" for seen in rewound.branch.view)
+    (shell,) = [event for event in recovery(rewound) if isinstance(event, ResourceLost)]
+    assert shell.tool_name == "terminal"
+    called = after(CALL, CALLED, act, PauseEvent())
+    assert not any(isinstance(event, ResourceLost) for event in recovery(called)), "it never ran"
 
 
 def test_what_a_performer_lost_is_closed() -> None:

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from agentrt.testing import ScriptedProvider, say
-from tests import programs
+from tests import event_page, programs
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -21,9 +21,29 @@ SNIPPETS = [
 ]
 
 
+USE = """
+import anyio
+from agentrt import Conversation, RemoteWorkspace
+from agentrt.server.running import serving
+
+
+async def use():
+    async with serving(app, ServerSettings(port=0)) as url:
+        place = RemoteWorkspace(agents.state.access.address(f"{url}/agents"))
+        async with Conversation(agent, place) as conversation:
+            assert await conversation.prompt("Say hello.") == "Hello."
+
+
+anyio.run(use)
+"""
+"""What is done with a server that a snippet only defines, as `app` with `agents` below a path."""
+
+
 @pytest.mark.parametrize("code", SNIPPETS)
 async def test_a_snippet_runs(code: str, tmp_path: Path) -> None:
     """As it stands, but for the model: a scripted provider answers in the real one's place."""
+    if "create_app(" in code and "serving(" not in code:
+        code += USE
     async with ScriptedProvider(lambda body: say("Hello.")) as provider:
         scripted = f'LLM(model="openai/scripted", base_url="{provider.base_url}")'
         program = re.sub(r'LLM\(model="anthropic/[^"]+"\)', scripted, code)
@@ -46,3 +66,9 @@ def test_paths_that_pages_name_exist() -> None:
     for page in PAGES:
         for path in re.findall(r"`((?:tests|src|docs|examples|benchmarks)/[\w/.-]+)`", page.read_text()):
             assert (ROOT / path).exists(), f"{page.name}: {path}"
+
+
+def test_the_page_of_events_is_that_of_the_types() -> None:
+    """`python -m tests.event_page > docs/events.md` makes it anew."""
+    assert (ROOT / "docs" / "events.md").read_text() == event_page.page()
+    assert event_page.missing() == set()

@@ -17,6 +17,7 @@ from agentrt.decisions import decide, forked
 from agentrt.errors import ConversationExists, ConversationMissing, CursorExpired, EventRefused, LogLocked
 from agentrt.events import AgentErrorEvent, ConversationCreated, Event
 from agentrt.specs import AlwaysConfirm, LocalWorkspace
+from agentrt.specs.content import plain
 from agentrt.state import fold
 from agentrt.storage import conversations, read_conversation
 from agentrt.testing import ScriptedLLM, call, finish, say
@@ -58,6 +59,39 @@ async def test_a_fork_shares_records_and_goes_its_own_way(tmp_path: Path) -> Non
         async with Conversation(id="twig", runtime=runtime) as twig:
             await twig.send_message("third")
             assert (await twig.run()).status is ExecutionStatus.FINISHED
+
+
+async def test_a_fork_goes_on_with_another_agent(tmp_path: Path) -> None:
+    model = ScriptedLLM([say("one"), call("greet", name="Ada"), say("two"), say("three")])
+    runtime = Runtime(tmp_path / "store", client=model)
+    async with runtime, Conversation(AGENT, tmp_path, runtime=runtime, title="Trunk", tags={"a": "1"}) as trunk:
+        await trunk.prompt("first")
+        begun = trunk.cursor
+        assert (trunk.state.ledger.title, trunk.state.ledger.tags) == ("Trunk", {"a": "1"})
+        other = Agent(llm=LLM(model="other"), tools=[greet], system_prompt="Be kind.")  # type: ignore[arg-type]
+        async with await trunk.fork(agent=other, title="Twig", tags={"b": "2"}, id="twig") as twig:
+            assert (twig.state.ledger.title, twig.state.ledger.tags) == ("Twig", {"b": "2"})
+            assert await twig.prompt("greet Ada") == "two"
+            await twig.rewind(begun)
+            assert await twig.prompt("again") == "three"
+        async with await trunk.fork() as same:
+            assert (same.state.ledger.title, same.state.ledger.tags) == ("Trunk", {})
+    for request in model.requests[1:]:
+        assert request.one.model == "other"
+        assert "greet" in [definition.name for definition in request.tools]
+        systems = [plain(message.content) for message in request.messages if message.role == "system"]
+        assert [system.startswith("Be kind.") for system in systems] == [True]
+    async with Runtime(tmp_path / "store", client=ScriptedLLM([say("four")])) as runtime:
+        async with Conversation(id="twig", runtime=runtime, tools=[greet]) as twig:
+            assert await twig.prompt("And now?") == "four"
+
+
+async def test_what_a_fork_is_called_hides_secrets(tmp_path: Path) -> None:
+    runtime = Runtime(tmp_path / "store", client=ScriptedLLM([]))
+    secrets = {"KEY": "canary-5up3r-s3cret-v4lue"}
+    async with runtime, Conversation(AGENT, tmp_path, runtime=runtime, secrets=secrets) as trunk:
+        async with await trunk.fork(title="of canary-5up3r-s3cret-v4lue") as twig:
+            assert twig.state.ledger.title == "of <secret-hidden>"
 
 
 async def test_what_waits_in_the_parent_is_cancelled_in_the_fork(tmp_path: Path) -> None:

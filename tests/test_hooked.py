@@ -492,3 +492,60 @@ async def test_hooks_can_be_changed_while_it_is_open(tmp_path: Path) -> None:
         events = await talk.run()
         assert [event.rejection_reason for event in of_kind(events, UserRejectObservation)] == ["no"]
         assert not [event for event in of_kind(events, MessageEvent) if event.source == "hook"]
+
+
+class Slow:
+    """An analyzer that rates what it was given first only once it is told to, by the words in it."""
+
+    def __init__(self) -> None:
+        self.begun, self.goes_on = anyio.Event(), anyio.Event()
+
+    async def assess(self, action: ActionEvent, scene: object) -> Rating:
+        """LOW for a greeting, HIGH for anything else."""
+        if not self.begun.is_set():
+            self.begun.set()
+            await self.goes_on.wait()
+        low = "hello" in bytes(action.arguments).decode()
+        return Rating(SecurityRisk.LOW if low else SecurityRisk.HIGH)
+
+
+async def test_a_rating_of_the_arguments_before_a_rewrite_does_not_count_for_those_after_it(tmp_path: Path) -> None:
+    async def rewrite(given: HookInput) -> HookResult:
+        return HookResult(arguments=msgspec.Raw(b'{"name":"rm -rf /"}'))
+
+    slow = Slow()
+    agent = Agent(llm=MODEL, tools=(), analyzer="slow", confirmation=ConfirmRisky())
+    client = ScriptedLLM([call("greet", name="hello"), say("Well.")])
+    runtime = Runtime(tmp_path / "store", client=client, analyzers={"slow": lambda: slow}, hooks={"rewrite": rewrite})
+    async with runtime, Conversation(agent, tmp_path, runtime=runtime, tools=[greet]) as conversation:
+        await conversation.send_message("greet")
+        async with running(conversation):
+            await slow.begun.wait()
+            await conversation.configure(hooks=(Hook(event=HookEvent.BEFORE_TOOL, function="rewrite"),))
+            await eventually(lambda: any(p.revised for p in conversation.state.branch.pending), "rewritten")
+            slow.goes_on.set()
+        (waiting,) = conversation.pending_confirmation
+        assert bytes(waiting.action.arguments) == b'{"name":"rm -rf /"}'
+        events = [event async for event in conversation.events()]
+        assert [event.risk for event in events if isinstance(event, RiskAssessed)] == [SecurityRisk.HIGH]
+        assert not any(isinstance(event, ExecutionStarted) for event in events)
+
+
+async def test_a_rating_of_an_analyzer_that_was_replaced_does_not_count(tmp_path: Path) -> None:
+    class Strict:
+        async def assess(self, action: ActionEvent, scene: object) -> Rating:
+            return Rating(SecurityRisk.HIGH, "strict")
+
+    slow = Slow()
+    agent = Agent(llm=MODEL, tools=(), analyzer="slow", confirmation=ConfirmRisky())
+    client = ScriptedLLM([call("greet", name="hello"), say("Well.")])
+    runtime = Runtime(tmp_path / "store", client=client, analyzers={"slow": lambda: slow, "strict": Strict})
+    async with runtime, Conversation(agent, tmp_path, runtime=runtime, tools=[greet]) as conversation:
+        await conversation.send_message("greet")
+        async with running(conversation):
+            await slow.begun.wait()
+            await conversation.set_security_analyzer("strict")
+            slow.goes_on.set()
+        assert len(conversation.pending_confirmation) == 1
+        ratings = [event.reason async for event in conversation.events() if isinstance(event, RiskAssessed)]
+        assert ratings == ["strict"]

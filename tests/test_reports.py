@@ -16,6 +16,7 @@ from agentrt.events import (
     ConversationErrorEvent,
     Event,
     ExecutionLost,
+    ExecutionStarted,
     ExecutionStatus,
     Grant,
     ModelCalled,
@@ -98,6 +99,21 @@ def test_one_that_never_began_used_nothing() -> None:
         assert isinstance(finished, ChildFinished)
         assert isinstance(error, AgentErrorEvent)
         assert (finished.cost, finished.steps, finished.spending) == (0.0, 0, {})
+
+
+def test_one_that_is_cut_before_it_is_open_again_has_used_what_it_had() -> None:
+    begun = ExecutionStarted(command=COMMAND.id, action_id="d", attempt=1)
+    started = (begun, ChildStarted(child_id="d-child", task="Dig.", action_id="d", grant=COMMAND.grant))
+    events = [begun, *left(COMMAND, below()), *started, *left(COMMAND, None), *started]
+    again = fold(samples.numbered(events, above().seq + 1), start=above())
+    finished, error = cut_short(again, COMMAND, None, "")
+    assert isinstance(finished, ChildFinished)
+    assert isinstance(error, AgentErrorEvent)
+    assert (finished.cost, finished.steps) == (0.5, 1)
+    crashed = ExecutionLost(action_id="d")
+    after = fold(samples.numbered([crashed, *started], again.seq + 1), start=again)
+    given_up = cut_short(after, COMMAND, None, "")
+    assert not any(isinstance(event, ChildFinished) for event in given_up), "nobody knows: its whole grant"
 
 
 def test_one_that_is_left_tells_what_it_has_used() -> None:

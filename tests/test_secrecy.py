@@ -93,8 +93,8 @@ def shown(folder: Path) -> bytes:
 
 async def test_a_command_has_the_secrets_that_it_names_and_the_next_one_has_not(tmp_path: Path) -> None:
     turns = [
-        call("terminal", command='test "$TOKEN" = ghp_0123""456789abcdef && echo "it is $TOKEN"'),
-        call("terminal", command="env | grep -c ghp_0123; set | grep -c 456789abcdef; true"),
+        call("terminal", command='test "$TOKEN" = ghp_012""3456789""abcdef && echo "it is $TOKEN"'),
+        call("terminal", command="env | grep -c ghp_012; set | grep -c 9abcdef; true"),
         say("Done."),
     ]
     client = ScriptedLLM(turns)
@@ -128,7 +128,7 @@ async def test_what_streams_out_in_pieces_is_masked(tmp_path: Path) -> None:
 
 
 async def test_what_may_be_the_beginning_of_a_secret_is_shown_with_what_follows(tmp_path: Path) -> None:
-    speaker = Speaker("key: ghp_0123", last=" no key")
+    speaker = Speaker("key: ghp_012", last=" no key")
     client = ScriptedLLM([call("speak"), say("Done.")])
     async with Conversation(
         SPEAKER, tmp_path, store=tmp_path / "s", client=client, secrets={"TOKEN": VALUE}, tools=[speaker.tool()]
@@ -141,7 +141,7 @@ async def test_what_may_be_the_beginning_of_a_secret_is_shown_with_what_follows(
                 speaker.go_on.set()
                 break
         await conversation.run()
-        assert result(client.requests[1]) == "key: ghp_0123 no key"
+        assert result(client.requests[1]) == "key: ghp_012 no key"
 
 
 async def test_half_a_secret_is_not_left_where_a_tool_is_cut(tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ async def test_a_secret_is_rotated_while_a_tool_runs(tmp_path: Path) -> None:
     """What it was stays hidden, what it is now is hidden from the same moment on."""
     speaker = Speaker(f"old {VALUE}\n", last=f"new {OTHER} old {VALUE}")
     speaker.go_on = anyio.Event()
-    turns = [call("speak"), call("terminal", command='test "$TOKEN" = rotated-98""76543210; echo $?'), say("Done.")]
+    turns = [call("speak"), call("terminal", command='test "$TOKEN" = rotated""-987654""3210; echo $?'), say("Done.")]
     client = ScriptedLLM(turns)
     async with Conversation(
         AGENT, tmp_path, store=tmp_path / "s", client=client, secrets={"TOKEN": VALUE}, tools=[speaker.tool()]
@@ -247,7 +247,7 @@ async def test_what_becomes_a_secret_after_it_was_said_is_sent_no_more(tmp_path:
         assert f"My key is {HIDDEN}." in plain(request.messages[1].content)
 
 
-TURN = call("terminal", command='test "$TOKEN" = ghp_0123""456789abcdef; echo "$?"')
+TURN = call("terminal", command='test "$TOKEN" = ghp_012""3456789""abcdef; echo "$?"')
 
 
 async def test_what_becomes_a_secret_after_a_tool_was_offered_is_offered_no_more(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from agentrt import LLM, Agent, Conversation, Event, ExecutionStatus, Limits, Runtime, ToolType, tool
 from agentrt.context.replies import ModelReply
+from agentrt.decisions.agents import with_tools
 from agentrt.errors import ConfigurationError, ConversationExists, LogFailed
 from agentrt.events import (
     ChildFinished,
@@ -446,7 +447,7 @@ async def test_nothing_is_begun_in_one_that_is_being_left(tmp_path: Path) -> Non
         Runtime(tmp_path / "store", client=ScriptedLLM([call("linger"), say("More.")])) as runtime,
         anyio.create_task_group() as tasks,
     ):
-        _, group = await runtime.create(PLAIN, tmp_path, "c", tools=[linger])
+        _, group = await runtime.create(with_tools(PLAIN, ["linger"]), tmp_path, "c", tools=[linger])
 
         async def run_it() -> None:
             await cut.wait()

@@ -43,7 +43,9 @@ async def test_an_idle_conversation_sleeps_and_comes_back_with_the_next_message(
         await conversation.run()
         before = conversation.state
         assert await conversation.rest()
-        assert conversation.state == State(seq=before.seq, status=before.status, ledger=conversation.state.ledger)
+        assert conversation.state == State(
+            seq=before.seq, status=before.status, answer=before.answer, ledger=conversation.state.ledger
+        )
         assert conversation.state.ledger.usage == before.ledger.usage
         assert [event.seq async for event in conversation.events()] == list(range(1, before.seq + 1))
         assert [event.seq async for event in conversation.events(before.seq - 2)] == [before.seq - 1, before.seq]

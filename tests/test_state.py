@@ -20,6 +20,7 @@ from agentrt.events import (
     ExecutionStatus,
     HeadMoved,
     InterruptEvent,
+    MessageEvent,
     ModelCalled,
     ModelCallStarted,
     PauseEvent,
@@ -66,6 +67,44 @@ def test_the_branch_leaves_out_what_a_rewind_left_behind() -> None:
         [*samples.beginning(), samples.message("one"), samples.answer("1"), HeadMoved(to=3), samples.message("two")]
     )
     assert [event.seq for event in branch(events)] == [1, 2, 3, 5, 6]
+
+
+def test_a_rewind_to_a_branch_that_was_left_leads_back_to_it() -> None:
+    events = samples.numbered(
+        [
+            *samples.beginning(),
+            samples.message("first"),
+            *(words := (RunRequested(), CALL, CALLED, samples.answer())),
+            samples.message("left"),
+            *words,
+            HeadMoved(to=7),
+            samples.message("right"),
+            *words,
+            HeadMoved(to=12),
+            samples.message("again"),
+        ]
+    )
+    seen = [event.content[0].text for event in branch(events) if isinstance(event, MessageEvent)]  # type: ignore[union-attr]
+    assert [word for word in seen if word != "done"] == ["first", "left", "again"]
+    here = fold(events).branch
+    assert [seen.seq for seen in (*here.view, *here.queued) if seen.user] == [3, 8, 20]
+
+
+@given(histories(), st.data())
+def test_a_rewind_leads_to_where_a_fork_begins(events: list[Event], data: st.DataObject) -> None:
+    """Over any tree of rewinds: the view after `rewind(p)` is that of `fork(at=p)`, where nothing is open at p."""
+    for _ in range(3):
+        state = fold(events)
+        rests = [checkpoint.seq for checkpoint in state.checkpoints if checkpoint.seq > 2]
+        if not rests:
+            return
+        to = data.draw(st.sampled_from(rests))
+        there = fold(events[:to])
+        events = [*events, replace(HeadMoved(to=to), seq=state.seq + 1)]
+        after = fold(events)
+        assert after.branch == there.branch
+        assert {event.seq for event in branch(events)} == {event.seq for event in branch(events[:to])} | {state.seq + 1}
+        events = [*events, replace(samples.message("on"), seq=after.seq + 1)]
 
 
 def running(*events: Event) -> State:

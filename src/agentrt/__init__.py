@@ -1,9 +1,9 @@
 """agentrt: an asyncio-native runtime for software agents."""
 
 from .context.judging import CriticResult
-from .conversation import Conversation
+from .conversation import Conversation, run_sync
 from .deltas import Delta
-from .errors import AgentrtError, ToolError
+from .errors import AgentrtError, ConfigurationError, NoAnswer, ToolError
 from .events import Cursor, Event, ExecutionStatus
 from .hooks import HookInput, HookResult
 from .ledger import GoalStatus
@@ -31,7 +31,7 @@ from .specs import (
     Tool,
 )
 from .state import State
-from .tools import ToolType, tool
+from .tools import Depends, ToolType, output_schema, tool
 
 __version__ = "0.1.0"
 
@@ -42,12 +42,14 @@ __all__ = [
     "AlwaysConfirm",
     "BusyPolicy",
     "Cipher",
+    "ConfigurationError",
     "ConfirmRisky",
     "Conversation",
     "Critic",
     "CriticResult",
     "Cursor",
     "Delta",
+    "Depends",
     "DockerWorkspace",
     "EnvironmentSecret",
     "Event",
@@ -61,6 +63,7 @@ __all__ = [
     "Limits",
     "LookupSecret",
     "NeverConfirm",
+    "NoAnswer",
     "Observation",
     "PermissionRule",
     "Rating",
@@ -74,5 +77,7 @@ __all__ = [
     "ToolContext",
     "ToolError",
     "ToolType",
+    "output_schema",
+    "run_sync",
     "tool",
 ]

@@ -40,6 +40,7 @@ class Envelope(msgspec.Struct, frozen=True):
     id: str
     seq: int = 0
     source: str = "environment"
+    timestamp: datetime | None = None
 
 
 class _Outline(msgspec.Struct, frozen=True, gc=False):
@@ -101,13 +102,15 @@ def version_of(record: bytes) -> int:
 
 
 def skim(record: bytes) -> Event:
-    """The event as the fold needs it: the content of messages and observations stays where it is.
+    """The event as the fold needs it: the content of users' messages and of observations stays where it is.
 
     Raises as `decode_envelope` does.
     """
     if _CONTENT.match(record) is None or version_of(record) < SCHEMA_VERSION:
         return decode(record)
     seen = _outlines.decode(record)
+    if seen.type == "MessageEvent" and seen.source == "agent":
+        return decode(record)  # it may be the answer
     if seen.type == "MessageEvent":
         return MessageEvent(
             seq=seen.seq,

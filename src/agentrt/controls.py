@@ -8,7 +8,7 @@ import msgspec
 
 from .errors import ConfigurationError, EventRefused
 from .events import Cursor
-from .specs import AnyLLM, BusyPolicy, ConfirmationPolicy, Content, PermissionRule
+from .specs import Agent, AnyLLM, BusyPolicy, ConfirmationPolicy, Content, PermissionRule
 from .specs.rules import Scope
 
 
@@ -151,10 +151,17 @@ class Condense(Control, frozen=True, tag="condense"):
 
 
 class Fork(Control, frozen=True, tag="fork"):
-    """Begin a conversation that shares the events up to `at`, all when not given; the reply is `Forked`."""
+    """Begin a conversation that shares the events up to `at`, all when not given; the reply is `Forked`.
+
+    It has the title of the other unless there is one, tags of its own, and goes on with another `agent` where one is
+    given.
+    """
 
     at: int | None = None
     id: str | None = None
+    title: str = ""
+    tags: dict[str, str] = {}
+    agent: Agent | None = None
 
 
 AnyControl: TypeAlias = (

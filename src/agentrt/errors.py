@@ -7,6 +7,7 @@
     │   ├── WorkspaceMissing
     │   ├── ProfileMissing
     │   └── ToolMissing
+    ├── NoAnswer                  a run that ended without an answer
     ├── WorkspaceError            the files of a workspace, and git in it
     ├── LogError                  the conversation's log
     │   ├── ConversationMissing
@@ -55,8 +56,8 @@ class AgentrtError(Exception):
     """Base of all errors of this package."""
 
 
-class ConfigurationError(AgentrtError):
-    """Raised when a value given by the caller cannot work."""
+class ConfigurationError(AgentrtError, ValueError):
+    """Raised when a value given by the caller cannot work; a `ValueError`, too."""
 
 
 class UnknownModel(ConfigurationError):
@@ -104,6 +105,14 @@ class ToolMissing(ConfigurationError):
     def __init__(self, name: str, known: tuple[str, ...]) -> None:
         self.name, self.known = name, known
         super().__init__(f"no implementation of tool {name!r}: pass it as tools=[...] (known: {', '.join(known)})")
+
+
+class NoAnswer(AgentrtError):
+    """Raised when a run ended without an answer of the agent; `status` is what it ended with, `code` the error's."""
+
+    def __init__(self, status: str, why: str, code: str = "") -> None:
+        self.status, self.why, self.code = status, why, code
+        super().__init__(f"the run ended without an answer ({status}): {why}")
 
 
 class WorkspaceError(AgentrtError):

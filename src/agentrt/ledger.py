@@ -36,6 +36,13 @@ _A_MISCOUNT = 1e-9
 """USD by which sums of prices may be wrong."""
 
 
+class Used(msgspec.Struct, frozen=True, gc=False):
+    """What a conversation had used, by `usage_id`, and its model calls."""
+
+    spending: dict[str, Spending] = {}
+    steps: int = 0
+
+
 class Child(msgspec.Struct, frozen=True, gc=False):
     """A conversation that was delegated to; once it has ended its `grant` is free again."""
 
@@ -53,6 +60,8 @@ class Child(msgspec.Struct, frozen=True, gc=False):
     spent: dict[str, Spending] | None = None
     """What it had used when it was left in the middle; None: nobody knows."""
     steps: int = 0
+    before: Used | None = None
+    """What it had used when it was taken up, and has until it is open; None: nobody knows."""
 
     @property
     def may_have_spent(self) -> dict[str, Spending]:
@@ -117,6 +126,8 @@ class Ledger(msgspec.Struct, frozen=True, gc=False):
     withdrawn: tuple[PermissionRule, ...] = ()
     """What a person took back here: it does not come again from the workspace or from above."""
     goal: Goal | None = None
+    used_tools: frozenset[str] = frozenset()
+    """The tools that ran, and were not said to be lost since: what they hold is there whatever the view shows."""
     title: str = ""
     tags: dict[str, str] = {}
     secrets: dict[str, SavedSecret] = {}
@@ -211,9 +222,10 @@ def _spent(ledger: Ledger, usage_id: str, usage: Usage, cost: float | None, seco
 
 def child_started(ledger: Ledger, event: ChildStarted) -> Ledger:
     """After a conversation was delegated to: its grant is reserved. One that goes on keeps what was said for it."""
-    child = Child(event.action_id, event.task, event.agent, event.grant)
+    child = Child(event.action_id, event.task, event.agent, event.grant, before=Used())
     if (known := ledger.children.get(event.child_id)) is not None:
-        child = replace(child, waiting=known.waiting, answers=known.answers)
+        used = None if known.spent is None else Used(known.spent, known.steps)
+        child = replace(child, waiting=known.waiting, answers=known.answers, before=used)
     return replace(ledger, children=ledger.children | {event.child_id: child})
 
 
@@ -228,6 +240,15 @@ def child_waiting(ledger: Ledger, event: ChildWaiting) -> Ledger:
     waiting = tuple(action for action in event.actions if action.action_id not in answered)
     changes = {"status": event.status, "waiting": waiting, "answers": answers}
     return child_changed(ledger, event.child_id, **changes, spent=event.spending, steps=event.steps)
+
+
+def child_untouched(ledger: Ledger, action_id: str) -> Ledger:
+    """After a conversation was taken up and left before it was open: it has used what it had."""
+    for child_id, child in ledger.children.items():
+        if child.action_id == action_id and child.before is not None:
+            used = child.before
+            ledger = child_changed(ledger, child_id, spent=used.spending, steps=used.steps)
+    return ledger
 
 
 def child_changed(ledger: Ledger, child_id: str, **changes: object) -> Ledger:

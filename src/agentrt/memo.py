@@ -38,6 +38,8 @@ class _Open(msgspec.Struct, frozen=True, array_like=True):
     hooked: bool
     asked: bool
     held: str
+    files: dict[str, str] = {}
+    revised: int = 0
 
 
 class _Branch(msgspec.Struct, frozen=True, array_like=True):
@@ -85,6 +87,11 @@ class Memo(msgspec.Struct, frozen=True, kw_only=True):
     branches: list[_Branch]
     """The present one, then those of the checkpoints."""
     checkpoints: list[int]
+    answers: list[str]
+    """The answers that there were, each once."""
+    answered: list[int | None]
+    """Which of the answers the present state has, then each checkpoint."""
+    rewound: int
 
     @property
     def events(self) -> list[int]:
@@ -99,6 +106,9 @@ def memo(state: State) -> Memo | None:
         return None
     branches = [state.branch, *(checkpoint.branch for checkpoint in state.checkpoints)]
     views, places = Chain.split(branch.view for branch in branches)
+    given = [state.answer, *(checkpoint.answer for checkpoint in state.checkpoints)]
+    answers = list(dict.fromkeys(answer for answer in given if answer is not None))
+    numbers = {answer: number for number, answer in enumerate(answers)}
     return Memo(
         seq=state.seq,
         epoch=state.epoch,
@@ -118,6 +128,9 @@ def memo(state: State) -> Memo | None:
         places=places,
         branches=[_Branch(*(getattr(branch, name) for name in _PARTS)) for branch in branches],
         checkpoints=[checkpoint.seq for checkpoint in state.checkpoints],
+        answers=answers,
+        answered=[None if answer is None else numbers[answer] for answer in given],
+        rewound=state.rewound,
     )
 
 
@@ -132,8 +145,9 @@ def recalled(stored: Memo, events: Iterable[Event]) -> State:
         return event
 
     views = Chain.join(stored.views, stored.places)
-    if not len(views) == len(stored.branches) == len(stored.checkpoints) + 1:
+    if not len(views) == len(stored.branches) == len(stored.answered) == len(stored.checkpoints) + 1:
         raise ValueError("the memo has not all of its branches")
+    answer, *answers = [None if number is None else stored.answers[number] for number in stored.answered]
     present, *past = [
         Branch(view=view, **{name: getattr(part, name) for name in _PARTS})
         for view, part in zip(views, stored.branches, strict=True)
@@ -159,7 +173,9 @@ def recalled(stored: Memo, events: Iterable[Event]) -> State:
         prompt=named(stored.prompt, SystemPromptEvent) if stored.prompt is not None else None,
         status=stored.status,
         error=named(stored.error, ConversationErrorEvent) if stored.error is not None else None,
+        answer=answer,
         branch=present,
         ledger=stored.ledger,
-        checkpoints=Chain([Checkpoint(seq, branch) for seq, branch in zip(stored.checkpoints, past, strict=True)]),
+        rewound=stored.rewound,
+        checkpoints=Chain(list(map(Checkpoint, stored.checkpoints, past, answers))),
     )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 import msgspec
 
@@ -15,7 +16,7 @@ from .errors import LogFailed
 from .events import ActionEvent, Event
 from .security.rating import Rating, Scene
 from .specs import LLM, AnyLLM, BlobReference, Capabilities, Content, ToolDefinition, Workspace
-from .specs.content import TEXT
+from .specs.content import TEXT, text
 from .specs.llm import known_of
 from .state import State
 
@@ -81,6 +82,9 @@ class ModelClient(Protocol):
         return known_of(llm)
 
 
+_BLOCKS = get_args(Content)
+
+
 class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """A tool's result; subclasses add fields, which the log keeps and the model does not see.
 
@@ -91,6 +95,56 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     is_error: bool = False
     still_running: bool = False
 
+    def __post_init__(self) -> None:
+        """A text, or a list, becomes a tuple. Raises `TypeError` for what is no content."""
+        given: Any = self.content
+        if type(given) is not tuple:
+            given = text(given) if isinstance(given, str) else tuple(given)
+            msgspec.structs.force_setattr(self, "content", given)
+        if not all(isinstance(block, _BLOCKS) for block in given):
+            raise TypeError("Observation(content=...): expected a text, or a list of TextContent, ImageContent")
+
+
+class Files(Protocol):
+    """Files as a conversation's commands see them, by absolute path; links lead where they lead for those.
+
+    All methods are for a thread, since they block, and raise `ToolError`.
+    """
+
+    def status(self, path: str) -> os.stat_result | None:
+        """What stands at a path, links followed; None where nothing does."""
+        ...
+
+    def names(self, path: str) -> list[tuple[str, bool, bool]]:
+        """What is in a directory, by name: each, whether it is a directory once links are followed, and whether it is a
+        link.
+        """
+        ...
+
+    def read(self, path: str) -> bytes:
+        """The bytes of a file."""
+        ...
+
+    def write(self, path: str, data: bytes) -> None:
+        """Have a file, which may be new, hold these bytes; whole or not at all."""
+        ...
+
+    def remove(self, path: str) -> None:
+        """Remove a file."""
+        ...
+
+
+class Masking(Protocol):
+    """Takes secrets out of a text that comes in pieces; what may be the beginning of one waits for the next piece."""
+
+    def feed(self, piece: str) -> str:
+        """Take a piece; what may be shown now."""
+        ...
+
+    def flush(self) -> str:
+        """The text has ended: what was held back."""
+        ...
+
 
 class ToolContext(Protocol):
     """What a tool has of its conversation."""
@@ -98,6 +152,16 @@ class ToolContext(Protocol):
     @property
     def workspace(self) -> Workspace:
         """Where it works."""
+        ...
+
+    @property
+    def files(self) -> Files:
+        """The files that it may reach."""
+        ...
+
+    @property
+    def conversation(self) -> str:
+        """What names the conversation in the environment of the processes that it starts: no other one has it."""
         ...
 
     async def previous(self) -> msgspec.Raw | None:
@@ -116,6 +180,12 @@ class ToolContext(Protocol):
         """Store bytes beside the log, durable when this returns."""
         ...
 
+    async def spill(self, text: str) -> str | None:
+        """Write what a model is not shown of a result, without secrets, to a file that its own tools read; the file's
+        path, or None where none can be written. The newest few files stay while the tool is open.
+        """
+        ...
+
     async def secrets(self, text: str) -> Mapping[str, str]:
         """The secrets of the conversation that `text` names, for one execution.
 
@@ -127,6 +197,10 @@ class ToolContext(Protocol):
         """`text` without secrets: for what is cut, numbered or compared before it is returned, since a part of one is
         not seen as one. With `by_line` there are as many lines as before.
         """
+        ...
+
+    def masking(self) -> Masking:
+        """The same for a text that comes in pieces, also from call to call."""
         ...
 
 

@@ -9,56 +9,53 @@ from functools import partial
 from pathlib import Path
 from types import TracebackType
 
-import anyio
 import anyio.to_thread
+from msgspec.structs import replace
 
 from .actors.core import RestartPolicy
 from .actors.delegate import Children
 from .actors.event_log import Append, EventLogActor, Observer
 from .actors.feed import Feed
 from .actors.group import ConversationGroup, Parts
+from .actors.veil import Veil
 from .context.routing import Rule
 from .critics import CRITICS
 from .decisions import forked, share_of
-from .decisions.agents import check_rules, sound_agent, with_tools
-from .decisions.first import first_batch, remembered
+from .decisions.agents import check_names, check_rules, sound_agent
+from .decisions.first import first_batch, prompt_of, remembered
 from .errors import ConfigurationError, ConversationMissing, EventRefused
 from .events import ConversationCreated, Event, SecretsChanged, Source
 from .hooks import HookFunction
+from .hooks.pinning import pinned
 from .host import Hosts, Opening
 from .ids import new_id
 from .ledger import Child
-from .llm import LimitedClient, LiteLLMClient, PacedClient, ProviderLimits, RetryingClient, RoutedClient
+from .llm import LimitedClient, LiteLLMClient, PacedClient, ProviderLimits, RetryingClient, RoutedClient, ThinkingClient
 from .llm.masking import keys_of
 from .protocols import Critic, ModelClient, SecurityAnalyzer
 from .sandboxes.container import check_engine
 from .secrets import AnySecret, Cipher, LogMask, SecretRegistry
-from .security.analyzers import ModelAnalyzer, RuleAnalyzer
+from .security.analyzers import ANALYZERS, MODEL
+from .security.rating import Own
 from .specs import (
-    RULES,
     Agent,
     AnyLLM,
     DockerWorkspace,
     Durability,
-    PermissionRule,
     Tool,
     ToolDefinition,
     Workspace,
 )
+from .specs.given import Amount, converted, functions, instance
 from .specs.quota import Quota
 from .specs.secrets import SavedSecret
 from .specs.tool import DELEGATE, FINISH, THINK
 from .state import State, apply
-from .storage import FileStore, change_project_rules, default_store
+from .storage import FileStore, default_store
 from .storage.writer import Probe
-from .tools import BUILT_IN, Tools, ToolType, structured
+from .tools import BUILT_IN, AnyTool, Tools, ToolType, as_tool_types, structured
 from .tools.delegate import to_agents
 from .workspaces import workspace_of
-
-MODEL = "model"
-"""The analyzer that takes the model's own word."""
-
-ANALYZERS: Mapping[str, Callable[[], SecurityAnalyzer]] = {RULES: RuleAnalyzer, MODEL: ModelAnalyzer}
 
 LOGGERS = ("agentrt", "asyncio", "LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "aiohttp", "httpx")
 """Whose records are masked, with all that goes to the same handlers."""
@@ -71,21 +68,21 @@ class Runtime:
     that an agent gives. `durability` says when an event counts as committed. A conversation that was not used for
     `idle_after` seconds leaves memory until it is (None: never).
 
-    Models are called through litellm, with keys from `environment`, tried again where a failure may pass, within the
-    `limits` of each provider (by its name, "*" for all others); or by `client` alone, when one is given. `routers` are
-    rules of one's own for `RouterLLM`, by their names. `hooks` are the functions and `critics` the judges that agents
-    name. With a `cipher`, static secrets are kept in the log, encrypted, and come back when it is opened again.
-    `quota` is what each conversation may take of this process. `recast` may put others in the place of a conversation's
-    parts, as a replay does.
+    Models are called through litellm, with keys from `environment` (None: the process's), tried again where a failure
+    may pass, within the `limits` of each provider (by its name, "*" for all others); or by `client` alone, when one is
+    given. `routers` are rules of one's own for `RouterLLM`, by their names. `hooks` are the functions and `critics` the
+    judges that agents name. With a `cipher`, static secrets are kept in the log, encrypted, and come back when it is
+    opened again. `quota` is what each conversation may take of this process. `recast` may put others in the place of a
+    conversation's parts, as a replay does. Raises `ConfigurationError` for what cannot be.
     """
 
     def __init__(
         self,
         store: Path | str | None = None,
         *,
-        tools: Iterable[ToolType] = (),
+        tools: Iterable[AnyTool] = (),
         client: ModelClient | None = None,
-        environment: Mapping[str, str] = os.environ,
+        environment: Mapping[str, str] | None = None,
         limits: Mapping[str, ProviderLimits] = {},
         routers: Mapping[str, Rule] = {},
         analyzers: Mapping[str, Callable[[], SecurityAnalyzer]] = ANALYZERS,
@@ -99,18 +96,34 @@ class Runtime:
         recast: Callable[[Parts], Parts] = lambda parts: parts,
         probe: Probe = lambda point: None,
     ) -> None:
-        self.store = FileStore(Path(store) if store is not None else default_store(), probe, Durability(durability))
-        self.hosts = Hosts(self, idle_after)
+        if client is not None and not hasattr(client, "complete"):
+            raise ConfigurationError(f"Runtime(client=...): expected a ModelClient, got {type(client).__name__}")
+        environment = os.environ if environment is None else environment
+        place: Path = default_store() if store is None else converted(store, Path, "Runtime", "store")
+        durability = converted(durability, Durability, "Runtime", "durability")
+        self.store = FileStore(place, probe, durability)
+        self.hosts = Hosts(self, converted(idle_after, Amount | None, "Runtime", "idle_after"))
         """The conversations that have a place here: whoever opens one that is there shares it."""
         self._own_client = None if client is not None else LiteLLMClient(environment)
         if self._own_client is not None:
-            client = RetryingClient(LimitedClient(self._own_client, limits))
+            client = RetryingClient(
+                LimitedClient(self._own_client, converted(dict(limits), dict[str, ProviderLimits], "Runtime", "limits"))
+            )
         assert client is not None
-        self.client: ModelClient = PacedClient(RoutedClient(client, routers))
-        self._types = {kind.name: kind for kind in (*BUILT_IN, *tools)}
-        self._analyzers, self._restarts = {**ANALYZERS, **analyzers}, restarts
-        self._hooks, self._critics, self._cipher = dict(hooks), {**CRITICS, **critics}, cipher
-        self._environment, self._recast, self._quota = environment, recast, quota
+        self.client: ModelClient = PacedClient(
+            ThinkingClient(RoutedClient(client, functions(routers, "Runtime", "routers")))
+        )
+        self._types = {kind.name: kind for kind in (*BUILT_IN, *as_tool_types(tools))}
+        made = "a function that makes one"
+        self._analyzers = {**ANALYZERS, **functions(analyzers, "Runtime", "analyzers", made)}
+        self._critics = {**CRITICS, **functions(critics, "Runtime", "critics", made)}
+        self._hooks = functions(hooks, "Runtime", "hooks")
+        self._cipher = None if cipher is None else instance(cipher, Cipher, "Runtime", "cipher")
+        self._restarts, self._quota = restarts, instance(quota, Quota, "Runtime", "quota")
+        self._environment, self._recast = environment, recast
+        self._hidden: list[str] = []
+        self.ports: set[int] = set()
+        """Where this runtime is served: requests to these ports of this machine are rated HIGH."""
         self.observers: list[Observer] = []
         """Who is told of all batches of events that are committed from now on; quick, and no coroutines."""
         self.log_mask = LogMask()
@@ -141,17 +154,19 @@ class Runtime:
         secrets: SecretRegistry | None = None,
         above: State | None = None,
         owner: str | None = None,
+        more: Sequence[Event] = (),
     ) -> tuple[str, ConversationGroup]:
         """A new conversation's id and its group, not yet entered; one that is delegated to has a state `above` it, and
-        its owner.
+        its owner. `more` events come with the first ones.
 
         Raises `WorkspaceMissing`, `ToolMissing`, `ConversationExists`, or `ConfigurationError` for a container where no
         Docker engine answers.
         """
-        agent = with_tools(sound_agent(agent), (kind.name for kind in tools))
+        agent = sound_agent(agent)
         place, rules = await workspace_of(workspace, self.store.root)
         if isinstance(place, DockerWorkspace):
             await check_engine()
+        agent = await self.pinned(agent, place.path)
         name, secrets = conversation_id or new_id(), secrets or self.secrets()
         parts = self._parts(agent, place, tools, secrets)
         check_rules(agent, parts.tools.definitions)
@@ -161,6 +176,7 @@ class Runtime:
         first = (
             *first_batch(name, agent, place, parts.tools.definitions, above, owner),
             *remembered(rules, agent.rules),
+            *more,
         )
         if secrets.names:
             first = (*first, SecretsChanged(secrets=self.saved(secrets, name)))
@@ -206,6 +222,19 @@ class Runtime:
     def hide_keys(self, secrets: SecretRegistry, llm: AnyLLM) -> None:
         """Have the keys of a model masked where these secrets are."""
         secrets.seed(keys_of(llm, self._environment))
+
+    async def pinned(self, agent: Agent, workspace: str) -> Agent:
+        """The agent with its hooks' programs in the workspace as they are now."""
+        if agent.hooks:
+            agent = replace(agent, hooks=await anyio.to_thread.run_sync(pinned, agent.hooks, workspace))
+        if any(other.hooks for other in agent.agents.values()):
+            agents = {name: await self.pinned(other, workspace) for name, other in agent.agents.items()}
+            agent = replace(agent, agents=agents)
+        return agent
+
+    def hide(self, value: str) -> None:
+        """Have a value masked in all conversations that are opened from now on: no tool may have it."""
+        self._hidden.append(value)
 
     def _restore(self, secrets: SecretRegistry, state: State, conversation_id: str) -> None:
         kept = state.ledger
@@ -255,15 +284,6 @@ class Runtime:
 
         return opened
 
-    async def remember(
-        self, workspace: str, rules: Sequence[PermissionRule], forget: Sequence[PermissionRule] = ()
-    ) -> None:
-        """Have rules hold for all conversations in a workspace, and others for none. Raises `ConfigurationError`."""
-        if rules or forget:
-            await anyio.to_thread.run_sync(
-                lambda: change_project_rules(self.store.root, workspace, add=rules, remove=forget)
-            )
-
     @property
     def states(self) -> Iterator[tuple[State, bool]]:
         """The states of the conversations that have a place here, and whether each is awake; in no order."""
@@ -275,11 +295,19 @@ class Runtime:
             await self._own_client.load()
 
     async def fork(
-        self, conversation_id: str, at: int, fork_id: str | None = None, secrets: SecretRegistry | None = None
+        self,
+        conversation_id: str,
+        at: int,
+        fork_id: str | None = None,
+        secrets: SecretRegistry | None = None,
+        agent: Agent | None = None,
+        tools: Sequence[ToolType] = (),
+        more: Sequence[Event] = (),
     ) -> str:
         """Begin a conversation that shares the first `at` events of another, which must be durable; its id.
 
-        What was open there is closed here. It has `secrets`, or those that the log has at that place.
+        What was open there is closed here. It has `secrets`, or those that the log has at that place, and goes on with
+        another `agent` where one is given. `more` events come with its first ones.
 
         Raises `EventRefused` when there are not so many, `ConversationMissing`, `ConversationExists`, `LogLocked`,
         `LogCorrupt`, or `ConfigurationError` when its secrets cannot be decrypted.
@@ -294,20 +322,27 @@ class Runtime:
         try:
             if state.created is None or state.prompt is None:
                 raise EventRefused(f"event {at} is too early to fork from: the conversation has not begun there")
+            place, prompt = state.created.workspace, tuple[Event, ...]()
+            if agent is not None:
+                agent = await self.pinned(sound_agent(agent), place.path)
+                offered = self._parts(agent, place, tools, secrets or self.secrets()).tools.definitions
+                check_rules(agent, offered)
+                prompt = (prompt_of(agent, place, offered),)
             created = ConversationCreated(
                 conversation_id=name,
-                agent=state.spec,
-                workspace=state.created.workspace,
+                agent=agent or state.spec,
+                workspace=place,
                 owner=state.created.owner,
                 parent=conversation_id,
             )
             if secrets is None:
                 secrets = self.secrets()
                 self._restore(secrets, state, state.created.conversation_id)
-            first = forked(state, created)
+            first = (*forked(state, created), *prompt, *more)
             if secrets.names or state.ledger.secrets:  # encrypted for the fork: what is in the log is for its parent
                 first = (*first, self.changed_secrets(secrets, name, source="environment"))
-            log = EventLogActor(journal, Feed(journal, state), lambda commands: None, lambda: None)
+            hide = Veil(secrets).event
+            log = EventLogActor(journal, Feed(journal, state), lambda commands: None, lambda: None, hide)
             await log.ask(Append(first))
         finally:
             await self.store.release(name)
@@ -320,7 +355,7 @@ class Runtime:
     def _parts(self, agent: Agent, workspace: Workspace, tools: Sequence[ToolType], secrets: SecretRegistry) -> Parts:
         self.check(agent)
         self.hide_keys(secrets, agent.llm)
-        secrets.seed(self._cipher.spellings() if self._cipher else ())
+        secrets.seed((*self._hidden, *(self._cipher.spellings() if self._cipher else ())))
         self.log_mask.watch(secrets)
         types = self._types | {kind.name: kind for kind in tools}
         if agent.output is not None:
@@ -341,8 +376,15 @@ class Runtime:
             durability=self.store.durability,
             quota=self._quota,
             observers=self.observers,
+            own=self._own,
+            store=os.path.realpath(self.store.root),
         )
         return self._recast(parts)
+
+    def _own(self) -> Own:
+        root = self.store.root.absolute()
+        stores = (os.path.normpath(root), os.path.realpath(root))
+        return Own(tuple(dict.fromkeys(stores)), tuple(sorted(self.ports)))
 
     @property
     def tools(self) -> tuple[ToolDefinition, ...]:
@@ -351,15 +393,4 @@ class Runtime:
 
     def check(self, agent: Agent) -> None:
         """Whether all that an agent names is there. Raises `ConfigurationError` where it is not."""
-        hooks = [hook.function for hook in agent.hooks if hook.function is not None]
-        critics = [agent.critic.name] if agent.critic is not None else []
-        for kind, given, known in (
-            ("security analyzer", agent.analyzers, self._analyzers),
-            ("hook function", hooks, self._hooks),
-            ("critic", critics, self._critics),
-        ):
-            if missing := [name for name in given if name not in known]:
-                there = ", ".join(sorted(known)) or "none"
-                raise ConfigurationError(f"no {kind} {missing[0]!r}: there are {there}; give more to Runtime(...)")
-        for other in agent.agents.values():
-            self.check(other)
+        check_names(agent, analyzers=self._analyzers, hooks=self._hooks, critics=self._critics)

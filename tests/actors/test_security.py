@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import base64
+import io
+import json
 import os
+import tarfile
 import time
 from pathlib import Path
 
 import pytest
 
 from agentrt import LLM, Agent, ConfirmRisky, Conversation, ExecutionStatus, SecurityRisk
-from agentrt.actors.security import MAX_SCRIPT
-from agentrt.events import RiskAssessed
-from agentrt.specs import Tool
+from agentrt.actors.scripts import MAX_SCRIPT
+from agentrt.actors.security import _all_written
+from agentrt.events import ActionEvent, ActionRevised, ObservationEvent, RiskAssessed
+from agentrt.specs import LocalWorkspace, Tool
+from agentrt.specs.content import plain
+from agentrt.storage import read_conversation
 from agentrt.testing import ScriptedLLM, call, calls, say
 
 AGENT = Agent(llm=LLM(model="scripted"), tools=(Tool("terminal"), Tool("file_editor")), confirmation=ConfirmRisky())
@@ -89,11 +95,143 @@ async def test_after_a_command_that_may_go_elsewhere_nobody_knows_where_the_next
         assert [e for e in events if isinstance(e, RiskAssessed)][1].risk is SecurityRisk.HIGH
 
 
-async def test_what_was_there_long_before_is_trusted_as_it_was(workspace: Path) -> None:
+async def test_a_time_stamp_that_was_set_back_does_not_make_a_script_old(workspace: Path) -> None:
     script = workspace / "clean.sh"
-    script.write_text("echo rm -rf ~/Documents; true || rm -rf ~/Documents\n")
+    script.write_text(BAD)
     os.utime(script, (time.time() - 10 * 86_400,) * 2)
-    assert (await rated(workspace, "bash clean.sh"))[0] is SecurityRisk.LOW
+    assert (await rated(workspace, "bash clean.sh"))[0] is SecurityRisk.HIGH
+
+
+async def test_what_the_conversation_wrote_is_read_whatever_the_clock_says(workspace: Path) -> None:
+    path = str(workspace / "x.sh")
+    turns = [call("file_editor", command="create", path=path, file_text=BAD), call("terminal", command="bash x.sh")]
+    client = ScriptedLLM([*turns, say("Done.")])
+    async with Conversation(AGENT, workspace, store=workspace.parent / "s", client=client) as conversation:
+        await conversation.send_message("go")
+        await conversation.run()
+        assert conversation.state.status is ExecutionStatus.WAITING_FOR_CONFIRMATION
+        name = conversation.id
+    events = read_conversation(workspace.parent / "s" / "conversations" / str(name))
+    made = [event for event in events if isinstance(event, ActionEvent)]
+    assert path in _all_written(made, LocalWorkspace(str(workspace)))
+
+
+@pytest.mark.parametrize(
+    "batch",
+    [
+        (
+            ("file_editor", {"command": "create", "path": "{w}/x.sh", "file_text": BAD}),
+            ("terminal", {"command": "bash x.sh"}),
+        ),
+        (("terminal", {"command": f"printf '{BAD.strip()}' > x.sh"}), ("terminal", {"command": "bash x.sh"})),
+        (("terminal", {"command": "cp n.txt x.sh"}), ("terminal", {"command": "sh x.sh"})),
+        (("terminal", {"command": "sed -i s/a/b/ ok.sh"}), ("terminal", {"command": "bash ok.sh"})),
+        (
+            ("file_editor", {"command": "str_replace", "path": "{w}/ok.sh", "old_str": "true", "new_str": BAD}),
+            ("terminal", {"command": "bash ok.sh"}),
+        ),
+        (("terminal", {"command": "cp n.txt r.sh; sh ./r.sh"}),),
+        (("terminal", {"command": "cp n.txt r.sh; chmod +x r.sh; ./r.sh"}),),
+        (("terminal", {"command": "mkdir -p d && mv n.txt d/ && bash d/n.txt"}),),
+    ],
+)
+async def test_a_batch_that_writes_a_script_and_runs_it_is_asked_about(
+    workspace: Path, batch: tuple[tuple[str, dict[str, str]], ...]
+) -> None:
+    (workspace / "n.txt").write_text(BAD)
+    (workspace / "ok.sh").write_text("true\n")
+    os.utime(workspace / "n.txt", (0, 0))
+    turn = calls(
+        *((name, {key: text.replace("{w}", str(workspace)) for key, text in given.items()}) for name, given in batch)
+    )
+    client = ScriptedLLM([turn, say("Done.")])
+    async with Conversation(AGENT, workspace, store=workspace.parent / "s", client=client) as conversation:
+        await conversation.send_message("go")
+        await conversation.run()
+        assert batch[-1][1]["command"] in [
+            json.loads(bytes(waiting.action.arguments))["command"] for waiting in conversation.pending_confirmation
+        ]
+
+
+def packed(folder: Path, script: str) -> None:
+    """An archive with a script: which files it makes is not said."""
+    with tarfile.open(folder / "made.tar", "w") as archive:
+        entry = tarfile.TarInfo("x.sh")
+        entry.size = len(script)
+        archive.addfile(entry, io.BytesIO(script.encode()))
+
+
+@pytest.mark.parametrize("before", ["echo ran first\n", None])
+async def test_a_file_that_changed_between_the_rating_and_the_run_has_the_call_rated_again(
+    workspace: Path, before: str | None
+) -> None:
+    """By a call before it, or by anybody while a person thinks."""
+    script = workspace / "x.sh"
+    if before is not None:
+        script.write_text(before)
+    packed(workspace, "echo ran second\n")
+    turns = [calls(("terminal", {"command": "tar xf made.tar"}), ("terminal", {"command": "bash x.sh"})), say("Done.")]
+    async with Conversation(AGENT, workspace, store=workspace.parent / "s", client=ScriptedLLM(turns)) as conversation:
+        await conversation.send_message("go")
+        events = [event async for event in conversation.run()]
+    rated = [event.action_id for event in events if isinstance(event, RiskAssessed)]
+    [revised] = [event for event in events if isinstance(event, ActionRevised)]
+    assert (len(rated), rated.count(revised.action_id), revised.source) == (3, 2, "environment")
+    assert plain([event for event in events if isinstance(event, ObservationEvent)][-1].content).startswith(
+        "ran second"
+    )
+
+
+async def test_a_call_that_became_dangerous_while_it_waited_its_turn_is_asked_about(workspace: Path) -> None:
+    (workspace / "x.sh").write_text("true\n")
+    packed(workspace, BAD)
+    turns = [calls(("terminal", {"command": "tar xf made.tar"}), ("terminal", {"command": "bash x.sh"})), say("Done.")]
+    async with Conversation(AGENT, workspace, store=workspace.parent / "s", client=ScriptedLLM(turns)) as conversation:
+        await conversation.send_message("go")
+        await conversation.run()
+        [waiting] = conversation.pending_confirmation
+        assert waiting.risk is SecurityRisk.HIGH
+        assert conversation.state.status is ExecutionStatus.WAITING_FOR_CONFIRMATION
+
+
+async def test_what_a_person_allowed_is_asked_about_again_when_it_has_changed_since(workspace: Path) -> None:
+    script = workspace / "x.sh"
+    script.write_text("rm -rf ~/one\n")
+    turns = [call("terminal", command="bash x.sh"), say("Done.")]
+    async with Conversation(AGENT, workspace, store=workspace.parent / "s", client=ScriptedLLM(turns)) as conversation:
+        await conversation.send_message("go")
+        await conversation.run()
+        script.write_text("rm -rf ~/two\n")
+        await conversation.confirm()
+        await conversation.run()
+        [waiting] = conversation.pending_confirmation
+        assert waiting.risk is SecurityRisk.HIGH
+        assert [e async for e in conversation.events() if isinstance(e, ObservationEvent)] == []
+
+
+@pytest.mark.parametrize(
+    ("edited", "before", "after", "runs"),
+    [
+        ("Makefile", "all:\n\ttrue\n", f"all:\n\t{BAD}", "make"),
+        ("package.json", '{"scripts": {"test": "true"}}', f'{{"scripts": {{"test": "{BAD.strip()}"}}}}', "npm test"),
+        ("helper.py", "x = 1\n", "import shutil\nshutil.rmtree('/home/me')\n", "python3 main.py"),
+        ("pkg/__init__.py", "x = 1\n", "import shutil\nshutil.rmtree('/home/me')\n", "python3 -c 'import pkg'"),
+    ],
+)
+async def test_what_a_known_program_runs_is_known_too_when_the_same_reply_edits_it(
+    workspace: Path, edited: str, before: str, after: str, runs: str
+) -> None:
+    (workspace / "main.py").write_text("import helper\n")
+    path = workspace / edited
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(before)
+    edit = {"command": "str_replace", "path": str(path), "old_str": before, "new_str": after}
+    client = ScriptedLLM([calls(("file_editor", edit), ("terminal", {"command": runs})), say("Done.")])
+    async with Conversation(AGENT, workspace, store=workspace.parent / "s", client=client) as conversation:
+        await conversation.send_message("go")
+        await conversation.run()
+        [waiting] = conversation.pending_confirmation
+        assert json.loads(bytes(waiting.action.arguments))["command"] == runs
 
 
 async def test_what_is_no_text_or_too_long_is_not_read(workspace: Path) -> None:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from agentrt.events import ModelCalled, ModelCallStarted, TagsChanged, TitleChanged
+from agentrt.storage.locks import Locks
 from agentrt.usage import Usage
 from tests import samples
 from tests.storage.logs import conversation
@@ -21,10 +22,13 @@ def test_a_list_can_be_cut_by_number_and_status(tmp_path: Path) -> None:
     assert listed.stderr == ""
     assert listed.stdout.splitlines()[0].split() == ["id", "status", "calls", "cost", "title"]
     assert len(listed.stdout.splitlines()) == 5
-    assert [line.split()[0] for line in agentrt(tmp_path, "list", "--status", "running").stdout.splitlines()] == [
-        "id",
-        "running",
-    ]
+    (_, row) = agentrt(tmp_path, "list", "--status", "crashed").stdout.splitlines()
+    assert row.split()[:5] == ["running", "interrupted", "by", "a", "crash"], "nobody has it open"
+    locks = Locks(tmp_path / "lock")
+    locks.acquire("running")
+    (_, row) = agentrt(tmp_path, "list", "--status", "running").stdout.splitlines()
+    assert row.split()[:2] == ["running", "running"]
+    locks.close()
     (_, row) = agentrt(tmp_path, "list", "--status", "idle", "-n", "1").stdout.splitlines()
     assert row.split() == ["c2", "idle", "0", "$0.0000", "task", "2"]
     assert agentrt(tmp_path, "list", "--status", "stuck").stdout == "no conversation is stuck\n"

@@ -129,6 +129,19 @@ def test_without_a_key_one_line_says_what_to_set(tmp_path: Path) -> None:
         (("resume", "nobody"), "no conversation 'nobody'"),
         (("run",), "Missing argument 'TASK'"),
         (("frobnicate",), "No such command 'frobnicate'"),
+        (
+            ("run", "x", "--base-url", "localhost:80"),
+            "'localhost:80' is no URL: give one like 'http://127.0.0.1:8000/v1'",
+        ),
+        (("run", "x", "--base-url", "http://[::1"), "is no URL"),
+        (("run", "x", "--store", "/proc/store"), "there can be no store in '/proc/store'"),
+        (("run", "x", "--price", "cheap"), "'cheap' is no price: write two amounts, as 0.5,1.5"),
+        (("run", "x", "--tools", "nowhere_at_all:x"), "--tools nowhere_at_all:x: cannot be loaded"),
+        (("run", "-"), "the task is empty"),
+        (("serve", "--base-url", "nowhere"), "'nowhere' is no URL"),
+        (("serve", "--cors", "nowhere"), "'nowhere' is no origin"),
+        (("serve", "--rate", "often"), "'often' is no rate"),
+        (("serve", "--port", "0", "--store", "/proc/store"), "there can be no store in '/proc/store'"),
     ],
 )
 def test_bad_input_is_one_clear_line(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
@@ -136,6 +149,32 @@ def test_bad_input_is_one_clear_line(tmp_path: Path, words: tuple[str, ...], sai
     assert ran.returncode == 2
     assert said in ran.stderr
     assert "Traceback" not in ran.stderr
+
+
+async def test_a_budget_that_cannot_be_held_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    async with ScriptedProvider([finish("Done.")]) as provider:
+        where = ("--model", "openai/nobody-knows-it", "--base-url", provider.base_url, "--max-cost", "1")
+        run = partial(agentrt, tmp_path / "home", OPENAI_API_KEY="none")
+        for words in (("run", "x", "-w", str(tmp_path)), ("serve", "--port", "0")):
+            ran = await anyio.to_thread.run_sync(partial(run, *words, *where))
+            assert ran.returncode == 2
+            assert "nobody knows the price of 'openai/nobody-knows-it'" in ran.stderr
+            assert "--price IN,OUT" in ran.stderr
+        assert agentrt(tmp_path / "home", "list").stdout.startswith("no conversations yet")
+        ran = await anyio.to_thread.run_sync(lambda: run("run", "x", "-w", str(tmp_path), *where, "--price", "1,2"))
+        assert ran.returncode == 0, ran.stderr
+        assert "price unknown" not in ran.stdout
+
+
+def test_what_is_not_there_yet_is_said(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    home, _ = demo
+    for command in (("show", "--at", "9999"), ("fork", "--at", "9999")):
+        (name,) = [path.name for path in (home / "conversations").iterdir()]
+        ran = agentrt(home, command[0], name, *command[1:])
+        assert ran.returncode == 2
+        assert "event" in ran.stderr
+        assert "Traceback" not in ran.stderr
+        assert len(ran.stderr.strip().splitlines()[-1]) < 200
 
 
 def test_a_damaged_log_is_refused_with_its_place(

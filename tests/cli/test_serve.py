@@ -30,14 +30,14 @@ from agentrt.testing.turns import Turn
 from tests.proofs.waiting import eventually
 
 CANARY = "canary-value-4d1f"
-_ADDRESS = re.compile(r"agentrt listens on (http://127\.0\.0\.1:\d+) ")
+_ADDRESS = re.compile(r"agentrt listens on (http://127\.0\.0\.1:\d+)/#token=(\S+) ")
 
 
 class Serving:
     """A server's process."""
 
-    def __init__(self, process: anyio.abc.Process, url: str) -> None:
-        self.process, self.url = process, url
+    def __init__(self, process: anyio.abc.Process, url: str, token: str) -> None:
+        self.process, self.url, self.token = process, url, token
         self.errors = ""
 
     async def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
@@ -63,15 +63,16 @@ async def agentrt_serve(directory: Path, *words: str, **more: str) -> AsyncItera
                     line += (await process.stdout.receive()).decode()
             found = _ADDRESS.match(line)
             assert found, line
-            yield Serving(process, found[1])
+            yield Serving(process, found[1], found[2])
         finally:
             if process.returncode is None:
                 process.kill()
 
 
-async def ready(session: aiohttp.ClientSession, url: str) -> None:
-    """Return once it takes work."""
-    await eventually(lambda: takes_work(session, url), "it is ready", 30)
+async def ready(session: aiohttp.ClientSession, server: Serving) -> None:
+    """Return once it takes work, which the session may ask for from then on."""
+    session.headers["Authorization"] = f"Bearer {server.token}"
+    await eventually(lambda: takes_work(session, server.url), "it is ready", 30)
 
 
 async def takes_work(session: aiohttp.ClientSession, url: str) -> bool:
@@ -107,7 +108,7 @@ async def test_it_serves_a_run_and_keeps_it_when_it_is_told_to_stop(tmp_path: Pa
         async with agentrt_serve(tmp_path, *words, OPENAI_API_KEY=CANARY) as server:
             async with session.get(f"{server.url}/alive") as answer:
                 assert answer.status == 200, "it answers while the model client is being loaded"
-            await ready(session, server.url)
+            await ready(session, server)
             wanted = {"id": "c", "message": "Begin", "secrets": {"TOKEN": f"{CANARY}-2"}}
             async with session.post(f"{server.url}/conversations", json=wanted) as answer:
                 assert answer.status == 201, await answer.text()
@@ -131,7 +132,7 @@ async def test_a_second_signal_hurries_it(tmp_path: Path) -> None:
     async with ScriptedProvider(model) as provider, aiohttp.ClientSession() as session:
         words = ("--model", "openai/scripted", "--base-url", provider.base_url, "--drain", "600")
         async with agentrt_serve(tmp_path, *words, OPENAI_API_KEY="none") as server:
-            await ready(session, server.url)
+            await ready(session, server)
             async with session.post(f"{server.url}/conversations", json={"message": "Begin"}) as answer:
                 assert answer.status == 201
             with anyio.fail_after(10):

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from agentrt.cli.story import FOLDED, Story, summary
 from agentrt.events import (
     ActionRevised,
+    AgentErrorEvent,
     BudgetGranted,
     ChildAction,
     ChildFinished,
@@ -92,6 +93,22 @@ def test_errors_and_endings_are_said() -> None:
     assert told(ConversationErrorEvent(code="timeout", detail="try again")) == ["✗ timeout: try again"]
     state = fold(samples.numbered(samples.beginning()))
     assert summary(state, 1.25).plain == "idle  ·  0 model calls  ·  0 tokens in, 0 out  ·  $0.0000  ·  1.2 s"
+
+
+def test_the_runtime_s_own_words_are_said_to_be_its_own() -> None:
+    nudge = MessageEvent(source="environment", content=text("You repeat yourself."))
+    assert told(nudge) == ["↪ agentrt told the model: You repeat yourself."]
+
+
+def test_arguments_that_do_not_fit_are_told_as_they_were_sent() -> None:
+    action = replace(samples.action("terminal"), arguments=msgspec.Raw(b'{"command":"ls","timeout":"soon"}'))
+    error = AgentErrorEvent(
+        action_id=action.id,
+        tool_name="terminal",
+        tool_call_id="x",
+        error="the arguments of terminal do not fit: timeout",
+    )
+    assert told(action, error)[0] == '● terminal  {"command":"ls","timeout":"soon"}'
 
 
 def test_a_hook_is_told_when_it_did_something() -> None:

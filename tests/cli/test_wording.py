@@ -26,6 +26,15 @@ def test_a_headline_of_odd_arguments_is_their_json() -> None:
     assert headline(long, 4000) == bytes(long.arguments).decode()
 
 
+def test_what_does_not_fit_is_shown_as_it_was_sent() -> None:
+    """And not as another call, such as one that waits for output."""
+    terminal = samples.action("terminal")
+    assert headline(replace(terminal, arguments=msgspec.Raw(b'{"cmd":"ls"}'))) == '{"cmd":"ls"}'
+    assert headline(replace(terminal, arguments=msgspec.Raw(b"{}"), malformed="{command: ls,\n")) == "{command: ls,"
+    assert headline(replace(terminal, arguments=msgspec.Raw(b'{"command":""}'))) == "(waits for more output)"
+    assert headline(replace(samples.action("finish"), arguments=msgspec.Raw(b'{"text":"x"}'))) == '{"text":"x"}'
+
+
 def test_a_headline_of_what_is_delegated_is_the_task() -> None:
     given = samples.action("delegate")
     assert headline(replace(given, arguments=msgspec.Raw(b'{"task":"look"}'))) == "look"

@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentrt.context.titles import LONGEST_TAG, READ, checked_length, checked_tags, one_line, titled, titling
+from agentrt.context.titles import (
+    LONGEST_TAG,
+    READ,
+    checked_length,
+    checked_tags,
+    checked_title,
+    one_line,
+    titled,
+    titling,
+)
 from agentrt.errors import ConfigurationError
 from agentrt.specs.content import plain
 
@@ -46,3 +55,13 @@ def test_tags() -> None:
     for wrong in ({"A": ""}, {"": ""}, {"a-b": ""}, {"a\n": ""}, {"a": "b" * (LONGEST_TAG + 1)}, {"a": 1}):
         with pytest.raises(ConfigurationError):
             checked_tags(wrong)  # type: ignore[arg-type]
+
+
+def test_titles_and_tags_are_bounded() -> None:
+    assert checked_title("A\ntitle") == "A title"
+    with pytest.raises(ConfigurationError, match="at most 1000"):
+        checked_title("x" * 1001)
+    with pytest.raises(ConfigurationError, match="64 at most"):
+        checked_tags({"x" * 65: "y"})
+    with pytest.raises(ConfigurationError, match="at most 64"):
+        checked_tags({f"k{number}": "" for number in range(65)})

@@ -10,7 +10,23 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from msgspec.structs import replace
 
 from agentrt.codec import encode, skim
-from agentrt.decisions import CallModel, Delegate, Note, approval, asleep, decide, expiry, interruption, rejection, said
+from agentrt.decisions import (
+    AssessRisk,
+    CallModel,
+    Condense,
+    Delegate,
+    Judge,
+    Note,
+    RunHooks,
+    Task,
+    approval,
+    asleep,
+    decide,
+    expiry,
+    interruption,
+    rejection,
+    said,
+)
 from agentrt.errors import ConversationBusy, EventRefused
 from agentrt.events import (
     BudgetGranted,
@@ -27,11 +43,11 @@ from agentrt.events import (
     RunRequested,
 )
 from agentrt.memo import Memo, memo, recalled
-from agentrt.specs import Agent, BusyPolicy
+from agentrt.specs import Agent, BusyPolicy, HookEvent
 from agentrt.state import State, answered, fold
 from tests import samples
 from tests.decisions.oracle import Oracle
-from tests.decisions.world import World
+from tests.decisions.world import Given, World
 from tests.histories import CRITICS, HOOKS, POLICIES, RULES, STUCK, agents, some
 
 RESTING = (ExecutionStatus.FINISHED, ExecutionStatus.IDLE, ExecutionStatus.ERROR, ExecutionStatus.STUCK)
@@ -53,6 +69,7 @@ SETTINGS = (
     _set("stuck", st.sampled_from(STUCK)),
     _set("busy", st.sampled_from(tuple(BusyPolicy))),
 )
+HOOKED = _set("hooks", st.sampled_from([(hook,) for hook in HOOKS if hook.event is HookEvent.BEFORE_TOOL]))
 GRANTS = st.sampled_from((0.5, 2.0)).map(lambda amount: BudgetGranted(amount=amount))
 GOALS = st.tuples(st.sampled_from(("", "all tests pass")), st.integers(1, 2)).map(
     lambda goal: GoalSet(objective=goal[0], max_iterations=goal[1])
@@ -75,8 +92,10 @@ class ConversationMachine(RuleBasedStateMachine):
         self.say("go", None, data)
         self.world.append(RunRequested())
 
-    def see(self, before: State, batch: Sequence[Event]) -> None:
+    def see(self, before: State, batch: Sequence[Event], given: Given | None) -> None:
         self.broken = True
+        if given is not None:
+            self.oracle.hold(before, given.command, given.view)
         self.oracle.see(before, batch)
         self.broken = False
 
@@ -175,6 +194,46 @@ class ConversationMachine(RuleBasedStateMachine):
         for _ in range(times):
             if self.world.at_work:
                 self.perform(data)
+
+    @rule(data=st.data())
+    def overtake(self, data: st.DataObject) -> None:
+        """While somebody works on a command, that becomes another one, which somebody else begins or ends first."""
+        world = self.use(data)
+        self.say("go on", None, data)
+        self.run_on(data)
+        for _ in range(8):
+            if world.at_work and not self.overtaken:
+                self.perform(data)
+        if not self.overtaken:
+            return
+        late = world.pick(self.overtaken)
+        decided = {
+            AssessRisk: (HOOKED, HOOKED, _set("analyzer", st.sampled_from((None, "rules", "model")))),
+            RunHooks: (HOOKED,),
+            Judge: (_set("critic", st.sampled_from(CRITICS)), GOALS),
+        }.get(type(late))
+        if decided is not None:
+            self.configure_by(world.pick(decided), data)
+        elif world.state.status is ExecutionStatus.RUNNING:
+            world.append(PauseEvent())
+        if data.draw(st.booleans()) and not world.state.in_flight:
+            for event in (PauseEvent(), HeadMoved(to=data.draw(st.integers(2, world.state.seq))), RunRequested()):
+                world.append(event)
+        for _ in range(3):
+            if others := [task for task in world.at_work.values() if task.id != late.id]:
+                world.perform(world.pick(others))
+        if late.id in world.at_work:
+            world.perform(late)
+
+    @property
+    def overtaken(self) -> list[Task]:
+        """What is worked on without an event that began it."""
+        begun = set(self.world.state.in_flight) | self.world.cancelled
+        kinds = (AssessRisk, RunHooks, Judge, Condense)
+        return [task for task in self.world.at_work.values() if task.id not in begun and isinstance(task, kinds)]
+
+    def configure_by(self, values: st.SearchStrategy[Event], data: st.DataObject) -> None:
+        self.use(data).append(replace(data.draw(values), id=self.world.new("s")))
 
     @rule(data=st.data())
     def ask_and_perform(self, data: st.DataObject) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import msgspec
 from msgspec.structs import replace
 
+from agentrt.decisions import AssessRisk, CallModel, Condense, Delegate, ExecuteAction, Judge, RunHooks, Task
 from agentrt.events import (
     ActionEvent,
     ActionRevised,
@@ -79,6 +80,35 @@ class Oracle:
             after = apply(state, event)
             self._see(state, event, after)
             state = after
+
+    def hold(self, before: State, command: Task, view: tuple[Seen, ...]) -> None:
+        """Hold an outcome that was taken against what is so now: it must be of just that, and not of what was before.
+
+        `view` is what the model saw when the command was handed out.
+        """
+        agent, goal = before.spec, before.ledger.goal
+        match command:
+            case AssessRisk():
+                self._same_arguments(command.action)
+                assert command.analyzers == agent.analyzers, "a rating is of the analyzers that there are"
+            case RunHooks():
+                names = ("*", "", command.action.tool_name) if command.action is not None else None
+                hooks = [hook for hook in agent.hooks if hook.event is command.event]
+                assert list(command.hooks) == [hook for hook in hooks if names is None or hook.matcher in names]
+                if command.action is not None:
+                    self._same_arguments(command.action)
+                if command.event is HookEvent.STOP:
+                    assert view == tuple(before.branch.view), "hooks allow the end that they have seen"
+            case Judge():
+                assert command.by == (goal.set if command.critic == "goal" and goal is not None else agent.critic)
+                assert view == tuple(before.branch.view), "a verdict is of what there is to judge"
+            case Condense():
+                assert view == tuple(before.branch.view), "a condensation is of the view that it makes shorter"
+            case CallModel() | ExecuteAction() | Delegate():
+                assert command.id in before.in_flight, "what was begun has its outcome once"
+
+    def _same_arguments(self, action: ActionEvent) -> None:
+        assert action.arguments == self.calls[action.id].action.arguments, "an outcome is of the present arguments"
 
     def _see(self, before: State, event: Event, after: State) -> None:
         match event:

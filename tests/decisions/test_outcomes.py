@@ -20,7 +20,6 @@ from agentrt.events import (
     MessageEvent,
     ModelCalled,
     PauseEvent,
-    ResourceLost,
     RuleAdded,
     RunRequested,
 )
@@ -106,9 +105,9 @@ def test_a_steered_call_is_made_again_with_the_message() -> None:
 def test_what_runs_may_end_after_a_pause_and_not_begin_after_an_interrupt() -> None:
     act = samples.action(id="a")
     rating = after(*calls(act), spec=RISKY)
-    assert refusal(rating, [rated("a")], "assess-a") is None
-    assert refusal(then(rating, PauseEvent()), [rated("a")], "assess-a") is None
-    assert refusal(then(rating, *interruption(rating, "")), [rated("a")], "assess-a") == "assess-a"
+    assert refusal(rating, [rated("a")], "assess-a-0-rules") is None
+    assert refusal(then(rating, PauseEvent()), [rated("a")], "assess-a-0-rules") is None
+    assert refusal(then(rating, *interruption(rating, "")), [rated("a")], "assess-a-0-rules") == "assess-a-0-rules"
 
 
 def test_nobody_rewinds_to_before_the_instructions() -> None:
@@ -161,9 +160,8 @@ def test_what_was_interrupted_is_not_run_again_after_a_crash() -> None:
 
 def test_a_confirmation_that_waits_survives_a_crash() -> None:
     state = STATES["waiting for confirmation"]
-    (shell,) = recovery(state)
-    assert isinstance(shell, ResourceLost)
-    assert then(state, shell).status is ExecutionStatus.WAITING_FOR_CONFIRMATION
+    assert recovery(state) == (), "nothing ran"
+    assert state.status is ExecutionStatus.WAITING_FOR_CONFIRMATION
 
 
 def test_the_outcome_of_a_lost_call_counts_what_was_reserved() -> None:

@@ -25,7 +25,7 @@ def test_a_quota_is_used_up(events: int, size: int, code: str | None) -> None:
 
 
 def test_nothing_is_asked_of_a_model_beyond_it() -> None:
-    due = (AssessRisk("assess", samples.action()), CallModel("call-3"))
+    due = (AssessRisk("assess", samples.action(), ("rules",)), CallModel("call-3"))
     assert within(BOUND, 50, 50, due) == due
     kept, stop = within(BOUND, 100, 50, due)
     assert kept is due[0], "what is under way ends as it would"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import count
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 from hypothesis import strategies as st
@@ -56,7 +56,7 @@ from agentrt.specs import Agent, HookEvent, OnCrash, SecurityRisk
 from agentrt.specs.content import text
 from agentrt.specs.flow import Label, Sink
 from agentrt.specs.rules import Verdict
-from agentrt.state import State
+from agentrt.state import Seen, State
 from agentrt.usage import Spending, Usage
 from tests import samples
 
@@ -71,13 +71,21 @@ VERDICTS: tuple[Verdict, ...] = ("allow", "allow", "deny", "ask")
 RESOURCES: tuple[tuple[str, ...], ...] = ((), ("x",), ("y",), ("*",))
 
 
+class Given(NamedTuple):
+    """A command as its performer got it, and what the model saw then."""
+
+    command: Task
+    view: tuple[Seen, ...]
+
+
 class World:
     """What is known is in `state` and `events`; `at_work` are the commands that performers have, by their ids.
 
-    `saw` is told of each batch before anything else happens. What is random is drawn by `draw`.
+    `saw` is told of each batch, and of the command whose outcome it is, before anything else happens. `draw` draws what
+    is random.
     """
 
-    def __init__(self, agent: Agent, draw: Draw, saw: Callable[[State, Sequence[Event]], None]) -> None:
+    def __init__(self, agent: Agent, draw: Draw, saw: Callable[[State, Sequence[Event], Given | None], None]) -> None:
         self.draw, self.saw = draw, saw
         self.events: list[Event] = []
         self.state = State()
@@ -85,7 +93,9 @@ class World:
         """Where each batch began, and the state there."""
         self.at_work: dict[str, Task] = {}
         self.cancelled: set[str] = set()
-        self.next: dict[str, Task] = {}
+        self.given: dict[str, Given] = {}
+        """Every command as its performer got it, by its id."""
+        self.next: dict[str, Given] = {}
         self.aside: dict[str, BudgetReserved] = {}
         """Calls besides the conversation, in flight."""
         self.calm = False
@@ -117,11 +127,11 @@ class World:
         """Append as the log does; whether it was taken."""
         if refusal(self.state, events, command) is not None:
             return False
-        self.commit([event for event in events if event.id not in self.state.ledger.message_ids])
+        self.commit([event for event in events if event.id not in self.state.ledger.message_ids], command)
         return True
 
-    def commit(self, events: Sequence[Event]) -> None:
-        """Commit a batch, and hand out what it makes due."""
+    def commit(self, events: Sequence[Event], command: str | None = None) -> None:
+        """Commit a batch, perhaps as the outcome of a command, and hand out what it makes due."""
         if not events:
             return
         check(self.state, events)
@@ -129,20 +139,25 @@ class World:
         batch, self.state, due = _complete(before, events)
         self.before.append((len(self.events), before))
         self.events += batch
-        self.saw(before, batch)
+        self.saw(before, batch, self.given.get(command or ""))
         cut = any(isinstance(event, InterruptEvent) for event in batch)
         handed = frozenset() if cut else self._handed
-        self._handed = frozenset(command.id for command in due)
+        self._handed = frozenset(task.id for task in due)
         if cut:
             self.next.clear()
             self.cancelled |= self.at_work.keys()
-        for command in due:
-            if command.id in handed:
+        for task in due:
+            if task.id in handed:
                 continue
-            if command.id in self.at_work:
-                self.next[command.id] = command
+            given = Given(task, tuple(self.state.branch.view))
+            if task.id in self.at_work:
+                self.next[task.id] = given
             else:
-                self.at_work[command.id] = command
+                self._hand_out(given)
+
+    def _hand_out(self, given: Given) -> None:
+        self.given[given.command.id] = given
+        self.at_work[given.command.id] = given.command
 
     # Crashes and forks
 
@@ -202,7 +217,7 @@ class World:
         del self.at_work[command.id]
         self.cancelled.discard(command.id)
         if (again := self.next.pop(command.id, None)) is not None:
-            self.at_work[command.id] = again
+            self._hand_out(again)
 
     def _cut(self, command: Task) -> Sequence[Event]:
         """What a performer that was cancelled says; some say nothing, and some had ended just before."""
@@ -239,8 +254,8 @@ class World:
                 return (made or ConversationErrorEvent(code="context_window", detail="too small"),)
             case RunHooks(_, event, target):
                 return self._hooks(event, target)
-            case Judge(_, critic, midway):
-                return self._judged_midway() if midway else self._judged(critic)
+            case Judge(_, _, midway):
+                return self._judged_midway() if midway else self._judged(command.critic)
 
     def _reserves(self, command: CallModel) -> bool:
         """Whether the call has to reserve a part of the budget now, or end since none is left."""

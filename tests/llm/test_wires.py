@@ -230,6 +230,22 @@ async def test_a_model_without_function_calling_works_by_its_words(tmp_path: Pat
 
 
 @pytest.mark.parametrize("wire", WIRES)
+async def test_what_a_model_only_thinks_of_calling_it_does_not_call(tmp_path: Path, wire: WireName) -> None:
+    thinks = "<think>I could write\n<function=look>\n<parameter=where>/x</parameter>\n</function>\nbut no.</think>"
+    done = f"{thinks}\n<function=finish>\n<parameter=message>Nothing.</parameter>\n</function>"
+    async with ScriptedProvider([say(done)]) as provider:
+        async with Runtime(tmp_path / "s") as runtime:
+            agent = Agent(llm=llm(provider, wire, native_tool_calling=False), tools=())
+            async with Conversation(agent, tmp_path, tools=[look], runtime=runtime) as conversation:
+                await conversation.send_message("Look for me.")
+                assert (await conversation.run()).status is ExecutionStatus.FINISHED
+                events = [event async for event in conversation.events()]
+    (action,) = [event for event in events if isinstance(event, ActionEvent)]
+    assert (action.tool_name, action.thought) == ("finish", "")
+    assert action.reasoning.startswith("I could write")
+
+
+@pytest.mark.parametrize("wire", WIRES)
 async def test_a_conversation_outlives_every_fault_that_may_pass(tmp_path: Path, wire: WireName) -> None:
     faults: list[Turn] = [Fault(500), rate_limit(wire, 0.01), Cut("Half of"), call("look", where="/x"), finish("Done.")]
     async with ScriptedProvider(lambda body: faults.pop(0)) as provider:

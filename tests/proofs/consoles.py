@@ -15,9 +15,11 @@ import anyio
 import anyio.abc
 import msgspec
 from playwright.async_api import Browser, BrowserContext, Locator, Page, async_playwright, expect
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
 from agentrt import Agent, Runtime
-from agentrt.server import ServerSettings, create_app, pages
+from agentrt.server import ServerSettings, create_app, lifespan_of, pages
 from agentrt.server.running import serving
 from agentrt.specs import ConfirmRisky
 from agentrt.testing import ScriptedProvider
@@ -48,7 +50,7 @@ PATIENCE = 60_000.0
 
 def build() -> None:
     """Build the console where it was not built, with the tools that check it."""
-    if not ((pages.BUILT / "index.html").is_file() and AXE.is_file()):
+    if not ((pages.BUILT / "docs" / "index.html").is_file() and AXE.is_file()):
         for step in (["ci", "--no-audit", "--no-fund"], ["run", "build"]):
             subprocess.run(["npm", "--prefix", str(WEB), *step], check=True)
 
@@ -123,26 +125,34 @@ class Tab:
         return found
 
 
+HAVE_KEY = "sessionStorage.getItem('agentrt.key') ?? sessionStorage.setItem('agentrt.key', '%s')"
+
+
 class Console:
     """A server that runs, and the tabs that look at it."""
 
-    def __init__(self, url: str, provider: ScriptedProvider, browser: Browser) -> None:
+    def __init__(self, url: str, provider: ScriptedProvider, browser: Browser, key: str | None = None) -> None:
         self.url, self.provider, self.browser = url, provider, browser
+        self.key = key
+        """What a tab has from the start: the server's token, or a key."""
 
     async def tab(self, path: str = "/", within: BrowserContext | None = None, **options: Any) -> Tab:
         """A new tab, in a browser session of its own unless it is `within` one."""
         context = within or await self.browser.new_context(**({"viewport": DESKTOP} | options))
         tab = Tab(await context.new_page(), self)
+        if self.key is not None:
+            await tab.page.add_init_script(HAVE_KEY % self.key)
         await tab.page.goto(self.url + path)
         return tab
 
     async def log(self, conversation: str) -> list[dict[str, Any]]:
         """All events of a conversation, as the server has them."""
-        async with aiohttp.ClientSession(self.url) as session:
+        headers = {"Authorization": f"Bearer {self.key}"} if self.key is not None else {}
+        async with aiohttp.ClientSession(f"{self.url}/", headers=headers) as session:
             found: list[dict[str, Any]] = []
             after: int | None = 0
             while after is not None:
-                async with session.get(f"/conversations/{conversation}/events?after={after}&limit=1000") as answer:
+                async with session.get(f"conversations/{conversation}/events?after={after}&limit=1000") as answer:
                     page = msgspec.json.decode(await answer.read())
                 found, after = found + page["items"], page["next"]
             return found
@@ -171,16 +181,20 @@ async def console(
     *,
     pace: float = 0.0,
     store: Path | None = None,
+    below: str = "",
     **given: Any,
 ) -> AsyncIterator[Console]:
-    """A server whose agent has the words of the script and what is `given`, and a browser."""
+    """A server whose agent has the words of the script and what is `given`, and a browser; `below` a path of another
+    application, where one is named.
+    """
     async with stage(directory, turns, pace=pace) as (provider, browser):
         usual: dict[str, Any] = {"llm": provider.llm(), "analyzer": "rules", "confirmation": ConfirmRisky()}
         agent = Agent(**(usual | given))
         settings = ServerSettings(port=0, workspaces=(directory / "workspaces",), agent=agent, drain=0.5)
         app = create_app(Runtime(store or directory / "store"), settings)
-        async with serving(app, settings) as url:
-            yield Console(url, provider, browser)
+        outer = Starlette(routes=[Mount(below, app)], lifespan=lifespan_of(app)) if below else app
+        async with serving(outer, settings) as url:
+            yield Console(url + below, provider, browser, app.state.access.token if app.state.access.is_open else None)
 
 
 @asynccontextmanager

@@ -17,7 +17,25 @@ import anyio
 from aiodocker import Docker
 
 IMAGE = "agentrt-proofs:latest"
-_PROGRAMS = ("bash", "sh", "cat", "echo", "env", "id", "ls", "mkdir", "nohup", "seq", "setsid", "sleep", "stty", "wc")
+_PROGRAMS = (
+    "bash",
+    "sh",
+    "cat",
+    "chmod",
+    "cp",
+    "echo",
+    "env",
+    "id",
+    "ln",
+    "ls",
+    "mkdir",
+    "nohup",
+    "seq",
+    "setsid",
+    "sleep",
+    "stty",
+    "wc",
+)
 _SECONDS = 30.0
 
 

@@ -31,11 +31,15 @@ def counting(request: ModelRequest) -> Turn:
     return finish(f"Counted to {done}.") if done >= STEPS else call("count", f"I count to {done + 1}.", n=done + 1)
 
 
+TOKEN = "token-of-these-proofs"
+
+
 async def main(directory: Path, port: int) -> None:
     """Serve until killed; say the address on standard output."""
     agent = Agent(llm=LLM(model="scripted/model"))
     settings = ServerSettings(
         port=port,
+        token=TOKEN,
         workspaces=(directory,),
         agent=agent,
         resume_running=True,

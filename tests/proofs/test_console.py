@@ -12,6 +12,8 @@ import anyio
 import pytest
 from playwright.async_api import expect
 
+from agentrt.server.auth.keyring import Keyring
+from agentrt.server.principals import Scope
 from agentrt.testing import call, finish, say
 from agentrt.testing.turns import Stall
 
@@ -29,6 +31,17 @@ async def _each_event_once(server: Console, tab: Tab) -> None:
     told = [event["id"] for event in log if event["type"] in ("MessageEvent", "ActionEvent")]
     await expect(tab.page.locator(".entries > .entry-message, .entries > .entry-action")).to_have_count(len(told))
     assert await tab.shown() == told
+
+
+async def test_the_console_works_below_another_application(tmp_path: Path) -> None:
+    async with console(tmp_path, [say("Hello from below.")], below="/agents") as server:
+        tab = await server.tab()
+        await tab.begin("Greet me")
+        await tab.sees("Hello from below.")
+        await tab.page.reload()
+        await tab.sees("Hello from below.")
+        assert "/agents/#/" in tab.page.url
+        assert tab.problems == []
 
 
 async def test_a_conversation_from_its_first_word_to_its_last(tmp_path: Path) -> None:
@@ -105,7 +118,7 @@ async def test_what_is_allowed_always_is_not_asked_again(tmp_path: Path) -> None
 
 
 async def test_an_interrupt_cuts_what_streams_in(tmp_path: Path) -> None:
-    async with console(tmp_path, [Stall("Let me think about", 60), finish("Now I know.")]) as server:
+    async with console(tmp_path, [Stall("Let me think about.", 60), finish("Now I know.")]) as server:
         tab = await server.tab()
         await tab.begin("Think")
         await expect(tab.page.locator(".entry-growing")).to_contain_text("Let me think", timeout=PATIENCE)
@@ -141,7 +154,8 @@ async def test_a_server_that_is_killed_and_comes_back(tmp_path: Path) -> None:
     script = [call("think", LONG, thought=f"{number} {LONG}") for number in range(5)] + [finish("Done.")]
     port = _free_port()
     async with stage(tmp_path, script, pace=0.004) as (provider, browser):
-        server = Console(f"http://127.0.0.1:{port}", provider, browser)
+        key = Keyring(tmp_path / "store").create("ada", [Scope.ADMIN])
+        server = Console(f"http://127.0.0.1:{port}", provider, browser, key)
         async with process(tmp_path, provider, port) as running:
             tab = await server.tab()
             await tab.begin("Think for long")
@@ -204,7 +218,7 @@ async def test_two_tabs_see_the_same(tmp_path: Path) -> None:
 
 
 async def test_with_the_keyboard_alone(tmp_path: Path) -> None:
-    async with console(tmp_path, [RISKY, finish("Done."), Stall("hm", 60)]) as server:
+    async with console(tmp_path, [RISKY, finish("Done."), Stall("hm.", 60)]) as server:
         tab = await server.tab()
         keys = tab.page.keyboard
         await keys.press("?")

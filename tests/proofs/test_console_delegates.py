@@ -81,7 +81,7 @@ async def test_children_stand_below_their_parent_and_in_its_transcript(tmp_path:
 async def test_one_that_is_at_work_is_seen_at_work(tmp_path: Path) -> None:
     plays: dict[str, list[Turn]] = {
         "Look everywhere": [_delegate("Look in the attic"), finish("Seen.")],
-        "attic": [Stall("It is dark", 60), finish("Nothing.")],
+        "attic": [Stall("It is dark.", 60), finish("Nothing.")],
     }
     async with console(tmp_path, _script(plays), tools=TOOLS) as server:
         tab = await server.tab()

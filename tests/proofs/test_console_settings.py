@@ -28,7 +28,7 @@ async def _types(server: Console, tab: Tab) -> list[str]:
 
 
 async def test_another_model_answers_while_it_runs(tmp_path: Path) -> None:
-    async with console(tmp_path, [Stall("Let me think", 60), finish("Done.")]) as server:
+    async with console(tmp_path, [Stall("Let me think.", 60), finish("Done.")]) as server:
         tab = await server.tab()
         await tab.begin("Think")
         await expect(tab.page.locator(".entry-growing")).to_contain_text("Let me think", timeout=PATIENCE)

@@ -28,8 +28,10 @@ from agentrt.events import AgentErrorEvent, InterruptEvent
 from agentrt.secrets import SecretRegistry
 from agentrt.server import ServerSettings, create_app
 from agentrt.server.running import serving
+from agentrt.specs.content import plain
 from agentrt.storage import read_conversation
 from agentrt.testing import ScriptedLLM, ScriptedProvider, call, finish, say
+from agentrt.tools.file_editor import FileEditor, FileEditorAction
 from agentrt.tools.terminal import Terminal, TerminalAction, TerminalObservation
 
 from .. import programs
@@ -386,7 +388,8 @@ async def test_a_server_gives_each_conversation_a_container_of_its_own(
     app = create_app(Runtime(tmp_path / "store", client=script), settings)
     hosts = set[str]()
     async with serving(app, settings) as url:
-        async with Conversation(agent, RemoteWorkspace(url)) as one, Conversation(agent, RemoteWorkspace(url)) as other:
+        place = RemoteWorkspace(app.state.access.address(url))
+        async with Conversation(agent, place) as one, Conversation(agent, place) as other:
             both = [(conversation, directory_of(conversation)) for conversation in (one, other)]
             for conversation in (one, other):
                 await conversation.send_message("go")
@@ -409,3 +412,31 @@ def directory_of(conversation: Conversation) -> Path:
     """Where it works."""
     assert conversation.state.created is not None
     return Path(conversation.state.created.workspace.path)
+
+
+async def test_set_user_id_bits_do_not_leave_a_container(workspace: DockerWorkspace) -> None:
+    path = Path(workspace.path)
+    async with sitting(replace(workspace, root=True)) as desk:
+        await desk.shown("mkdir d && cp /bin/bash d/x && chmod 6755 d/x && cp /bin/bash y && chmod u+s y")
+        assert [file.stat().st_mode & 0o7777 for file in (path / "d/x", path / "y")] == [0o755, 0o755]
+        await desk.run("(sleep 1; chmod 4755 y) &")
+        await desk.shown("sleep 2")
+        assert (path / "y").stat().st_mode & 0o7777 == 0o755
+
+
+async def test_the_file_editor_follows_no_link_out_of_a_container(workspace: DockerWorkspace, tmp_path: Path) -> None:
+    canary = tmp_path / "canary"
+    canary.write_text("canary")
+    async with sitting(workspace) as desk:
+        await desk.shown(f"ln -s {canary} link; ln -s / root; echo mine > own; ln -s $PWD/own known")
+        editor = FileEditor({})
+        for place in ("link", f"root{canary}", f"../{canary.name}"):
+            for action in (
+                FileEditorAction("view", f"{workspace.path}/{place}"),
+                FileEditorAction("str_replace", f"{workspace.path}/{place}", old_str="canary", new_str="x"),
+            ):
+                with pytest.raises(ToolError, match="leads out of the workspace"):
+                    await editor(action, desk.context)
+        seen = await editor(FileEditorAction("view", f"{workspace.path}/known"), desk.context)
+        assert "mine" in plain(seen.content)
+    assert canary.read_text() == "canary"

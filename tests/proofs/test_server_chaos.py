@@ -19,6 +19,7 @@ import msgspec
 import pytest
 
 from agentrt.conversation import Conversation
+from agentrt.server.auth.credentials import COOKIE
 from agentrt.server.principals import EVERYONE
 from agentrt.testing import ScriptedLLM, finish
 from tests.server.served import Client, served
@@ -80,7 +81,9 @@ async def killable(directory: Path) -> AsyncIterator[Killed]:
 @asynccontextmanager
 async def session() -> AsyncIterator[aiohttp.ClientSession]:
     """An HTTP client that has as many connections as it wants."""
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as found:
+    async with aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0), cookies={COOKIE: streaming_server.TOKEN}
+    ) as found:
         yield found
 
 
@@ -134,7 +137,10 @@ async def test_kill_9_in_the_middle_of_100_conversations(tmp_path: Path) -> None
 
 async def test_a_storm_of_reconnects(tmp_path: Path) -> None:
     chance = random.Random(1)
-    async with served(tmp_path, ScriptedLLM([]), settings(tmp_path, **ENOUGH)) as client, session() as http:
+    async with (
+        served(tmp_path, ScriptedLLM([]), settings(tmp_path, **ENOUGH)) as client,
+        session() as http,
+    ):
         name = await begun(client)
         conversation = await client.services.hosting.get(name, EVERYONE)
         mirrors = [Mirror(http, name) for _ in range(200)]
@@ -184,7 +190,10 @@ async def test_subscribers_that_stop_reading(tmp_path: Path) -> None:
 
 async def test_lines_that_go_dead_without_a_word(tmp_path: Path) -> None:
     fields = {"heartbeat": 0.2, "patience": 1.0} | ENOUGH
-    async with served(tmp_path, ScriptedLLM([]), settings(tmp_path, **fields)) as client, session() as http:
+    async with (
+        served(tmp_path, ScriptedLLM([]), settings(tmp_path, **fields)) as client,
+        session() as http,
+    ):
         name = await begun(client)
         conversation = await client.services.hosting.get(name, EVERYONE)
         mirrors = [Mirror(http, name) for _ in range(20)]
@@ -233,7 +242,11 @@ async def silenced(client: Client) -> AsyncIterator[tuple[str, anyio.Event]]:
 async def test_garbage(tmp_path: Path) -> None:
     chance = random.Random(3)
     fields = {"heartbeat": 0.5, "patience": 2.0} | ENOUGH  # some look alive to the server until they are asked
-    async with served(tmp_path, ScriptedLLM(lambda request: finish("Done.")), settings(tmp_path, **fields)) as client:
+    async with served(
+        tmp_path,
+        ScriptedLLM(lambda request: finish("Done.")),
+        settings(tmp_path, **fields),
+    ) as client:
         name = await begun(client)
         port = int(client.url.rpartition(":")[2])
 
@@ -289,5 +302,5 @@ async def swallow(send: Callable[[], Awaitable[object]]) -> None:
         return
 
 
-ENOUGH = {"rate": None, "max_requests": 10_000, "max_sockets": 10_000}
-"""Settings that let one address do as much as all clients do."""
+ENOUGH = {"token": streaming_server.TOKEN, "rate": None, "max_requests": 10_000, "max_sockets": 10_000}
+"""Settings that let one address do as much as all clients do, which have that token."""

@@ -41,7 +41,7 @@ async def test_what_ran_when_it_was_killed(tmp_path: Path, resume: bool) -> None
         model = ("--model", "openai/scripted", "--base-url", provider.base_url, "--log-level", "warning")
         names = [f"c{number}" for number in range(MANY)]
         async with agentrt_serve(tmp_path, *model, OPENAI_API_KEY="none") as server:
-            await ready(session, server.url)
+            await ready(session, server)
             for name in names:
                 wanted = {"id": name, "message": "Begin"}
                 async with session.post(f"{server.url}/conversations", json=wanted) as answer:
@@ -54,9 +54,10 @@ async def test_what_ran_when_it_was_killed(tmp_path: Path, resume: bool) -> None
         before = {name: len(read_conversation(tmp_path / "store" / "conversations" / name)) for name in names}
         more = ("--resume-running",) if resume else ()
         async with agentrt_serve(tmp_path, *model, *more, OPENAI_API_KEY="none") as server:
+            session.headers["Authorization"] = f"Bearer {server.token}"
             listed = await statuses(session, server.url)
             assert set(listed) == {*names, "idle"}, "all are listed at once"
-            await ready(session, server.url)
+            await ready(session, server)
             wanted_status = {"finished"} if resume else {"paused", "finished"}
 
             async def over() -> bool:

@@ -14,6 +14,8 @@ from agentrt.server import ServerSettings, create_app
 from agentrt.server.running import serving
 from agentrt.tools import ToolType
 
+TOKEN = "token-of-these-tests"
+
 
 class Place(Protocol):
     """Begins conversations, and reopens them."""
@@ -71,10 +73,10 @@ async def remote(
 ) -> AsyncIterator[Place]:
     """A place on a server of this process, whose store and workspace are in `directory`."""
     workspace = _workspace(directory)
-    settings = ServerSettings(port=port, workspaces=(directory,), drain=1.0)
+    settings = ServerSettings(port=port, token=TOKEN, workspaces=(directory,), drain=1.0)
     app = create_app(Runtime(directory / "store", client=model, tools=tools, **more), settings)
     async with serving(app, settings) as url:
-        yield Remote(RemoteWorkspace(url, path="workspace", timeout=5.0), workspace)
+        yield Remote(RemoteWorkspace(url, path="workspace", timeout=5.0, api_key=TOKEN), workspace)
 
 
 def _workspace(directory: Path) -> Path:

@@ -15,6 +15,7 @@ from agentrt.server.running import serving
 from agentrt.testing import ScriptedLLM, call, finish
 from agentrt.testing.scripted import Turn
 from agentrt.tools import ToolType
+from tests.remote.places import TOKEN
 
 STEPS = 100
 
@@ -51,7 +52,7 @@ def counting(request: ModelRequest) -> Turn:
 async def main(directory: Path, port: int) -> None:
     """Serve until killed; say the address on standard output. The first process, without a port, is held at a step."""
     tools = [count if port else count_until(HELD)]
-    settings = ServerSettings(port=port, workspaces=(directory,), resume_running=True)
+    settings = ServerSettings(port=port, token=TOKEN, workspaces=(directory,), resume_running=True)
     runtime = Runtime(directory / "store", client=ScriptedLLM(counting), tools=tools)
     async with serving(create_app(runtime, settings), settings) as url:
         print(url, flush=True)

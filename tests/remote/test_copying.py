@@ -17,7 +17,7 @@ from agentrt.testing import ScriptedLLM
 from agentrt.workspaces.asking import ReadFile, WriteFile
 from tests.proofs.waiting import eventually
 
-from .places import remote
+from .places import TOKEN, remote
 from .proxy import Proxy, proxied
 
 AGENT = Agent(llm=LLM(model="scripted"), tools=())
@@ -40,7 +40,7 @@ async def over_a_proxy(directory: Path) -> AsyncIterator[tuple[Proxy, Conversati
     """A conversation on a server, a network that may fail before it, and its workspace."""
     async with remote(directory, ScriptedLLM([])) as place:
         async with proxied(place.place.url) as proxy:  # type: ignore[attr-defined]
-            there = RemoteWorkspace(proxy.url, path="workspace", timeout=1.0, give_up=20.0)
+            there = RemoteWorkspace(proxy.url, path="workspace", timeout=1.0, give_up=20.0, api_key=TOKEN)
             async with Conversation(AGENT, there) as conversation:
                 yield proxy, conversation, place.workspace
 

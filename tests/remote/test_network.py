@@ -21,7 +21,7 @@ from agentrt.storage import read_conversation
 from agentrt.testing import ScriptedLLM
 
 from . import program
-from .places import everything, remote
+from .places import TOKEN, everything, remote
 from .proxy import Proxy, proxied
 
 AGENT = Agent(llm=LLM(model="scripted"), tools=(Tool("count"),))
@@ -39,7 +39,7 @@ async def count(n: int) -> str:
 async def over_a_proxy(directory: Path) -> AsyncIterator[tuple[Proxy, RemoteWorkspace]]:
     async with remote(directory, ScriptedLLM(program.counting), tools=[count]) as place:
         async with proxied(place.place.url) as proxy:  # type: ignore[attr-defined]
-            yield proxy, RemoteWorkspace(proxy.url, path="workspace", timeout=0.5, give_up=20.0)
+            yield proxy, RemoteWorkspace(proxy.url, path="workspace", timeout=0.5, give_up=20.0, api_key=TOKEN)
 
 
 def logged(directory: Path, conversation: Conversation) -> list[Event]:
@@ -96,7 +96,7 @@ async def test_a_socket_that_is_behind_what_is_answered_is_given_up(
 ) -> None:
     monkeypatch.setattr("agentrt.client.remote.BEHIND_SECONDS", 0.1)
     async with over_a_proxy(tmp_path) as (proxy, _):
-        patient = RemoteWorkspace(proxy.url, path="workspace", timeout=60.0)
+        patient = RemoteWorkspace(proxy.url, path="workspace", timeout=60.0, api_key=TOKEN)
         async with Conversation(AGENT, patient) as conversation:
             proxy.hush()
             for line in proxy.lines[1:]:
@@ -146,7 +146,7 @@ async def test_a_server_that_is_killed_and_started_again_is_gone_on_with(tmp_pat
     (tmp_path / "workspace").mkdir()
     seen: list[Event] = []
     with process(tmp_path) as (first, url):
-        place = RemoteWorkspace(url, path="workspace", timeout=20.0)
+        place = RemoteWorkspace(url, path="workspace", timeout=20.0, api_key=TOKEN)
         async with Conversation(AGENT, place) as conversation:
             await conversation.send_message("Count.")
             await conversation.start_run()

@@ -45,6 +45,7 @@ from .places import At, everything
 
 MODEL = LLM(model="scripted")
 AGENT = Agent(llm=MODEL, tools=())
+OTHER = Agent(llm=MODEL, tools=(), system_prompt="Be kind.")
 GREETER = Agent(llm=MODEL, tools=(Tool("greet"),))
 DONE = ExecutionStatus.FINISHED
 
@@ -292,8 +293,11 @@ async def test_a_fork_goes_its_own_way(at: At) -> None:
             await trunk.fork(id="twig")
         with pytest.raises(CursorExpired):
             await trunk.fork(99)
-        async with await trunk.fork() as whole:
+        async with await trunk.fork(title="Whole", tags={"a": "1"}, agent=OTHER) as whole:
             assert whole.id not in ("trunk", "twig")
+            assert (whole.state.ledger.title, whole.state.ledger.tags) == ("Whole", {"a": "1"})
+            assert whole.state.spec.system_prompt == "Be kind."
+            assert whole.answer == "two"
     assert [plain(m.content) for m in client.requests[2].messages[1:]] == ["first", "one", "second, differently"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import zipfile
 from pathlib import Path
@@ -13,6 +14,7 @@ from agentrt.errors import ConfigurationError, WorkspaceError
 from agentrt.events import ObservationEvent
 from agentrt.specs.content import plain
 from agentrt.testing import ScriptedLLM, call, finish
+from tests.memory import growth
 from tests.server.endpoints.test_git import git
 
 from .places import At, everything
@@ -52,6 +54,26 @@ async def test_files_are_copied_both_ways(at: At, tmp_path: Path) -> None:
         await conversation.workspace.file_download("in/there.bin", back)
         assert back.read_bytes() == LARGE
         assert await conversation.workspace.read_file("in/there.bin") == LARGE
+
+
+async def test_a_file_of_any_size_is_copied_through_little_memory(at: At, tmp_path: Path) -> None:
+    here, back, size = tmp_path / "here.bin", tmp_path / "back.bin", 200 << 20
+    async with at(ScriptedLLM([])) as place, place.begin(AGENT) as conversation:
+        files = conversation.workspace
+        await files.write_file("warm", LARGE)
+        here.touch()
+        os.truncate(here, size)
+        with growth() as up:
+            assert (await files.file_upload(here, "there.bin")).size == size
+        with growth() as down:
+            await files.file_download("there.bin", back)
+        with growth() as zipped:
+            await files.archive_download(tmp_path / "all.zip")
+        assert back.stat().st_size == size
+        assert zipfile.ZipFile(tmp_path / "all.zip").getinfo("there.bin").file_size == size
+        assert max(up.bytes, down.bytes, zipped.bytes) < 48 << 20, "with the server, which is in this process"
+        for large in (back, place.workspace / "there.bin"):
+            large.unlink()
 
 
 async def test_a_directory_is_had_as_an_archive(at: At, tmp_path: Path) -> None:
@@ -103,7 +125,7 @@ async def test_git_says_what_has_changed(at: At) -> None:
         ("../outside", "path-outside"),
         ("/etc/passwd", "path-outside"),
         ("out", "path-outside"),
-        ("a/" * 100 + "b", "path"),
+        ("a/" * 300 + "b", "path"),
         ("x" * 5000, "path"),
         ("a\0b", "path"),
         ("\udc80", "path"),

@@ -38,7 +38,7 @@ async def run(shell: Shell, command: str, **secrets: str) -> tuple[int, str]:
             await shell.wait(None)
     ended = await shell.wait(0)
     assert ended is not None
-    return ended.exit_code, shell.text()
+    return ended.exit_code, shell.take().decode()
 
 
 def loans() -> list[Path]:

@@ -80,3 +80,13 @@ def test_another_token_is_output() -> None:
 
 def test_a_directory_that_is_not_utf_8_is_shown_as_far_as_it_can_be() -> None:
     assert Markers(TOKEN).feed(BEGIN + b"\x1ea1b2:0:/a\xffb\x1f") == [Ended(0, "/a\ufffdb")]
+
+
+def test_an_end_of_another_call_ends_nothing() -> None:
+    markers = Markers(TOKEN)
+    late = b"\x1e" + TOKEN.encode() + b"-1:0:/\x1f"
+    begin, own = late.replace(b"-1:0:/", b"-2>"), late.replace(b"-1:0:/", b"-2:3:/x")
+    assert markers.feed(begin + b"one" + late + b"two" + own + late) == [
+        *(b"one", b"two", Ended(3, "/x")),
+        Ended(0, "/", begun=False),
+    ]

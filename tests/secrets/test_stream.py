@@ -38,7 +38,7 @@ def test_it_gives_the_same_character_by_character(data: st.DataObject, secrets: 
 
 
 def test_ordinary_text_is_shown_at_once() -> None:
-    stream = StreamMask(Mask(["hunter2-and-more"]))
+    stream = StreamMask(Mask(["HUNTER2-AND-MORE"]))
     assert stream.feed("It is ready.\n") == "It is ready.\n"
     assert stream.feed("that") == "that"
     assert stream.feed("tooth") + stream.feed("paste") == "toothpaste"

@@ -14,6 +14,7 @@ from starlette.applications import Starlette
 from agentrt import LLM, Agent, Runtime
 from agentrt.protocols import ModelClient
 from agentrt.server import ServerSettings, create_app
+from agentrt.server.auth.credentials import COOKIE
 from agentrt.server.running import serving
 from agentrt.server.services import Authenticator, Services
 from agentrt.specs import Durability
@@ -53,8 +54,13 @@ async def served(
     settings = settings or ServerSettings(port=0, workspaces=(directory / "workspaces",))
     (directory / "workspaces").mkdir(exist_ok=True)
     app = create_app(Runtime(directory / "store", client=model, durability=durability), settings, authenticate)
-    async with serving(app, settings) as url, aiohttp.ClientSession() as session:
+    async with serving(app, settings) as url, aiohttp.ClientSession(cookies=token_of(app)) as session:
         yield Client(session, url, app)
+
+
+def token_of(app: Starlette) -> dict[str, str]:
+    """The cookie with which a client is let in where the server has no keys."""
+    return {COOKIE: app.state.access.token}
 
 
 def agent(**fields: Any) -> dict[str, Any]:

@@ -9,11 +9,17 @@ import anyio.to_thread
 from agentrt.server import ServerSettings
 from agentrt.testing import ScriptedLLM
 
-from .served import served
+from .served import Client, served
 
 HEAD = (
-    "POST /conversations HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: {size}\r\n\r\n"
+    "POST /conversations HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n"
+    "Content-Type: application/json\r\nContent-Length: {size}\r\n\r\n"
 )
+
+
+def head(client: Client, size: int) -> str:
+    """The head of a request with a body of this size."""
+    return HEAD.format(host=client.url.removeprefix("http://"), size=size, token=client.services.access.token)
 
 
 async def test_who_sends_too_much_is_told_and_let_go(tmp_path: Path) -> None:
@@ -25,7 +31,7 @@ async def test_who_sends_too_much_is_told_and_let_go(tmp_path: Path) -> None:
         def send() -> bytes:
             size = 5 << 20
             with socket.create_connection((host, int(port)), timeout=10) as connection:
-                connection.sendall(HEAD.format(host=f"{host}:{port}", size=size).encode() + b"x" * size)
+                connection.sendall(head(client, size).encode() + b"x" * size)
                 connection.shutdown(socket.SHUT_WR)
                 return b"".join(iter(lambda: connection.recv(65536), b""))
 
@@ -43,5 +49,5 @@ async def test_who_goes_away_in_the_middle_keeps_nothing_waiting(tmp_path: Path)
             host, port = client.url.removeprefix("http://").split(":")
             for size in (2000, 1 << 20):
                 with socket.create_connection((host, int(port)), timeout=10) as connection:
-                    connection.sendall(HEAD.format(host=f"{host}:{port}", size=10 << 20).encode() + b"x" * size)
+                    connection.sendall(head(client, 10 << 20).encode() + b"x" * size)
             assert (await client.ask("GET", "/alive"))[0] == 200

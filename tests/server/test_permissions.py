@@ -216,6 +216,8 @@ def test_a_fork_from_before_is_no_way_back_to_what_was_looser() -> None:
     loose, strict = State(agent=replace(SAFE, confirmation=NeverConfirm())), State(agent=SAFE)
     assert scopes(of_fork(loose, strict)) == {"approve"}
     assert scopes(of_fork(strict, loose)) == set()
+    assert scopes(of_fork(strict, strict, loose.spec)) == {"approve"}
+    assert scopes(of_fork(strict, strict, replace(SAFE, system_prompt="Be brief."))) == set()
     denied = replace(strict, ledger=Ledger(added=(AddedRule(DENY),)))
     assert scopes(of_fork(strict, denied)) == {"approve"}
     allowed = replace(strict, ledger=Ledger(added=(AddedRule(ALLOW),)))

@@ -39,8 +39,8 @@ def due(state: State) -> str:
     """What is due: the kind of the one command, or who judges."""
     (command,) = decide(state)
     match command:
-        case Judge(_, critic, midway):
-            return "midway" if midway else critic
+        case Judge(_, _, midway):
+            return "midway" if midway else command.critic
         case RunHooks(_, event):
             return event.value
         case _:

@@ -58,11 +58,11 @@ TOLD = MessageEvent(content=text("This is not done yet."))
 
 def due(state: State) -> list[str]:
     """What is due, by its kind and what it is about."""
-    made = []
+    made: list[str] = []
     for command in decide(state):
         match command:
-            case Judge(_, critic):
-                made.append(critic)
+            case Judge():
+                made.append(command.critic)
             case RunHooks(_, event):
                 made.append(event.value)
             case _:

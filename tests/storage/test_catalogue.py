@@ -21,6 +21,7 @@ from agentrt.state import State, fold
 from agentrt.storage import FileStore, read_conversation
 from agentrt.storage.catalogue import CATALOGUE, Catalogue
 from agentrt.storage.lineage import adopt, delete
+from agentrt.storage.locks import Locks
 from agentrt.storage.rows import DAMAGED, Mark, Row, Wanted, from_micros, read_row
 from agentrt.usage import Usage
 from tests import samples
@@ -120,7 +121,12 @@ def test_a_status_is_found_also_where_no_log_was_read_yet(tmp_path: Path) -> Non
         aged(tmp_path, f"c{number:03}", number)
     conversation(tmp_path, "x", samples.message("go"), *(e for e in samples.every_event()[3:4]))
     catalogue = Catalogue(tmp_path)
+    assert ids(catalogue.page(5, status="crashed")) == ["x"]
+    assert catalogue.page(5, status="running") == [], "nobody has it open"
+    locks = Locks(tmp_path / "lock")
+    locks.acquire("x")
     assert ids(catalogue.page(5, status="running")) == ["x"]
+    locks.close()
     assert ids(catalogue.page(2, status="idle")) == ["c599", "c598"]
     assert catalogue.page(5, status="finished") == []
 
@@ -164,6 +170,7 @@ def test_what_is_found_is_what_fits(rows: list[tuple[str, str]], wanted: Wanted)
         everything = catalogue.page(100)
         found = catalogue.page(100, status=wanted.status, owner=wanted.owner, query=wanted.query)
         assert found == [row for row in everything if wanted.fits(row)]
+        assert catalogue.count_those(wanted) == Catalogue(Path(directory)).count_those(wanted) == len(found)
 
 
 def test_what_is_in_memory_is_not_read(tmp_path: Path) -> None:
@@ -172,6 +179,8 @@ def test_what_is_in_memory_is_not_read(tmp_path: Path) -> None:
     catalogue = Catalogue(tmp_path)
     (row,) = catalogue.page(status="stuck", live={"c": state}.get)
     assert (row.status, row.title) == ("stuck", "Mend it.")
+    catalogue.begin("c")
+    assert catalogue.count_those(Wanted(status="stuck"), live={"c": state}.get) == 1
     assert catalogue.page(status="stuck") == []
 
 
@@ -456,6 +465,7 @@ def test_it_says_what_the_logs_say_whatever_happened(steps: list[tuple[str, str]
         stats = {place: (place / "events.jsonl").stat() for place in places}
         read = [read_row(place, from_micros(seen.st_mtime_ns // 1000), seen.st_size) for place, seen in stats.items()]
         assert rows == sorted(read, key=lambda row: (row.updated, row.id), reverse=True)
+        assert store.catalogue.count_those(Wanted()) == len(read)
         found = store.catalogue.search("word0", 99)
         assert sorted(hit.conversation for hit in found) == sorted(store.lengths)
         assert not list(store.root.glob(".*")), "nothing temporary is left"

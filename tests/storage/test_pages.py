@@ -1,18 +1,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from agentrt import codec
 from agentrt.errors import ConversationMissing, LogCorrupt
-from agentrt.events import Event
+from agentrt.events import Event, MessageEvent
+from agentrt.specs.content import plain
 from agentrt.state import fold
 from agentrt.storage import FileStore
-from agentrt.storage.pages import Wanted, parts_of, read_created, read_event, read_page, read_state
+from agentrt.storage.pages import Wanted, count_events, parts_of, read_created, read_event, read_page, read_state
 from agentrt.storage.reading import Part
 from agentrt.storage.store import read_conversation
 from tests import samples
@@ -20,6 +23,8 @@ from tests import samples
 from .commits import append
 from .logs import conversation, created
 
+BEGUN = datetime(2026, 3, 1, tzinfo=UTC)
+SECONDS = st.integers(-5, 50).map(lambda seconds: BEGUN + timedelta(seconds=seconds))
 KINDS = ("ConversationCreated", "SystemPromptEvent", "MessageEvent", "NoSuchEvent")
 
 
@@ -27,7 +32,8 @@ def said(root: Path, name: str = "c", count: int = 40, size: int = 1) -> Path:
     """A log of messages, some of a user and some of the agent."""
     words = ("x" * size + str(n) for n in range(count))
     events = (samples.message(word) if n % 3 else samples.answer(word) for n, word in enumerate(words))
-    return conversation(root, name, *events).parent
+    dated = (replace(event, timestamp=BEGUN + timedelta(seconds=n)) for n, event in enumerate(events))
+    return conversation(root, name, *dated).parent
 
 
 def read_all(parts: Sequence[Part], wanted: Wanted, limit: int, most: int = 10_000) -> list[bytes]:
@@ -40,7 +46,18 @@ def read_all(parts: Sequence[Part], wanted: Wanted, limit: int, most: int = 10_0
         if page.next is None:
             return found
         after, before = (wanted.after, page.next) if wanted.backwards else (page.next, wanted.before)
-        wanted = Wanted(after, before, wanted.backwards, wanted.types, wanted.source)
+        wanted = replace(wanted, after=after, before=before)
+
+
+def count_all(parts: Sequence[Part], wanted: Wanted, most: int = 10_000) -> int:
+    """How many there are, counted so many records at a time."""
+    count = 0
+    while True:
+        found = count_events(parts, wanted, most)
+        count += found.count
+        if found.next is None:
+            return count
+        wanted = replace(wanted, after=found.next)
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +71,9 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     backwards=st.booleans(),
     types=st.frozensets(st.sampled_from(KINDS)),
     source=st.sampled_from([None, "user", "agent", "hook"]),
+    since=st.one_of(st.none(), SECONDS),
+    until=st.one_of(st.none(), SECONDS),
+    text=st.sampled_from(["", "X1", "2", "nowhere"]),
     limit=st.integers(1, 50),
     most=st.integers(1, 50),
 )
@@ -64,16 +84,38 @@ def test_pages_joined_are_what_is_wanted(
     backwards: bool,
     types: frozenset[str],
     source: str | None,
+    since: datetime | None,
+    until: datetime | None,
+    text: str,
     limit: int,
     most: int,
 ) -> None:
     def fits(event: Event) -> bool:
-        kind = type(event).__name__
-        return after < event.seq < before and (not types or kind in types) and source in (None, event.source)
+        said = plain(event.content) if isinstance(event, MessageEvent) else ""
+        return (
+            after < event.seq < before
+            and (not types or type(event).__name__ in types)
+            and source in (None, event.source)
+            and (since is None or event.timestamp >= since)
+            and (until is None or event.timestamp < until)
+            and text.casefold() in said.casefold()
+        )
 
     expected = [codec.encode(event) for event in read_conversation(log) if fits(event)]
-    wanted = Wanted(after, before, backwards, types, source)
+    wanted = Wanted(after, before, backwards, types, source, since, until, text)
+    assert count_all(parts_of(log), wanted, most) == len(expected)
     assert read_all(parts_of(log), wanted, limit, most) == (expected[::-1] if backwards else expected)
+
+
+def test_a_look_at_a_log_ends_when_it_was_long_enough(tmp_path: Path) -> None:
+    parts = parts_of(said(tmp_path, count=100, size=1 << 20))
+    rare = Wanted(0, 1000, text="nowhere")
+    page, tally = read_page(parts, rare, 10), count_events(parts, rare)
+    assert (page.events, tally.count) == ((), 0)
+    assert page.next == tally.next
+    assert page.next is not None
+    assert 60 < page.next < 70, "64 MiB"
+    assert count_events(parts, Wanted(0, 1000)).count == parts[-1].last, "without a look at any"
 
 
 def test_a_page_ends_before_it_is_too_large(tmp_path: Path) -> None:

@@ -12,13 +12,17 @@ import anyio
 import msgspec
 from anyio.abc import TaskGroup
 
-from agentrt.secrets import SecretRegistry
+from agentrt.ids import new_id
+from agentrt.protocols import Files
+from agentrt.secrets import CurrentMask, SecretRegistry
 from agentrt.specs import BlobReference, LocalWorkspace, Workspace
+from agentrt.workspaces.reached import ReachedFiles
 
 
 class FakeContext:
     """What a tool has of its conversation, in memory: `shown` is its output so far, `kept` its blobs by their hash.
 
+    `spilled` is what it had written for the model to read, by path; where it is None nothing can be.
     `last` is what the tool's latest result added, as the log has it, `registry` the conversation's secrets.
     """
 
@@ -26,10 +30,17 @@ class FakeContext:
         self._last = last
         self._registry = registry if registry is not None else SecretRegistry()
         self.workspace: Workspace = LocalWorkspace(str(path))
+        self.conversation = new_id()
         self.tasks: TaskGroup | None = None
         self.shown = ""
         self.kept: dict[str, bytes] = {}
+        self.spilled: dict[str, str] | None = {}
         self._more = anyio.Event()
+
+    @property
+    def files(self) -> Files:
+        """Those that a conversation in this workspace reaches."""
+        return ReachedFiles(self.workspace)
 
     async def previous(self) -> msgspec.Raw | None:
         """What the tool's latest result added."""
@@ -51,6 +62,14 @@ class FakeContext:
         self.kept[digest] = data
         return BlobReference(sha256=digest, size=len(data), name=name)
 
+    async def spill(self, text: str) -> str | None:
+        """Note a text under a path."""
+        if self.spilled is None:
+            return None
+        path = f"/spilled/{len(self.spilled)}"
+        self.spilled[path] = text
+        return path
+
     async def secrets(self, text: str) -> Mapping[str, str]:
         """The secrets that `text` names."""
         return await self._registry.named_in(text)
@@ -58,6 +77,10 @@ class FakeContext:
     def masked(self, text: str, *, by_line: bool = False) -> str:
         """The text without secrets."""
         return self._registry.mask.text(text, by_line=by_line)
+
+    def masking(self) -> CurrentMask:
+        """The same, piece by piece."""
+        return CurrentMask(lambda: self._registry.mask)
 
     async def until(self, pattern: str) -> re.Match[str]:
         """The first place where the output matches, once it does. Raises `TimeoutError` after 5 s."""

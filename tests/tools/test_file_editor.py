@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -79,14 +80,37 @@ async def test_view_a_range(editor: Editor, file: Path) -> None:
         await editor("view", file, view_range=[4, 5])
 
 
-async def test_view_clips_a_long_file_in_the_middle(editor: Editor, tmp_path: Path) -> None:
+async def test_a_long_file_is_viewed_part_by_part(editor: Editor, tmp_path: Path) -> None:
     long = tmp_path / "long"
     long.write_text("".join(f"line {number}\n" for number in range(1, 5001)))
     text = plain((await editor("view", long)).content)
     assert len(text) <= MAX_SHOWN
     assert text.startswith("     1\tline 1\n")
-    assert text.endswith("  5000\tline 5000")
-    assert "characters left out" in text
+    seen, parts = [line.split("\t")[1] for line in text.split("\n")[:-1]], 1
+    while match := re.search(r"go on with view_range \[(\d+), 5000\]\]$", text):
+        text = plain((await editor("view", long, view_range=[int(match[1]), 5000])).content)
+        assert len(text) <= MAX_SHOWN
+        seen += [line.split("\t")[1] for line in text.split("\n") if "\t" in line]
+        parts += 1
+    assert seen == [f"line {number}" for number in range(1, 5001)]
+    assert parts < 8
+
+
+async def test_a_line_that_is_too_long_is_cut_and_said_to_be(editor: Editor, tmp_path: Path) -> None:
+    (tmp_path / "long").write_text("x" * 50_000 + "\nshort\n")
+    text = plain((await editor("view", tmp_path / "long")).content)
+    assert len(text) <= MAX_SHOWN
+    assert text.startswith("     1\txxx")
+    assert "go on with view_range [2, 2]" in text
+    last = plain((await editor("view", tmp_path / "long", view_range=[1, 1])).content)
+    assert last.endswith("[line 1 is too long to be shown whole: use the terminal, as with cut -c]")
+
+
+async def test_an_empty_file_is_said_to_be_empty(editor: Editor, tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    for view_range in (None, [1, -1], [1, 1], [5, 9]):
+        shown = await editor("view", tmp_path / "empty", view_range=view_range)
+        assert plain(shown.content) == f"[{tmp_path}/empty is empty]"
 
 
 async def test_view_a_directory_two_levels_deep_without_hidden_entries(editor: Editor, tmp_path: Path) -> None:
@@ -98,7 +122,25 @@ async def test_view_a_directory_two_levels_deep_without_hidden_entries(editor: E
     (tmp_path / "b" / "d.txt").touch()
     (tmp_path / "z").symlink_to(tmp_path / "b")
     expected = ["", "a.txt", "b/", "b/c/", "b/d.txt", "z/"]
-    assert plain((await editor("view", tmp_path)).content).split("\n") == [f"{tmp_path}/{name}" for name in expected]
+    *shown, note = plain((await editor("view", tmp_path)).content).split("\n")
+    assert shown == [f"{tmp_path}/{name}" for name in expected]
+    assert note == "[3 hidden entries are not listed: `ls -A` in the terminal shows all]"
+
+
+async def test_a_directory_with_nothing_to_list_says_so(editor: Editor, tmp_path: Path) -> None:
+    assert plain((await editor("view", tmp_path)).content) == f"{tmp_path}/\n[it is empty]"
+    (tmp_path / ".env").touch()
+    text = plain((await editor("view", tmp_path)).content)
+    assert text.split("\n")[1] == "[nothing in it but what is hidden]"
+    assert "1 hidden entry is not listed" in text
+
+
+async def test_a_long_list_says_how_to_see_more(editor: Editor, tmp_path: Path) -> None:
+    for number in range(400):
+        (tmp_path / f"{number:0200}").touch()
+    text = plain((await editor("view", tmp_path)).content)
+    assert len(text) <= MAX_SHOWN
+    assert text.endswith(f"[the list is cut: view a directory below {tmp_path}, or use the terminal]")
 
 
 @pytest.mark.parametrize("suffix", ["png", "jpg", "jpeg", "gif", "webp", "bmp", "GIF"])
@@ -244,7 +286,7 @@ async def test_what_is_no_regular_file_is_refused_at_once(editor: Editor, tmp_pa
 async def test_what_the_system_refuses_is_a_tool_error(editor: Editor, file: Path, tmp_path: Path) -> None:
     with pytest.raises(ToolError, match="File exists|Not a directory"):
         await editor("create", file / "below", file_text="x")
-    with pytest.raises(ToolError, match="File name too long"):
+    with pytest.raises(ToolError, match="a length that no file's path has"):
         await editor("create", tmp_path / ("x" * 300), file_text="x")
     with pytest.raises(ToolError, match="NUL"):
         await editor("create", f"{tmp_path}/a\0b", file_text="x")
@@ -329,6 +371,44 @@ async def test_a_character_that_the_file_s_encoding_lacks_is_refused(editor: Edi
         await editor.replace(path, "café", "日本")
     assert path.read_bytes() == "café\n".encode("latin-1")
     assert names(tmp_path) == ["old.txt"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+async def test_a_file_with_a_mark_of_its_encoding_is_text_and_stays_as_it_is(
+    editor: Editor, tmp_path: Path, encoding: str, newline: str
+) -> None:
+    path = tmp_path / "marked.txt"
+
+    def stored(text: str) -> bytes:
+        return ("\ufeff" + text.replace("\n", newline)).encode(encoding)
+
+    path.write_bytes(stored("one\ntwo 日本 🙂\n"))
+    assert plain((await editor("view", path)).content) == "     1\tone\n     2\ttwo 日本 🙂"
+    await editor.replace(path, "two 日本", "zwölf 中")
+    await editor("insert", path, insert_line=0, new_str="null")
+    assert path.read_bytes() == stored("null\none\nzwölf 中 🙂\n")
+    await editor("undo_edit", path)
+    await editor("undo_edit", path)
+    assert path.read_bytes() == stored("one\ntwo 日本 🙂\n")
+
+
+@pytest.mark.parametrize("data", [b"\xff\xfea\0b", b"\xff\xfe\0\xd8", b"a\0b\0", b"\xff\xfe\0\0\1"])
+async def test_half_a_character_of_two_bytes_is_no_text(editor: Editor, tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "f").write_bytes(data)
+    with pytest.raises(ToolError, match="use the terminal on it"):
+        await editor("view", tmp_path / "f")
+    assert (tmp_path / "f").read_bytes() == data
+
+
+async def test_other_white_space_is_forgiven_and_said(editor: Editor, tmp_path: Path) -> None:
+    path = tmp_path / "f.py"
+    path.write_text("def f():\n    if x:  \n        return 1\n\n    return 2\n")
+    edited = await editor.replace(path, "if x:\n    return 1\n", "if x:\n    y()\n    return 3\n")
+    assert path.read_text() == "def f():\n    if x:\n        y()\n        return 3\n\n    return 2\n"
+    assert "old_str differs from the file in white space in its indentation" in plain(edited.content)
+    exact = await editor.replace(path, "return 2", "return 4")
+    assert "white space" not in plain(exact.content)
 
 
 async def test_a_byte_order_mark_is_kept(editor: Editor, tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_what_does_not_fit_is_told_in_detail(output: object, said: str) -> None:
 
 
 def test_only_an_object_can_be_an_output() -> None:
-    with pytest.raises(ConfigurationError, match=r"output_schema\(YourStruct\)"):
+    with pytest.raises(ConfigurationError, match=r"an output is a JSON object"):
         structured(plain_finish, {"type": "array"})
 
 

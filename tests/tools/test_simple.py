@@ -92,8 +92,61 @@ async def test_every_conversation_has_a_plan_of_its_own(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [b'{"command":"add"}', b'{"command":"plan","task_list":[{"title":"x","status":"open"}]}', b'{"task_list":[]}'],
+    [b'{"command":"add"}', b'{"command":"plan","task_list":[{"title":"x","status":"open"}]}'],
 )
 def test_a_plan_that_does_not_fit_is_refused(arguments: bytes) -> None:
     with pytest.raises(BadCall, match="the arguments of task_tracker do not fit"):
         tools(task_tracker).parse("task_tracker", msgspec.Raw(arguments))
+
+
+@pytest.mark.parametrize(
+    ("status", "meant"),
+    [
+        *(("pending", "todo"), ("TODO", "todo"), ("to-do", "todo"), ("not started", "todo")),
+        *(("IN-PROGRESS", "in_progress"), ("in progress", "in_progress"), ("In_Progress", "in_progress")),
+        *(("inProgress", "in_progress"), ("completed", "done"), ("Complete", "done"), (" done ", "done")),
+    ],
+)
+def test_a_status_is_understood_in_the_words_of_other_trackers(status: str, meant: str) -> None:
+    given = msgspec.json.encode({"command": "plan", "task_list": [{"title": "read", "status": status}]})
+    assert tools(task_tracker).parse("task_tracker", msgspec.Raw(given)).task_list[0].status == meant
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        (b"{}", TaskTrackerAction("view")),
+        (b'{"command":null}', TaskTrackerAction("view")),
+        (b'{"command":"VIEW"}', TaskTrackerAction("view")),
+        (b'{"task_list":[]}', TaskTrackerAction("plan")),
+        (b'{"task_list":[{"title":"read"}]}', TaskTrackerAction("plan", [Task("read")])),
+        (b'{"command":"view","task_list":[]}', TaskTrackerAction("view")),
+        (b'{"todos":[{"content":"read","status":"completed","notes":null}]}',
+         TaskTrackerAction("plan", [Task("read", "done")])),
+        (b'{"command":"plan","tasks":["read",{"task":"write"}]}',
+         TaskTrackerAction("plan", [Task("read"), Task("write")])),
+    ],
+)  # fmt: skip
+def test_a_plan_is_understood_without_its_command_and_as_others_are_told(
+    given: bytes, meant: TaskTrackerAction
+) -> None:
+    assert tools(task_tracker).parse("task_tracker", msgspec.Raw(given)) == meant
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        b"[]", b'{"command":"drop"}', b'{"task_list":"read"}', b'{"command":1}', b'{"task_list":[3]}',
+        b'{"task_list":[{"title":"read","status":"blocked"}]}', b'{"task_list":[{"status":"done"}]}',
+    ],
+)  # fmt: skip
+def test_what_means_no_plan_is_refused(given: bytes) -> None:
+    with pytest.raises(BadCall, match="do not fit"):
+        tools(task_tracker).parse("task_tracker", msgspec.Raw(given))
+
+
+def test_a_model_sees_one_word_for_each_thing() -> None:
+    shape = bytes(task_tracker.definition.parameters).decode()
+    assert '"enum":["done","in_progress","todo"]' in shape
+    assert '"required":["command"]' in shape
+    assert "pending" not in shape

@@ -70,14 +70,15 @@ def footer(observation: TerminalObservation) -> str:
     return block.text
 
 
-async def polled(run: Run, pattern: str) -> re.Match[str]:
-    """The first place where the output of the running command matches, once it does."""
+async def left_running(run: Run, command: str, pattern: str) -> re.Match[str]:
+    """Run a command that does not end; the first place where its output matches, once some call's does."""
+    said = shown(await run(command, timeout=SHORT))
     with anyio.fail_after(5):
-        while True:
+        while not (match := re.search(pattern, said)):
             observation = await run(timeout=SHORT)
             assert observation.status != "completed"
-            if match := re.search(pattern, shown(observation)):
-                return match
+            said += shown(observation)
+    return match
 
 
 _ASLEEP = "sh -c 'echo pid $$; exec sleep 300 < /dev/null > /dev/null 2>&1'"
@@ -188,12 +189,14 @@ async def test_a_command_that_ended_between_two_calls_is_still_seen(run: Run, tm
     os.mkfifo(tmp_path / "gate")
     await run("cat gate; (exit 5)", timeout=SHORT)
     await anyio.Path(tmp_path / "gate").write_text("through\n")
+    seen = ""
     with pytest.raises(ToolError, match=r"has ended meanwhile: .* empty command"), anyio.fail_after(5):
         while True:
-            await run(":", is_input=True, timeout=0)
+            seen += shown(await run(":", is_input=True, timeout=0))
             await anyio.lowlevel.checkpoint()
     last = await run()
-    assert (shown(last), last.exit_code, last.status) == ("through", 5, "completed")
+    assert (last.exit_code, last.status) == (5, "completed")
+    assert seen + shown(last) == "through"
     with pytest.raises(ToolError, match="no command is running"):
         await run()
 
@@ -232,15 +235,17 @@ async def test_after_its_time_limit_a_command_is_left_running(run: Run, context:
     assert SHORT <= first.seconds < 2
     assert "empty command" in footer(first)
     assert "C-c" in footer(first)
-    await polled(run, "begun")
+    if "begun" not in shown(first):
+        await left_running(run, "", "begun")
     poll = await run(timeout=SHORT)
     assert (poll.exit_code, poll.status) == (STILL_RUNNING, "hard_timeout")
     assert (first.still_running, poll.still_running) == (False, True), "waiting is not repeating oneself"
-    assert shown(poll) == "begun"
+    assert shown(poll) == "", "it was shown before"
+    assert "nothing new; still running" in footer(poll)
     await anyio.Path(tmp_path / "gate").write_text("through\n")
     last = await run()
     assert (last.exit_code, last.status, last.still_running) == (5, "completed", False)
-    assert shown(last) == "begun\nthrough"
+    assert shown(last) == "through"
 
 
 async def test_a_command_that_prints_nothing_is_left_running(context: FakeContext) -> None:
@@ -278,17 +283,16 @@ async def test_polling_or_typing_when_nothing_runs_is_refused(
 
 
 async def test_text_is_typed_into_the_running_command(run: Run) -> None:
-    await run("read -p 'name? ' name; read rest; echo \"<$name|$rest>\"", timeout=SHORT)
+    await left_running(run, "read -p 'name? ' name; read rest; echo \"<$name|$rest>\"", r"name\? ")
     assert (await run("Jörg O'Neil", is_input=True, timeout=SHORT)).status == "hard_timeout"
     last = await run("more\n", is_input=True)
-    assert shown(last) == "name? <Jörg O'Neil|more>"
+    assert shown(last) == "<Jörg O'Neil|more>"
 
 
 @pytest.mark.parametrize("key", ["C-c", "c-C"])
 async def test_c_c_stops_the_running_command_and_the_shell_goes_on(run: Run, context: FakeContext, key: str) -> None:
     await run("kept=1")
-    await run("echo begun; sleep 300", timeout=SHORT)
-    await polled(run, "begun")
+    await left_running(run, "echo begun; sleep 300", "begun")
     stopped = await run(key, is_input=True)
     assert (stopped.exit_code, stopped.status) == (130, "completed")
     assert shown(await run("echo $kept")) == "1"
@@ -303,10 +307,9 @@ async def test_c_d_ends_the_input(run: Run) -> None:
     ("key", "sent"), [("UP", b"\x1b[A"), ("F", b"F\n"), ("TAB", b"\t"), ("ESC", b"\x1b"), ("C-z", b"\x1a")]
 )
 async def test_keys(run: Run, context: FakeContext, key: str, sent: bytes) -> None:
-    await run(f"stty raw; echo ready; head -c {len(sent)} | od -An -tx1; stty -raw", timeout=SHORT)
-    await polled(run, "ready")
+    await left_running(run, f"stty raw; echo ready; head -c {len(sent)} | od -An -tx1; stty -raw", "ready")
     observation = await run(key, is_input=True)
-    assert shown(observation).split() == ["ready", *(f"{byte:02x}" for byte in sent)]
+    assert shown(observation).split() == [f"{byte:02x}" for byte in sent]
 
 
 async def test_reset_begins_anew(run: Run, tmp_path: Path) -> None:
@@ -325,8 +328,9 @@ async def test_reset_can_bring_the_next_command(run: Run) -> None:
 
 
 async def test_a_cancelled_reset_still_ends_the_old_shell(terminal: Terminal, context: FakeContext, run: Run) -> None:
-    await run("bash -c 'trap \"\" TERM HUP; echo pid $$; while :; do sleep 0.01; done'", timeout=SHORT)
-    match = await polled(run, r"pid (\d+)")
+    match = await left_running(
+        run, "bash -c 'trap \"\" TERM HUP; echo pid $$; while :; do sleep 0.01; done'", r"pid (\d+)"
+    )
     with anyio.move_on_after(SHORT) as scope:
         await terminal(TerminalAction("", reset=True), context)
     assert scope.cancelled_caught
@@ -336,9 +340,10 @@ async def test_a_cancelled_reset_still_ends_the_old_shell(terminal: Terminal, co
 async def test_long_output_is_clipped_and_kept_whole(run: Run, context: FakeContext) -> None:
     observation = await run("seq 1 20000")
     whole = "\n".join(map(str, range(1, 20001)))
-    text, blob, note = observation.content
+    text, blob, file, note = observation.content
     assert isinstance(text, TextContent)
     assert isinstance(blob, BlobReference)
+    assert isinstance(file, TextContent)
     assert isinstance(note, TextContent)
     assert len(text.text) <= MAX_OUTPUT
     assert text.text.startswith("1\n2\n3\n")
@@ -347,6 +352,61 @@ async def test_long_output_is_clipped_and_kept_whole(run: Run, context: FakeCont
     assert context.kept[blob.sha256] == whole.encode()
     assert blob.sha256 == hashlib.sha256(whole.encode()).hexdigest()
     assert context.shown == whole + "\n"
+    assert context.spilled == {"/spilled/0": whole}
+    assert "20,000 lines, are in /spilled/0" in file.text
+
+
+async def test_long_output_that_cannot_be_written_is_clipped_all_the_same(run: Run, context: FakeContext) -> None:
+    context.spilled = None
+    text, blob, _ = (await run("seq 1 20000")).content
+    assert isinstance(text, TextContent)
+    assert isinstance(blob, BlobReference)
+
+
+async def test_calls_show_what_is_new_and_nothing_twice(run: Run, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "gate")
+    gate = anyio.Path(tmp_path / "gate")
+    await left_running(run, 'seq 1000; while read -r line; do echo "got $line"; done <> gate', "1000")
+    for word in ("one", "two"):
+        await gate.write_text(f"{word}\n")
+        assert (await left_running(run, "", f"got {word}")).string == f"got {word}"
+    assert shown(await run(timeout=SHORT)) == ""
+    stopped = await run("C-c", is_input=True)
+    assert (shown(stopped).replace("^C", ""), stopped.exit_code) == ("", 130)
+
+
+async def test_a_secret_that_two_calls_share_is_hidden_in_both(terminal: Terminal, tmp_path: Path) -> None:
+    registry = SecretRegistry({"TOKEN": "hunter2-and-more"})
+    context = FakeContext(tmp_path, registry=registry)
+
+    async def run(command: str, *, is_input: bool = False) -> str:
+        return shown(await terminal(TerminalAction(command, is_input, 2 * SHORT), context))
+
+    said = await run("printf 'it is hunter2-'; read line; printf 'and-more, it is\\n'; read line")
+    said += await run("", is_input=False)
+    said += await run("go on", is_input=True)
+    assert "hunter2" not in said
+    assert "and-more" not in said
+    assert said.strip() == "it is <secret-hidden>, it is"
+
+
+async def test_a_progress_bar_shows_its_last_state(run: Run) -> None:
+    bar = r"for i in $(seq 100); do printf '\r%s%%' $i; done; printf '\n'; echo done"
+    assert shown(await run(bar)) == "100%\ndone"
+    assert shown(await run(r"printf '10%%\033[2K\033[1G20%%\n'; printf 'wait |\b/\b-\n'")) == "20%\nwait -"
+
+
+async def test_another_bash_in_the_place_of_the_shell_takes_over(run: Run) -> None:
+    taken = await run("export kept=1; exec bash --norc")
+    assert (taken.status, taken.exit_code) == ("completed", 0)
+    assert shown(await run("echo $kept")) == "1"
+
+
+async def test_c_c_brings_back_a_shell_whose_prompt_was_changed(run: Run) -> None:
+    await left_running(run, "PS1='$ ' PROMPT_COMMAND=true; kept=1; echo begun; sleep 300", "begun")
+    stopped = await run("C-c", is_input=True)
+    assert (stopped.exit_code, stopped.status) == (130, "completed")
+    assert shown(await run("echo $kept")) == "1"
 
 
 async def test_output_just_within_the_limit_is_whole(run: Run, context: FakeContext) -> None:
@@ -594,8 +654,7 @@ async def test_what_a_command_starts_can_break_a_pipe(run: Run) -> None:
 
 
 async def test_closing_ends_what_runs_and_can_be_done_twice(terminal: Terminal, context: FakeContext, run: Run) -> None:
-    await run("sh -c 'echo pid $$; exec sleep 300'", timeout=SHORT)
-    match = await polled(run, r"pid (\d+)")
+    match = await left_running(run, "sh -c 'echo pid $$; exec sleep 300'", r"pid (\d+)")
     await terminal.aclose()
     await terminal.aclose()
     assert not lives(int(match[1]))

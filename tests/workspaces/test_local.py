@@ -11,7 +11,8 @@ import pytest
 
 from agentrt.errors import WorkspaceError
 from agentrt.workspaces.asking import ReadArchive, ReadFile
-from agentrt.workspaces.local import PIECE, LocalFiles
+from agentrt.workspaces.local import LocalFiles
+from agentrt.workspaces.streaming import PIECE
 
 
 async def pieces(*given: bytes | Exception) -> AsyncIterator[bytes]:

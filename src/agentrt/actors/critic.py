@@ -12,7 +12,7 @@ from ..cancelling import guarded
 from ..context.judging import judgement, judging
 from ..decisions import Judge
 from ..errors import ActorError, LogError, ModelError
-from ..events import ConversationErrorEvent, CriticAssessed, Event, MessageEvent
+from ..events import ConversationErrorEvent, CriticAssessed, Event, GoalSet, MessageEvent
 from ..protocols import Critic
 from ..specs import Critic as CriticSpec
 from ..specs import Workspace
@@ -38,14 +38,15 @@ class CriticActor(AbstractAsyncContextManager["CriticActor"]):
     async def handle(self, message: Perform) -> None:
         """Judge once."""
         assert isinstance(message.command, Judge)
-        events = await (self._midway() if message.command.midway else self._at_the_end(message.command.critic))
+        by = message.command.by
+        if message.command.midway and isinstance(by, CriticSpec):
+            events = await self._midway(by)
+        else:
+            events = await self._at_the_end(by)
         await self._log.append(*events, command=message.command.id)
 
-    async def _midway(self) -> tuple[Event, ...]:
+    async def _midway(self, spec: CriticSpec) -> tuple[Event, ...]:
         """The verdict alone; that a critic failed stands in it, and the run goes on."""
-        spec = self._log.state.spec.critic
-        if spec is None:  # it was taken back meanwhile
-            return (CriticAssessed(critic="", score=1.0, success=True, midway=True),)
         try:
             return (replace(await self._assessed(spec), midway=True),)
         except (LogError, ActorError):
@@ -54,12 +55,12 @@ class CriticActor(AbstractAsyncContextManager["CriticActor"]):
             failed = f"{type(error).__name__}: {error}"
             return (CriticAssessed(critic=spec.name, score=0.0, success=False, midway=True, error=failed),)
 
-    async def _at_the_end(self, critic: str) -> tuple[Event, ...]:
+    async def _at_the_end(self, by: CriticSpec | GoalSet) -> tuple[Event, ...]:
         """The verdict, and what it has the agent do. A critic that fails ends the run with an error: what it would have
         said is unknown.
         """
         try:
-            return await (self._goal() if critic == GOAL else self._critic())
+            return await (self._goal(by) if isinstance(by, GoalSet) else self._critic(by))
         except ModelError as error:
             failed = f"the work could not be judged: {error}"
             return (ConversationErrorEvent(code=error.code, detail=failed, retryable=error.retryable),)
@@ -69,13 +70,10 @@ class CriticActor(AbstractAsyncContextManager["CriticActor"]):
             failed = f"the work could not be judged: {type(error).__name__}: {error}"
             return (ConversationErrorEvent(code="critic", detail=failed),)
 
-    async def _critic(self) -> tuple[Event, ...]:
-        state = self._log.state
-        spec = state.spec.critic
-        if spec is None:  # it was taken back meanwhile
-            return (CriticAssessed(critic="", score=1.0, success=True),)
+    async def _critic(self, spec: CriticSpec) -> tuple[Event, ...]:
+        judged = self._log.state.branch.judged
         assessed = await self._assessed(spec)
-        return _sent_back(assessed, again=not assessed.success and state.branch.judged < spec.max_iterations)
+        return _sent_back(assessed, again=not assessed.success and judged < spec.max_iterations)
 
     async def _assessed(self, spec: CriticSpec) -> CriticAssessed:
         history = await self._calls.history(self._log.state)
@@ -90,16 +88,14 @@ class CriticActor(AbstractAsyncContextManager["CriticActor"]):
             metadata=msgspec.to_builtins(result.metadata),
         )
 
-    async def _goal(self) -> tuple[Event, ...]:
+    async def _goal(self, goal: GoalSet) -> tuple[Event, ...]:
         state = self._log.state
-        goal = state.ledger.goal
-        if goal is None or goal.outcome is not None:  # it was taken back meanwhile
-            return (CriticAssessed(critic=GOAL, score=1.0, success=True),)
+        rounds = state.ledger.goal.iterations if state.ledger.goal is not None else 0
         history = await self._calls.history(state)
-        reply = await self._calls.complete(judging(goal.set.objective, history), GOAL, goal.set.judge)
+        reply = await self._calls.complete(judging(goal.objective, history), GOAL, goal.judge)
         result, complete = judgement(reply.text)
         assessed = CriticAssessed(critic=GOAL, score=result.score, success=complete, message=result.message)
-        return _sent_back(assessed, again=not complete and goal.iterations + 1 < goal.set.max_iterations)
+        return _sent_back(assessed, again=not complete and rounds + 1 < goal.max_iterations)
 
 
 def _sent_back(assessed: CriticAssessed, *, again: bool) -> tuple[Event, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, TypeAlias, assert_never
 
@@ -334,6 +334,11 @@ class Log:
     async def load(self, view: Sequence[Seen]) -> list[Event]:
         """The events of places in a view. Raises `LogCorrupt`."""
         return await self._feed.load(view)
+
+    def events(self, after: int) -> AsyncIterator[Event]:
+        """The events after a seq, up to the last durable one. Raises `LogCorrupt`."""
+        upto = self.state.seq
+        return self._feed.events(after, lambda state: state.seq >= upto)
 
     async def newest(self, holds: Callable[[Seen], bool]) -> Event | None:
         """The event of the last place in the view for which `holds`, None when there is none. Raises `LogCorrupt`."""

@@ -12,11 +12,13 @@ import msgspec
 
 from ..decisions import asleep, recovery
 from ..errors import ActorCrashed, ActorError, LogError
-from ..events import DurabilityChanged, Event, ExecutionStatus, HookExecutionEvent, PauseEvent
+from ..events import DurabilityChanged, Event, ExecutionStatus, HookExecutionEvent, PauseEvent, ResourceLost
 from ..hooks import HookFunction
 from ..protocols import Critic, Journal, ModelClient, SecurityAnalyzer
+from ..sandboxes.processes import end_left, process_mark
 from ..secrets import SecretRegistry
-from ..specs import Durability, HookEvent, Workspace
+from ..security.rating import Own
+from ..specs import Durability, HookEvent, LocalWorkspace, Workspace
 from ..specs.hooks import hooks_for
 from ..specs.quota import Quota
 from ..state import State
@@ -61,6 +63,10 @@ class Parts(msgspec.Struct, frozen=True):
     observers: Sequence[Observer] = ()
     retired: Callable[[str], Event | None] = lambda conversation_id: None
     """What to log of values of secrets that came to an end, if any did."""
+    own: Callable[[], Own] = Own
+    """What belongs to the runtime, so that a rating knows it."""
+    store: str = ""
+    """Where the log is: a copy of a store has conversations of the same ids."""
     performers: Mapping[str, PerformerFactory] = {}
     """What takes the place of a performer, by the first word of its name: in a replay, which runs nothing."""
 
@@ -158,7 +164,8 @@ class ConversationGroup:
 
     async def begin(self) -> None:
         """Append the first batch: that of a new conversation, or what closes what a dead process left open."""
-        events, durability = (*(self._first or recovery(self.feed.state)), *self._more), self._parts.durability
+        events = (*(self._first or await self._recovery()), *self._more)
+        durability = self._parts.durability
         if self.feed.state.ledger.started and self._has_hooks(HookEvent.START):
             # nobody has said that it left memory: the hooks of the start are due again
             events = (*events, HookExecutionEvent(hook_event=HookEvent.END))
@@ -169,6 +176,16 @@ class ConversationGroup:
             await self.log.append(*events)
         if durability is not Durability.COMMIT:
             await self._journal.sync()
+
+    async def _recovery(self) -> tuple[Event, ...]:
+        """What closes what a dead process left open. What its commands had started there is ended first."""
+        state, events = self.feed.state, recovery(self.feed.state)
+        if state.created is None or not any(isinstance(event, ResourceLost) for event in events):
+            return events
+        if not isinstance(self._workspace, LocalWorkspace):
+            return events  # a container ends with the process that started it
+        ended = await end_left(process_mark(state.created.id, self._parts.store))
+        return events if ended else recovery(state, ended=False)
 
     async def may_rest(self) -> bool:
         """Whether nothing would be lost but what can be said: nothing runs, and no tool has something at work."""
@@ -186,7 +203,7 @@ class ConversationGroup:
         """Run the hooks of the end; what they say can change nothing any more."""
         if not self.feed.failed and self._has_hooks(HookEvent.END) and "hooks" not in self._parts.performers:
             hooks = HookActor(self.log, self._parts.hooks, self._parts.tools, self._workspace, self._veil.text)
-            _, event = await hooks.run(hooks.given(HookEvent.END), at_most=END_SECONDS)
+            _, event = await hooks.run(hooks.given(HookEvent.END), self.feed.state.spec.hooks, at_most=END_SECONDS)
             await self.log.append(event)
 
     def _has_hooks(self, event: HookEvent) -> bool:
@@ -203,7 +220,7 @@ class ConversationGroup:
             case "agent":
                 return Performer(lambda: AgentActor(log, parts.client, parts.tools, self._veil))
             case "security":
-                return Performer(lambda: SecurityActor(log, parts.analyzers, workspace))
+                return Performer(lambda: SecurityActor(log, parts.analyzers, workspace, parts.own))
             case "condenser":
                 return Performer(lambda: CondenserActor(log))
             case "hooks":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
@@ -25,7 +25,7 @@ from ..events import (
     UserRejectObservation,
 )
 from ..hooks import HookFunction, HookInput, HookResult, combined, run_hooks
-from ..specs import HookEvent, Workspace
+from ..specs import Hook, HookEvent, Workspace
 from ..specs.content import plain, text
 from ..specs.hooks import hooks_for
 from ..specs.tool import FINISH
@@ -58,11 +58,9 @@ class HookActor(AbstractAsyncContextManager["HookActor"]):
         """Run the hooks of one event; what they come to is one batch."""
         assert isinstance(message.command, RunHooks)
         command, state = message.command, self._log.state
-        action = next((p.action for p in state.branch.pending if p.action.id == command.target), None)
-        if action is None and command.event is HookEvent.BEFORE_TOOL:
-            return  # it has its result meanwhile
-        given = await self._given(command, action, state)
-        outcome, event = await self.run(given, command.target)
+        action = command.action
+        given = await self._given(command, state)
+        outcome, event = await self.run(given, command.hooks, command.target)
         match command.event:
             case HookEvent.BEFORE_TOOL if action is not None:
                 events = self._before_tool(action, outcome, event)
@@ -75,12 +73,15 @@ class HookActor(AbstractAsyncContextManager["HookActor"]):
         await self._log.append(*events, command=command.id)
 
     async def run(
-        self, given: HookInput, target: str = "", at_most: float = math.inf
+        self, given: HookInput, hooks: Sequence[Hook], target: str = "", at_most: float = math.inf
     ) -> tuple[HookResult, HookExecutionEvent]:
-        """What the hooks of an event come to, each in `at_most` seconds, and the event that says so."""
+        """What the hooks come to, as far as they are for this event, and the event that says so.
+
+        Each takes at most `at_most` seconds.
+        """
         hooks = [
             replace(hook, timeout=min(hook.timeout, at_most))
-            for hook in hooks_for(self._log.state.spec.hooks, given.event_type, given.tool_name)
+            for hook in hooks_for(hooks, given.event_type, given.tool_name)
         ]
         results = await run_hooks(hooks, given, self._functions, self._masked)
         outcome = combined(results)
@@ -101,8 +102,8 @@ class HookActor(AbstractAsyncContextManager["HookActor"]):
         assert created is not None
         return HookInput(event_type=event, session_id=created.conversation_id, working_dir=self._workspace.path, **more)
 
-    async def _given(self, command: RunHooks, action: ActionEvent | None, state: State) -> HookInput:
-        event, here = command.event, state.branch
+    async def _given(self, command: RunHooks, state: State) -> HookInput:
+        event, action, here = command.event, command.action, state.branch
         match event:
             case HookEvent.BEFORE_TOOL if action is not None:
                 return self.given(event, tool_name=action.tool_name, tool_input=action.arguments)

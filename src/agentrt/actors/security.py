@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-import stat
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 
@@ -17,14 +17,17 @@ from ..decisions import AssessRisk
 from ..events import ActionEvent, ObservationEvent, RiskAssessed
 from ..protocols import SecurityAnalyzer
 from ..security.analyzers import EnsembleAnalyzer
-from ..security.paths import SCRATCH, within
-from ..security.rating import Rating, Scene
-from ..security.rules import scripts
+from ..security.paths import normal
+from ..security.rating import Own, Rating, Scene
+from ..security.rules import scripts, written
+from ..security.shell_text import settled
+from ..security.verdicts import highest, unknown
 from ..specs import SecurityRisk, Workspace
 from ..specs.agent import RULES
 from ..specs.content import sound
 from .dispatcher import Perform
 from .event_log import Log
+from .scripts import Script, read_scripts
 
 TERMINAL = "terminal"
 
@@ -34,11 +37,10 @@ RECENT = timedelta(days=1)
 ROUNDS = 3
 """How often is looked at what a script runs itself."""
 
-MOST_SCRIPTS = 64
-"""Scripts of one command that are read."""
+_UNWRITTEN = "runs {}, which a call before it in the same reply writes"
 
-MAX_SCRIPT = 64 * 1024
-"""Bytes of a script that is read."""
+AT_ONCE = 256
+"""Actions of the log that are looked at together."""
 
 _PLACING = ("ObservationEvent", "ResourceLost")
 """What tells where the terminal stands; one that was restarted stands in the workspace."""
@@ -59,10 +61,19 @@ class _Placed(msgspec.Struct):
 class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
     """Performs `AssessRisk`, by the analyzers that the agent names; one that fails counts as HIGH."""
 
-    def __init__(self, log: Log, analyzers: Mapping[str, Callable[[], SecurityAnalyzer]], workspace: Workspace) -> None:
-        self._log, self._analyzers, self._workspace = log, analyzers, workspace
+    def __init__(
+        self,
+        log: Log,
+        analyzers: Mapping[str, Callable[[], SecurityAnalyzer]],
+        workspace: Workspace,
+        own: Callable[[], Own] = Own,
+    ) -> None:
+        self._log, self._analyzers, self._workspace, self._own = log, analyzers, workspace, own
         self._names: tuple[str, ...] = ()
         self._analyzer: SecurityAnalyzer | None = None
+        self._written: set[str] = set()
+        """What the conversation's actions wrote, up to the event `_learned`."""
+        self._learned = 0
 
     async def __aexit__(self, *_: object) -> None:
         return None
@@ -70,10 +81,15 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
     async def handle(self, message: Perform) -> None:
         """Rate one action."""
         assert isinstance(message.command, AssessRisk)
-        action = message.command.action
+        action, analyzers = message.command.action, message.command.analyzers
+        marks, unwritten = dict[str, str](), ""
         try:
-            scene = await self._with_scripts(action, await self._scene(action))
-            rating = await self._chosen().assess(action, scene)
+            scene = await self._scene(action)
+            if RULES in analyzers:
+                scene, marks, unwritten = await self._with_scripts(action, scene)
+            rating = await self._chosen(analyzers).assess(action, scene)
+            if unwritten:
+                rating = highest((rating, unknown(_UNWRITTEN.format(unwritten))))
         except Exception as failure:  # fails closed, whatever it is
             rating = Rating(SecurityRisk.HIGH, f"the analyzer failed: {type(failure).__name__}: {failure}")
         if rating.risk is SecurityRisk.UNKNOWN and self._only_reads(action):
@@ -84,12 +100,12 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
             reason=sound(rating.reason),
             sinks=rating.sinks,
             labels=rating.labels,
+            files=marks,
             caused_by=action.id,
         )
         await self._log.append(assessed, command=message.command.id)
 
-    def _chosen(self) -> SecurityAnalyzer:
-        names = self._log.state.spec.analyzers
+    def _chosen(self, names: tuple[str, ...]) -> SecurityAnalyzer:
         if self._analyzer is None or names != self._names:
             made = [self._analyzers[name]() for name in names]
             self._analyzer = made[0] if len(made) == 1 else EnsembleAnalyzer(made)
@@ -104,26 +120,71 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
             if waiting.action.tool_name == TERMINAL:
                 given = msgspec.json.decode(waiting.action.arguments, type=_Command)
                 if _GOES.search(given.command):
-                    return Scene(self._workspace, None)
+                    return Scene(self._workspace, None, own=self._own())
         last = await self._log.newest(lambda seen: seen.tool_name == TERMINAL and seen.type in _PLACING)
         if not isinstance(last, ObservationEvent):
-            return Scene(self._workspace, self._workspace.path)
+            return Scene(self._workspace, self._workspace.path, own=self._own())
         found = msgspec.json.decode(last.details, type=_Placed | None)
-        return Scene(self._workspace, (found and found.working_dir) or self._workspace.path)
+        return Scene(self._workspace, (found and found.working_dir) or self._workspace.path, own=self._own())
 
-    async def _with_scripts(self, action: ActionEvent, scene: Scene) -> Scene:
-        """With the texts of what the action runs, and of what that runs, where they are young enough."""
-        state = self._log.state
-        if RULES not in state.spec.analyzers or state.created is None:
-            return scene
-        since = (state.created.timestamp - RECENT).timestamp()
+    async def _with_scripts(self, action: ActionEvent, scene: Scene) -> tuple[Scene, dict[str, str], str]:
+        """With the texts of what the action runs, and of what that runs, where they are young enough; the marks by
+        which a change of them is known when it runs; and a file of which only a call before this one knows the text.
+        """
+        earlier = self._written_earlier(action, scene)
+        scene = replace(scene, files={path: text for path, text in earlier.items() if settled(text)})
+        marks, unwritten = dict[str, str](), ""
         for _ in range(ROUNDS):
-            unread = scripts(action, scene)
-            found = await anyio.to_thread.run_sync(_texts, unread, self._workspace.path, since) if unread else {}
-            if not found:
+            wanted = scripts(action, scene)
+            unwritten = unwritten or min(wanted & earlier.keys(), default="")
+            unread = wanted - marks.keys() - earlier.keys()
+            found = await self._read(unread) if unread else {}
+            marks |= {path: script.mark for path, script in found.items()}
+            texts = {path: script.text for path, script in found.items() if script.text is not None}
+            if not texts:
                 break
-            scene = replace(scene, files={**scene.files, **found})
-        return scene
+            scene = replace(scene, files={**scene.files, **texts})
+        return scene, marks, unwritten
+
+    def _written_earlier(self, action: ActionEvent, scene: Scene) -> dict[str, str]:
+        """What the calls before this one will have written, or are writing, when it runs."""
+        found: dict[str, str] = {}
+        for waiting in self._log.state.branch.pending:
+            if waiting.action.id == action.id:
+                break
+            found |= written(waiting.action, scene)
+        return found
+
+    async def _read(self, paths: frozenset[str]) -> dict[str, Script]:
+        """The files at these paths; young are those that changed since the conversation began, or shortly before, and
+        those that it wrote itself.
+        """
+        state = self._log.state
+        assert state.created is not None
+        since = (state.created.timestamp - RECENT).timestamp()
+
+        def is_young(path: str, status: os.stat_result) -> bool:
+            # of the times that a file has, only that of its last change cannot be set back
+            return status.st_ctime >= since or path in self._written
+
+        found = await anyio.to_thread.run_sync(read_scripts, paths, self._workspace, is_young)
+        if old := {path for path, script in found.items() if script.is_old}:
+            await self._learn_writes()
+            found |= await anyio.to_thread.run_sync(read_scripts, old & self._written, self._workspace, is_young)
+        return found
+
+    async def _learn_writes(self) -> None:
+        """Go on with the events that came since this was asked last."""
+        actions: list[ActionEvent] = []
+        async for event in self._log.events(self._learned):
+            self._learned = event.seq
+            if isinstance(event, ActionEvent):
+                actions.append(event)
+            if len(actions) == AT_ONCE:
+                self._written |= await anyio.to_thread.run_sync(_all_written, actions, self._workspace)
+                actions = []
+        if actions:
+            self._written |= await anyio.to_thread.run_sync(_all_written, actions, self._workspace)
 
     def _only_reads(self, action: ActionEvent) -> bool:
         """Whether a tool that nobody has rules for declares that it changes nothing, here or elsewhere."""
@@ -132,17 +193,10 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
         return found is not None and found.read_only and not found.open_world
 
 
-def _texts(paths: Iterable[str], workspace: str, since: float) -> dict[str, str]:
-    """The texts of files in the workspace, or among temporary files, that were written since; for a thread."""
-    found = {}
-    for path in sorted(paths)[:MOST_SCRIPTS]:
-        if not any(within(path, directory) for directory in (workspace, *SCRATCH)):
-            continue
-        try:
-            with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-                status = os.fstat(file.fileno())
-                if stat.S_ISREG(status.st_mode) and status.st_mtime >= since and status.st_size <= MAX_SCRIPT:
-                    found[path] = file.read().decode()
-        except (OSError, ValueError):  # gone, not to be read, or no text: a program, which nobody can rate
-            continue
+def _all_written(actions: Sequence[ActionEvent], workspace: Workspace) -> set[str]:
+    """The paths of what actions wrote, as far as their arguments tell; for a thread."""
+    scene, found = Scene(workspace, normal(workspace.path)), set[str]()
+    for action in actions:
+        with contextlib.suppress(msgspec.MsgspecError):  # it never ran
+            found |= written(action, scene).keys()
     return found

@@ -2,37 +2,54 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from types import TracebackType
 from typing import Any, Protocol
 from zlib import crc32
 
 import anyio
+import anyio.to_thread
 import msgspec
 from anyio.abc import TaskGroup
 
 from ..cancelling import guarded
 from ..decisions import ExecuteAction, action_error
 from ..errors import ToolError
-from ..events import ActionEvent, Event, ObservationEvent
+from ..events import ActionEvent, ActionRevised, Event, ObservationEvent
 from ..ids import new_id
 from ..protocols import Observation, Watchful
-from ..secrets import HIDDEN, SecretRegistry, StreamMask
-from ..specs import BlobReference, Workspace, content
+from ..sandboxes.processes import process_mark
+from ..secrets import HIDDEN, CurrentMask, SecretRegistry, StreamMask
+from ..specs import BlobReference, Content, TextContent, Workspace, content
 from ..specs.content import TEXT
 from ..specs.flow import Label
+from ..tools.clipping import clip, whole_in
 from ..tools.definition import Tools
+from ..workspaces.reached import ReachedFiles
+from ..workspaces.spills import Spills
 from .core import Request
 from .dispatcher import Perform
 from .event_log import Log
+from .scripts import changed
+
+MAX_RESULT = 40_000
+"""Characters that the model sees of one result; the built-in tools give less of their own accord."""
+
+MAX_BLOCKS = 64
+"""Blocks of content, such as images, that the model sees of one result."""
 
 TAIL = 64
 """Pieces of output kept for the model in case a call is cut."""
 
 _NOTHING = msgspec.Raw(b"null")
+_logger = logging.getLogger(__name__)
 _COMMON_FIELDS = frozenset(Observation.__struct_fields__)
 
 
@@ -40,6 +57,12 @@ _MARKED = (
     f"{HIDDEN} stands for a secret that you are not shown, so nothing was done: leave that part as it is, or name the"
     " secret in a command, as $NAME"
 )
+
+
+MOST_LOOKS = 3
+"""How often a call is rated again since a file that it runs has changed."""
+
+_CHANGED = "not run: {} changes again and again while this call is looked at. Stop what writes it, and call again"
 
 
 class AtWork(Request[bool], frozen=True):
@@ -58,17 +81,30 @@ class ToolParts(Protocol):
     @property
     def retired(self) -> Callable[[str], Event | None]: ...
 
+    @property
+    def store(self) -> str: ...
+
 
 class _Call:
     """The `ToolContext` of one call: shows its output, and keeps the last of it."""
 
     def __init__(
-        self, log: Log, workspace: Workspace, tool: str, command: str, parts: ToolParts, tasks: TaskGroup
+        self,
+        log: Log,
+        workspace: Workspace,
+        tool: str,
+        command: str,
+        parts: ToolParts,
+        tasks: TaskGroup,
+        spills: Spills,
     ) -> None:
         self._tool, self._command, self._secrets, self._retired = tool, command, parts.secrets, parts.retired
         self.observation_id = new_id()
         self.workspace = workspace
-        self._log, self._tasks = log, tasks
+        self.files = ReachedFiles(workspace)
+        self.conversation = process_mark(log.state.created.id, parts.store) if log.state.created is not None else ""
+        self._log, self._tasks, self._spills = log, tasks, spills
+        self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
         self._tail: deque[str] = deque(maxlen=TAIL)
         self._masked = StreamMask(parts.secrets.mask)
 
@@ -77,15 +113,28 @@ class _Call:
         return last.details if isinstance(last, ObservationEvent) else None
 
     def output(self, text: str) -> None:
+        self._here(partial(self._show, text))
+
+    def _show(self, text: str) -> None:
         self._masked.mask = self._secrets.mask
         self._tail.append(self._masked.feed(text))  # masked before it is cut: half a secret is one too
         self._log.show(self.observation_id, "output", text, self._command)
 
     def start_soon(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        self._tasks.start_soon(function)
+        self._here(lambda: self._tasks.start_soon(function) and None)
+
+    def _here(self, done: Callable[[], None]) -> None:
+        """Do something on the event loop; a function that blocks asks for it in a thread of its own."""
+        if threading.get_ident() == self._thread:
+            done()
+        else:
+            self._loop.call_soon_threadsafe(done)
 
     async def keep(self, data: bytes, name: str, media_type: str = TEXT) -> BlobReference:
         return await self._log.keep(data, name, media_type)
+
+    async def spill(self, text: str) -> str | None:
+        return await self._spills.keep(text)
 
     async def secrets(self, text: str) -> Mapping[str, str]:
         values = await self._secrets.named_in(text)
@@ -96,6 +145,9 @@ class _Call:
 
     def masked(self, text: str, *, by_line: bool = False) -> str:
         return self._secrets.mask.text(text, by_line=by_line)
+
+    def masking(self) -> CurrentMask:
+        return CurrentMask(lambda: self._secrets.mask)
 
     def so_far(self) -> str:
         shown = "".join(self._tail).strip()
@@ -108,7 +160,9 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
     def __init__(self, log: Log, parts: ToolParts, name: str, workspace: Workspace) -> None:
         self._log, self._parts, self._name, self._workspace = log, parts, name, workspace
         self._tools, self._secrets = parts.tools, parts.secrets
-        self._executor = self._tools.executor(name)
+        with guarded:
+            self._executor = self._tools.executor(name)
+        self._spills = Spills(workspace, name)
         self._tasks = anyio.create_task_group()
         """What the executor runs beside its calls."""
 
@@ -120,7 +174,12 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
         with anyio.CancelScope(shield=True), anyio.move_on_after(5):
-            await self._executor.aclose()
+            try:
+                with guarded:
+                    await self._executor.aclose()
+            except Exception:  # of a tool that was not written here: what it did stands in the log
+                _logger.exception("tool %r failed to close", self._name)
+            await self._spills.close()
         self._tasks.cancel_scope.cancel()
         return await self._tasks.__aexit__(kind, error, trace)
 
@@ -134,7 +193,7 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
         command, action = message.command.id, message.command.action
         call, begun = self._call(command), time.monotonic()
         try:
-            outcome = await self._run(action, call)
+            outcome = await self._looked_at_again(message.command) or await self._run(action, call)
         except anyio.get_cancelled_exc_class():
             seconds = time.monotonic() - begun
             with anyio.CancelScope(shield=True):
@@ -150,7 +209,21 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
         return bool(self._secrets.mask) and HIDDEN.encode() in bytes(action.arguments) and not tool.read_only
 
     def _call(self, command: str) -> _Call:
-        return _Call(self._log, self._workspace, self._name, command, self._parts, self._tasks)
+        return _Call(self._log, self._workspace, self._name, command, self._parts, self._tasks, self._spills)
+
+    async def _looked_at_again(self, command: ExecuteAction) -> Event | None:
+        """Has a call rated again of which a file is not as it was for its rating; an error where that goes on."""
+        if not command.files:
+            return None
+        path = await anyio.to_thread.run_sync(changed, command.files, self._workspace)
+        if path is None:
+            return None
+        action = command.action
+        if command.attempt > MOST_LOOKS:
+            return action_error(action, _CHANGED.format(path))
+        return ActionRevised(
+            source="environment", action_id=action.id, arguments=action.arguments, resources=action.resources
+        )
 
     async def _run(self, action: ActionEvent, call: _Call) -> Event:
         try:
@@ -159,22 +232,42 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
             arguments = self._tools.parse(action.tool_name, action.arguments)
             with guarded:
                 observation = await self._executor(arguments, call)
+            if not isinstance(observation, Observation):
+                raise TypeError(f"it returned {type(observation).__name__}, not an Observation")
+            details, fingerprint = _details(observation), _fingerprint(observation)
         except ToolError as expected:
-            observation = Observation(content=content.text(str(expected)), is_error=True)
+            observation = Observation(content=content.text(content.sound(str(expected))), is_error=True)
+            details, fingerprint = _details(observation), _fingerprint(observation)
         except Exception as failure:  # a tool's failure is the model's to handle
-            return action_error(action, f"{self._name} failed: {type(failure).__name__}: {failure}")
+            told = clip(content.sound(f"{self._name} failed: {type(failure).__name__}: {failure}"), MAX_RESULT)
+            return action_error(action, told)
         return ObservationEvent(
             id=call.observation_id,
             action_id=action.id,
             tool_name=action.tool_name,
             tool_call_id=action.tool_call_id,
-            content=observation.content,
+            content=await self._bounded(observation.content, call),
             is_error=observation.is_error,
-            details=_details(observation),
+            details=details,
             labels=self._labels(action),
-            fingerprint=_fingerprint(observation),
+            fingerprint=fingerprint,
             caused_by=action.id,
         )
+
+    async def _bounded(self, given: tuple[Content, ...], call: _Call) -> tuple[Content, ...]:
+        """What the model sees of a result: texts that are too long together are cut in the middle, and kept
+        whole, also where its tools can read it.
+        """
+        texts = [block.text for block in given if isinstance(block, TextContent)]
+        if sum(map(len, texts)) <= MAX_RESULT and len(given) <= MAX_BLOCKS:
+            return given
+        whole = await call.keep("\n".join(texts).encode("utf-8", "replace"), "full result")
+        clean = call.masked("\n".join(texts))
+        shown = [TextContent(clip(clean, MAX_RESULT))]
+        if len(clean) > MAX_RESULT and (path := await call.spill(clean)) is not None:
+            shown.append(TextContent(whole_in(path, clean)))
+        others = [block for block in given if not isinstance(block, TextContent)]
+        return (*shown, whole, *others[:MAX_BLOCKS])
 
     def _labels(self, action: ActionEvent) -> tuple[Label, ...]:
         """Where what the result holds comes from: as the tool says, and as the action was rated."""

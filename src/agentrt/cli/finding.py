@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from ..runtime import Runtime
 from ..storage import conversations, default_store
 from ..storage.catalogue import Catalogue
 from ..storage.reading import EVENTS
+from ..tools import ToolType
 
 
 def find(name: str | None, store: Path | None) -> Path:
@@ -38,9 +39,14 @@ def find(name: str | None, store: Path | None) -> Path:
 
 
 @asynccontextmanager
-async def reopened(directory: Path, runtime: Runtime | None = None) -> AsyncIterator[Conversation]:
+async def reopened(
+    directory: Path, runtime: Runtime | None = None, tools: Sequence[ToolType] = ()
+) -> AsyncIterator[Conversation]:
     """The conversation of a directory, open. Raises `LogLocked` while it is open elsewhere, or another `LogError`."""
     async with Conversation(
-        id=directory.name, runtime=runtime, store=directory.parent.parent if runtime is None else None
+        id=directory.name,
+        tools=tools,
+        runtime=runtime,
+        store=directory.parent.parent if runtime is None else None,
     ) as live:
         yield live

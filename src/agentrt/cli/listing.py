@@ -18,7 +18,7 @@ from ..events import ExecutionStatus
 from ..storage import default_store
 from ..storage.catalogue import Catalogue
 from ..storage.index import Hit
-from ..storage.rows import DAMAGED, Row
+from ..storage.rows import CRASHED, DAMAGED, Row
 from .options import store_option
 from .wording import clean, count, money
 
@@ -30,6 +30,8 @@ WIDE = 100
 PIPED = 200
 """Columns of a list that is no terminal's."""
 
+STATUSES = (*(status.value for status in ExecutionStatus), CRASHED, DAMAGED)
+
 MANY = 1000
 """Logs from which on their indexing is shown."""
 
@@ -37,7 +39,10 @@ MANY = 1000
 @click.command(name="list")
 @click.option("--limit", "-n", type=click.IntRange(1), default=20, show_default=True, help="Conversations at most.")
 @click.option(
-    "--status", type=click.Choice([*(s.value for s in ExecutionStatus), DAMAGED]), default=None, help="Only these."
+    "--status",
+    type=click.Choice(STATUSES),
+    default=None,
+    help="Only these.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one conversation a line, as JSON, with its tags.")
 @store_option
@@ -71,7 +76,8 @@ def list_(limit: int, status: str | None, as_json: bool, store: Path | None) -> 
 def _cells(row: Row) -> tuple[str, ...]:
     if row.status == DAMAGED:
         return row.id, row.status, "", "", ""
-    return row.id, row.status, str(row.calls), money(row.cost, row.unpriced), clean(row.title)
+    status = "interrupted by a crash" if row.status == CRASHED else row.status
+    return row.id, status, str(row.calls), money(row.cost, row.unpriced), clean(row.title)
 
 
 @click.command()

@@ -33,6 +33,7 @@ from .options import (
     agent_of,
     agent_options,
     beginning_options,
+    check_price,
     confirm_option,
     grant_option,
     json_option,
@@ -40,6 +41,7 @@ from .options import (
     store_option,
     yes_option,
 )
+from .own_tools import offered_tools, own_tools, tools_option
 from .places import container_of, container_options, workspace_option
 from .profiles import profile
 from .rules import rules
@@ -79,6 +81,7 @@ def commands() -> None:
 @workspace_option
 @container_options
 @agent_options
+@tools_option
 @beginning_options
 @yes_option
 @json_option
@@ -89,12 +92,13 @@ def run(
     image: str | None,
     network: str | None,
     beginning: Beginning,
+    own: tuple[str, ...],
     yes: bool,
     as_json: bool,
     store: Path | None,
     **agent: Any,
 ) -> None:
-    """Give an agent a TASK and watch it work.
+    """Give an agent a TASK and watch it work. A TASK of - is read from standard input.
 
     Actions that are rated risky are asked about first: y runs one, a and p also what is the same from now on, n or a
     reason refuses it, q stops. Without a terminal they are rejected, and the model is told why, unless --yes is given.
@@ -105,16 +109,23 @@ def run(
     agentrt run "Tidy up" --deny "*git push*" --allow "git commit *" --confirm always
     agentrt run "Make the release notes" --secret GITHUB_TOKEN --flow --hooks hooks.json
     agentrt run "Try the new release of our parser" --image python:3.13 --network bridge
+    agentrt run "How warm is it in Oslo?" --tools weather:forecast
+    git diff | agentrt run - --confirm always
     """
+    task = _read() if task == "-" else task
     if not task.strip():
         raise click.UsageError("the task is empty: say what there is to do")
     spec, place = agent_of(store=store, **agent), container_of(workspace, image, network) or workspace
+    tools = own_tools(own)
 
     async def begin(console: Console) -> int:
-        async with Runtime(store) as runtime:
+        async with Runtime(store, tools=offered_tools()) as runtime:
             with console.status(Text("loading the model client", "dim")):
                 await runtime.client.prepare(spec.llm)
-            async with Conversation(spec, place, runtime=runtime, secrets=beginning.secrets) as conversation:
+            check_price(spec, runtime.client)
+            async with Conversation(
+                spec, place, runtime=runtime, tools=tools, secrets=beginning.secrets
+            ) as conversation:
                 created = conversation.state.created
                 assert created is not None
                 console.print(
@@ -134,12 +145,14 @@ def run(
 @confirm_option(None)
 @grant_option
 @limit_options
+@tools_option
 @yes_option
 @json_option
 @store_option
 def resume(
     conversation: str | None,
     message: str | None,
+    own: tuple[str, ...],
     confirm: ConfirmationPolicy | None,
     grant: float | None,
     yes: bool,
@@ -153,14 +166,18 @@ def resume(
     """
     directory = find(conversation, store)
     changed = {name: value for name, value in limits.items() if value is not None}
+    tools = own_tools(own)
 
     async def go_on(console: Console) -> int:
-        async with Runtime(directory.parent.parent) as runtime, reopened(directory, runtime) as live:
+        async with _runtime_of(directory) as runtime, reopened(directory, runtime, tools) as live:
             view = view_for(console, as_json=as_json)
             if confirm is not None:
                 await live.set_confirmation_policy(confirm)
             if changed:
-                await live.configure(limits=replace(live.state.spec.limits, **changed))
+                limits = replace(live.state.spec.limits, **changed)
+                await runtime.client.prepare(live.state.spec.llm)
+                check_price(replace(live.state.spec, limits=limits), runtime.client)
+                await live.configure(limits=limits)
             if grant is not None:
                 await live.grant(grant)
             if message is not None:
@@ -175,8 +192,9 @@ def resume(
 @commands.command()
 @click.argument("conversation")
 @click.argument("question")
+@tools_option
 @store_option
-def ask(conversation: str, question: str, store: Path | None) -> None:
+def ask(conversation: str, question: str, own: tuple[str, ...], store: Path | None) -> None:
     """Ask the agent of a CONVERSATION a QUESTION, besides its task.
 
     It answers from what it has seen. Nothing is run, and its history stays as it is; only the cost is added. While
@@ -185,7 +203,7 @@ def ask(conversation: str, question: str, store: Path | None) -> None:
     directory = find(conversation, store)
 
     async def answered() -> str:
-        async with reopened(directory) as live:
+        async with _runtime_of(directory) as runtime, reopened(directory, runtime, own_tools(own)) as live:
             return await live.ask_agent(question)
 
     click.echo(clean(anyio.run(answered)) or "(it answered in no words)")
@@ -200,6 +218,8 @@ def ask(conversation: str, question: str, store: Path | None) -> None:
 def show(conversation: str | None, whole: bool, at: int | None, as_json: bool, store: Path | None) -> None:
     """Print a CONVERSATION (an id, a directory, or the newest one). It is only read, also while it runs."""
     events = read_conversation(find(conversation, store), at)
+    if at is not None and at > len(events):
+        raise click.BadParameter(f"there is no event {at}: the last one is {len(events)}", param_hint="'--at'")
     if as_json:
         for event in events:
             JsonView().show(event)
@@ -229,6 +249,19 @@ def demo(pace: float, as_json: bool, store: Path | None) -> None:
 
 for command in (delete, fork, keys, list_, log, profile, rename, rules, search, serve, tag):
     commands.add_command(command)
+
+
+def _runtime_of(directory: Path) -> Runtime:
+    """A runtime with the store that a conversation's directory is in."""
+    return Runtime(directory.parent.parent, tools=offered_tools())
+
+
+def _read() -> str:
+    """Standard input, to its end. Raises `click.UsageError` for what is no text."""
+    try:
+        return sys.stdin.buffer.read().decode()
+    except UnicodeDecodeError as error:
+        raise click.UsageError(f"the task on standard input is not text: {error}") from error
 
 
 def _drive(begin: Callable[[Console], Awaitable[int]], as_json: bool) -> None:

@@ -15,6 +15,7 @@ from ..context.titles import checked_tags
 from ..conversation import Conversation
 from ..errors import ConfigurationError
 from ..llm.profiles import ProfileStore, profiles_file
+from ..protocols import ModelClient
 from ..secrets import EnvironmentSecret
 from ..specs import (
     LLM,
@@ -31,6 +32,7 @@ from ..specs import (
     PermissionRule,
 )
 from ..specs.hooks import hooks_from_json
+from ..specs.llm import members
 from .permissions import rule_from
 
 DEFAULT_MODEL = "openai/gpt-5.5"
@@ -69,6 +71,18 @@ grant_option = click.option(
 base_url_option = click.option(
     "--base-url", default=None, help="The address of a server that speaks the provider's API."
 )
+
+
+def _price(context: click.Context, parameter: click.Parameter, given: str | None) -> tuple[float, float] | None:
+    if given is None:
+        return None
+    try:
+        into, out = (float(part) / 1e6 for part in given.split(","))
+    except ValueError:
+        into = out = -1.0
+    if not (0 <= into < float("inf") and 0 <= out < float("inf")):
+        raise click.BadParameter(f"{given!r} is no price: write two amounts, as 0.5,1.5", context, parameter)
+    return into, out
 
 
 def _policy(context: click.Context, parameter: click.Parameter, given: str | None) -> ConfirmationPolicy | None:
@@ -176,6 +190,14 @@ _AGENT: tuple[Option, ...] = (
     ),
     base_url_option,
     click.option(
+        "--price",
+        default=None,
+        metavar="IN,OUT",
+        callback=_price,
+        help="What the model costs, in USD for a million tokens in and out: 0.5,1.5. For models whose price nobody"
+        " knows, as of a server of your own.",
+    ),
+    click.option(
         "--profile", default=None, metavar="NAME", help="A saved model, in place of --model: see `agentrt profile`."
     ),
     *_limits(Limits().max_steps),
@@ -234,6 +256,7 @@ def agent_of(
     *,
     model: str | None,
     base_url: str | None,
+    price: tuple[float, float] | None,
     profile: str | None,
     store: Path | None,
     confirm: ConfirmationPolicy,
@@ -245,7 +268,7 @@ def agent_of(
 ) -> Agent:
     """The agent that the options describe. Raises `click.UsageError` for two models, or `ProfileMissing`."""
     return Agent(
-        llm=chosen_llm(model, base_url, profile, store),
+        llm=chosen_llm(model, base_url, profile, store, price),
         analyzer=RULES,
         confirmation=confirm,
         rules=(*deny, *allow),
@@ -255,13 +278,40 @@ def agent_of(
     )
 
 
-def chosen_llm(model: str | None, base_url: str | None, profile: str | None, store: Path | None) -> AnyLLM:
+def chosen_llm(
+    model: str | None,
+    base_url: str | None,
+    profile: str | None,
+    store: Path | None,
+    price: tuple[float, float] | None = None,
+) -> AnyLLM:
     """The model that a command's options name. Raises `click.UsageError` for two, or `ProfileMissing`."""
     if profile is None:
-        return LLM(model=model or os.environ.get("AGENTRT_MODEL", DEFAULT_MODEL), base_url=base_url)
+        into, out = price or (None, None)
+        return LLM(
+            model=model or os.environ.get("AGENTRT_MODEL", DEFAULT_MODEL),
+            base_url=base_url,
+            input_cost_per_token=into,
+            output_cost_per_token=out,
+        )
+    if price is not None:
+        raise click.UsageError("--profile has a model and its price: give it, or --model and --price")
     if model is not None or base_url is not None:
         raise click.UsageError("--profile has a model and its address: give it, or --model and --base-url")
     return ProfileStore(profiles_file(store)).load(profile)
+
+
+def check_price(agent: Agent, client: ModelClient) -> None:
+    """Raises `ConfigurationError` where an agent's budget cannot be held; its model must be prepared."""
+    if agent.limits.max_cost is None:
+        return
+    for llm in members(agent.llm):
+        known = client.known(llm)
+        if known.input_cost is None or known.output_cost is None:
+            raise ConfigurationError(
+                f"nobody knows the price of {llm.model!r}, so --max-cost cannot be held: give the price with --price"
+                " IN,OUT (USD for a million tokens), or leave --max-cost out"
+            )
 
 
 _BEGINNING: tuple[Option, ...] = (

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import signal
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 import click
 
-from ..errors import ConfigurationError
+from ..decisions.agents import with_tools
+from ..errors import ConfigurationError, MissingKey, UnknownModel
 from ..runtime import Runtime
 from ..secrets import Cipher
 from ..specs import Durability
 from ..specs.quota import Quota
 from ..storage import default_store
-from .options import agent_of, agent_options, store_option
+from .options import agent_of, agent_options, check_price, store_option
+from .own_tools import offered_tools, own_tools, tools_option
 from .places import container_of, container_options
 
 if TYPE_CHECKING:
@@ -122,6 +125,7 @@ NO_EXTRA = "the server is an extra: pip install 'agentrt[server]'"
 )
 @container_options
 @agent_options
+@tools_option
 def serve(
     host: str,
     port: int,
@@ -138,12 +142,14 @@ def serve(
     max_processes: int | None,
     log_format: Literal["text", "json"],
     log_level: str,
+    own: tuple[str, ...],
     **rest: Any,
 ) -> None:
     """Serve conversations over HTTP, with a console for the browser.
 
-    It hosts all conversations of its store, each opened when it is first asked for. On 127.0.0.1 it needs no key while
-    the store never had one. It listens on other addresses only once there are keys: see `agentrt keys create`.
+    It hosts all conversations of its store, each opened when it is first asked for. While the store has no key it
+    listens on 127.0.0.1 only, and lets in whoever has the token in the address that it prints, which is another one at
+    each start. It listens on other addresses only once there are keys: see `agentrt keys create`.
 
     A conversation may bring an agent of its own. One that does not has that of the options below, which are those of
     `agentrt run`.
@@ -155,6 +161,7 @@ def serve(
     agentrt serve
     agentrt serve --workspaces ~/projects --model anthropic/claude-opus-4-5 --max-cost 5
     agentrt serve --workspaces ~/projects --image python:3.13
+    agentrt serve --tools weather:forecast --tools orders:tools
     agentrt serve --host 0.0.0.0 --allow-host agents.example.org --resume-running --log-format json
     """
     try:
@@ -163,6 +170,7 @@ def serve(
         from ..server.running import run
     except ImportError as error:
         raise ConfigurationError(NO_EXTRA) from error
+    tools = own_tools(own)
     given = ("drain", "cors", "allow_hosts", "max_sockets", "resume_running", "traces")
     settings = ServerSettings(
         host=host,
@@ -173,13 +181,14 @@ def serve(
         rate=None if rate == "none" else rate,
         own_process=True,
         **{name: rest.pop(name) for name in given},
-        agent=agent_of(store=store, **rest),
+        agent=with_tools(agent_of(store=store, **rest), [kind.name for kind in tools]),
     )
     root = store or default_store()
     _check(settings, root)
     logs.configure(log_format, log_level.upper())
     runtime = Runtime(
         root,
+        tools=(*offered_tools(), *tools),
         durability=Durability(durability),
         idle_after=idle_after,
         cipher=Cipher(*secrets_key.read_text().split()) if secrets_key is not None else None,
@@ -205,9 +214,14 @@ async def _serve(app: Starlette, settings: ServerSettings, root: Path) -> None:
 
     if settings.container is not None:
         await check_engine()
+    if settings.agent is not None and settings.agent.limits.max_cost is not None:
+        with suppress(MissingKey, UnknownModel):  # which /ready tells of
+            await app.state.runtime.client.prepare(settings.agent.llm)
+            check_price(settings.agent, app.state.runtime.client)
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with serving(app, settings) as url:
-            click.echo(f"agentrt listens on {url} (conversations in {root}; Ctrl-C stops it)")
+            address = app.state.access.address(url)
+            click.echo(f"agentrt listens on {address} (conversations in {root}; Ctrl-C stops it)")
             await anext(signals)
             click.echo(
                 f"stopping: new work is refused, what runs may end its step for {settings.drain:g} s;"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import msgspec
 from msgspec.structs import replace
 from rich.text import Text
 
+from ..context.replies import DO_NOT_FIT
 from ..events import (
     ActionEvent,
     ActionRevised,
@@ -32,7 +33,7 @@ from ..specs.content import plain
 from ..specs.tool import FINISH, THINK
 from ..state import State
 from .notes import note
-from .wording import clean, count, headline, money
+from .wording import as_sent, clean, count, headline, money
 
 FOLDED = 6
 """Lines of a result that are shown unless all are asked for."""
@@ -47,6 +48,10 @@ RISK = {
     SecurityRisk.UNKNOWN: "yellow",
 }
 """The colours of ratings."""
+
+
+_TOLD = {"hook": "↪ ", "environment": "↪ agentrt told the model: "}
+"""Before what is said to the model by nobody who is here."""
 
 
 class Story:
@@ -84,7 +89,8 @@ class Story:
                 yield from self._action(event.action_id)
                 yield from self._result(event)
             case AgentErrorEvent():
-                yield from self._action(event.action_id)
+                refused = event.error.startswith(DO_NOT_FIT.format(event.tool_name))
+                yield from self._action(event.action_id, as_sent if refused else headline)
                 yield from self._indented(event.error, "red")
             case UserRejectObservation():
                 yield from self._action(event.action_id)
@@ -120,7 +126,8 @@ class Story:
         action = self._untold.get(event.action_id)
         if action is None:
             return
-        yield Text(f"↪ a hook rewrote  {clean(headline(action))}", "yellow")
+        told = "a hook rewrote" if event.source == "hook" else "a file that it runs has changed: rated again"
+        yield Text(f"↪ {told}  {clean(headline(action))}", "yellow")
         self._untold[event.action_id] = replace(action, arguments=event.arguments)
 
     def _message(self, event: MessageEvent) -> Iterator[Text]:
@@ -130,15 +137,15 @@ class Story:
         if event.source == "user":
             yield Text.assemble(("› ", "bold cyan"), (said, "bold"))
         else:
-            said = f"↪ {said}" if event.source == "hook" else said
-            yield Text(said + (" [cut]" if event.partial else ""), "" if event.source == "agent" else "dim")
+            told = _TOLD.get(event.source, "")
+            yield Text(told + said + (" [cut]" if event.partial else ""), "dim" if told else "")
 
-    def _action(self, action_id: str) -> Iterator[Text]:
+    def _action(self, action_id: str, words: Callable[[ActionEvent], str] = headline) -> Iterator[Text]:
         action = self._untold.pop(action_id, None)
         if action is None:
             return
         risk = self._risk.pop(action_id, None)
-        line = Text.assemble(("● ", "blue"), (clean(action.tool_name), "bold blue"), "  ", clean(headline(action)))
+        line = Text.assemble(("● ", "blue"), (clean(action.tool_name), "bold blue"), "  ", clean(words(action)))
         if risk is not None:
             line.append(f"  {risk.value.lower()}", RISK[risk])
         yield line

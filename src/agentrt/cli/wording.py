@@ -47,6 +47,18 @@ def money(cost: float, unpriced: int) -> str:
     return f"${cost:.4f} and {unpriced} calls of unknown price" if cost else "price unknown"
 
 
+class _Running(msgspec.Struct):
+    command: str
+
+
+class _Thinking(msgspec.Struct):
+    thought: str
+
+
+class _Finishing(msgspec.Struct):
+    message: str
+
+
 class _Editing(msgspec.Struct):
     command: str
     path: str
@@ -58,11 +70,15 @@ class _Delegating(msgspec.Struct):
 
 
 def headline(action: ActionEvent, most: int = SHOWN) -> str:
-    """An action's arguments on a line; `most` characters of them where they are shown as JSON."""
+    """An action's arguments on a line; `most` characters of them where they are shown as they were sent: those of
+    other tools, and what does not fit.
+    """
+    if action.malformed is not None:
+        return as_sent(action, most)
     try:
         match action.tool_name:
             case "terminal":
-                command = _argument(action, "command")
+                command = msgspec.json.decode(action.arguments, type=_Running).command
                 return f"$ {command}" if command else "(waits for more output)"
             case "file_editor":
                 edit = msgspec.json.decode(action.arguments, type=_Editing)
@@ -71,17 +87,19 @@ def headline(action: ActionEvent, most: int = SHOWN) -> str:
                 given = msgspec.json.decode(action.arguments, type=_Delegating)
                 return f"to {given.agent}: {given.task}" if given.agent else given.task
             case "think":
-                return _argument(action, "thought")
+                return msgspec.json.decode(action.arguments, type=_Thinking).thought
             case "finish":
-                return _argument(action, "message")
+                return msgspec.json.decode(action.arguments, type=_Finishing).message
     except msgspec.ValidationError:
         pass
-    shown = bytes(action.arguments).decode()
+    return as_sent(action, most)
+
+
+def as_sent(action: ActionEvent, most: int = SHOWN) -> str:
+    """An action's arguments as the model sent them, on a line."""
+    sent = bytes(action.arguments).decode() if action.malformed is None else action.malformed
+    shown = " ".join(sent.split())
     return shown if len(shown) <= most else shown[:most] + "…"
-
-
-def _argument(action: ActionEvent, name: str) -> str:
-    return str(msgspec.json.decode(action.arguments, type=dict[str, object]).get(name, ""))
 
 
 def why_asked(code: str, detail: str = "") -> str:

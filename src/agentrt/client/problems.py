@@ -82,6 +82,7 @@ _ERRORS: Mapping[str, Callable[[_Told], AgentrtError]] = {
     "workspace-missing": lambda told: errors.WorkspaceMissing(Path(told.text("path"))),
     "profile-missing": lambda told: errors.ProfileMissing(told.text("name"), told.texts("known")),
     "tool-missing": lambda told: errors.ToolMissing(told.text("name"), told.texts("known")),
+    "no-answer": lambda told: errors.NoAnswer(told.text("status"), told.text("why"), told.text("code")),
     **dict.fromkeys(errors.WorkspaceError.REASONS, lambda told: errors.WorkspaceError(told.problem.code, told.detail)),
     "log": lambda told: errors.LogError(told.detail),
     "conversation-missing": lambda told: ConversationMissing(told.text("name", told.name)),

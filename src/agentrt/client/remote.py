@@ -9,6 +9,7 @@ import anyio
 import msgspec
 
 from ..actors.feed import Until, never
+from ..context.titles import UNNAMED, Naming
 from ..controls import (
     Answer,
     AnyControl,
@@ -60,6 +61,8 @@ class _Created(msgspec.Struct, frozen=True, omit_defaults=True):
     id: str
     workspace: str | None = None
     secrets: dict[str, str] = {}
+    title: str = ""
+    tags: dict[str, str] = {}
 
 
 class RemoteEnd:
@@ -74,7 +77,9 @@ class RemoteEnd:
         agent: Agent | None = None,
         name: str | None = None,
         secrets: Mapping[str, AnySecret] = {},
+        naming: Naming = UNNAMED,
     ) -> None:
+        self._naming = naming
         self._place, self._agent, self._name = place, agent, name
         self._secrets = plain_secrets(secrets)
         self._mirror: Mirror | None = None
@@ -184,9 +189,9 @@ class RemoteEnd:
         found = next(filter(holds, reversed(self.state.branch.view)), None)
         return None if found is None else (await self._here.feed.load([found]))[0]
 
-    async def fork(self, at: int | None, name: str | None, by: str | None = None) -> RemoteEnd:
-        """One that shares the events up to `at`, not yet entered."""
-        reply = await self.do(Fork(at, name), by)
+    async def fork(self, wanted: Fork, by: str | None = None) -> RemoteEnd:
+        """One that shares the events up to a place, not yet entered."""
+        reply = await self.do(wanted, by)
         assert isinstance(reply, Forked)
         return RemoteEnd(self._place, name=reply.id)
 
@@ -220,7 +225,12 @@ class RemoteEnd:
     async def _create(self, agent: Agent) -> None:
         given, self._name = self._name, self._name or new_id()
         wanted = _Created(
-            agent, self._name, self._place.path, {k: v for k, v in self._secrets.items() if v is not None}
+            agent,
+            self._name,
+            self._place.path,
+            {name: value for name, value in self._secrets.items() if value is not None},
+            self._naming.title,
+            self._naming.tags,
         )
         with suppress(*(() if given else (ConversationExists,))):  # nobody else has its name: it was heard before a cut
             await self._ask("POST", "/conversations", msgspec.json.encode(wanted), repeatable=not given)

@@ -168,6 +168,8 @@ class Transport:
         An answer may take `seconds`. Raises what the server says, `ServerUnreachable`, or `OutcomeUnknown`.
         """
         backoff, patience = Backoff(), self.place.timeout if wait is None else wait
+        anew = method == "GET"
+        """Whether it is asked once more at least: the connection may be an old one that has fallen silent."""
         while True:
             why = ""
             try:
@@ -182,8 +184,9 @@ class Transport:
                 why = cut.why
                 if cut.sent and not repeatable:
                     raise OutcomeUnknown(path.rpartition("/")[2]) from cut
-            if backoff.elapsed >= patience:
+            if backoff.elapsed >= patience and not anew:
                 raise ServerUnreachable(self.place.url, why)
+            anew = False
             await anyio.sleep(backoff.next())
 
     async def _once(self, method: str, path: str, body: bytes | None, seconds: float) -> tuple[int, bytes]:

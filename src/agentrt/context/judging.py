@@ -56,7 +56,7 @@ def judgement(answer: str) -> tuple[CriticResult, bool]:
     found = _OBJECT.search(answer)
     try:
         verdict = msgspec.json.decode(found[0] if found else "", type=_Verdict, strict=False)
-    except (msgspec.DecodeError, UnicodeError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return CriticResult(0.0, "the judge's answer could not be read; check the work against the objective"), False
     score = float(verdict.complete) if verdict.score is None else min(max(verdict.score, 0.0), 1.0)
     return CriticResult(score, verdict.missing or ""), verdict.complete

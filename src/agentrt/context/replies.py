@@ -6,16 +6,25 @@ from typing import Protocol
 
 import msgspec
 
-from ..events import ActionEvent, AgentErrorEvent, Event, MessageEvent
+from ..errors import ContentRefused
+from ..events import ActionEvent, AgentErrorEvent, ConversationErrorEvent, Event, MessageEvent
 from ..ids import new_id
 from ..specs import Thinking, ToolDefinition
 from ..specs.content import sound, text
+from ..specs.tool import FINISH
 from ..usage import Usage
 from .messages import ToolCall
 from .own_ratings import own_rating
 from .repair import Repaired, repaired, suggestion
 
 NUDGE = "Your reply was empty. Call a tool to go on, or answer the user."
+AFTER_FINISH = "not run: it comes after finish in the same reply. Call finish last, when all else is done"
+HELD_BACK = ("content_filter", "refusal")
+"""How a reply ends of which its provider held back a part."""
+
+FILTERED = (
+    "the provider held back a part of the answer, by its filter of content: say it in another way, or switch the model"
+)
 CUT_SHORT = (
     "Your reply was cut at the limit of output tokens, and it called no tool. Go on in smaller steps: think shorter,"
     " and write long files in several parts."
@@ -54,6 +63,10 @@ class Toolbox(Protocol):
         ...
 
 
+DO_NOT_FIT = "the arguments of {} do not fit: "
+"""How what a model is told of such arguments begins."""
+
+
 class BadCall(Exception):
     """Raised for a call that cannot run; the text tells the model how to mend it."""
 
@@ -69,22 +82,31 @@ def reply_events(reply: ModelReply, toolbox: Toolbox, message_id: str, caused_by
         if complaint is not None
         else ()
     )
+    if reply.finish_reason in HELD_BACK:
+        filtered = ConversationErrorEvent(code=ContentRefused.code, detail=FILTERED, caused_by=caused_by)
+        return (*_said(reply, toolbox, message_id, caused_by, partial=True), filtered)
+    return (*told, *_said(reply, toolbox, message_id, caused_by))
+
+
+def _said(
+    reply: ModelReply, toolbox: Toolbox, message_id: str, caused_by: str, *, partial: bool = False
+) -> tuple[Event, ...]:
+    """The actions of a reply, or its message, where it has words; `partial` when more was held back."""
     if reply.tool_calls:
-        return (*told, *_actions(reply, toolbox, message_id, caused_by))
+        return _actions(reply, toolbox, message_id, caused_by)
     if not reply.text.strip():
-        return told
-    return (
-        *told,
-        MessageEvent(
-            id=message_id,
-            source="agent",
-            content=text(sound(reply.text)),
-            reasoning=sound(reply.reasoning),
-            thinking=reply.thinking,
-            llm_response_id=reply.response_id,
-            caused_by=caused_by,
-        ),
+        return ()
+    message = MessageEvent(
+        id=message_id,
+        source="agent",
+        content=text(sound(reply.text)),
+        partial=partial,
+        reasoning=sound(reply.reasoning),
+        thinking=reply.thinking,
+        llm_response_id=reply.response_id,
+        caused_by=caused_by,
     )
+    return (message,)
 
 
 def _complaint(reply: ModelReply) -> str | None:
@@ -98,12 +120,16 @@ def _complaint(reply: ModelReply) -> str | None:
 def _actions(reply: ModelReply, toolbox: Toolbox, first_id: str, caused_by: str) -> tuple[Event, ...]:
     actions: list[ActionEvent] = []
     errors: list[AgentErrorEvent] = []
+    held_back = "not run: the provider held back a part of this reply" if reply.finish_reason in HELD_BACK else None
+    finished = False
     for number, call in enumerate(reply.tool_calls):
         cut = reply.finish_reason == "length" and number == len(reply.tool_calls) - 1
         meant = repaired(call, toolbox.definitions, cut=cut)
         own = own_rating(meant.arguments, next((d for d in toolbox.definitions if d.name == meant.name), None))
         meant = msgspec.structs.replace(meant, arguments=own.arguments)
         resources, problem = _checked(meant, toolbox)
+        problem = problem or held_back or (AFTER_FINISH if finished else None)
+        finished = finished or (meant.name == FINISH and problem is None)
         asked = sound(call.name)
         action = ActionEvent(
             id=new_id() if number else first_id,

@@ -2,5 +2,6 @@
 
 from .conversation import Conversation
 from .run import Run
+from .sync import run_sync
 
-__all__ = ["Conversation", "Run"]
+__all__ = ["Conversation", "Run", "run_sync"]

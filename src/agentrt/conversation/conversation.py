@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
+from ..context.titles import Naming
 from ..controls import (
     AddRule,
     Answer,
@@ -17,6 +18,7 @@ from ..controls import (
     Condense,
     Configure,
     Confirm,
+    Fork,
     GenerateTitle,
     Grant,
     Interrupt,
@@ -52,26 +54,31 @@ from ..specs import (
     PermissionRule,
     RemoteWorkspace,
 )
+from ..specs.given import converted, instance
+from ..specs.llm import as_llm
 from ..specs.rules import Scope
+from ..specs.schemas import reader_of
 from ..specs.tool import FINISH
 from ..state import Pending, State
-from ..tools import ToolType
+from ..tools import AnyTool
 from .end import End
 from .ends import end_of
-from .run import Run, seq_of
+from .run import Run, answer_of, seq_of
 from .workspace import WorkspaceFiles
 
-T = TypeVar("T", bound=msgspec.Struct)
+T = TypeVar("T")
 
 
 class Conversation:
     """A conversation with an agent; an async context manager.
 
     `Conversation(agent, workspace)` begins a new one, `Conversation(id=...)` reopens one from its log alone.
-    Without a `runtime` it has its own, with the conversations in `store` (default: `~/.agentrt`). `tools` are
-    implementations that the built-in ones do not cover, and `secrets` what its commands may name as variables: their
-    values are in no event, prompt or log. Entering it raises a `ConfigurationError` or `LogError` that says what to do;
-    leaving it interrupts what runs, unless others have it open in the same runtime, and keeps everything in the log.
+    Without a `runtime` it has its own, with the conversations in `store` (default: `~/.agentrt`). `tools` are functions
+    and other implementations that the built-in ones do not cover, and `secrets` what its commands may name as
+    variables: their values are in no event, prompt or log. A new one begins with `title` and `tags`. Nobody is asked
+    before an action unless `Agent.confirmation` says so. Entering it raises a `ConfigurationError` or `LogError` that
+    says what to do; leaving it interrupts what runs, unless others have it open in the same runtime, and keeps
+    everything in the log.
 
     With a `RemoteWorkspace` it runs on a server, also when an old one is reopened: all else is the same, but that
     leaving it lets it run on, and that errors of the network come in addition, which are a `RemoteError`. What is only
@@ -86,16 +93,19 @@ class Conversation:
         workspace: Path | str | DockerWorkspace | RemoteWorkspace = ".",
         *,
         id: str | None = None,
-        tools: Sequence[ToolType] = (),
+        tools: Sequence[AnyTool] = (),
         runtime: Runtime | None = None,
         store: Path | str | None = None,
         client: ModelClient | None = None,
         secrets: Mapping[str, AnySecret] = {},
         owner: str | None = None,
+        title: str = "",
+        tags: Mapping[str, str] = {},
     ) -> None:
         if agent is None and id is None:
             raise ConfigurationError("give an agent to begin a conversation, or the id of one to reopen")
-        self._end: End = end_of(agent, workspace, id, tools, runtime, store, client, secrets, owner)
+        naming = Naming.checked(title, tags, new=agent is not None)
+        self._end: End = end_of(agent, workspace, id, tools, runtime, store, client, secrets, owner, naming)
 
     async def __aenter__(self) -> Conversation:
         await self._end.enter()
@@ -117,6 +127,13 @@ class Conversation:
     def state(self) -> State:
         """The state after the last event; immutable. While it sleeps, without what was said and its configuration."""
         return self._end.state
+
+    @property
+    def answer(self) -> str | None:
+        """The agent's final words, or the message of its `finish`; None until it gives them, and while it works on what
+        was said since.
+        """
+        return self._end.state.answer
 
     @property
     def cursor(self) -> Cursor:
@@ -156,6 +173,8 @@ class Conversation:
         While it works the message is treated by `Agent.busy`, or by `busy`: seen before its next model call
         ("enqueue"), at once ("steer", "interrupt"), or refused with `ConversationBusy` ("reject").
         """
+        if not isinstance(message, Iterable):
+            raise ConfigurationError(f"a message is a str or a list of content, not {type(message).__name__}")
         content = message if isinstance(message, str) else tuple(message)
         return await self._do(SendMessage(content, id, cast("BusyPolicy | None", busy)))
 
@@ -167,6 +186,14 @@ class Conversation:
         `MissingKey` before anything is logged, `LogFailed` when the log fails.
         """
         return Run(self._end, after)
+
+    async def prompt(self, message: str | Iterable[Content]) -> str:
+        """Send a message, let the agent work on it, and return its answer.
+
+        Raises `NoAnswer` where the run ends without one: by an error, a pause, a limit, or since it waits for a person.
+        """
+        await self.send_message(message)
+        return answer_of(await self.run())
 
     async def start_run(self) -> Cursor:
         """Let the agent work, and do not wait for it. Raises as `run` does."""
@@ -225,21 +252,21 @@ class Conversation:
         """Who rates actions from now on, of several the highest; nobody, when none is named and nobody is asked."""
         return await self._do(SetSecurityAnalyzer(names))
 
-    async def switch_llm(self, llm: AnyLLM) -> Cursor:
+    async def switch_llm(self, llm: AnyLLM | str) -> Cursor:
         """Which model answers from the next call on. Raises `UnknownModel` or `MissingKey`."""
-        return await self._do(SwitchLLM(llm))
+        return await self._do(SwitchLLM(as_llm(llm)))
 
     async def update_secrets(self, secrets: Mapping[str, AnySecret | None]) -> Cursor:
         """Add, replace or, with None, remove secrets; what was one stays hidden. Raises `ConfigurationError`."""
         return await self._end.set_secrets(secrets)
 
-    async def set_goal(self, objective: str, *, judge: AnyLLM | None = None, max_iterations: int = 10) -> Cursor:
+    async def set_goal(self, objective: str, *, judge: AnyLLM | str | None = None, max_iterations: int = 10) -> Cursor:
         """Hold what the agent finishes against an objective: a judge sends it back with what is missing, until it is
         reached or was judged `max_iterations` times. "" takes the goal back. See `state.ledger.goal`.
         """
-        return await self._do(SetGoal(objective, judge, max_iterations))
+        return await self._do(SetGoal(objective, as_llm(judge), max_iterations))
 
-    async def run_goal(self, objective: str, *, judge: AnyLLM | None = None, max_iterations: int = 10) -> State:
+    async def run_goal(self, objective: str, *, judge: AnyLLM | str | None = None, max_iterations: int = 10) -> State:
         """Have the agent work on an objective, as `set_goal` holds it, until it is reached, was judged `max_iterations`
         times, or something else ends the run; the state then. What came of it is `state.goal_status`.
         """
@@ -247,15 +274,15 @@ class Conversation:
         await self.set_goal(objective, judge=judge, max_iterations=max_iterations)
         return await self.run()
 
-    async def ask_agent(self, question: str, *, llm: AnyLLM | None = None) -> str:
+    async def ask_agent(self, question: str, *, llm: AnyLLM | str | None = None) -> str:
         """Ask something besides the task, also while it works: the answer comes from what the agent sees now, and
         leaves no trace in the history but its cost. Raises `ModelError`.
         """
-        return await self._ask(AskAgent(question, llm))
+        return await self._ask(AskAgent(question, as_llm(llm)))
 
-    async def generate_title(self, *, llm: AnyLLM | None = None, max_length: int = 50) -> str:
+    async def generate_title(self, *, llm: AnyLLM | str | None = None, max_length: int = 50) -> str:
         """Have a model make a title of the first message; where that fails it is the message, cut short."""
-        return await self._ask(GenerateTitle(llm, max_length))
+        return await self._ask(GenerateTitle(as_llm(llm), max_length))
 
     async def rename(self, title: str) -> Cursor:
         """Give the conversation a title."""
@@ -276,15 +303,14 @@ class Conversation:
         return await self._do(Condense())
 
     async def output(self, kind: type[T]) -> T | None:
-        """What the agent gave to `finish` last, for an agent with an `output`; None before that.
-
-        Raises `msgspec.ValidationError` when it is not of this kind.
+        """What the agent gave to `finish` last, for an agent with an `output`, as a struct, a dataclass or a pydantic
+        model; None before that. Raises `msgspec.ValidationError` when it is not of this kind.
         """
         last = await self._end.newest(lambda seen: seen.tool_name == FINISH and seen.type == "ObservationEvent")
         if not isinstance(last, ObservationEvent):
             return None
         found = msgspec.json.decode(last.details, type=dict[str, msgspec.Raw] | None)
-        return msgspec.json.decode(found["output"], type=kind) if found else None
+        return cast("T", reader_of(kind)(found["output"])) if found else None
 
     async def rewind(self, to: Cursor | int) -> Cursor:
         """Go back to how it was after event `to`; nothing is erased. Raises `EventRefused` while it runs."""
@@ -297,14 +323,29 @@ class Conversation:
         """
         return await self._end.rest(idle)
 
-    async def fork(self, at: Cursor | int | None = None, *, id: str | None = None) -> Conversation:
+    async def fork(
+        self,
+        at: Cursor | int | None = None,
+        *,
+        id: str | None = None,
+        title: str = "",
+        tags: Mapping[str, str] = {},
+        agent: Agent | None = None,
+    ) -> Conversation:
         """A new conversation, not yet entered, that shares the events up to `at` (all, when not given) and goes on by
         itself, in the same workspace and runtime, with the same secrets. What is open there is cancelled in it.
 
-        Raises `CursorExpired`, `ConversationExists`, or `EventRefused` where the conversation has not begun.
+        It has the same title unless there is another, `tags` of its own, and goes on with another `agent` where one is
+        given: its model, tools and instructions hold from there on. Raises `CursorExpired`, `ConversationExists`, or
+        `EventRefused` where the conversation has not begun.
         """
+        naming = Naming.checked(title, tags)
+        agent = None if agent is None else instance(agent, Agent, "fork", "agent")
+        name = converted(id, str | None, "fork", "id")
+        place = None if at is None else self._seq(converted(at, Cursor | int, "fork", "at"))
+        wanted = Fork(place, name, naming.title, naming.tags, agent)
         fork = Conversation.__new__(Conversation)
-        fork._end = await self._end.fork(None if at is None else self._seq(at), id)
+        fork._end = await self._end.fork(wanted)
         return fork
 
     def events(self, after: Cursor | int = 0) -> AsyncIterator[Event]:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Protocol
 
 from ..actors.feed import Until
-from ..controls import AnyControl, Reply
+from ..controls import AnyControl, Fork, Reply
 from ..deltas import Delta
 from ..events import Cursor, Event
 from ..secrets import AnySecret
@@ -72,7 +72,7 @@ class End(Protocol):
         """The event of the last place in the view for which `holds`."""
         ...
 
-    async def fork(self, at: int | None, name: str | None, by: str | None = None) -> End:
+    async def fork(self, wanted: Fork, by: str | None = None) -> End:
         """Another conversation that shares the events up to a place, not yet entered."""
         ...
 

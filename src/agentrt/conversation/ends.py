@@ -6,12 +6,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..client import RemoteEnd
+from ..context.titles import Naming
+from ..decisions.agents import with_tools
 from ..errors import ConfigurationError
 from ..protocols import ModelClient
 from ..runtime import Runtime
 from ..secrets import AnySecret
+from ..secrets.sources import source_of
 from ..specs import Agent, DockerWorkspace, RemoteWorkspace
-from ..tools import ToolType
+from ..specs.given import converted, instance
+from ..specs.tool import FINISH
+from ..tools import AnyTool, as_tool_types, distinct, tools_in
 from .end import End
 from .local import LocalEnd
 
@@ -28,23 +33,40 @@ def end_of(
     agent: Agent | None,
     workspace: Path | str | DockerWorkspace | RemoteWorkspace,
     name: str | None,
-    tools: Sequence[ToolType],
+    tools: Sequence[AnyTool],
     runtime: Runtime | None,
     store: Path | str | None,
     client: ModelClient | None,
     secrets: Mapping[str, AnySecret],
     owner: str | None,
+    naming: Naming,
 ) -> End:
-    """The end of a conversation. Raises `ConfigurationError` for what does not go together."""
+    """The end of a conversation. Raises `ConfigurationError` for what cannot be, or does not go together."""
+    if agent is not None:
+        instance(agent, Agent, "Conversation", "agent")
+    owner = converted(owner, str | None, "Conversation", "owner")
+    name = converted(name, str | None, "Conversation", "id")
+    if not isinstance(secrets, Mapping):
+        raise ConfigurationError("Conversation(secrets=...): expected a dict from names to values")
+    for variable, secret in secrets.items():
+        source_of(variable, secret)
+    if not isinstance(workspace, DockerWorkspace | RemoteWorkspace):
+        workspace = converted(workspace, Path, "Conversation", "workspace")
+    code = as_tool_types(tools)
+    if agent is not None:
+        agent = with_tools(agent, (kind.name for kind in code))
+        code = distinct((*code, *tools_in(agent)))
     if isinstance(workspace, RemoteWorkspace):
-        given = {"tools": tools or None, "runtime": runtime, "store": store, "client": client, "owner": owner}
+        functions = [kind for kind in code if kind.name != FINISH] or None
+        given = {"tools": functions, "runtime": runtime, "store": store, "client": client, "owner": owner}
         for field, why in _NOT_REMOTE.items():
             if given[field] is not None:
                 raise ConfigurationError(f"a remote conversation takes no {field}: {why}")
-        return RemoteEnd(workspace, agent, name, secrets)
+        return RemoteEnd(workspace, agent, name, secrets, naming)
     if runtime is None:
         own = Runtime(store, client=client)
-        return LocalEnd(own, agent, workspace, name, tools, secrets, owner, owns_runtime=True)
+        return LocalEnd(own, agent, workspace, name, code, secrets, owner, naming, owns_runtime=True)
     if store is not None or client is not None:
         raise ConfigurationError("store and client belong to the runtime: give them to Runtime(...)")
-    return LocalEnd(runtime, agent, workspace, name, tools, secrets, owner)
+    instance(runtime, Runtime, "Conversation", "runtime")
+    return LocalEnd(runtime, agent, workspace, name, code, secrets, owner, naming)

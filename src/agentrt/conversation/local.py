@@ -8,23 +8,22 @@ from functools import partial
 from pathlib import Path
 
 import anyio.to_thread
+import msgspec
 
 from ..actors.feed import Until, never
 from ..actors.group import ConversationGroup
-from ..context.titles import checked_length
+from ..context.titles import UNNAMED, Naming, checked_length
 from ..controls import (
-    AddRule,
     Answer,
     AnyControl,
     AskAgent,
-    Confirm,
+    Configure,
     Fork,
     Forked,
     GenerateTitle,
     Grant,
     Interrupt,
     Pause,
-    RemoveRule,
     Reply,
     SendMessage,
     StartRun,
@@ -34,8 +33,8 @@ from ..controls import (
 )
 from ..decisions.asked import asked, changed, changes_in, signed
 from ..deltas import Delta
-from ..errors import ConfigurationError
-from ..events import Cursor, Event, MessageEvent, RuleAdded, RunRequested, TitleChanged
+from ..errors import AgentrtError, ConfigurationError
+from ..events import Cursor, Event, MessageEvent, RunRequested, TitleChanged
 from ..host import Guest, Opening
 from ..ids import new_id
 from ..runtime import Runtime
@@ -44,8 +43,9 @@ from ..specs import Agent, BusyPolicy, DockerWorkspace, TextContent
 from ..specs.content import text
 from ..state import Seen, State
 from ..storage.pages import read_created
-from ..tools import ToolType
+from ..tools import ToolType, distinct, tools_in
 from ..workspaces.local import LocalFiles
+from .project_rules import append_with_rules
 
 _log = logging.getLogger(__name__)
 _MISSING = "secrets of conversation %s were not kept when it was closed: %s; give them again with update_secrets"
@@ -66,6 +66,7 @@ class LocalEnd:
         "_entered",
         "_kept",
         "_name",
+        "_naming",
         "_owner",
         "_owns_runtime",
         "_runtime",
@@ -83,12 +84,14 @@ class LocalEnd:
         tools: Sequence[ToolType] = (),
         secrets: Mapping[str, AnySecret] = {},
         owner: str | None = None,
+        naming: Naming = UNNAMED,
         *,
         owns_runtime: bool = False,
     ) -> None:
         self._runtime, self._owns_runtime = runtime, owns_runtime
         self._agent, self._workspace, self._tools = agent, workspace, tools
         self._name, self._secrets, self._owner = name, secrets, owner
+        self._naming = naming
         self._kept: SecretRegistry | None = None
         """What a fork has of secrets that its log does not hold."""
         self._entered: Guest | None = None
@@ -125,7 +128,7 @@ class LocalEnd:
                 await self.set_secrets(self._secrets)
             if self.missing_secrets:
                 _log.warning(_MISSING, self._name, ", ".join(self.missing_secrets))
-            self._agent = None
+            self._agent, self._naming = None, UNNAMED
         except BaseException:
             await self.close()
             raise
@@ -147,8 +150,8 @@ class LocalEnd:
                 return self._cursor
             case UpdateSecrets(secrets=secrets):
                 return await self.set_secrets(secrets, by)
-            case Fork(at=at, id=name):
-                fork = await self.fork(at, name, by)
+            case Fork():
+                fork = await self.fork(control, by)
                 assert fork._name is not None
                 return Forked(fork._name)
             case SwitchLLM(llm=llm):
@@ -189,14 +192,24 @@ class LocalEnd:
         if changes is not None:
             agent = changed(state.spec, changes)
             self._runtime.check(agent)
+            control = await self._pinned(control, agent, state)
             self._runtime.hide_keys(group.secrets, agent.llm)
         events = asked(state, control, by)
-        if isinstance(control, Confirm | AddRule | RemoveRule):
-            rules = [e.rule for e in events if isinstance(e, RuleAdded) and e.scope == "project"]
-            forget = [control.rule] if isinstance(control, RemoveRule) and control.scope == "project" else []
-            assert state.created is not None
-            await self._runtime.remember(state.created.workspace.path, rules, forget)
-        return await group.log.append(*events)
+        return await append_with_rules(self._runtime.store.root, group, events)
+
+    async def _pinned(self, control: AnyControl, agent: Agent, state: State) -> AnyControl:
+        """A control that changes hooks, with their programs in the workspace as they are now."""
+        if not isinstance(control, Configure) or not control.changes.keys() & {"hooks", "agents"}:
+            return control
+        assert state.created is not None
+        agent = await self._runtime.pinned(agent, state.created.workspace.path)
+        now = {"hooks": agent.hooks, "agents": agent.agents}
+        return Configure(
+            changes={
+                key: msgspec.Raw(msgspec.json.encode(now[key])) if key in now else value
+                for key, value in control.changes.items()
+            }
+        )
 
     async def set_secrets(self, secrets: Mapping[str, AnySecret | None], by: str | None = None) -> Cursor:
         """Add, replace or, with None, remove secrets; what was one stays hidden. Raises `ConfigurationError`."""
@@ -204,10 +217,12 @@ class LocalEnd:
             if self._guest.delegated:
                 raise ConfigurationError(_SHARED.format("secrets"))
             registry = group.secrets
-            registry.update({name: secret for name, secret in secrets.items() if secret is not None})
-            registry.remove(*(name for name, secret in secrets.items() if secret is None))
+            with registry.undone_when(AgentrtError):
+                registry.update({name: secret for name, secret in secrets.items() if secret is not None})
+                registry.remove(*(name for name, secret in secrets.items() if secret is None))
+                cursor = await group.log.append(self._runtime.changed_secrets(registry, self._known, by))
             self._guest.keep(registry)
-            return await group.log.append(self._runtime.changed_secrets(registry, self._known, by))
+            return cursor
 
     async def begin(self, after: int | None, by: str | None = None) -> int:
         """Let it run; the seq after which the run's events come. Raises `UnknownModel` or `MissingKey`."""
@@ -219,13 +234,17 @@ class LocalEnd:
                 await group.log.append(*signed((RunRequested(),), by))
             return after
 
-    async def fork(self, at: int | None, name: str | None, by: str | None = None) -> LocalEnd:
-        """One that shares the events up to `at`, in the same workspace and runtime, with the same secrets."""
+    async def fork(self, wanted: Fork, by: str | None = None) -> LocalEnd:
+        """One that shares the events up to a place, in the same workspace and runtime, with the same secrets."""
+        agent, naming = wanted.agent, Naming.checked(wanted.title, wanted.tags)
+        tools = self._tools if agent is None else (*self._tools, *distinct(tools_in(agent)))
         async with self._guest.use() as group:
-            upto = group.feed.state.seq if at is None else at
+            upto = group.feed.state.seq if wanted.at is None else wanted.at
             await group.log.sync()
-            made = await self._runtime.fork(self._known, upto, name, group.secrets)
-            fork = LocalEnd(self._runtime, None, self._workspace, made, self._tools)
+            made = await self._runtime.fork(
+                self._known, upto, wanted.id, group.secrets, agent, tools, naming.events(by)
+            )
+            fork = LocalEnd(self._runtime, None, self._workspace, made, tools)
             fork._kept = group.secrets.copy()
         return fork
 
@@ -294,7 +313,7 @@ class LocalEnd:
         assert self._agent is not None
         secrets = self._runtime.secrets(self._secrets)
         _, group = await self._runtime.create(
-            self._agent, self._workspace, name, self._tools, secrets, owner=self._owner
+            self._agent, self._workspace, name, self._tools, secrets, owner=self._owner, more=self._naming.events()
         )
         return group
 

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Generator
 from typing import Any
 
 from ..deltas import Delta
-from ..errors import CursorExpired
-from ..events import Cursor, Event
+from ..errors import CursorExpired, NoAnswer
+from ..events import Cursor, Event, ExecutionStatus
 from ..state import State
 from .end import End
 
@@ -15,6 +15,22 @@ from .end import End
 def at_rest(state: State) -> bool:
     """Whether nothing runs, and nothing will without a person."""
     return state.at_rest
+
+
+_WHY = {
+    ExecutionStatus.PAUSED: "it was paused or interrupted; run() goes on",
+    ExecutionStatus.WAITING_FOR_CONFIRMATION: "actions wait for a person: confirm() or reject() them, then run()",
+    ExecutionStatus.STUCK: "the agent repeated itself; say what it is to do differently",
+}
+
+
+def answer_of(state: State) -> str:
+    """The answer with which a run ended. Raises `NoAnswer`."""
+    if state.answer is not None:
+        return state.answer
+    if state.error is not None:
+        raise NoAnswer(state.status, state.error.detail, state.error.code)
+    raise NoAnswer(state.status, _WHY.get(state.status, "the agent had nothing to answer"))
 
 
 class Run:

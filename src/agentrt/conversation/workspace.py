@@ -24,10 +24,8 @@ from ..workspaces.asking import (
     Source,
     WriteFile,
 )
+from ..workspaces.streaming import PIECE, opened
 from .end import End
-
-PIECE = 256 * 1024
-"""Bytes of a file here that are read at once."""
 
 
 class WorkspaceFiles:
@@ -71,8 +69,8 @@ class WorkspaceFiles:
         Raises `OSError` for the file here.
         """
         wanted = WriteFile(destination)
-        async with await anyio.open_file(source, "rb") as file:
-            return await self._write(wanted, partial(_pieces, file.wrapped.fileno()))
+        async with opened(source, "rb") as file:
+            return await self._write(wanted, partial(_pieces, file.fileno()))
 
     async def file_download(self, source: str, destination: Path | str) -> None:
         """Copy a file of the workspace to a path of this process, where it takes its place once all of it is there.
@@ -125,7 +123,7 @@ async def _save(pieces: AsyncIterator[bytes], destination: Path) -> None:
     first = await anext(pieces, b"")  # what is not there leaves nothing behind
     made = destination.with_name(f".{secrets.token_hex(8)}.download")
     try:
-        async with await anyio.open_file(made, "xb") as file:
+        async with opened(made, "xb") as file:
             await file.write(first)
             async for piece in pieces:
                 await file.write(piece)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import msgspec
 from msgspec.structs import replace
 
 from ..errors import ConfigurationError
 from ..specs import Agent, Tool, ToolDefinition, replaced
+from ..specs.tool import FINISH, THINK
 from .permissions import WHOLE
 
 
@@ -23,10 +24,16 @@ def sound_agent(agent: Agent) -> Agent:
 
 
 def with_tools(agent: Agent, names: Iterable[str]) -> Agent:
-    """The agent with the tools that were given as implementations named in its spec."""
-    named = {spec.name for spec in agent.tools}
-    added = tuple(Tool(name) for name in names if name not in named)
+    """The agent with the tools that were given as implementations, where neither it nor one below it names them."""
+    named = {THINK, FINISH, *_named_in(agent)}
+    added = tuple(Tool(name) for name in dict.fromkeys(names) if name not in named)
     return replace(agent, tools=(*agent.tools, *added)) if added else agent
+
+
+def _named_in(agent: Agent) -> Iterator[str]:
+    yield from (spec.name for spec in agent.tools)
+    for other in agent.agents.values():
+        yield from _named_in(other)
 
 
 def check_rules(agent: Agent, tools: Sequence[ToolDefinition]) -> None:
@@ -40,3 +47,18 @@ def check_rules(agent: Agent, tools: Sequence[ToolDefinition]) -> None:
                 if rule.argument not in known:
                     there = ", ".join(known)
                     raise ConfigurationError(f"a rule is about {rule.argument!r} of {rule.tool}, which has {there}")
+
+
+def check_names(agent: Agent, *, analyzers: Collection[str], hooks: Collection[str], critics: Collection[str]) -> None:
+    """Raises `ConfigurationError` for what an agent, or one below it, names and is not there."""
+    functions = [hook.function for hook in agent.hooks if hook.function is not None]
+    for kind, given, known in (
+        ("security analyzer", agent.analyzers, analyzers),
+        ("hook function", functions, hooks),
+        ("critic", [agent.critic.name] if agent.critic is not None else [], critics),
+    ):
+        if missing := [name for name in given if name not in known]:
+            there = ", ".join(sorted(known)) or "none"
+            raise ConfigurationError(f"no {kind} {missing[0]!r}: there are {there}; give more to Runtime(...)")
+    for other in agent.agents.values():
+        check_names(other, analyzers=analyzers, hooks=hooks, critics=critics)

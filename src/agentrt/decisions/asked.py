@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 from msgspec.structs import replace
 
-from ..context.titles import checked_tags, one_line
+from ..context.titles import checked_tags, checked_title
 from ..controls import (
     AddRule,
     AnyControl,
@@ -119,7 +119,7 @@ def _events(state: State, control: AnyControl) -> tuple[Event, ...]:
                 raise ConfigurationError(f"a goal cannot be judged {most} times: give 1 or more")
             return (GoalSet(objective=objective, judge=judge, max_iterations=most),)
         case Rename(title=title):
-            return (TitleChanged(title=one_line(title), source="user"),)
+            return (TitleChanged(title=checked_title(title), source="user"),)
         case SetTags(tags=tags):
             return (TagsChanged(tags=checked_tags(tags)),)
         case Grant(amount=amount):
@@ -154,7 +154,7 @@ def _removal(state: State, rule: PermissionRule, scope: Scope) -> tuple[Event, .
             raise ConfigurationError(f"this rule {_HELD[found.origin]}")
         return (RuleRemoved(rule=rule, scope=scope),)
     if scope == "project":
-        return ()
+        return (RuleRemoved(rule=rule, scope=scope),)
     own = ": it is one of the agent's own, and configure(rules=...) changes those" if rule in state.spec.rules else ""
     raise ConfigurationError(f"no such rule was added to this conversation{own}")
 

@@ -38,7 +38,7 @@ def beginning(command: Command) -> tuple[Event, ...]:
     match command:
         case CallModel(id):
             return (ModelCallStarted(command=id),)
-        case ExecuteAction(id, action, attempt):
+        case ExecuteAction(id, action, attempt, _):
             return (ExecutionStarted(command=id, action_id=action.id, attempt=attempt, caused_by=action.id),)
         case Delegate(id, action, attempt, child_id, grant):
             begun = ExecutionStarted(command=id, action_id=action.id, attempt=attempt, caused_by=action.id)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
-from ..events import ActionEvent, Grant
-from ..specs import HookEvent
+from ..events import ActionEvent, GoalSet, Grant
+from ..specs import Critic, Hook, HookEvent
 
 
 class CallModel(msgspec.Struct, frozen=True):
@@ -17,18 +17,20 @@ class CallModel(msgspec.Struct, frozen=True):
 
 
 class AssessRisk(msgspec.Struct, frozen=True):
-    """Rate an action."""
+    """Have an action rated by these analyzers."""
 
     id: str
     action: ActionEvent
+    analyzers: tuple[str, ...]
 
 
 class ExecuteAction(msgspec.Struct, frozen=True):
-    """Run a tool."""
+    """Run a tool, unless one of the `files` that it runs is not as it was when the action was rated."""
 
     id: str
     action: ActionEvent
     attempt: int
+    files: dict[str, str] = {}
 
 
 class Delegate(msgspec.Struct, frozen=True):
@@ -48,22 +50,29 @@ class Condense(msgspec.Struct, frozen=True):
 
 
 class RunHooks(msgspec.Struct, frozen=True):
-    """Run the hooks of an event, for the action or message `target`."""
+    """Run the hooks of an event, for the message or the finished action `target`, or before an `action`."""
 
     id: str
     event: HookEvent
-    target: str = ""
+    target: str
+    hooks: tuple[Hook, ...]
+    action: ActionEvent | None = None
 
 
 class Judge(msgspec.Struct, frozen=True):
-    """Have what the agent finished judged: by its "critic", or held against its "goal".
+    """Have what the agent finished judged: by a critic, or held against a goal.
 
-    `midway` it is what the agent has done so far.
+    `midway` the critic judges what the agent has done so far.
     """
 
     id: str
-    critic: str
+    by: Critic | GoalSet
     midway: bool = False
+
+    @property
+    def critic(self) -> Literal["critic", "goal"]:
+        """Which of the two judges."""
+        return "goal" if isinstance(self.by, GoalSet) else "critic"
 
 
 class RequestConfirmation(msgspec.Struct, frozen=True):

@@ -24,6 +24,7 @@ from .commands import (
     Stop,
     Warn,
 )
+from .naming import condensing_id, counted_id, execution_id, hooks_id, judging_id, rating_id
 from .permissions import asked, heard, ruling
 from .repetition import repetition
 from .sharing import child_id, grant, used_steps
@@ -43,14 +44,13 @@ def decide(state: State) -> tuple[Command, ...]:
         return ()
     if commands := _before_going_on(state):
         return commands
-    number = state.ledger.commands + 1
     if here.condense:
-        return (Condense(f"condense-{number}"),)
+        return (Condense(condensing_id(state)),)
     if (reached := _limit(state)) is not None:
-        return (Stop(f"stop-{number}", *reached),)
+        return (Stop(counted_id("stop", state), *reached),)
     if (stuck := _stuck(state)) is not None:
         return (stuck,)
-    return (CallModel(f"call-{number}"),)
+    return (CallModel(counted_id("call", state)),)
 
 
 def _before_going_on(state: State) -> tuple[Command, ...]:
@@ -59,24 +59,30 @@ def _before_going_on(state: State) -> tuple[Command, ...]:
     if not (state.spec.hooks or here.done or here.unheard or here.unjudged or here.ending is not None):
         return ()
     if here.done:
-        return tuple(_hooks(HookEvent.AFTER_TOOL, action_id) for action_id in here.done[:SIDE_BY_SIDE])
-    if here.unjudged and judges_all(state.spec.critic):
-        return (Judge(f"judge-midway-{here.view[-1].id}", "critic", midway=True),)
+        return tuple(_hooks(state, HookEvent.AFTER_TOOL, action_id) for action_id in here.done[:SIDE_BY_SIDE])
+    critic, goal = state.spec.critic, state.ledger.goal
+    if here.unjudged and critic is not None and judges_all(critic):
+        return (Judge(judging_id(state, critic, midway=True), critic, midway=True),)
     if here.ending is not None and not unread(here):
-        if "critic" in here.ending:
-            name = state.spec.critic.name if state.spec.critic is not None else ""
-            return (Judge(f"judge-critic-{name}-{here.judged}-{len(here.view)}", "critic"),)
-        if "goal" in here.ending:
-            goal = state.ledger.goal.set.id if state.ledger.goal is not None else ""
-            return (Judge(f"judge-goal-{goal}-{len(here.view)}", "goal"),)
-        return (_hooks(HookEvent.STOP, here.view[-1].id),)
+        if "critic" in here.ending and critic is not None:
+            return (Judge(judging_id(state, critic), critic),)
+        if "goal" in here.ending and goal is not None:
+            return (Judge(judging_id(state, goal.set), goal.set),)
+        return (_hooks(state, HookEvent.STOP, here.view[-1].id),)
     if not state.ledger.started and hooks_for(state.spec.hooks, HookEvent.START):
-        return (_hooks(HookEvent.START),)
-    return tuple(_hooks(HookEvent.USER_MESSAGE, message_id) for message_id in here.unheard[:SIDE_BY_SIDE])
+        return (_hooks(state, HookEvent.START),)
+    return tuple(_hooks(state, HookEvent.USER_MESSAGE, message_id) for message_id in here.unheard[:SIDE_BY_SIDE])
 
 
-def _hooks(event: HookEvent, target: str = "") -> RunHooks:
-    return RunHooks(f"hooks-{event.value}-{target}", event, target)
+def _hooks(state: State, event: HookEvent, target: str = "") -> RunHooks:
+    hooks = tuple(hook for hook in state.spec.hooks if hook.event is event)
+    return RunHooks(hooks_id(state, event, target, 0, hooks), event, target, hooks)
+
+
+def _hooks_before(state: State, p: Pending) -> RunHooks:
+    event, action = HookEvent.BEFORE_TOOL, p.action
+    hooks = hooks_for(state.spec.hooks, event, action.tool_name)
+    return RunHooks(hooks_id(state, event, action.id, p.revised, hooks), event, action.id, hooks, action)
 
 
 def _limit(state: State) -> tuple[str, str] | None:
@@ -112,12 +118,13 @@ def _stuck(state: State) -> Warn | None:
 def _for_pending(state: State) -> tuple[Command, ...]:
     waiting = [p for p in state.branch.pending if p.command is None]
     if hooked := [p for p in waiting if not heard(state, p)]:
-        return tuple(_hooks(HookEvent.BEFORE_TOOL, p.action.id) for p in hooked[:SIDE_BY_SIDE])
+        return tuple(_hooks_before(state, p) for p in hooked[:SIDE_BY_SIDE])
     ruled = [(p, ruling(state, p.action)) for p in waiting]
     if refused := tuple(_refusal(p.action, rule) for p, rule in ruled if rule is not None and rule.verdict == "deny"):
         return refused
-    if (unrated := [p.action for p in waiting if p.risk is None]) and state.spec.analyzers:
-        return tuple(AssessRisk(f"assess-{action.id}", action) for action in unrated[:SIDE_BY_SIDE])
+    analyzers = state.spec.analyzers
+    if (unrated := [p for p in waiting if p.risk is None]) and analyzers:
+        return tuple(AssessRisk(rating_id(p, analyzers), p.action, analyzers) for p in unrated[:SIDE_BY_SIDE])
     if held := tuple((p.action.id, code) for p, rule in ruled if (code := asked(state, p, rule)) is not None):
         return (RequestConfirmation(f"confirm-{held[0][0]}", held),)
     begin = beginnable(state.branch.pending, state.spec.limits.tool_concurrency)
@@ -131,8 +138,7 @@ def _refusal(action: ActionEvent, rule: PermissionRule) -> Refuse:
 
 
 def _execution(state: State, p: Pending) -> Execution:
-    attempt = p.attempt + 1
-    name = f"execute-{p.action.id}-{attempt}"
+    name, attempt = execution_id(p), p.attempt + 1
     if p.action.tool_name == DELEGATE:
         return Delegate(name, p.action, attempt, child_id(p), grant(state, p))
-    return ExecuteAction(name, p.action, attempt)
+    return ExecuteAction(name, p.action, attempt, p.files)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from ..context.prompt import system_prompt
 from ..events import ConversationCreated, RuleAdded, SystemPromptEvent
 from ..specs import Agent, PermissionRule, ToolDefinition, Workspace
@@ -29,8 +31,12 @@ def first_batch(
         depth=parent.depth + 1 if parent else 0,
         labels=above.branch.labels if above else (),
     )
-    prompt = SystemPromptEvent(system_prompt=system_prompt(agent, workspace), tools=tools, caused_by=created.id)
-    return created, prompt
+    return created, replace(prompt_of(agent, workspace, tools), caused_by=created.id)
+
+
+def prompt_of(agent: Agent, workspace: Workspace, tools: tuple[ToolDefinition, ...]) -> SystemPromptEvent:
+    """What a model is told of its task and its tools before anything else."""
+    return SystemPromptEvent(system_prompt=system_prompt(agent, workspace), tools=tools)
 
 
 def remembered(rules: Sequence[PermissionRule], known: Sequence[PermissionRule]) -> tuple[RuleAdded, ...]:

@@ -46,10 +46,14 @@ def refusal(state: State, events: Sequence[Event], command: str | None) -> str |
     return None if any(due.id == command for due in decide(state)) else command
 
 
+def _first(state: State) -> int:
+    """The seq of the first event to rewind to: the instructions, also those that a fork shares."""
+    return next((checkpoint.seq for checkpoint in state.checkpoints if len(checkpoint.branch.view)), 1)
+
+
 def check(state: State, events: Sequence[Event]) -> None:
     """Hold the invariants of the history. Raises `EventRefused` when `events` would break one."""
     called = {p.action.id for p in state.branch.pending}
-    first = state.prompt.seq if state.prompt is not None else 1
     for event in events:
         match event:
             case ActionEvent():
@@ -64,8 +68,8 @@ def check(state: State, events: Sequence[Event]) -> None:
                 raise EventRefused("a system prompt must precede the first message")
             case HeadMoved() if state.in_flight or state.status is ExecutionStatus.RUNNING:
                 raise EventRefused("a conversation that runs cannot be rewound: interrupt it first")
-            case HeadMoved() if not first <= event.to <= state.seq:
-                raise EventRefused(f"no event {event.to} to rewind to: there are {first} to {state.seq}")
+            case HeadMoved() if not _first(state) <= event.to <= state.seq:
+                raise EventRefused(f"no event {event.to} to rewind to: there are {_first(state)} to {state.seq}")
             case _:
                 pass
 
@@ -132,8 +136,11 @@ def _lost_call(state: State, command: str, why: str) -> ModelCalled:
     return replace(ended, usage=used, cost=reserved.cost, usage_id=reserved.usage_id, estimated=True)
 
 
-def recovery(state: State) -> tuple[Event, ...]:
-    """What a process that died left open, closed: the first batch after a crash. Empty when it left nothing."""
+def recovery(state: State, *, ended: bool = True) -> tuple[Event, ...]:
+    """What a process that died left open, closed: the first batch after a crash. Empty when it left nothing.
+
+    `ended` says whether what its commands had started was ended since.
+    """
     events: list[Event] = []
     if state.durability is not Durability.COMMIT:
         events.append(DurabilityChanged(durability=Durability.COMMIT, epoch=state.epoch + 1))
@@ -156,7 +163,7 @@ def recovery(state: State) -> tuple[Event, ...]:
             case OnCrash.ASK:
                 text = "The process died while this ran: whether it took effect is unknown. Check before you repeat it."
                 events.append(action_error(p.action, text))
-    events.extend(asleep(state))
+    events.extend(_lost_resources(state, _LEFT_ENDED if ended else _LEFT_RUNNING))
     if state.status is ExecutionStatus.RUNNING or state.in_flight:
         events.append(PauseEvent(source="environment", reason="the process died"))
     return tuple(events)
@@ -164,8 +171,23 @@ def recovery(state: State) -> tuple[Event, ...]:
 
 def asleep(state: State) -> tuple[Event, ...]:
     """What the model is told when a conversation leaves memory, or has lost it: what its tools held is gone."""
+    return _lost_resources(state, _GIVEN_UP)
+
+
+_GIVEN_UP = "its variables, directory and running processes are gone"
+_LEFT_ENDED = (
+    "its variables and directory are gone, and the processes that it had started were ended, as far as they could be"
+    " found"
+)
+_LEFT_RUNNING = "its variables and directory are gone. What it had started may still run: look before you start more"
+
+
+def _lost_resources(state: State, how: str) -> tuple[Event, ...]:
     holders = {name for name, definition in _definitions(state).items() if definition.holds_resource}
-    return tuple(_resource_lost(name) for name in sorted(_held(state) & holders))
+    return tuple(
+        ResourceLost(tool_name=name, detail=f"The {name} was restarted: {how}.")
+        for name in sorted(state.ledger.used_tools & holders)
+    )
 
 
 def forked(state: State, created: ConversationCreated) -> tuple[Event, ...]:
@@ -178,23 +200,6 @@ def forked(state: State, created: ConversationCreated) -> tuple[Event, ...]:
 
 def _definitions(state: State) -> dict[str, ToolDefinition]:
     return {d.name: d for d in state.prompt.tools} if state.prompt else {}
-
-
-def _held(state: State) -> set[str]:
-    """The tools that were used and not said to be lost since."""
-    used: set[str] = set()
-    for seen in (*state.branch.view, *state.branch.queued):
-        if seen.type == "ActionEvent":
-            used.add(seen.tool_name)
-        elif seen.type == "ResourceLost":
-            used.discard(seen.tool_name)
-    return used
-
-
-def _resource_lost(tool: str) -> ResourceLost:
-    return ResourceLost(
-        tool_name=tool, detail=f"The {tool} was restarted: its variables, directory and running processes are gone."
-    )
 
 
 def action_error(action: ActionEvent, text: str) -> AgentErrorEvent:

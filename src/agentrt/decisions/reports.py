@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..events import ChildFinished, ChildWaiting, Event, ExecutionLost, ExecutionStatus, ObservationEvent
-from ..ledger import Child
+from ..ledger import Child, Used
 from ..specs.content import text
 from ..state import State
 from ..usage import Spending, Usage, total
@@ -44,7 +44,7 @@ def failed(above: State, command: Delegate, below: State | None, words: str, why
 
 def left(command: Delegate, below: State | None) -> tuple[Event, ...]:
     """A delegation that goes on when the conversation is opened again; what it has used is known until then."""
-    lost = ExecutionLost(action_id=command.action.id, caused_by=command.action.id)
+    lost = ExecutionLost(action_id=command.action.id, begun=below is not None, caused_by=command.action.id)
     if below is None:
         return (lost,)
     so_far = ChildWaiting(
@@ -58,9 +58,17 @@ def left(command: Delegate, below: State | None) -> tuple[Event, ...]:
 
 
 def _never_open(above: State, command: Delegate, why: str) -> tuple[Event, ...]:
-    if command.attempt > 1:  # it may have worked before: nobody knows what it used
+    child = above.ledger.children.get(command.child_id)
+    used = Used() if child is None else child.before
+    if used is None:  # a crash cut it: nobody knows what it used
         return lost(above, command.id, why)
-    ended = ChildFinished(child_id=command.child_id, status=ExecutionStatus.ERROR)
+    ended = ChildFinished(
+        child_id=command.child_id,
+        status=ExecutionStatus.ERROR,
+        cost=total(used.spending.values()).cost,
+        spending=used.spending,
+        steps=used.steps,
+    )
     return (ended, action_error(command.action, why))
 
 

@@ -48,14 +48,17 @@ class ExecutionStatus(StrEnum):
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag_field="type", tag=True):
-    """The envelope that all events share.
-
-    `by` is the principal that caused it (a user's name, a hook), `caused_by` the id of the event that it answers.
-    """
+    """The envelope that all events share."""
 
     seq: int = 0
+    """Its place in the log, from 1 without gaps; 0 until the log gives it one."""
     id: str = msgspec.field(default_factory=new_id)
+    """A UUID (version 7), or what a message was sent with."""
     timestamp: datetime = msgspec.field(default_factory=now)
+    """When it was made, in UTC."""
     source: Source = "environment"
+    """Who caused it."""
     by: str | None = None
+    """The principal that caused it: a user's name, a hook."""
     caused_by: str | None = None
+    """The id of the event that it answers."""

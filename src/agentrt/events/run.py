@@ -76,10 +76,14 @@ class RiskAssessed(Event, frozen=True, kw_only=True):
     reason: str = ""
     sinks: tuple[Sink, ...] = ()
     labels: tuple[Label, ...] = ()
+    files: dict[str, str] = msgspec.field(default_factory=dict)
+    """The files that it runs, as they were when they were looked at: by path a digest, or that it was not there."""
 
 
 class ActionRevised(Event, frozen=True, kw_only=True):
-    """A hook rewrote an action's arguments, and with them the resources that it touches."""
+    """A hook rewrote an action's arguments, and with them the resources that it touches; or, by the environment, a file
+    that it runs has changed since it was rated. It is rated again, and not run before.
+    """
 
     source: Source = "hook"
     action_id: str
@@ -138,9 +142,13 @@ class ExecutionStarted(Event, frozen=True, kw_only=True):
 
 
 class ExecutionLost(Event, frozen=True, kw_only=True):
-    """A crash cut an execution that is safe to repeat: the action is due again."""
+    """An execution was cut that is safe to repeat, by a crash or since the conversation was left: the action is due
+    again.
+    """
 
     action_id: str
+    begun: bool = True
+    """Whether it may have done anything."""
 
 
 class CondensationRequest(Event, frozen=True, kw_only=True):

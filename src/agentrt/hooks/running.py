@@ -6,14 +6,20 @@ import time
 from collections.abc import Mapping, Sequence
 
 import anyio
+import anyio.to_thread
 import msgspec
 
 from ..cancelling import guarded
 from ..specs.hooks import Hook, HookEvent
 from .commands import run_command
+from .pinning import changed
 from .replies import read_reply
 from .results import HookFunction, HookInput, HookResult, Masked, settled
 
+_CHANGED = (
+    "a hook was not run: {} in the workspace is not as it was when the hook was configured. Configure the hooks again"
+    " where the change is right, or keep the program outside of the workspace"
+)
 _NO_FUNCTIONS: Mapping[str, HookFunction] = {}
 
 
@@ -75,6 +81,8 @@ async def _one_by_one(
 
 
 async def _execute(hook: Hook, given: HookInput, masked: Masked) -> HookResult:
+    if hook.pinned and (path := await anyio.to_thread.run_sync(changed, hook, given.working_dir)) is not None:
+        return HookResult(verdict="deny", reason=_CHANGED.format(path))
     variables = {
         "AGENTRT_PROJECT_DIR": given.working_dir,
         "AGENTRT_SESSION_ID": given.session_id,

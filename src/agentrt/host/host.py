@@ -318,6 +318,7 @@ def _stub(state: State) -> State:
         epoch=state.epoch,
         status=state.status,
         error=state.error,
+        answer=state.answer,
         branch=Branch(pending=state.branch.pending) if state.branch.pending else _NOTHING_WAITS,
         ledger=replace(state.ledger, message_ids=frozenset(), goal=None, secrets={}, past_secrets=()),
     )

@@ -5,5 +5,14 @@ from .litellm_client import LiteLLMClient
 from .pacing import PacedClient
 from .retrying import RetryingClient
 from .routing import RoutedClient
+from .thinking import ThinkingClient
 
-__all__ = ["LimitedClient", "LiteLLMClient", "PacedClient", "ProviderLimits", "RetryingClient", "RoutedClient"]
+__all__ = [
+    "LimitedClient",
+    "LiteLLMClient",
+    "PacedClient",
+    "ProviderLimits",
+    "RetryingClient",
+    "RoutedClient",
+    "ThinkingClient",
+]

@@ -7,11 +7,11 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 
-import msgspec
-
 from ..context.budget import estimated_tokens
 from ..context.replies import ModelReply
+from ..errors import ConfigurationError
 from ..protocols import Clock, Later, ModelClient, ModelRequest, Watch, call_later
+from ..specs.given import Given
 from .around import Around
 
 OTHERS = "*"
@@ -21,7 +21,7 @@ _EXACT = 1e-6
 """Of a request or of a token: what may be missing, since the time until it is there is rounded."""
 
 
-class ProviderLimits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ProviderLimits(Given, frozen=True, kw_only=True, omit_defaults=True):
     """What a provider takes: `calls` at once, and requests and tokens a minute; None: any number."""
 
     calls: int | None = None
@@ -29,10 +29,11 @@ class ProviderLimits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     tokens_per_minute: int | None = None
 
     def __post_init__(self) -> None:
+        Given.__post_init__(self)
         for name in self.__struct_fields__:
             value = getattr(self, name)
             if value is not None and value < 1:
-                raise ValueError(f"{name} must be at least 1, not {value}; None is no limit")
+                raise ConfigurationError(f"{name} must be at least 1, not {value}; None is no limit")
 
 
 class LimitedClient(Around):

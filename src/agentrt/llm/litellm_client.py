@@ -18,6 +18,7 @@ from ..context.budget import cost
 from ..context.images import after_results, has_images, without_images
 from ..context.messages import Message
 from ..context.replies import ModelReply
+from ..context.thoughts import reasoned
 from ..errors import MissingKey, UnknownModel
 from ..protocols import ModelRequest, Watch
 from ..secrets import Mask
@@ -42,10 +43,12 @@ class _Model:
 
 
 class LiteLLMClient:
-    """A `ModelClient` over litellm. Keys come from `environment`, and go nowhere but into the call."""
+    """A `ModelClient` over litellm. Keys come from `environment` (None: the process's), and go nowhere but into the
+    call.
+    """
 
-    def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
-        self._environment = environment
+    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+        self._environment = os.environ if environment is None else environment
         self._litellm: ModuleType | None = None
         self._lock = anyio.Lock()
         self._models: dict[str, _Model] = {}
@@ -159,6 +162,7 @@ def _adapted(request: ModelRequest, known: Capabilities) -> ModelRequest:
 
 
 def _parsed(reply: ModelReply, request: ModelRequest) -> ModelReply:
-    """The reply of a model that calls tools in its text."""
+    """The reply of a model that calls tools in its text; what it only thinks of calling it does not call."""
+    reply = reasoned(reply)
     parsed = prompted.parse(reply.text, request.tools, cut=reply.finish_reason == "length")
     return replace(reply, text=parsed.thought, tool_calls=parsed.calls, complaint=parsed.complaint)

@@ -72,11 +72,11 @@ class RecordingClient(Around):
         path: Path | str,
         secrets: Iterable[str] = (),
         *,
-        environment: Mapping[str, str] = os.environ,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(inner)
         self.path = Path(path)
-        self._secrets, self._environment = tuple(secrets), environment
+        self._secrets, self._environment = tuple(secrets), os.environ if environment is None else environment
 
     async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
         """The inner client's reply. Raises what it raises, and `RecordingFailed` when the file cannot be written."""
@@ -110,10 +110,10 @@ class ReplayingClient:
     """
 
     def __init__(
-        self, path: Path | str, secrets: Iterable[str] = (), *, environment: Mapping[str, str] = os.environ
+        self, path: Path | str, secrets: Iterable[str] = (), *, environment: Mapping[str, str] | None = None
     ) -> None:
         self.path = Path(path)
-        self._secrets, self._environment = tuple(secrets), environment
+        self._secrets, self._environment = tuple(secrets), os.environ if environment is None else environment
         self._tape: _Tape | None = None
         self._lock = anyio.Lock()
 

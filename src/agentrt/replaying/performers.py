@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 
@@ -30,12 +30,13 @@ from ..events import (
     ConversationErrorEvent,
     Event,
     ExecutionLost,
+    GoalSet,
     HookExecutionEvent,
     ObservationEvent,
 )
 from ..hooks import HookInput, HookResult
 from ..protocols import Critic, SecurityAnalyzer
-from ..specs import Workspace
+from ..specs import Hook, Workspace
 from ..state import State
 from .calls import JUDGED_WITHOUT, model_error
 from .recording import Recording
@@ -117,7 +118,7 @@ class RecordedHooks(HookActor):
         self._recording, self._stage = recording, stage
 
     async def run(
-        self, given: HookInput, target: str = "", at_most: float = 0.0
+        self, given: HookInput, hooks: Sequence[Hook], target: str = "", at_most: float = 0.0
     ) -> tuple[HookResult, HookExecutionEvent]:
         """What the hooks of an event came to."""
         seq = _seq(self._log.state, target)
@@ -171,7 +172,7 @@ class RecordedJudge(CriticActor):
         super().__init__(log, critics, calls, workspace)
         self._recording, self._stage = recording, stage
 
-    async def _goal(self) -> tuple[Event, ...]:
+    async def _goal(self, goal: GoalSet) -> tuple[Event, ...]:
         here, call = self._stage.matched, self._stage.next_judgement()
         said = self._recording.judged(GOAL, here)
         ended = said.seq if said is not None else None
@@ -183,7 +184,7 @@ class RecordedJudge(CriticActor):
             await self._stage.turn(ended)
             raise failure_of(said)
         try:
-            events = await super()._goal()
+            events = await super()._goal(goal)
         except AgentrtError:
             await self._stage.turn(ended)
             raise

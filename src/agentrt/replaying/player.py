@@ -31,7 +31,8 @@ from ..events import (
     RuleAdded,
     UserRejectObservation,
 )
-from ..runtime import ANALYZERS, Runtime
+from ..runtime import Runtime
+from ..security.analyzers import ANALYZERS
 from ..specs import BusyPolicy
 from ..state import Branch, State, apply
 from ..tools import ToolType

@@ -38,7 +38,7 @@ from ..events import (
     UserRejectObservation,
 )
 from ..hooks import HookResult
-from ..runtime import MODEL
+from ..security.analyzers import MODEL
 from ..specs import Agent, HookEvent, ToolDefinition
 from ..specs.content import plain
 from ..specs.tool import DELEGATE

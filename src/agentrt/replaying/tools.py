@@ -16,8 +16,9 @@ from msgspec.structs import replace
 from ..context.replies import BadCall
 from ..events import AgentErrorEvent, ObservationEvent
 from ..protocols import Observation, ToolContext
-from ..runtime import MODEL
+from ..security.analyzers import MODEL
 from ..specs import ToolDefinition, Workspace
+from ..specs.schemas import Reader
 from ..specs.tool import FINISH, THINK
 from ..tools import BUILT_IN, ToolType
 from .recording import Execution, Recording
@@ -86,8 +87,8 @@ class _LoggedTool(ToolType):
         return self.logged
 
     @cached_property
-    def decoder(self) -> msgspec.json.Decoder[Any]:
-        return msgspec.json.Decoder(msgspec.Raw)
+    def reader(self) -> Reader:
+        return msgspec.Raw
 
 
 def tools_of(recording: Recording, stage: Stage, tools: Iterable[ToolType]) -> tuple[list[ToolType], tuple[str, ...]]:

@@ -43,7 +43,7 @@ class Console(Protocol):
         ...
 
     async def begin(self) -> None:
-        """Remember what runs: it belongs to no command that comes later."""
+        """Remember what runs: it belongs to no command that comes later. The terminal is as at the start again."""
         ...
 
     async def send(self, data: bytes) -> int:
@@ -51,7 +51,7 @@ class Console(Protocol):
         ...
 
     def forget_input(self) -> None:
-        """Drop what was typed and not read: bash would run it, and a full queue does not let C-c through."""
+        """Drop what was typed and not read: bash would run it. C-c is a signal again, as at the start."""
         ...
 
     def take_back(self) -> Collection[str]:
@@ -68,12 +68,24 @@ class Console(Protocol):
         """Whether bash has a process below it."""
         ...
 
+    async def at_prompt(self) -> bool:
+        """Whether bash waits for a command, as far as that can be told from outside."""
+        ...
+
+    async def replaced(self) -> bool:
+        """Whether another bash has taken the place of the first one, and waits for a command, as far as can be told."""
+        ...
+
     async def processes(self, most: int) -> int:
         """How many processes are below bash; at `most`, no more are looked for."""
         ...
 
     async def end(self, call: str) -> tuple[str, ...]:
         """End what began since `begin`, or has `call` as its `AGENTRT_CALL`. Returns the signals that were needed."""
+        ...
+
+    async def settle(self) -> None:
+        """A command has ended: take back what of its effects must not leave its place."""
         ...
 
     async def exit_code(self) -> int:

@@ -100,6 +100,14 @@ class ContainedConsole:
         """Whether bash has a process below it."""
         return await self.processes(1) > 0
 
+    async def at_prompt(self) -> bool:
+        """Whether bash has nothing below it."""
+        return not await self.busy()
+
+    async def replaced(self) -> bool:
+        """False: it cannot be seen from here."""
+        return False
+
     async def processes(self, most: int) -> int:
         """How many processes are below bash; at `most`, no more are counted."""
         try:
@@ -113,6 +121,10 @@ class ContainedConsole:
             return tuple((await self._container.order("end", self._token, call)).split())
         except ToolError:  # with the container all that it ran is gone
             return ()
+
+    async def settle(self) -> None:
+        """Take the set-user-id bits from what the command left in the workspace."""
+        await self._container.clear_set_ids()
 
     async def exit_code(self) -> int:
         """That of bash, or of the signal that ended it; 1 when the engine cannot tell."""

@@ -17,6 +17,7 @@ import anyio.to_thread
 
 from ..errors import ConfigurationError, ToolError
 from ..specs import DockerWorkspace
+from .set_ids import clear_set_ids
 
 if TYPE_CHECKING:
     from aiodocker import Docker
@@ -114,6 +115,7 @@ class Container:
 
     async def _open(self) -> None:
         self._docker = await _engine()
+        await self.clear_set_ids()  # of one that ended with its process
         self._scratch = Path(await anyio.to_thread.run_sync(tempfile.mkdtemp, None, "agentrt-container-"))
         warden = self._scratch / "warden"
         warden.write_bytes(resources.files(__name__.rpartition(".")[0]).joinpath("warden.bash").read_bytes())
@@ -183,6 +185,11 @@ class Container:
         except Exception as error:
             raise (_told(error, self._workspace.image) or error) from error
 
+    async def clear_set_ids(self) -> None:
+        """Take the set-user-id bits from the files of the workspace: here they would hold for this machine's users."""
+        with contextlib.suppress(OSError):  # the workspace is gone
+            await anyio.to_thread.run_sync(clear_set_ids, self._workspace.path)
+
     async def close(self) -> None:
         """End it and all that runs in it; may be called twice."""
         if self._attempt is not None:
@@ -200,6 +207,7 @@ class Container:
             if container is not None:
                 with contextlib.suppress(*engine_errors()):  # it is gone, or is being removed already
                     await container.delete(force=True)
+                await self.clear_set_ids()
             if warden is not None:
                 with contextlib.suppress(AssertionError):  # aiodocker's, when the engine hung up first
                     await warden.close()

@@ -17,6 +17,9 @@ _SECRET = re.compile(
 _SETTING = re.compile(r"(?i)|\d{1,5}|true|false|yes|no|on|off|none|auto")
 """Values that are no secret whatever their name says: `MAX_TOKENS=4096`."""
 
+_LOGIN = re.compile(r"://(?:[^/\s:@]*:[^/\s@]+|[^/\s:@]{16,})@")
+"""A password in an address, `postgres://user:password@host`, or a token, `https://token@host`."""
+
 _NEEDED = frozenset({"HOME", "LANG", "LOGNAME", "PATH", "PWD", "SHELL", "TMPDIR", "USER"})
 """Variables that no shell does without, whatever happens to stand in them."""
 
@@ -26,9 +29,13 @@ Masked: TypeAlias = Callable[[str], str]
 
 def environment(base: Mapping[str, str], masked: Masked = str) -> dict[str, str]:
     """The environment of a shell: that of the process without what is or looks like a secret, and quiet terminals."""
-    plain = {name: value for name, value in base.items() if not _SECRET.search(name) or _SETTING.fullmatch(value)}
+    plain = {name: value for name, value in base.items() if not _is_secret(name, value)}
     hidden = secret_variables(plain, masked)
     return {**{name: value for name, value in plain.items() if name not in hidden}, **QUIET}
+
+
+def _is_secret(name: str, value: str) -> bool:
+    return bool(_SECRET.search(name) and not _SETTING.fullmatch(value)) or _LOGIN.search(value) is not None
 
 
 def secret_variables(variables: Mapping[str, str], masked: Masked) -> frozenset[str]:

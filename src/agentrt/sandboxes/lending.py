@@ -1,8 +1,8 @@
 """`Loan`: variables that a bash has for one execution, handed over in memory: they are in no file and no argument.
 
 The bash sources what has no name in any directory, or reads a pipe, and both are empty again before its first line
-runs. What the variables were before is put by, and `GIVE_BACK` restores it at the next prompt, whatever ended the
-execution.
+runs. What the variables were before is put by, and `GIVE_BACK` restores it when the execution has ended; where that was
+cut, before the next one begins.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import Protocol
 from ..errors import ToolError
 
 GIVE_BACK = (
-    'if [ -n "${__agentrt_lent+x}" ]; then unset -v "${__agentrt_lent[@]}" || :; eval "$__agentrt_kept" || :;'
-    " unset -v __agentrt_lent __agentrt_kept; fi 2>/dev/null"
+    'if [ -n "${__agentrt_lent+x}" ]; then \\builtin unset -v "${__agentrt_lent[@]}" || \\builtin :;'
+    ' \\builtin eval "$__agentrt_kept" || \\builtin :; \\builtin unset -v __agentrt_lent __agentrt_kept; fi 2>/dev/null'
 )
 """Bash: forget the loan, if there is one."""
 
 TAKE = (
-    'if [ -p "$2" ]; then IFS= read -r -d "" __agentrt_loan <"$2" || :; eval "$__agentrt_loan";'
-    ' unset -v __agentrt_loan; else . "$2"; fi'
+    'if [ -p "$2" ]; then IFS= \\builtin read -r -d "" __agentrt_loan <"$2" || \\builtin :;'
+    ' \\builtin eval "$__agentrt_loan"; \\builtin unset -v __agentrt_loan; else \\builtin . "$2"; fi'
 )
 """Bash: take the loan whose path is the second argument."""
 
@@ -38,9 +38,9 @@ __agentrt_lent=({names})
 {variables}"""
 
 _VARIABLE = """\
-if [ -n "${{{name}+x}}" ]; then case ${{{name}@a}} in *[aAn]*) ;; *) __agentrt_kept+="${{{name}@A}};" ;; esac; fi
-unset -v {name}
-export {name}={value}
+if [[ -n ${{{name}+x}} ]]; then case ${{{name}@a}} in *[aAn]*) ;; *) __agentrt_kept+="${{{name}@A}};" ;; esac; fi
+\\builtin unset -v {name}
+\\builtin export {name}={value}
 """
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import fcntl
 import os
 import pty
@@ -25,7 +26,7 @@ from ..errors import ToolError
 from .console import COLUMNS, PATIENCE, ROWS, Heard
 from .environment import Masked, environment, secret_variables
 from .lending import Loan, MemoryLoan
-from .processes import children, descendants, end, started_by
+from .processes import CONVERSATION, children, descendants, end, ignores, started_by
 
 _ON_TERMINAL = 'exec $heeding bash --noprofile --noediting --rcfile "$1" -i <"$0" >"$0" 2>&1'
 """Of sh: a session's first process that opens a terminal is controlled by it."""
@@ -52,8 +53,9 @@ _CAN_ADOPT = sys.platform == "linux" and bool(sys.executable)
 class LocalConsole:
     """A `Console` here; all that it started is found below it, by its session, and by its environment."""
 
-    def __init__(self, masked: Masked = str) -> None:
+    def __init__(self, masked: Masked = str, conversation: str = "") -> None:
         self._masked, self._given = masked, dict[str, str]()
+        self._marks = {CONVERSATION: conversation} if conversation else {}
         self._scratch: Path | None = None
         self._token = ""
         self._since = 0.0
@@ -82,13 +84,14 @@ class LocalConsole:
         self._master, slave = pty.openpty()
         self._terminal = os.ttyname(slave)
         _quiet(slave)
+        self._settings = termios.tcgetattr(slave)
         try:
             with anyio.CancelScope(shield=True):  # else it may run, and nobody has its handle
                 shell = ["/bin/sh", "-c", f"heeding=; {heeding}{_ON_TERMINAL}", self._terminal, str(start)]
                 self._process = await anyio.open_process(
                     [sys.executable, "-I", "-S", "-c", _ADOPTS, *shell] if _CAN_ADOPT else shell,
                     cwd=directory,
-                    env={**self._given, "AGENTRT_SHELL": token},
+                    env={**self._given, **self._marks, "AGENTRT_SHELL": token},
                     stdin=slave,
                     stdout=slave,
                     stderr=slave,
@@ -112,7 +115,8 @@ class LocalConsole:
         return found
 
     async def begin(self) -> None:
-        """Remember what runs."""
+        """Remember what runs, and set the terminal as it was at the start."""
+        self._set()
         self._since = time.clock_gettime(time.CLOCK_BOOTTIME)
         self._earlier = children(self._process.pid) if self._process is not None else frozenset()
 
@@ -128,7 +132,8 @@ class LocalConsole:
         return len(data) - len(rest)
 
     def forget_input(self) -> None:
-        """Drop what was typed and not read. Raises `OSError`."""
+        """Drop what was typed and not read, and have C-c be a signal. Raises `OSError`."""
+        self._set()
         termios.tcflush(self._master, termios.TCOFLUSH)
         terminal = os.open(self._terminal, os.O_RDWR | os.O_NOCTTY)
         try:
@@ -143,6 +148,27 @@ class LocalConsole:
     async def busy(self) -> bool:
         """Whether bash has a process below it."""
         return self._process is not None and bool(children(self._process.pid))
+
+    async def at_prompt(self) -> bool:
+        """Whether bash itself is what the terminal belongs to (tcgetpgrp(3)), and no process that it started."""
+        try:
+            if self._process is None or os.tcgetpgrp(self._master) != self._process.pid:
+                return False
+        except OSError:
+            return False
+        return not ignores(self._process.pid, signal.SIGINT)  # else C-c ends nothing, and a command still reads
+
+    async def replaced(self) -> bool:
+        """Whether another bash has taken the place of the first one, given options alone, and has the terminal."""
+        if not await self.at_prompt():
+            return False
+        assert self._process is not None
+        try:
+            name, *arguments = psutil.Process(self._process.pid).cmdline()
+        except (psutil.Error, ValueError):
+            return False
+        shell = os.path.basename(name).removeprefix("-") == "bash"
+        return shell and "--rcfile" not in arguments and all(given.startswith("-") for given in arguments)
 
     async def processes(self, most: int) -> int:
         """How many processes are below bash; at `most`, no more are looked for."""
@@ -164,19 +190,31 @@ class LocalConsole:
         code = 1 if self._process.returncode is None else self._process.returncode
         return code if code >= 0 else 128 - code
 
+    async def settle(self) -> None:
+        """Nothing: what a command does here is done as this user."""
+
     async def close(self) -> None:
         """End bash and all that it started."""
         mark, below = f"AGENTRT_SHELL={self._token}", list[psutil.Process]()
         if self._process is not None and self._process.returncode is None:
             # while there is who adopts them
             below = await anyio.to_thread.run_sync(started_by, self._process.pid, mark, 0.0)
-            self._process.kill()  # before it hangs up: a process that ended by itself is reaped by whoever looks first
+            with contextlib.suppress(ProcessLookupError):  # it has just ended
+                self._process.kill()  # before it hangs up: one that ended by itself is reaped by whoever looks first
         self._hang_up()
         if self._process is not None:
             await end(self._process.pid, mark, 0.0, also=below)
             await self._process.wait()
         if self._scratch is not None:
             await anyio.to_thread.run_sync(shutil.rmtree, self._scratch, True)
+
+    def _set(self) -> None:
+        """Set the terminal as it was at the start, where a command has changed it."""
+        if self._master < 0:
+            return
+        with contextlib.suppress(termios.error):  # it is gone, as whoever types will learn
+            if termios.tcgetattr(self._master) != self._settings:
+                termios.tcsetattr(self._master, termios.TCSANOW, self._settings)
 
     def _hang_up(self) -> None:
         if self._master >= 0:

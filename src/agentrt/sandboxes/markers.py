@@ -1,7 +1,7 @@
 """Finds where a shell's command begins and ends in the bytes of its terminal. Pure.
 
-The shell prints RS TOKEN ">" US before a command and RS TOKEN ":" exit-code ":" directory US after it (RS = 0x1e,
-US = 0x1f); what is outside of the two is prompt and not output.
+The shell prints RS TOKEN "-" CALL ">" US before a command and RS TOKEN "-" CALL ":" exit-code ":" directory US after it
+(RS = 0x1e, US = 0x1f); what is outside of the two is prompt and not output. The number of the call may be missing.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ class Markers:
 
     def __init__(self, token: str) -> None:
         name = re.escape(token.encode())
-        self._whole = re.compile(rb"\x1e" + name + rb"(?:(>)|:(-?\d+):([^\x1f]*))\x1f", re.DOTALL)
-        self._cut = re.compile(rb"\x1e" + name + rb"(?:>|:-?\d*|:-?\d+:[^\x1f]*)?\Z", re.DOTALL)
+        self._whole = re.compile(rb"\x1e" + name + rb"(?:-(\d+))?(?:(>)|:(-?\d+):([^\x1f]*))\x1f", re.DOTALL)
+        self._cut = re.compile(rb"\x1e" + name + rb"(?:-\d*)?(?:>|:-?\d*|:-?\d+:[^\x1f]*)?\Z", re.DOTALL)
         self._start = b"\x1e" + token.encode()
         self._rest = b""
         self._inside = False
+        self._call: bytes | None = None
 
     def feed(self, data: bytes) -> list[bytes | Ended]:
         """What the new bytes bring."""
@@ -41,9 +42,12 @@ class Markers:
         for match in self._whole.finditer(data):
             self._output(found, data[place : match.start()])
             place = match.end()
-            if match[1] is None:
-                found.append(Ended(int(match[2]), match[3].decode(errors="replace"), self._inside))
-            self._inside = match[1] is not None
+            call, begins, code, directory = match.groups()
+            if begins is not None:
+                self._inside, self._call = True, call
+            elif not (self._inside and call and self._call and call != self._call):  # else it comes late
+                found.append(Ended(int(code), directory.decode(errors="replace"), self._inside))
+                self._inside = False
         end = self._settled(data, place)
         self._rest = data[end:]
         self._output(found, data[place:end])

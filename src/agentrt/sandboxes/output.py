@@ -7,11 +7,15 @@ KEPT = 16 * 1024 * 1024
 
 
 class Output:
-    """The bytes of a command: all of them up to `KEPT`, then the first and the last half."""
+    """The bytes of a command since they were taken last: all of them up to `KEPT`, then the first and the last half."""
 
     def __init__(self) -> None:
         self._head, self._tail = bytearray(), bytearray()
         self._dropped = 0
+
+    def __len__(self) -> int:
+        """How many bytes are held."""
+        return len(self._head) + len(self._tail)
 
     def add(self, data: bytes) -> None:
         """Take more output."""
@@ -23,7 +27,9 @@ class Output:
             del self._tail[:over]
             self._dropped += over
 
-    def text(self) -> str:
-        """What was kept, with a note in the place of what was not."""
+    def take(self) -> bytes:
+        """What is held, with a note in the place of what was not kept; then nothing is."""
         gap = f"\n[{self._dropped} bytes were not kept]\n".encode() if self._dropped else b""
-        return bytes(self._head + gap + self._tail).decode(errors="replace").replace("\r\n", "\n")
+        taken = bytes(self._head + gap + self._tail)
+        self._head, self._tail, self._dropped = bytearray(), bytearray(), 0
+        return taken

@@ -27,12 +27,12 @@ class Place(Protocol):
 class Here:
     """This machine; its shells have no variable of this process that `masked` finds a secret in."""
 
-    def __init__(self, masked: Masked) -> None:
-        self._masked = masked
+    def __init__(self, masked: Masked, conversation: str) -> None:
+        self._masked, self._conversation = masked, conversation
 
     def console(self) -> Console:
         """One for another shell."""
-        return LocalConsole(self._masked)
+        return LocalConsole(self._masked, self._conversation)
 
     async def close(self) -> None:
         """Nothing is held."""
@@ -53,6 +53,6 @@ class InContainer:
         await self._container.close()
 
 
-def place_of(workspace: Workspace, start_soon: StartSoon, masked: Masked = str) -> Place:
+def place_of(workspace: Workspace, start_soon: StartSoon, masked: Masked = str, conversation: str = "") -> Place:
     """Where the shells of a conversation run that works in `workspace`; its tasks last as long as the place."""
-    return InContainer(workspace, start_soon) if isinstance(workspace, DockerWorkspace) else Here(masked)
+    return InContainer(workspace, start_soon) if isinstance(workspace, DockerWorkspace) else Here(masked, conversation)

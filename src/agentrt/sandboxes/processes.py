@@ -8,6 +8,8 @@ import signal
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from pathlib import Path
 from typing import NamedTuple
 
 import anyio.to_thread
@@ -16,6 +18,9 @@ import psutil
 TERM_AFTER = 0.1
 KILL_AFTER = 0.5
 """Seconds from one signal of the escalation to the next."""
+
+CONVERSATION = "AGENTRT_CONVERSATION"
+"""The variable that names the conversation in the environment of what it starts."""
 
 _ESCALATION = ((signal.SIGTERM, KILL_AFTER), (signal.SIGKILL, 0.5), (signal.SIGKILL, 0.5))
 """KILL twice: the second is for what was started in between."""
@@ -174,3 +179,34 @@ async def end(
                 process.send_signal(number)
         await anyio.to_thread.run_sync(_await_end, alive, wait)
     return tuple(sent)
+
+
+def ignores(pid: int, number: int) -> bool:
+    """Whether a process ignores a signal (proc(5), SigIgn); one that is gone does not."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+    ignored = next((line.split()[1] for line in status.splitlines() if line.startswith("SigIgn:")), "0")
+    return bool(int(ignored, 16) >> (number - 1) & 1)
+
+
+def process_mark(created: str, store: str) -> str:
+    """What names a conversation in the environment of its processes: the id of its first event, and its store, since a
+    copy of that may be opened while the conversation is at work.
+    """
+    return f"{created}-{sha256(store.encode(errors='surrogateescape')).hexdigest()[:12]}"
+
+
+async def end_left(conversation: str) -> bool:
+    """End what a conversation started in a process that died; whether nothing of it was found any more.
+
+    It is found by its environment, and below what is found so: no shell adopts it any more.
+    """
+    mark = f"{CONVERSATION}={conversation}"
+    sent = await end(_NO_SHELL, mark, 0.0)
+    return not sent or not await anyio.to_thread.run_sync(started_by, _NO_SHELL, mark, 0.0)
+
+
+_NO_SHELL = -1
+"""What no process has as its parent or its session."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import re
 import secrets
 import termios
@@ -15,28 +16,19 @@ import anyio
 
 from ..errors import ToolError
 from .console import Console
-from .lending import GIVE_BACK, TAKE, Loan
+from .lending import Loan
 from .markers import Ended, Markers
 from .output import Output
 from .processes import TERM_AFTER
+from .prompting import ASKED, SET_UP, SETTLED, asking_line, command_line
 
 START_SECONDS = 10.0
 """How long bash may take to be ready."""
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
-_START = f"""\
-__agentrt_begin() {{
-  local __agentrt_code=$?
-  if [ $# -gt 2 ]; then unset -v "${{@:3}}"; fi
-  if [ -n "${{2-}}" ]; then {TAKE}; fi
-  export AGENTRT_CALL="$1"
-  printf '\\036%s>\\037' "$__agentrt_token"
-  return $__agentrt_code
-}}
-PROMPT_COMMAND='printf "\\036%s:%s:%s\\037" "$__agentrt_token" "$?" "$PWD"; {GIVE_BACK}'
-PS1='' PS2=''
-"""
+AFTER_C_C = 1.0
+"""Seconds after which a bash that C-c brought back to its prompt has said so, if its prompt still can."""
 
 
 class Shell:
@@ -57,7 +49,11 @@ class Shell:
         self._calls = 0
         self._any_prompt = True
         """Whether the next prompt ends the command also when it had not begun: at the start, and after an interrupt."""
+        self._typed = False
+        """Whether there may be half a line in the terminal that the last command has not read."""
         self._launched = False
+        self._settled = True
+        """Whether the console knows that the last command has ended."""
         self._on_output: Callable[[bytes], None] = lambda data: None
 
     async def start(self) -> None:
@@ -73,17 +69,32 @@ class Shell:
             raise
 
     async def _launch(self) -> None:
-        self._command_file = self._console.scratch / "command"
-        start = self._console.scratch / "start"
-        start.write_text(f"__agentrt_token={self._token}\n{_START}")
+        scratch = self._console.scratch
+        self._command, self._ask = scratch / "command", asking_line(scratch).encode()
+        self._stock()
         self.running = True
-        await self._console.start(self._token, self.directory, start, self._hear)
+        await self._console.start(self._token, self.directory, scratch / "start", self._hear)
         self._launched = True
         with anyio.move_on_after(START_SECONDS):
             while self.running:
                 await self.wait(None)
         if not self.alive or self.running:
             raise ToolError(f"bash did not start within {START_SECONDS:.0f} s")
+
+    def _stock(self) -> None:
+        scratch = self._console.scratch
+        for name, script in (("start", SET_UP), ("settled", SETTLED), ("asked", ASKED)):
+            (scratch / name).write_text(script.replace("TOKEN", self._token))
+
+    async def _store(self, command: str) -> None:
+        """Put a command where bash reads it, in a directory that is made again where a command has removed it."""
+        text = command.encode("utf-8", "replace") + b"\n"
+        try:
+            await anyio.Path(self._command).write_bytes(text)
+        except FileNotFoundError:
+            self._command.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._stock()
+            self._command.write_bytes(text)
 
     @property
     def alive(self) -> bool:
@@ -106,14 +117,16 @@ class Shell:
         self._output, self._ended = Output(), None
         self._on_output = on_output
         await self._console.begin()
-        await anyio.Path(self._command_file).write_text(command + "\n", errors="replace")
+        await self._store(command)
         self._take_back()
         self._loan = self._console.lend(secrets) if secrets else None
-        loan = f" '{self._loan.path}'" if self._loan is not None else " ''"
-        loan += "".join(f" {name}" for name in self._console.take_back() if _NAME.fullmatch(name))
-        self.running, self._any_prompt = True, False
+        loan = self._loan.path if self._loan is not None else ""
+        gone = [name for name in self._console.take_back() if _NAME.fullmatch(name)]
+        self.running, self._any_prompt, self._settled = True, False, False
         self.last_change = time.monotonic()
-        await self.send(f" __agentrt_begin {self._token}-{self._calls}{loan}; . '{self._command_file}'\n".encode())
+        line = command_line(self._console.scratch, f"{self._token}-{self._calls}", loan, gone)
+        await self._send(("\n" + line if self._typed else line).encode())
+        self._typed = False
 
     async def wait(self, seconds: float | None) -> Ended | None:
         """Wait until the command ends or prints, `seconds` at most; its end, when it has ended."""
@@ -123,10 +136,17 @@ class Shell:
                 await self._changed.wait()
         if self._launched and not self.running and self._ended is None:
             self._ended = Ended(await self._console.exit_code(), self.directory)
+        if self._ended is not None and not self._settled:
+            self._settled = True
+            await self._console.settle()
         return self._ended
 
     async def send(self, data: bytes) -> None:
-        """Type into the terminal. Raises `ToolError` when the shell is gone, or the command does not take it all."""
+        """Type for the command. Raises `ToolError` when the shell is gone, or the command does not take it all."""
+        self._typed = True
+        await self._send(data)
+
+    async def _send(self, data: bytes) -> None:
         try:
             taken = await self._console.send(data)
         except OSError as error:
@@ -134,10 +154,34 @@ class Shell:
         if taken < len(data):
             raise ToolError(f"the command does not read its input: it was given {taken} of {len(data)} bytes")
 
-    def text(self) -> str:
-        """What the command printed so far."""
-        shown = self._output.text().replace(f"bash: {self._command_file}: ", "bash: ")
-        return shown.replace(f"{self._command_file}: line ", "bash: line ")
+    def take(self) -> bytes:
+        """What the command has printed since this was called last."""
+        shown, command = self._output.take(), os.fsencode(self._command)
+        if self._ask.strip() in shown:
+            shown = shown.replace(self._ask.strip(), b"")
+        if command in shown:
+            shown = shown.replace(b"bash: " + command + b": ", b"bash: ").replace(command + b": line ", b"bash: line ")
+        return shown
+
+    async def cut(self) -> None:
+        """Type C-c. A bash that is at its prompt then is heard of, whatever the command made of the prompt."""
+        self._any_prompt = True
+        await self.send(b"\x03")
+        await self._prompted(AFTER_C_C)
+
+    async def _prompted(self, seconds: float) -> None:
+        """Wait for the end that C-c brings, and have a bash say it whose prompt does not."""
+        with anyio.move_on_after(seconds):
+            while self.running:
+                await self.wait(None)
+        if self.running and self.alive and await self._console.at_prompt():
+            await self._send(b"\n" + self._ask)
+
+    async def adopt(self) -> None:
+        """Go on with the bash that the running command has put in the place of the first one (`exec bash`), if any."""
+        if self.running and self.alive and await self._console.replaced():
+            self._any_prompt = True
+            await self._send(self._ask)
 
     async def interrupt(self) -> tuple[str, ...]:
         """End the running command and all that it started. Returns the signals that were needed."""
@@ -149,9 +193,7 @@ class Shell:
             with contextlib.suppress(OSError, termios.error, ToolError):
                 self._console.forget_input()
                 await self.send(b"\x03")
-            with anyio.move_on_after(TERM_AFTER):
-                while self.running:
-                    await self.wait(None)
+            await self._prompted(TERM_AFTER)
         sent += await self._console.end(f"{self._token}-{self._calls}")
         with anyio.move_on_after(0.5):
             while self.running and self.alive:

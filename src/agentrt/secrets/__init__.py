@@ -6,13 +6,14 @@ from .logs import LogMask
 from .mask import HIDDEN, Mask
 from .registry import SecretRegistry
 from .sources import AnySecret, CallableSecret, LookupSecret, SecretSource, StaticSecret
-from .stream import StreamMask
+from .stream import CurrentMask, StreamMask
 
 __all__ = [
     "HIDDEN",
     "AnySecret",
     "CallableSecret",
     "Cipher",
+    "CurrentMask",
     "EnvironmentSecret",
     "LogMask",
     "LookupSecret",

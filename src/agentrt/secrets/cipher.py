@@ -68,7 +68,7 @@ class Cipher:
 def _key(text: str) -> bytes:
     try:
         secret = base64.b64decode(text.strip(), altchars=b"-_", validate=True)
-    except ValueError:
+    except (AttributeError, ValueError):  # no text, or not of that form
         secret = b""
     if len(secret) != _KEY_BYTES:
         raise ConfigurationError(f"the key for secrets is not {_KEY_BYTES} bytes in base64: {_HOW}")

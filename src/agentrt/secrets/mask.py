@@ -10,6 +10,7 @@ from typing import Any
 from .beginnings import Beginnings
 from .encodings import encoded, shortest, written
 from .lines import joined_lines
+from .pieces import fragments_of, pieces_of, tail, whole_characters
 from .sieve import Sieve
 
 HIDDEN = "<secret-hidden>"
@@ -27,7 +28,7 @@ Span = tuple[int, int]
 class _Value:
     """A value's forms in bytes."""
 
-    __slots__ = ("anchors", "encoded", "written")
+    __slots__ = ("anchors", "encoded", "pieces", "written")
 
     def __init__(self, value: str) -> None:
         one_piece, broken = written(value), encoded(value)
@@ -35,10 +36,11 @@ class _Value:
         halves = [half for form in map(_bytes, shortest(broken)) for half in _halves(form)]
         self.anchors = (*map(_bytes, shortest(one_piece)), *halves)
         """One of them is in whatever holds a form."""
+        self.pieces = pieces_of(value)
 
 
 class Mask:
-    """Replaces values, in every form of `encodings`, by `<secret-hidden>`.
+    """Replaces values, in every form of `encodings` and in pieces of eight characters, by `<secret-hidden>`.
 
     All that belongs to a form is replaced, and forms that overlap by one mark; an encoded form also where it is broken
     over lines. What is left between two marks holds no form. A mask does not change: `adding` makes another.
@@ -69,7 +71,7 @@ class Mask:
 
     def found_in(self, data: bytes | str) -> bool:
         """Whether a form may be there: false only where none is, true nearly only where one is. Fast."""
-        return bool(self._values) and bool(self._there(_bytes(data)))
+        return bool(self._values) and any(self._there(_bytes(data)))
 
     def text(self, text: str, *, by_line: bool = False) -> str:
         """A text without them; the same object where there are none. See `data`."""
@@ -119,10 +121,11 @@ class Mask:
 
     def spans(self, data: bytes) -> list[Span]:
         """Where forms begin and end, in any order."""
-        there = self._there(data)
+        there, pieces = self._there(data)
+        spans = [whole_characters(data, *span) for piece in pieces for span in _places(piece, data)]
         if not there:
-            return []
-        spans = [span for value in there for form in value.written for span in _places(form, data)]
+            return spans
+        spans += (span for value in there for form in value.written for span in _places(form, data))
         joined, places = joined_lines(data)
         for value in there:
             for form in value.encoded:
@@ -133,11 +136,18 @@ class Mask:
 
     def unfinished(self, data: bytes) -> int:
         """Where in `data` a form begins of which more may follow; its end where none does."""
-        return self._beginnings.place(data)
+        return min(self._beginnings.place(data), tail(data, self._fragments))
 
-    def _there(self, data: bytes) -> list[_Value]:
-        """The values of which a form may be in `data`."""
-        return [value for value in self._sieve.owners(data) if any(anchor in data for anchor in value.anchors)]
+    def _there(self, data: bytes) -> tuple[list[_Value], list[bytes]]:
+        """The values of which a form may be in `data`, and the pieces that are."""
+        owners, values, pieces = self._sieve.owners(data), list[_Value](), list[bytes]()
+        for owner in owners:
+            if isinstance(owner, _Value):
+                if any(anchor in data for anchor in owner.anchors):
+                    values.append(owner)
+            elif owner in data:
+                pieces.append(owner)
+        return values, pieces
 
     @cached_property
     def _bare(self) -> frozenset[str]:
@@ -145,8 +155,14 @@ class Mask:
         return frozenset(map(str.strip, self._values))
 
     @cached_property
-    def _sieve(self) -> Sieve[_Value]:
-        return Sieve((anchor, value) for value in self._values.values() for anchor in value.anchors)
+    def _sieve(self) -> Sieve[_Value | bytes]:
+        anchors = [(anchor, value) for value in self._values.values() for anchor in value.anchors]
+        pieces = {piece for value in self._values.values() for piece in value.pieces}
+        return Sieve([*anchors, *((piece, piece) for piece in pieces)])
+
+    @cached_property
+    def _fragments(self) -> frozenset[bytes]:
+        return frozenset().union(*map(fragments_of, self._values))
 
     @cached_property
     def _beginnings(self) -> Beginnings:

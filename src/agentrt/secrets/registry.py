@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import anyio
 
@@ -53,13 +53,13 @@ class SecretRegistry:
         self,
         secrets: Mapping[str, AnySecret] | None = None,
         *,
-        environment: Mapping[str, str] = os.environ,
+        environment: Mapping[str, str] | None = None,
         clock: Clock = time.monotonic,
     ) -> None:
         self.mask, self.version = Mask(), 0
         self.listeners: list[Callable[[], None]] = []
         """Told when the mask was replaced."""
-        self._environment, self._clock = environment, clock
+        self._environment, self._clock = os.environ if environment is None else environment, clock
         self._sources: dict[str, KnownSource] = {}
         self._kept: dict[str, _Kept] = {}
         self._locks: dict[str, anyio.Lock] = {}
@@ -112,6 +112,18 @@ class SecretRegistry:
         other._past, other._unsaved, other._sealed = dict(self._past), [*self._past], list(self._sealed)
         other.used = self.used
         return other
+
+    @contextlib.contextmanager
+    def undone_when(self, refused: type[Exception]) -> Iterator[None]:
+        """Take back what the body changes when it raises `refused`; all values stay masked."""
+        sources, kept, past = dict(self._sources), dict(self._kept), dict(self._past)
+        unsaved, sealed, used = list(self._unsaved), list(self._sealed), self.used
+        try:
+            yield
+        except refused:
+            self._sources, self._kept, self._past = sources, kept, past
+            self._unsaved, self._sealed, self.used = unsaved, sealed, used
+            raise
 
     def seed(self, values: Iterable[str]) -> None:
         """Mask values that no tool may have, such as the keys of models."""

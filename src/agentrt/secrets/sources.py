@@ -8,6 +8,7 @@ from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from ..errors import ConfigurationError
+from ..specs.given import converted
 from ..specs.secrets import EnvironmentSecret
 
 SecretFunction: TypeAlias = Callable[[], str | Awaitable[str]]
@@ -19,6 +20,20 @@ _TAKEN = re.compile(
     r"|SHELL|SHELLOPTS|TERM"
 )
 """Variables that the shell itself goes by, or that the runtime does."""
+
+_STEERS = re.compile(
+    r"(?i:DYLD_.*|GIT_(?:SSH|SSH_COMMAND|ASKPASS|CONFIG.*|DIR|EDITOR|EXEC_PATH|EXTERNAL_DIFF|INDEX_FILE|OBJECT_DIRECTORY"
+    r"|ALTERNATE_OBJECT_DIRECTORIES|PAGER|PROXY_COMMAND|SEQUENCE_EDITOR|TEMPLATE_DIR|WORK_TREE)"
+    r"|PYTHON(?:PATH|HOME|STARTUP|INSPECT|BREAKPOINT|EXECUTABLE|USERBASE|WARNINGS|PYCACHEPREFIX|OPTIMIZE|PLATLIBDIR)"
+    r"|NODE_(?:OPTIONS|PATH|EXTRA_CA_CERTS|REPL_EXTERNAL_MODULE)|RUBY(?:OPT|LIB)|PERL5?(?:LIB|OPT|5LIB|5OPT|5DB)"
+    r"|_?JAVA_(?:TOOL_)?OPT(?:ION)?S|JDK_JAVA_OPTIONS|CLASSPATH|(?:GNU)?MAKE(?:FLAGS|FILES)|RUSTFLAGS|GOFLAGS"
+    r"|RUSTC|(?:CARGO_BUILD_)?RUSTC(?:_WORKSPACE)?_WRAPPER|LUA_INIT.*|PHPRC|PHP_INI_SCAN_DIR|MAVEN_OPTS|GRADLE_OPTS|CC|CXX|LESSOPEN|LESSCLOSE|EDITOR|VISUAL|(?:MAN)?PAGER|BROWSER"
+    r"|(?:SSH|SUDO)_ASKPASS(?:_REQUIRE)?|SSH_AUTH_SOCK|(?:HTTPS?|FTP|ALL|NO)_PROXY|RSYNC_RSH|CVS_RSH|SVN_SSH|HGRCPATH"
+    r"|CDPATH|GLOBIGNORE|HIST(?:FILE|FILESIZE|SIZE|CONTROL|IGNORE|TIMEFORMAT)|INPUTRC|ZDOTDIR|XDG_(?:CONFIG|DATA|CACHE|STATE|RUNTIME)_.*|TMPDIR|CURL_HOME|WGETRC|TAR_OPTIONS|GREP_OPTIONS|DOCKER_HOST"
+    r"|KUBECONFIG|GCONV_PATH|LOCPATH|NLSPATH|HOSTALIASES|OPENSSL_CONF|DOTNET_STARTUP_HOOKS|PYTEST_(?:ADDOPTS|PLUGINS)|VIMINIT|EXINIT|CURL_CA_BUNDLE|NODE_TLS_REJECT_UNAUTHORIZED"
+    r"|NPM_CONFIG_(?:SCRIPT_SHELL|NODE_OPTIONS|PREFIX|USERCONFIG|GLOBALCONFIG)|PIP_CONFIG_FILE|GIT_(?:SSL_NO_VERIFY|COMMON_DIR)|SSL_CERT_(?:FILE|DIR)|REQUESTS_CA_BUNDLE)"
+)
+"""Variables that programs go by: whoever sets one may have another program run, or another host asked."""
 
 SHORTEST = 4
 """Characters that a secret has at least."""
@@ -42,8 +57,9 @@ class LookupSecret:
     """
 
     def __init__(self, url: str, headers: Mapping[str, str] | None = None, description: str = "") -> None:
-        self.url, self.headers, self.description = url, dict(headers or {}), description
-        parts = urlsplit(url)
+        self.url, self.description = url, description
+        self.headers = converted({} if headers is None else headers, dict[str, str], "LookupSecret", "headers")
+        parts = urlsplit(url if isinstance(url, str) else "")
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ConfigurationError("a secret is looked up at a whole URL, of http or https")
         if parts.username is not None or parts.password is not None:
@@ -82,6 +98,8 @@ def source_of(name: str, secret: AnySecret) -> SecretSource:
         raise ConfigurationError(f"{name!r} is no name of a secret: use letters, digits and '_', as for a variable")
     if _TAKEN.fullmatch(name):
         raise ConfigurationError(f"{name!r} is no name of a secret: a shell goes by that variable, choose another")
+    if _STEERS.fullmatch(name):
+        raise ConfigurationError(f"{name!r} is no name of a secret: programs go by that variable, choose another")
     if isinstance(secret, str):
         return StaticSecret(secret)
     if isinstance(secret, StaticSecret | EnvironmentSecret | LookupSecret | CallableSecret):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from .mask import HIDDEN, Mask, merged
 
 
@@ -47,3 +49,20 @@ class StreamMask:
         self._covered = max(place - upto, 0)
         self._held = data[upto:]
         return "".join(pieces)
+
+
+class CurrentMask:
+    """Masks a text that comes in pieces by the secrets that are known when each comes."""
+
+    def __init__(self, current: Callable[[], Mask]) -> None:
+        self._current, self._stream = current, StreamMask(current())
+
+    def feed(self, piece: str) -> str:
+        """Take a piece; what may be shown now."""
+        self._stream.mask = self._current()
+        return self._stream.feed(piece)
+
+    def flush(self) -> str:
+        """The text has ended: what was held back."""
+        self._stream.mask = self._current()
+        return self._stream.flush()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from ..events import ActionEvent
-from ..specs import SecurityRisk
+from ..specs import RULES, SecurityRisk
 from .rating import Rating, Scene
 from .rules import rate_action
 from .verdicts import highest
@@ -57,3 +57,10 @@ async def _ask(analyzer: Analyzer, action: ActionEvent, scene: Scene) -> Rating:
     except Exception as failure:  # fails closed, whatever it is
         return Rating(SecurityRisk.HIGH, f"{name}: failed with {type(failure).__name__}: {failure}")
     return Rating(rating.risk, f"{name}: {rating.reason}", rating.sinks, rating.labels)
+
+
+MODEL = "model"
+"""The analyzer that takes the model's own word."""
+
+ANALYZERS: Mapping[str, Callable[[], Analyzer]] = {RULES: RuleAnalyzer, MODEL: ModelAnalyzer}
+"""Those that there are always, by their names."""

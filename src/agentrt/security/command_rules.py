@@ -17,12 +17,13 @@ from functools import partial
 from itertools import pairwise
 
 from ..specs import SecurityRisk
-from .calls import Call, names, program
+from .calls import Call, names, options, program
 from .file_rules import FILE_RULES, WRITERS, rate_read, rate_write
 from .interpreters import INTERPRETERS, LANGUAGES, SHELLS, executed
 from .look_alikes import disguise, tampering
 from .network_rules import rate_network, stays_here
 from .option_rules import rate_options
+from .own_rules import rate_own
 from .package_rules import rate_packages, rate_unread
 from .paths import Site, Zone, persists, place
 from .program_table import rate_by_table
@@ -30,7 +31,7 @@ from .python_code import rate_python
 from .rating import Rating
 from .shell_reader import TooDeep, TooMuch
 from .shell_scope import Scope
-from .shell_text import DATA, FACT, FETCHED, SECRET, without_marks
+from .shell_text import ANY, DATA, FACT, FETCHED, SECRET, without_marks
 from .shell_walk import UNREADABLE_SOURCE, Walk
 from .task_rules import keep, run_script, tested
 from .variable_rules import rate_environment
@@ -77,6 +78,12 @@ def files_run(source: str, where: Site, files: Mapping[str, str] = {}) -> frozen
     """The paths of what shell source runs and does not write itself, besides `files`; never raises."""
     _, scope = _walked(source, where, files)
     return frozenset(scope.wanted)
+
+
+def files_written(source: str, where: Site) -> dict[str, str]:
+    """The paths of what shell source writes, with the text where it is known, else a mark; never raises."""
+    _, scope = _walked(source, where, {})
+    return {path: scope.files.get(path, ANY) for path in scope.written}
 
 
 def _walked(source: str, where: Site, files: Mapping[str, str]) -> tuple[Walk, Scope]:
@@ -147,7 +154,7 @@ def _rate(walk: Walk, call: Call, scope: Scope) -> str | None:
         tested(walk, call, scope)
     if not stays_here(call):
         walk.add(*rate_by_table(call))
-    walk.add(*rate_network(call), *rate_packages(call), *rate_unread(call))
+    walk.add(*rate_network(call), *rate_packages(call), *rate_unread(call), *rate_own(call))
     if call.name in PREFIXES:
         for text in WRITERS[call.name](call) if call.name in WRITERS else ():
             if text.startswith("|"):
@@ -180,12 +187,17 @@ def _rate_files(walk: Walk, call: Call, scope: Scope) -> None:
     if writer is not None:
         for text in writer(call):
             walk.add(rate_write(call, text))
+            scope.written.add(call.place(text).path)
+            if call.name in _REWRITERS:
+                scope.files[call.place(text).path] = ANY
             if call.name == "tee" and call.stdin is not None and len(scope.files) < 50:
                 scope.files[call.place(text).path] = call.stdin
         _copy_known(call, scope)
     for text in (paths := _paths(call)):
         walk.add(*rate_read(call, text))
-    walk.add(*(rate_write(call, text) for text in _outputs(call)))
+    for text in _outputs(call):
+        walk.add(rate_write(call, text))
+        scope.written.add(call.place(text).path)
     if not (_is_known(call) or writer is not None):
         walk.add(*(_WRITES for text in paths if persists(call.place(text), call.where)))
 
@@ -206,13 +218,23 @@ def _is_known(call: Call) -> bool:
 
 def _copy_known(call: Call, scope: Scope) -> None:
     """What the line wrote before keeps its text under a new name."""
-    names = [word for word in call.words if not word.startswith("-")]
-    if call.name in ("cp", "mv", "ln", "install") and len(names) == 2:
-        source, target = call.place(names[0]).path, call.place(names[1]).path
-        if source in scope.files:
-            scope.files[target] = scope.files[source]
-        elif source.startswith(("/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/", "/usr/local/bin/")):
-            place_ = call.place(f"{names[1]}/{program(source)}").path
+    if call.name not in ("cp", "mv", "ln", "install"):
+        return
+    *names, last = options(call.words, "tSmgo", ("target-directory", "suffix", "mode", "owner", "group")).operands or (
+        "",
+    )
+    into = (*WRITERS["cp"](call), last)[0]
+    for name in names if into == last else (*names, last):
+        source, target = call.place(name).path, call.place(into).path
+        inside = call.place(f"{into}/{name.rstrip('/').rpartition('/')[2]}").path
+        for copy in (inside,) if len(names) > 1 or into != last else (inside, target):
+            scope.written.add(copy)
+            if source in scope.files:
+                scope.files[copy] = scope.files[source]
+            elif copy != source:
+                scope.copied[copy] = source
+        if source.startswith(("/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/", "/usr/local/bin/")):
+            place_ = call.place(f"{into}/{program(source)}").path
             scope.programs[target] = scope.programs[place_] = program(source)
 
 
@@ -298,6 +320,8 @@ def _rate_process(walk: Walk, call: Call, scope: Scope) -> None:
         walk.add(unknown(f"{reason} in an argument"))
 
 
+_REWRITERS = frozenset({"sed", "perl", "ruby", "dd", "sort", "patch", "ed", "sponge", "truncate"})
+"""Programs that make of a file what nobody can tell before."""
 _SERIOUS = (SecurityRisk.HIGH, SecurityRisk.UNKNOWN)
 _OUTPUTS = names("--output --output-file --output-dir --output-document --out --outfile --out-file --outdir --out-dir")
 _WRITES = unknown("a program that no rule knows may write what runs by itself later", ("outside",))

@@ -69,7 +69,10 @@ def rate_write(call: Call, text: str) -> Rating:
         return unknown(f"{reason} in a path that is written")
     if persists(found, call.where):
         return high("writes what runs by itself later", ("outside",))
-    if secret(text, found.path, call.where) == "credentials":
+    kind = secret(text, found.path, call.where)
+    if kind == "store":
+        return high("changes what agentrt keeps: logs, rules, keys", ("outside",))
+    if kind == "credentials":
         return high("writes keys or passwords", ("outside", "secrets"))
     match found.zone:
         case Zone.UNKNOWN:
@@ -82,6 +85,8 @@ def rate_write(call: Call, text: str) -> Rating:
             return high("writes to the system", ("outside",))
         case Zone.OUTSIDE:
             return medium("writes outside the workspace", ("outside",))
+        case Zone.SCRATCH:
+            return medium("writes a temporary file, outside the workspace")
         case _:
             return low("writes inside the workspace")
 
@@ -94,6 +99,8 @@ def rate_read(call: Call, text: str) -> Iterator[Rating]:
     """Reading one path, or naming it as an argument."""
     found = call.place(text)
     match secret(text, found.path, call.where):
+        case "store":
+            yield high("reads or changes what agentrt keeps: logs, rules, keys", ("secrets",), ("outside",))
         case "credentials":
             yield high("reads keys or passwords", ("secrets",), () if found.zone is Zone.INSIDE else ("outside",))
         case "settings":
@@ -232,7 +239,7 @@ def rate_mode(call: Call) -> Iterator[Rating]:
     for text in targets:
         found = call.place(text)
         outside = found.zone not in (Zone.INSIDE, Zone.SCRATCH)
-        if secret(text, found.path, call.where) == "credentials":
+        if secret(text, found.path, call.where) in ("credentials", "store"):
             yield high("opens keys or passwords", ("secrets",))
         if found.zone is Zone.UNKNOWN:
             yield unknown("changes permissions of what is not known")

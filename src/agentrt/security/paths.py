@@ -10,6 +10,7 @@ from posixpath import normpath
 
 import msgspec
 
+from .rating import Own
 from .shell_text import ANY, FACT, MARKS, settled
 
 
@@ -42,6 +43,7 @@ class Site(msgspec.Struct, frozen=True):
     workspace: str
     home: str
     start: str
+    own: Own = Own()
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -60,11 +62,11 @@ _SYSTEM = frozenset(
 _HOMES = re.compile(r"/(?:home|Users)/[^/]+|/root")
 
 
-def site(workspace: str, start: str | None) -> Site:
+def site(workspace: str, start: str | None, own: Own = Own()) -> Site:
     """What the workspace's path tells; the home directory is known only when the workspace is in it."""
     root = normal(workspace)
     match = _HOMES.match(root)
-    return Site(root, match[0] if match else "/~", ANY if start is None else normal(start))
+    return Site(root, match[0] if match else "/~", ANY if start is None else normal(start), own)
 
 
 def normal(path: str) -> str:
@@ -108,10 +110,22 @@ def _zone(path: str, where: Site) -> Zone:
     return Zone.OUTSIDE
 
 
+def in_store(path: str, where: Site) -> bool:
+    """Whether what stands at `path` is the runtime's: its logs, rules and keys. A workspace in the store is not."""
+    for store in where.own.stores:
+        if within(path, store):
+            return not (within(where.workspace, store) and within(path, where.workspace))
+    return False
+
+
 def protects(path: str, where: Site) -> bool:
     """Whether the workspace, a home directory or a whole system is at or below `path`: it must never be deleted."""
     return (
-        within(where.workspace, path) or within(where.home, path) or path.count("/") < 2 or bool(_HOMES.fullmatch(path))
+        within(where.workspace, path)
+        or within(where.home, path)
+        or path.count("/") < 2
+        or bool(_HOMES.fullmatch(path))
+        or any(within(store, path) for store in where.own.stores)
     )
 
 
@@ -163,7 +177,9 @@ _KEYS = ("id_rsa", "id_ed25519", ".netrc", ".git-credentials", ".pgpass")
 
 @lru_cache(maxsize=512)
 def secret(text: str, path: str, where: Site) -> str:
-    """How secret what stands at `path` (or is named anywhere in `text`) is: "credentials", "settings" or ""."""
+    """How secret what stands at `path`, or is named in `text`, is: "store", "credentials", "settings" or ""."""
+    if in_store(path, where):
+        return "store"
     for candidate in (text, path):
         if (_CREDENTIALS.search(candidate) or _SYSTEM_CREDENTIALS.search(candidate)) and not _PUBLIC.search(candidate):
             return "credentials"

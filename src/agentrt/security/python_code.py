@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ..specs import SecurityRisk
+from .own_rules import USES_LIBRARY, rate_requests
 from .paths import place, secret
 from .python_names import (
     COMMANDS,
@@ -51,6 +52,7 @@ def rate_python(walk: Walk, code: str, scope: Scope, lines: bool = False) -> Non
     if len(code) > MAX_CODE:
         walk.add(unknown("too much code to read"))
         return
+    walk.add(*rate_requests(code, walk.where))
     if not settled(code):
         walk.add(unknown(UNREADABLE))
     for line in re.findall(r"(?m)^\s*!(.*)", code):
@@ -121,17 +123,20 @@ class _Reader:
                     self._environment(node)
         if self._network:
             self._sends()
+        if "agentrt" in self._values.modules:
+            self._walk.add(USES_LIBRARY)
         for module in sorted(self._values.modules - sys.stdlib_module_names):
             self._imports(module)
 
     def _imports(self, module: str) -> None:
         """A module of the directory is run, too; only what is HIGH there counts."""
         for directory in self._scope.directories:
-            path = place(f"{module}.py", directory, self._walk.where).path
-            text = self._scope.text_of(path)
-            if text is not None and path not in self._scope.imported:
-                self._scope.imported.add(path)
-                keep(self._walk, (SecurityRisk.HIGH,), partial(rate_python, self._walk, text, self._scope.copy()))
+            for name in (f"{module}.py", f"{module}/__init__.py"):
+                path = place(name, directory, self._walk.where).path
+                text = self._scope.text_of(path)
+                if text is not None and path not in self._scope.imported:
+                    self._scope.imported.add(path)
+                    keep(self._walk, (SecurityRisk.HIGH,), partial(rate_python, self._walk, text, self._scope.copy()))
 
     def _handed_on(self, node: ast.Name | ast.Attribute) -> None:
         """What runs commands may be called by another name, or by what it is given to."""
@@ -176,8 +181,12 @@ class _Reader:
         ):
             if not settled(self._fold(node.args[1])):
                 self._walk.add(unknown(UNREADABLE))
-        elif name in ("__import__", "importlib.import_module") and node.args and not settled(self._fold(node.args[0])):
-            self._walk.add(unknown(UNREADABLE))
+        elif name in ("__import__", "importlib.import_module") and node.args:
+            module = self._fold(node.args[0])
+            if not settled(module):
+                self._walk.add(unknown(UNREADABLE))
+            elif module.partition(".")[0] == "agentrt":
+                self._walk.add(USES_LIBRARY)
         if name.endswith(("os.dup2", "os.getenvb")) or name == "pty.spawn":
             self._shells = True
         if NETWORK.match(name) and not QUIET.match(name):
@@ -290,7 +299,7 @@ class _Reader:
             self._walk.add(high("asks for the machine's own credentials", ("network", "secrets")))
         if len(text) < 300 and "\n" not in text:
             where = self._walk.where
-            if secret(text, text, where) == "credentials" and "/" in text:
+            if secret(text, text, where) in ("credentials", "store") and "/" in text:
                 self._walk.add(high("reads keys or passwords", ("secrets",)))
 
     def _sends(self) -> None:

@@ -6,21 +6,30 @@ import msgspec
 
 from ..specs import SecurityRisk, Workspace
 from ..specs.flow import Label, Sink
+from ..specs.given import Given
+
+
+class Own(msgspec.Struct, frozen=True):
+    """What belongs to the runtime: the absolute paths of its `stores`, and the ports on which it serves."""
+
+    stores: tuple[str, ...] = ()
+    ports: tuple[int, ...] = ()
 
 
 class Scene(msgspec.Struct, frozen=True):
     """Where an action takes place: the workspace, and the directory in which the terminal stands.
 
     That is an absolute path; None where it is only known when the action runs. `files` are the texts of scripts that it
-    runs and that were written since the conversation began, by their paths.
+    runs and that were written since the conversation began, by their paths. `own` is what no agent should touch.
     """
 
     workspace: Workspace
     directory: str | None
     files: dict[str, str] = {}
+    own: Own = Own()
 
 
-class Rating(msgspec.Struct, frozen=True):
+class Rating(Given, frozen=True):
     """How dangerous an action is, and why; where its effect goes, and what nobody vouches for its result will hold."""
 
     risk: SecurityRisk

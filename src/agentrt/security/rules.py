@@ -11,8 +11,10 @@ from ..events import ActionEvent
 from .calls import Call
 from .file_rules import rate_read, rate_write
 from .injections import rate_text
-from .paths import Site, site
+from .own_rules import rate_requests
+from .paths import Site, normal, site
 from .rating import Rating, Scene
+from .shell_text import ANY
 from .verdicts import highest, low, unknown
 
 _HARMLESS = frozenset({"think", "finish", "task_tracker", "delegate"})
@@ -38,7 +40,7 @@ def rate_action(action: ActionEvent, scene: Scene) -> Rating:
 
     Raises `msgspec.ValidationError` when the arguments are not the tool's.
     """
-    where = site(scene.workspace.path, scene.directory)
+    where = site(scene.workspace.path, scene.directory, scene.own)
     match action.tool_name:
         case "terminal":
             return _terminal(msgspec.json.decode(action.arguments, type=_Command), where, scene.files)
@@ -57,8 +59,27 @@ def scripts(action: ActionEvent, scene: Scene) -> frozenset[str]:
     call = msgspec.json.decode(action.arguments, type=_Command)
     from .command_rules import files_run
 
-    where = site(scene.workspace.path, scene.directory)
+    where = site(scene.workspace.path, scene.directory, scene.own)
     return frozenset() if call.is_input else files_run(call.command, where, scene.files)
+
+
+def written(action: ActionEvent, scene: Scene) -> dict[str, str]:
+    """The paths of what an action writes, with the text where it is known, else one that nobody can read."""
+    match action.tool_name:
+        case "terminal":
+            call = msgspec.json.decode(action.arguments, type=_Command)
+            if call.is_input:
+                return {}
+            from .command_rules import files_written
+
+            return files_written(call.command, site(scene.workspace.path, scene.directory, scene.own))
+        case "file_editor":
+            edit = msgspec.json.decode(action.arguments, type=_Edit)
+            if edit.command == "view" or not edit.path.startswith("/"):
+                return {}
+            return {normal(edit.path): ANY if edit.file_text is None else edit.file_text}
+        case _:
+            return {}
 
 
 def _terminal(call: _Command, where: Site, files: Mapping[str, str]) -> Rating:
@@ -71,7 +92,8 @@ def _terminal(call: _Command, where: Site, files: Mapping[str, str]) -> Rating:
 
     rating = rate_input(call.command, where) if call.is_input else rate_command(call.command, where, files)
     found = rate_text(call.command)
-    return highest((rating, found)) if found is not None else rating
+    asked = rate_requests(call.command, where) if call.is_input else ()
+    return highest((rating, *asked, *((found,) if found is not None else ())))
 
 
 def _editor(edit: _Edit, where: Site) -> Rating:

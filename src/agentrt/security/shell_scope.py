@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 
-from .paths import Site
+from .paths import Site, within
 from .shell_text import ANY, FACT, FIELD, SECRET
 from .shell_tree import Node
+
+MAX_COPIES = 8
+"""Copies of copies that are followed back."""
 
 MAX_VALUES = 12
 """Values that a variable may have at once; beyond, it may have any."""
@@ -43,6 +46,10 @@ class Scope:
         """Where the line put copies of programs, and of which."""
         self.files: dict[str, str] = {}
         """The text of files that are known, by path: given, or written by the line itself; shared by all subshells."""
+        self.copied: dict[str, str] = {}
+        """Of files that the line copied, and whose text is not known, where each came from; shared."""
+        self.written: set[str] = set()
+        """The paths of what the line writes; shared."""
         self.wanted: set[str] = set()
         """The paths of what is run and is not known; shared, too."""
         self.imported: set[str] = set()
@@ -55,14 +62,26 @@ class Scope:
         other.variables, other.aliases = dict(self.variables), dict(self.aliases)
         other.functions, other.files, other.programs = dict(self.functions), self.files, self.programs
         other.fetched, other.wanted, other.imported = self.fetched, self.wanted, self.imported
+        other.copied, other.written = self.copied, self.written
         return other
 
     def text_of(self, path: str) -> str | None:
-        """The text of a file that is run, where it is known."""
+        """The text of a file that is run, where it is known; of a copy that of the file that it is one of."""
+        for _ in range(MAX_COPIES):
+            if path in self.files or (source := self._source(path)) is None:
+                break
+            path = source
         text = self.files.get(path)
         if text is None:
             self.wanted.add(path)
         return text
+
+    def _source(self, path: str) -> str | None:
+        """Where a file was copied from, by itself or with a directory."""
+        for target, source in self.copied.items():
+            if within(path, target):
+                return source + path[len(target) :]
+        return None
 
     def values(self, name: str) -> tuple[str, ...]:
         """All that `$name` may be; a mark when nothing is known of it."""

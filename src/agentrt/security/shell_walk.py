@@ -353,7 +353,9 @@ class Walk:
     def _given(self, redirects: tuple[Redirect, ...], scope: Scope, stdin: str | None) -> str | None:
         """What stands on the standard input after the redirections of it."""
         for redirect in redirects:
-            if redirect.operator in ("<<", "<<<"):
+            if redirect.operator == "<<":
+                stdin = "".join(self._texts(redirect.target, scope))
+            elif redirect.operator == "<<<":
                 stdin = "\n".join(self._texts(redirect.target, scope)) + "\n"
             elif redirect.operator in ("<", "<>", "<&") and redirect.descriptor in (None, 0):
                 for part in redirect.target.parts:
@@ -390,6 +392,7 @@ class Walk:
 
     def _keep(self, text: str, directory: str, scope: Scope, printed: str, operator: str) -> None:
         found = place(text, directory, self.where)
+        scope.written.add(found.path)
         if found.zone in (Zone.INSIDE, Zone.SCRATCH, Zone.OUTSIDE) and len(scope.files) < 50:
-            before = scope.files.get(found.path, "") if ">>" in operator else ""
-            scope.files[found.path] = before + printed
+            before = scope.text_of(found.path) if ">>" in operator else ""
+            scope.files[found.path] = (ANY if before is None else before) + printed

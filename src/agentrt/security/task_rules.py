@@ -51,7 +51,7 @@ def tested(walk: Walk, call: Call, scope: Scope) -> None:
     """`pytest`: the files of tests that are named."""
     from .python_code import rate_python
 
-    for word in call.words:
+    for word in ("conftest.py", "tests/conftest.py", *call.words):
         path = word.partition("::")[0]
         text = scope.text_of(call.place(path).path) if path.endswith(".py") else None
         if text is not None:

@@ -12,13 +12,14 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import HTTPConnection
 
-from ..errors import AgentrtError
+from ..errors import AgentrtError, ConfigurationError
 from ..runtime import Runtime
 from . import pages
-from .auth import Access, middleware
+from .auth import Access, Login, middleware, with_tickets
 from .draining import DrainedBody
 from .endpoints import ENDPOINTS
 from .hosting import Hosting
+from .mounting import Started
 from .observing import lag
 from .observing.figures import Figures
 from .observing.metrics import Metrics
@@ -44,9 +45,12 @@ def create_app(
     """
     access, figures, readiness = Access(runtime.store.root, settings), Figures(), Readiness()
     traced = tracing(settings)
+    runtime.hide(access.token)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        if hasattr(app.state, "services"):
+            raise ConfigurationError("this server runs already: its lifespan is entered once, by one application")
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(traced(runtime))
             runtime.observers.append(figures.committed)
@@ -63,20 +67,31 @@ def create_app(
             }
             metrics = Metrics(figures, runtime, gauges)
             app.state.services = Services(
-                settings, runtime, hosting, streams, access, readiness, metrics, _noting(authenticate or access)
+                settings,
+                runtime,
+                hosting,
+                streams,
+                access,
+                readiness,
+                metrics,
+                _noting(access if authenticate is None else with_tickets(authenticate, access.tickets), runtime),
             )
             tasks = await stack.enter_async_context(anyio.create_task_group())
             stack.callback(tasks.cancel_scope.cancel)
             tasks.start_soon(lag.measure, figures.lag.add)
             tasks.start_soon(readiness.load, runtime, settings)
-            await tasks.start(hosting.recover)
-            yield
+            try:
+                await tasks.start(hosting.recover)
+                yield
+            finally:
+                await _stop(app)
 
     errors = (AgentrtError, Refusal, HTTPException, msgspec.ValidationError, msgspec.DecodeError)
     app = Starlette(
         # a stream's routes come first: they share paths with the endpoints, and take only what asks for a stream
         routes=[*ROUTES, *routes(ENDPOINTS), *pages.routes()],
         middleware=[
+            Middleware(Started),
             Middleware(DrainedBody),
             Middleware(RequestObserver, figures=figures),
             *middleware(settings, access),
@@ -84,14 +99,30 @@ def create_app(
         exception_handlers=dict.fromkeys((*errors, Exception), on_error),
         lifespan=lifespan,
     )
+    app.state.access, app.state.runtime = access, runtime
     app.router.redirect_slashes = False  # a path is there or not
     return app
 
 
-def _noting(authenticate: Authenticator) -> Authenticator:
-    """The same, with a note in the scope of who asks, for the log."""
+async def _stop(app: Starlette) -> None:
+    """Let streams and steps end, where whoever serves this has not seen to that; nothing is taken any more."""
+    services: Services = app.state.services
+    try:
+        if not services.hosting.stopping:
+            services.readiness.stopping = True
+            services.streams.drain()
+            with anyio.CancelScope(shield=True):
+                await services.hosting.drain(services.settings.drain)
+    finally:
+        del app.state.services
+
+
+def _noting(authenticate: Login, runtime: Runtime) -> Authenticator:
+    """The same, with a note in the scope of who asks, for the log; and the runtime learns where it is served."""
 
     async def authenticated(connection: HTTPConnection) -> Principal:
+        if (port := (connection.scope.get("server") or (None, None))[1]) is not None:
+            runtime.ports.add(port)
         principal = await authenticate(connection)
         connection.scope[PRINCIPAL] = principal
         return principal

@@ -11,8 +11,12 @@ from ..events import Cursor
 from ..specs import SecurityRisk
 from ..specs.llm import named
 from ..state import State
-from ..storage.rows import Row
+from ..storage.rows import CRASHED, Row
 from .schemas import ConversationInfo, PendingAction, RunError, StateInfo, Status
+
+_CRASHED = RunError(
+    code="crashed", detail="interrupted by a crash: run it, and it goes on from its log", retryable=True
+)
 
 
 def info_of(name: str, state: State, updated: datetime, title: str) -> ConversationInfo:
@@ -33,10 +37,12 @@ def info_of(name: str, state: State, updated: datetime, title: str) -> Conversat
         model=named(state.spec.llm),
         workspace=created.workspace.path,
         cost=ledger.cost,
+        unpriced=ledger.unpriced,
         prompt_tokens=ledger.usage.prompt_tokens,
         completion_tokens=ledger.usage.completion_tokens,
         pending=_pending(state),
         error=_error(state),
+        answer=state.answer,
     )
 
 
@@ -56,10 +62,11 @@ def info_of_row(row: Row, state: State | None) -> ConversationInfo:
         model=row.model,
         workspace=row.workspace,
         cost=row.cost,
+        unpriced=row.unpriced,
         prompt_tokens=row.prompt_tokens,
         completion_tokens=row.completion_tokens,
         pending=_pending(state) if state is not None else (),
-        error=_error(state) if state is not None else None,
+        error=_CRASHED if row.status == CRASHED else _error(state) if state is not None else None,
     )
 
 
@@ -73,11 +80,13 @@ def state_info(state: State) -> StateInfo:
         tags=ledger.tags,
         model=named(state.agent.llm) if state.agent is not None else "",
         cost=ledger.cost,
+        unpriced=ledger.unpriced,
         prompt_tokens=ledger.usage.prompt_tokens,
         completion_tokens=ledger.usage.completion_tokens,
         steps=state.branch.steps,
         pending=_pending(state),
         error=_error(state),
+        answer=state.answer,
     )
 
 

@@ -14,15 +14,19 @@ import msgspec
 
 def described(schemas: dict[str, Any], types: list[Any]) -> None:
     """Add to the schemas of structs, by name, what is said of their fields."""
-    for kind in set(_structs(msgspec.inspect.multi_type_info(types), set())):
+    for kind in set(structs_of(types)):
         schema = schemas.get(kind.__name__) or schemas.get(f"{kind.__module__}.{kind.__name__}")
         if schema is not None:
             for name, said in _fields(kind).items():
                 schema["properties"][name].setdefault("description", said)
 
 
-def _structs(node: Any, seen: set[int]) -> Iterator[type[msgspec.Struct]]:
+def structs_of(types: list[Any]) -> Iterator[type[msgspec.Struct]]:
     """All structs that types consist of."""
+    yield from _structs(msgspec.inspect.multi_type_info(types), set())
+
+
+def _structs(node: Any, seen: set[int]) -> Iterator[type[msgspec.Struct]]:
     if isinstance(node, tuple):
         for one in node:
             yield from _structs(one, seen)

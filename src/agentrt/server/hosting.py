@@ -24,10 +24,11 @@ from ..specs import Agent
 from ..state import State
 from ..storage.endings import last_word
 from ..storage.pages import read_created, read_state
-from ..storage.rows import Mark, Row
+from ..storage.rows import CRASHED, Mark, Row, Wanted
 from .permissions import check, looks_at_agent, of_control, of_creation, of_fork
 from .principals import Principal, Scope
 from .readiness import stopping
+from .schemas import COUNT
 from .settings import ServerSettings
 
 RESUMED_AT_ONCE = 16
@@ -37,6 +38,13 @@ STOPPED = "the server was stopped"
 """The reason of the pause of what was running then."""
 
 _log = logging.getLogger(__name__)
+
+
+def _free(name: str | None) -> str | None:
+    """A name that a conversation is to have. Raises `ConfigurationError` for one that is a path of the server's."""
+    if name == COUNT:
+        raise ConfigurationError(f"{name!r} is a path of the server's: give the conversation another id")
+    return name
 
 
 class _Hosted:
@@ -102,7 +110,7 @@ class Hosting:
         is known which these are: whoever asks for one of them afterwards keeps it from nothing.
         """
         catalogue = self.runtime.store.catalogue
-        running = await anyio.to_thread.run_sync(lambda: catalogue.page(1 << 30, status="running", live=self._live))
+        running = await anyio.to_thread.run_sync(lambda: catalogue.page(1 << 30, status=CRASHED, live=self._live))
         # one that is delegated to goes on with the one that it works for, which opens it
         names = [row.id for row in running if row.delegated_by is None or not self.settings.resume_running]
         if self.settings.resume_running:
@@ -191,7 +199,7 @@ class Hosting:
         check(principal, of_creation(agent, self.settings.agent))
         if self.stopping:
             raise stopping()
-        name = conversation_id or new_id()
+        name = _free(conversation_id) or new_id()
         path = await anyio.to_thread.run_sync(self._directory, workspace, name)
         container = self.settings.container
         place = path if container is None else replace(container, path=str(path))
@@ -199,6 +207,16 @@ class Hosting:
         await conversation.__aenter__()
         self._hosted[name] = _Hosted(conversation)
         return conversation
+
+    async def count(
+        self, principal: Principal, status: str | None = None, query: str = "", tags: Mapping[str, str] = {}
+    ) -> int:
+        """How many conversations `page` has in all."""
+        owner = None if Scope.ADMIN in principal.scopes else principal.owner
+        if owner is None and Scope.ADMIN not in principal.scopes:
+            return 0
+        catalogue, wanted = self.runtime.store.catalogue, Wanted(status, owner, query, dict(tags))
+        return await anyio.to_thread.run_sync(lambda: catalogue.count_those(wanted, self._live))
 
     async def page(
         self,
@@ -233,22 +251,24 @@ class Hosting:
         agent = (await self._whole(conversation)).agent if looks_at_agent(control) else None
         check(principal, of_control(control, agent, self.settings.agent))
         if isinstance(control, Fork):
-            return Forked((await self.fork(conversation_id, principal, control.at, control.id)).id)
+            return Forked((await self.fork(conversation_id, principal, control)).id)
         return await conversation.do(control, principal.owner)
 
-    async def fork(
-        self, conversation_id: str, principal: Principal, at: int | None = None, fork_id: str | None = None
-    ) -> Conversation:
-        """Begin a conversation that shares the events up to `at`; it has the same owner.
+    async def fork(self, conversation_id: str, principal: Principal, wanted: Fork) -> Conversation:
+        """Begin a conversation that shares the events up to a place; it has the same owner.
 
         Raises what a fork does, and `Refusal` where it would have less asked than is asked now.
         """
-        conversation = await self.get(conversation_id, principal)
-        if at is not None:
-            then = await anyio.to_thread.run_sync(read_state, self.runtime.store.directory(conversation_id), at)
+        conversation, at = await self.get(conversation_id, principal), wanted.at
+        if at is not None or wanted.agent is not None:
+            now = then = await self._whole(conversation)
+            if at is not None:
+                then = await anyio.to_thread.run_sync(read_state, self.runtime.store.directory(conversation_id), at)
             if then.agent is not None:
-                check(principal, of_fork(then, await self._whole(conversation)))
-        fork = await conversation.fork(at, id=fork_id)
+                check(principal, of_fork(then, now, wanted.agent))
+        fork = await conversation.fork(
+            at, id=_free(wanted.id), title=wanted.title, tags=wanted.tags, agent=wanted.agent
+        )
         await fork.__aenter__()
         self._hosted[fork.id] = _Hosted(fork)
         return fork

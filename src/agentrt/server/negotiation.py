@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import types
+from datetime import datetime
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 import msgspec
@@ -17,6 +18,9 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 _LONG = re.compile(rb"[0-9]{19}")
 """What an integer has that may not fit into 64 bits."""
+
+_DATED = re.compile(r"\d{4}-")
+"""What a time of RFC 3339 begins with."""
 
 COMMAS = "commas"
 """The key in `Meta(extra=...)` of a list that is one parameter, with commas; others are a parameter given often."""
@@ -53,8 +57,11 @@ def decode_query(given: QueryParams, type: type[T]) -> T:
             values[name] = found[0]
     query = msgspec.convert(values, type, strict=False)
     for field in msgspec.structs.fields(type):  # what is not given is left out, not called "null"
-        if field.encode_name in values and getattr(query, field.name) is None:
-            raise msgspec.ValidationError(f"Expected a value, got null - at `$.{field.encode_name}`")
+        name, value = field.encode_name, getattr(query, field.name)
+        if name in values and value is None:
+            raise msgspec.ValidationError(f"Expected a value, got null - at `$.{name}`")
+        if isinstance(value, datetime) and not _DATED.match(values[name]):  # a number: it was taken for seconds
+            raise msgspec.ValidationError(f"Expected a time as in RFC 3339 - at `$.{name}`")
     return query
 
 

@@ -5,25 +5,22 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterable, Mapping
-from functools import reduce
 from http import HTTPStatus
 from importlib.metadata import version
-from operator import or_
 from typing import Any, get_args
 
 import msgspec
 
 from ..controls import AnyControl
-from ..deltas import Delta
-from ..events import KnownEvent
-from ..frames import FromServer, Problem, ToServer
+from .components import REFERENCE, body_name, component_of, components, referred
 from .docstrings import described
 from .negotiation import COMMAS, JSON, as_list
 from .problems import MEDIA_TYPE
 from .routing import Endpoint
 from .schemas import NAME
+from .streams import sse
+from .streams.declared import STREAMS, FollowQuery, Stream
 
-_REFERENCE = "#/components/schemas/{name}"
 _PARAMETER = re.compile(r"\{(\w+)(?::(\w+))?\}")
 
 _PATH_SCHEMAS: Mapping[str, dict[str, Any]] = {
@@ -36,6 +33,10 @@ _HEADERS: Mapping[str, dict[str, Any]] = {
     "Idempotency-Key": {
         "description": "A name of this request: asked again with it, it is done once.",
         "schema": {"type": "string", "minLength": 1, "maxLength": 128, "pattern": "^[!-~]+$"},
+    },
+    "Last-Event-ID": {
+        "description": "The cursor of the last event that came, as EPOCH-SEQ; before `after`.",
+        "schema": {"type": "string", "pattern": "^([0-9]+-)?[0-9]+$"},
     },
     "Range": {"description": "A part of the file (RFC 9110), as `bytes=0-99`.", "schema": {"type": "string"}},
 }
@@ -55,14 +56,17 @@ _TAGS = {
 }
 
 
-def document(endpoints: Iterable[Endpoint], *, keys: bool = True) -> dict[str, Any]:
-    """The document, as builtins; `keys`: whether the server asks for any."""
+def document(endpoints: Iterable[Endpoint], streams: Iterable[Stream] = STREAMS) -> dict[str, Any]:
+    """The document, as builtins."""
     endpoints = tuple(endpoints)
-    schemas = _schemas(endpoints)
+    schemas = components(endpoints)
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in endpoints:
         path = _PARAMETER.sub(r"{\1}", endpoint.path)
-        paths.setdefault(path, {})[endpoint.method.lower()] = _operation(endpoint, schemas, keys)
+        paths.setdefault(path, {})[endpoint.method.lower()] = _operation(endpoint, schemas)
+    for stream in streams:
+        _add_stream(paths.setdefault(_PARAMETER.sub(r"{\1}", stream.path), {}), stream)
+    queries = {component_of(endpoint.query, schemas) for endpoint in endpoints if endpoint.query}
     groups = dict.fromkeys(endpoint.group for endpoint in endpoints)
     return {
         "openapi": "3.1.0",
@@ -75,92 +79,35 @@ def document(endpoints: Iterable[Endpoint], *, keys: bool = True) -> dict[str, A
         "tags": [{"name": group, "description": _TAGS.get(group, "")} for group in groups],
         "paths": paths,
         "components": {
-            "schemas": schemas,
+            "schemas": {name: schema for name, schema in schemas.items() if name not in queries},
             "securitySchemes": _SECURITY,
-            "responses": {"Problem": _content("What went wrong.", MEDIA_TYPE, _referred("Problem"))},
+            "responses": {"Problem": _content("What went wrong.", MEDIA_TYPE, referred("Problem"))},
         },
     }
 
 
-def _schemas(endpoints: tuple[Endpoint, ...]) -> dict[str, Any]:
-    """All schemas, by name: of the operations, and of the frames of a socket, which are not described here."""
-    types = [kind for endpoint in endpoints for kind in (endpoint.body, endpoint.query, endpoint.reply) if kind]
-    events: Any = reduce(or_, map(_schematic, get_args(KnownEvent)))
-    named = {"Event": events, "Control": AnyControl, "FrameToServer": ToServer, "FrameFromServer": FromServer}
-    everything = [*named.values(), Problem, Delta, *types]
-    tops, schemas = msgspec.json.schema_components(everything, ref_template=_REFERENCE)
-    described(schemas, everything)
-    for name, top in zip(named, tops, strict=False):
-        schemas[name] = top
-    schemas["EventFrame"]["properties"]["event"] = _referred("Event")
-    schemas["DeltaFrame"]["properties"]["delta"] = _referred("Delta")
-    for kind in get_args(AnyControl):
-        schemas[_body_name(kind)] = _untagged(schemas[_component(kind, schemas)])
-    return dict(sorted(schemas.items()))
-
-
-def _schematic(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
-    """The struct, or one with the same schema where a default is raw JSON, of which msgspec makes none."""
-    fields = msgspec.structs.fields(kind)
-    if not any(isinstance(field.default, msgspec.Raw) for field in fields):
-        return kind
-    same: list[Any] = []
-    for field in fields:
-        if isinstance(field.default, msgspec.Raw):
-            same.append((field.name, Any, None))
-        elif field.required:
-            same.append((field.name, field.type))
-        elif field.default is not msgspec.NODEFAULT:
-            same.append((field.name, field.type, field.default))
-        else:
-            same.append((field.name, field.type, msgspec.field(default_factory=field.default_factory)))
-    config = kind.__struct_config__
-    return msgspec.defstruct(
-        kind.__name__,
-        same,
-        kw_only=True,
-        tag_field=config.tag_field,
-        tag=config.tag,
-        namespace={"__doc__": kind.__doc__},
-    )
-
-
-def _untagged(schema: dict[str, Any]) -> dict[str, Any]:
-    """A control's schema where its path says which one it is."""
-    return {**schema, "required": [name for name in schema["required"] if name != "type"]}
-
-
-def _component(kind: type[msgspec.Struct], schemas: Mapping[str, Any]) -> str:
-    """Under which name a struct is described: with its module's, where another one has the same."""
-    return kind.__name__ if kind.__name__ in schemas else f"{kind.__module__}.{kind.__name__}"
-
-
-def _body_name(kind: type[msgspec.Struct]) -> str:
-    return f"{kind.__name__}Body"
-
-
-def _operation(endpoint: Endpoint, schemas: dict[str, Any], keys: bool) -> dict[str, Any]:
+def _operation(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": endpoint.name,
         "tags": [endpoint.group],
         "summary": endpoint.summary,
-        "parameters": [*_path(endpoint.path), *_query(endpoint, schemas), *_headers(endpoint)],
+        "parameters": [*_path(endpoint.path), *_query(endpoint, schemas), *_named(endpoint.headers)],
         "responses": _responses(endpoint),
     }
     if description := _description(endpoint):
         operation["description"] = description
     if endpoint.body is not None:
         control = endpoint.body in get_args(AnyControl)
-        name = _body_name(endpoint.body) if control else _component(endpoint.body, schemas)
+        name = body_name(endpoint.body) if control else component_of(endpoint.body, schemas)
         required = any(field.required for field in msgspec.structs.fields(endpoint.body))
-        body: dict[str, Any] = {"schema": _referred(name)}
+        body: dict[str, Any] = {"schema": referred(name)}
         if endpoint.example is not None:
             body["example"] = endpoint.example
         operation["requestBody"] = {"required": required, "content": {JSON: body}}
     elif endpoint.upload:
         schema = {"type": "string", "format": "binary"}
         operation["requestBody"] = {"required": True, "content": {endpoint.upload: {"schema": schema}}}
-    operation["security"] = [{name: []} for name in _SECURITY] if keys and endpoint.scope is not None else []
+    operation["security"] = [{name: []} for name in _SECURITY] if endpoint.scope is not None else []
     if endpoint.scope is not None:
         operation["x-scope"] = endpoint.scope.value
     return operation
@@ -181,9 +128,12 @@ def _path(path: str) -> list[dict[str, Any]]:
 def _query(endpoint: Endpoint, schemas: dict[str, Any]) -> list[dict[str, Any]]:
     if endpoint.query is None:
         return []
-    schema = schemas[endpoint.query.__name__]
+    return _parameters(endpoint.query, schemas[component_of(endpoint.query, schemas)])
+
+
+def _parameters(query: type[msgspec.Struct], schema: dict[str, Any]) -> list[dict[str, Any]]:
     parameters = []
-    for field in msgspec.structs.fields(endpoint.query):
+    for field in msgspec.structs.fields(query):
         name = field.encode_name
         shown = _without_null(schema["properties"][name])
         parameter = {"name": name, "in": "query", "required": field.required, "schema": shown}
@@ -193,6 +143,23 @@ def _query(endpoint: Endpoint, schemas: dict[str, Any]) -> list[dict[str, Any]]:
             parameter |= {"style": "form", "explode": listed != COMMAS}
         parameters.append(parameter)
     return parameters
+
+
+def _add_stream(path: dict[str, Any], stream: Stream) -> None:
+    """Describe a stream at its path: OpenAPI has no words for a socket, so what goes over it is in an extension."""
+    (_,), schemas = msgspec.json.schema_components([FollowQuery])
+    described(schemas, [FollowQuery])
+    parameters = [*_parameters(FollowQuery, schemas[FollowQuery.__name__]), *_named(stream.headers)]
+    told: dict[str, Any] = {"description": stream.description, "parameters": parameters}
+    if stream.socket:
+        path["description"] = stream.description
+        sides = {"toServer": "FrameToServer", "fromServer": "FrameFromServer"}
+        path["x-websocket"] = told | {side: {"type": "array", "items": referred(name)} for side, name in sides.items()}
+    else:
+        operation = path["get"]
+        operation["x-event-stream"] = told
+        content = operation["responses"]["200"]["content"]
+        content[sse.MEDIA_TYPE] = {"schema": referred("ServerSentEvent")}
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
@@ -207,8 +174,8 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
     return schema
 
 
-def _headers(endpoint: Endpoint) -> list[dict[str, Any]]:
-    return [{"name": name, "in": "header", "required": False, **_HEADERS[name]} for name in endpoint.headers]
+def _named(headers: Iterable[str]) -> list[dict[str, Any]]:
+    return [{"name": name, "in": "header", "required": False, **_HEADERS[name]} for name in headers]
 
 
 def _responses(endpoint: Endpoint) -> dict[str, Any]:
@@ -242,13 +209,9 @@ def _refusals(endpoint: Endpoint) -> list[int]:
 
 
 def _schema_of(kind: Any) -> dict[str, Any]:
-    (schema,), _ = msgspec.json.schema_components([kind], ref_template=_REFERENCE)
+    (schema,), _ = msgspec.json.schema_components([kind], ref_template=REFERENCE)
     return schema
 
 
 def _content(description: str, media_type: str, schema: dict[str, Any]) -> dict[str, Any]:
     return {"description": description, "content": {media_type: {"schema": schema}}}
-
-
-def _referred(name: str) -> dict[str, Any]:
-    return {"$ref": _REFERENCE.format(name=name)}

@@ -1,13 +1,15 @@
-"""The web console's files, as they were built; they are read once, and served from memory."""
+"""The web console's files, as they were built, and the page at /docs; read once, and served from memory."""
 
 from __future__ import annotations
 
 import gzip
 import hashlib
 import mimetypes
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
-import msgspec
+import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -30,6 +32,9 @@ POLICY = "; ".join(
 )
 """The content security policy (CSP Level 3): only scripts and styles that are files of ours, and no HTML from text."""
 
+DOCS_POLICY = "; ".join(part for part in POLICY.split("; ") if "trusted-types" not in part)
+"""That of /docs: its library makes HTML of text, which it has cleaned (DOMPurify)."""
+
 HEADERS = {
     "Content-Security-Policy": POLICY,
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -40,63 +45,70 @@ HEADERS = {
     "X-Frame-Options": "DENY",
 }
 
+_DOCS = {"Content-Security-Policy": DOCS_POLICY}
+
 _MISSING = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>agentrt</title></head><body>
-<h1>The server runs, and its console was not built</h1>
-<p>A wheel has it. In a checkout it is built with Node 20 or later:</p>
+<h1>The server runs, and its pages were not built</h1>
+<p>A wheel has them. In a checkout they are built with Node 20 or later:</p>
 <pre>npm --prefix src/agentrt/server/web ci
 npm --prefix src/agentrt/server/web run build</pre>
-<p>Then start the server again. REST works without it: see <a href="/openapi.json">/openapi.json</a>.</p>
+<p>Then start the server again. REST works without them: see <a href="openapi.json">openapi.json</a>.</p>
 </body></html>
 """
 
 
-class _Asset(msgspec.Struct, frozen=True):
-    """A file as it is sent; `zipped` is its gzip (RFC 1952) where that is shorter."""
+class _Asset:
+    """A file as it is sent."""
 
-    body: bytes
-    zipped: bytes | None
-    etag: str
-    media_type: str
-    cache: str
+    __slots__ = ("_zipped", "body", "etag", "headers", "media_type")
+
+    def __init__(self, path: Path, headers: dict[str, str]) -> None:
+        self.body = path.read_bytes()
+        self.etag = f'"{hashlib.sha256(self.body).hexdigest()[:32]}"'
+        self.media_type = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+        # those in assets/ have a hash of their content in their names
+        cache = "public, max-age=31536000, immutable" if path.parent.name == "assets" else "no-cache"
+        self.headers = headers | {"Cache-Control": cache, "ETag": self.etag, "Vary": "Accept-Encoding"}
+        self._zipped: bytes | None = None
+
+    async def zipped(self) -> bytes:
+        """Its gzip (RFC 1952), made when it is first asked for: of a large one that takes a while."""
+        if self._zipped is None:
+            self._zipped = await anyio.to_thread.run_sync(partial(gzip.compress, self.body, mtime=0))
+        return self._zipped
 
 
 def routes(directory: Path = BUILT) -> list[BaseRoute]:
-    """The console at "/", with the files that it loads; a page that says how to build it where it was not."""
-    if not (directory / "index.html").is_file():
-        return [Route("/", _not_built, methods=["GET"], include_in_schema=False)]
-    files = sorted(path for path in directory.rglob("*") if path.is_file())
-    assets = {f"/{path.relative_to(directory).as_posix()}": _read(path) for path in files}
-    assets["/"] = assets.pop("/index.html")
+    """The console at "/" and what is at "/docs", with the files that they load; where they were not built, a page that
+    says how.
+    """
+    found: dict[str, Callable[[Request], Awaitable[Response]]] = {"/": _not_built, "/docs": _not_built}
+    pages = {"/index.html": "/", "/docs/index.html": "/docs"}
+    if (directory / "index.html").is_file():
+        for file in sorted(path for path in directory.rglob("*") if path.is_file()):
+            path = f"/{file.relative_to(directory).as_posix()}"
+            found[pages.get(path, path)] = _serving(file, HEADERS | _DOCS if path.startswith("/docs/") else HEADERS)
+    return [Route(path, serve, methods=["GET"], include_in_schema=False) for path, serve in found.items()]
+
+
+def _serving(file: Path, headers: dict[str, str]) -> Callable[[Request], Awaitable[Response]]:
+    asset = _Asset(file, headers)
 
     async def serve(request: Request) -> Response:
-        return _sent(assets[request.url.path], request)
+        return await _sent(asset, request)
 
-    return [Route(path, serve, methods=["GET"], include_in_schema=False) for path in assets]
+    return serve
 
 
 async def _not_built(request: Request) -> Response:
     return HTMLResponse(_MISSING, status_code=503, headers=HEADERS | {"Cache-Control": "no-store"})
 
 
-def _read(path: Path) -> _Asset:
-    body = path.read_bytes()
-    zipped = gzip.compress(body, mtime=0)
-    return _Asset(
-        body=body,
-        zipped=zipped if len(zipped) < len(body) else None,
-        etag=f'"{hashlib.sha256(body).hexdigest()[:32]}"',
-        media_type=mimetypes.guess_type(path.name)[0] or "application/octet-stream",
-        # those in assets/ have a hash of their content in their names
-        cache="public, max-age=31536000, immutable" if path.parent.name == "assets" else "no-cache",
-    )
-
-
-def _sent(asset: _Asset, request: Request) -> Response:
-    headers = HEADERS | {"Cache-Control": asset.cache, "ETag": asset.etag, "Vary": "Accept-Encoding"}
+async def _sent(asset: _Asset, request: Request) -> Response:
     known = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]
     if asset.etag in known or "*" in known:
-        return Response(status_code=304, headers=headers)
-    if asset.zipped is not None and "gzip" in request.headers.get("accept-encoding", ""):
-        return Response(asset.zipped, headers=headers | {"Content-Encoding": "gzip"}, media_type=asset.media_type)
-    return Response(asset.body, headers=headers, media_type=asset.media_type)
+        return Response(status_code=304, headers=asset.headers)
+    if "gzip" in request.headers.get("accept-encoding", "") and len(zipped := await asset.zipped()) < len(asset.body):
+        return Response(zipped, headers=asset.headers | {"Content-Encoding": "gzip"}, media_type=asset.media_type)
+    return Response(asset.body, headers=asset.headers, media_type=asset.media_type)

@@ -9,12 +9,14 @@ is held against the server's own agent, or against `BASELINE` where the server h
 - where a model is called, with which variable of the server's environment as its key, and what is added to the
   request: as the provider has it, or as the server's agent has it. Else: admin, since the server's keys would go where
   the caller says. An added header (`Host`) and, with some providers, an added member (`api_base`) redirect it, too.
+- files of the workspace that run by themselves later, such as hooks of git and what CI runs: approve.
 - rules for all conversations in a workspace, others' as well: admin for one that allows something, and to take back one
   that asks or denies.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 import msgspec
@@ -67,6 +69,28 @@ class Demand(msgspec.Struct, frozen=True):
     why: str
 
 
+_RUNS = re.compile(
+    r"(?:^|/)(?:\.git|\.githooks|\.husky|\.direnv|\.devcontainer|\.circleci|\.buildkite|\.woodpecker|\.claude|\.cursor"
+    r"|\.gemini|\.codex|\.idea|\.zed|\.mise|\.gitlab|\.tekton|\.semaphore|\.azure-pipelines|\.agentrt)(?:$|/)"
+    r"|(?:^|/)\.(?:github|gitea|forgejo)/(?:workflows|actions)/|(?:^|/)\.vscode/(?:tasks|launch|settings|mcp)\.json$"
+    r"|^(?:git-?hooks|hooks)/|(?:^|/)(?:\.envrc|\.pre-commit-config\.ya?ml|\.?lefthook(?:-local)?\.ya?ml|hooks\.json"
+    r"|\.devcontainer\.json|\.mcp\.json|[^/]*\.code-workspace|\.exrc|\.nvimrc|\.dir-locals\.el|buildspec\.ya?ml"
+    r"|\.yarnrc\.ya?ml|\.pnpmfile\.cjs|sitecustomize\.py|usercustomize\.py|[^/]*\.pth|(?:pre|post)-(?:commit|push|merge"
+    r"|checkout|rewrite|receive)|commit-msg|prepare-commit-msg|pre-rebase"
+    r"|\.gitattributes|\.gitmodules|\.gitlab-ci\.ya?ml|\.travis\.ya?ml|\.drone\.ya?ml|\.woodpecker\.ya?ml|Jenkinsfile"
+    r"|azure-pipelines\.ya?ml|bitbucket-pipelines\.ya?ml|appveyor\.ya?ml|\.cirrus\.ya?ml|cloudbuild\.ya?ml"
+    r"|\.?mise(?:\.local)?\.toml)$",
+    re.IGNORECASE,
+)
+"""Files of a workspace that run by themselves later: those of git, editors, environments, hooks and CI."""
+
+
+def of_file(path: str) -> Iterator[Demand]:
+    """What writing a file of the workspace needs besides; `path` is where it leads, from the workspace on."""
+    if _RUNS.search(path):
+        yield Demand(Scope.APPROVE, f"{path} runs by itself later, without being asked about")
+
+
 def scope_of(kind: type[Control]) -> Scope:
     """What a principal needs for a control, whatever it says."""
     return Scope.APPROVE if issubclass(kind, _APPROVING) else Scope.STEER
@@ -116,14 +140,16 @@ def of_control(control: AnyControl, agent: Agent | None, default: Agent | None) 
             yield Demand(Scope.ADMIN, _FOR_ALL)
 
 
-def of_fork(then: State, now: State) -> Iterator[Demand]:
-    """What a fork needs that begins with what was configured `then`, of a conversation that stands as it is `now`."""
-    yield from _of_agent(_with_rules(then), _with_rules(now), bounded=True)
+def of_fork(then: State, now: State, agent: Agent | None = None) -> Iterator[Demand]:
+    """What a fork needs that begins with what was configured `then`, or with another `agent`, of a conversation that
+    stands as it is `now`.
+    """
+    yield from _of_agent(_with_rules(agent or then.spec, then), _with_rules(now.spec, now), bounded=True)
 
 
-def _with_rules(state: State) -> Agent:
+def _with_rules(agent: Agent, state: State) -> Agent:
     """The agent, with the rules that were added to the conversation."""
-    return msgspec.structs.replace(state.spec, rules=(*state.spec.rules, *state.ledger.rules))
+    return msgspec.structs.replace(agent, rules=(*agent.rules, *state.ledger.rules))
 
 
 def _of_agent(agent: Agent, base: Agent, *, bounded: bool) -> Iterator[Demand]:

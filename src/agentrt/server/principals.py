@@ -37,7 +37,7 @@ class Principal(msgspec.Struct, frozen=True):
 
 
 EVERYONE = Principal(owner=None, scopes=frozenset(Scope))
-"""Whoever asks a server without keys, which only this machine reaches."""
+"""Whoever shows the token of a server without keys, which only this machine reaches."""
 
 NOBODY = Principal(owner=None, scopes=frozenset())
 """Whoever asks for what needs no key."""

@@ -36,6 +36,7 @@ ERRORS: Mapping[type[AgentrtError], Told] = {
     errors.WorkspaceMissing: Told(409, "workspace-missing", ("path",)),
     errors.ProfileMissing: Told(422, "profile-missing", ("name", "known")),
     errors.ToolMissing: Told(422, "tool-missing", ("name", "known")),
+    errors.NoAnswer: Told(409, "no-answer", ("status", "why", "code")),
     errors.WorkspaceError: Told(500, "file"),
     errors.LogError: Told(500, "log"),
     errors.ConversationMissing: Told(404, "conversation-missing", ("name",)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -9,12 +10,13 @@ from contextlib import asynccontextmanager
 from importlib.util import find_spec
 
 import anyio
-from hypercorn.asyncio import serve
 from hypercorn.config import Config
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..errors import ConfigurationError
+from ..runtime import Runtime
+from .connections import serve_connections
 from .services import Services
 from .settings import ServerSettings
 from .streams.wire import decline_compression, lay_wire
@@ -38,16 +40,18 @@ async def serving(app: Starlette, settings: ServerSettings) -> AsyncIterator[str
     """
     listener = _listen(settings)
     host, port = listener.getsockname()[:2]
-    config, stop = Config(), anyio.Event()
-    config.bind = [f"fd://{listener.detach()}"]  # which it closes
+    config, stop = Config(), asyncio.Event()
     config.graceful_timeout = GOODBYE
     config.accesslog, config.errorlog = None, None
     config.include_server_header = False
     config.websocket_max_message_size = settings.max_body
 
     async def run() -> None:
-        await serve(_without_lifespan(app), config, shutdown_trigger=stop.wait)  # type: ignore[arg-type]
+        await serve_connections(_with_wires(app), listener, config, stop, http2=settings.http2)
 
+    runtime: Runtime | None = getattr(app.state, "runtime", None)
+    if runtime is not None:
+        runtime.ports.add(port)
     async with app.router.lifespan_context(app):  # ours, so that what it raises comes out here
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(run)
@@ -83,18 +87,13 @@ def _listen(settings: ServerSettings) -> socket.socket:
     return listener
 
 
-def _without_lifespan(app: ASGIApp) -> ASGIApp:
-    """The same, for requests and sockets; what else a server asks is answered at once."""
+def _with_wires(app: ASGIApp) -> ASGIApp:
+    """The same, whose sockets have a `Wire`."""
 
     async def serve_one(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
             decline_compression(send)
             lay_wire(scope, send)
-        if scope["type"] != "lifespan":
-            await app(scope, receive, send)
-            return
-        while (await receive())["type"] == "lifespan.startup":
-            await send({"type": "lifespan.startup.complete"})
-        await send({"type": "lifespan.shutdown.complete"})
+        await app(scope, receive, send)
 
     return serve_one

@@ -20,10 +20,16 @@ EventJSON: TypeAlias = Annotated[msgspec.Raw, Meta(extra_json_schema={"$ref": "#
 """An event as it stands in the log."""
 
 Status: TypeAlias = Literal[
-    "idle", "running", "paused", "waiting_for_confirmation", "finished", "error", "stuck", "damaged"
+    "idle", "running", "paused", "waiting_for_confirmation", "finished", "error", "stuck", "crashed", "damaged"
 ]
 
 Seq: TypeAlias = Annotated[int, Meta(ge=0, lt=2**53)]
+
+Time: TypeAlias = Annotated[datetime, Meta(tz=True)]
+"""As RFC 3339 has it, with an offset from UTC: 2026-03-01T12:00:00Z."""
+
+COUNT = "count"
+"""The part of a path that stands where a conversation's id does, so that no conversation may be called so."""
 
 
 class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -77,7 +83,7 @@ class ConversationInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     status: Status
-    """"damaged" when its log cannot be read."""
+    """"crashed" when it was interrupted by a crash and not opened since; "damaged" when its log cannot be read."""
     title: str
     tags: dict[str, str]
     cursor: Cursor
@@ -92,10 +98,14 @@ class ConversationInfo(msgspec.Struct, frozen=True, kw_only=True):
     workspace: str
     """The path of its directory, on the server."""
     cost: float
+    unpriced: int
+    """Model calls whose price nobody knows: `cost` is without them."""
     prompt_tokens: int
     completion_tokens: int
     pending: tuple[PendingAction, ...]
     error: RunError | None
+    answer: str | UnsetType | None = UNSET
+    """The agent's final words, or the message of its `finish`; null until it gives them, and not there in lists."""
 
 
 class ConversationPage(msgspec.Struct, frozen=True):
@@ -105,12 +115,9 @@ class ConversationPage(msgspec.Struct, frozen=True):
     next: str | None
 
 
-class ConversationsQuery(_Request, frozen=True, kw_only=True):
+class ConversationsCountQuery(_Request, frozen=True, kw_only=True):
     """Which conversations."""
 
-    limit: Annotated[int, Meta(ge=1, le=100)] = 20
-    after: str | None = None
-    """`next` of the page before."""
     status: Status | None = None
     query: str = ""
     """Part of the title or the id, in any case."""
@@ -118,18 +125,43 @@ class ConversationsQuery(_Request, frozen=True, kw_only=True):
     """`KEY:VALUE`; given several times, all of them."""
 
 
-class EventsQuery(_Request, frozen=True, kw_only=True):
-    """Which events: those with after < seq < before, in this order."""
+class ConversationsQuery(ConversationsCountQuery, frozen=True, kw_only=True):
+    """Which conversations."""
+
+    limit: Annotated[int, Meta(ge=1, le=100)] = 20
+    after: str | None = None
+    """`next` of the page before."""
+
+
+class ConversationCount(msgspec.Struct, frozen=True):
+    """How many conversations there are."""
+
+    count: int
+
+
+class EventsCountQuery(_Request, frozen=True, kw_only=True):
+    """Which events: those with after < seq < before."""
 
     after: Seq = 0
     before: Seq | None = None
-    limit: Annotated[int, Meta(ge=1, le=1000)] = 100
-    order: Literal["asc", "desc"] = "asc"
     type: Annotated[tuple[Annotated[str, Meta(pattern=r"^\w+$")], ...], Meta(extra={"commas": True})] = ()
     """Types of events, with commas."""
     source: Literal["user", "agent", "environment", "hook"] | None = None
+    since: Time | None = None
+    """Not those before this time."""
+    until: Time | None = None
+    """Only those before this time."""
+    text: Annotated[str, Meta(max_length=1000)] = ""
+    """Part of what was said, called or observed, in any case."""
     epoch: Seq | None = None
     """That of the cursor that `after` comes from: a later one means that what was seen may be gone."""
+
+
+class EventsQuery(EventsCountQuery, frozen=True, kw_only=True):
+    """Which events: those with after < seq < before, in this order."""
+
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 100
+    order: Literal["asc", "desc"] = "asc"
 
 
 class EventPage(msgspec.Struct, frozen=True):
@@ -139,6 +171,15 @@ class EventPage(msgspec.Struct, frozen=True):
     """
 
     items: tuple[EventJSON, ...]
+    next: int | None
+    cursor: Cursor
+    """Where the conversation stands now."""
+
+
+class EventCount(msgspec.Struct, frozen=True):
+    """How many events there are. `next` is the `after` from which to count on, null when all were looked at."""
+
+    count: int
     next: int | None
     cursor: Cursor
     """Where the conversation stands now."""
@@ -160,12 +201,16 @@ class StateInfo(msgspec.Struct, frozen=True, kw_only=True):
     tags: dict[str, str]
     model: str
     cost: float
+    unpriced: int
+    """Model calls whose price nobody knows: `cost` is without them."""
     prompt_tokens: int
     completion_tokens: int
     steps: int
     """Model calls of the run, with those of conversations that it delegated to."""
     pending: tuple[PendingAction, ...]
     error: RunError | None
+    answer: str | None
+    """The agent's final words then; null while it had not given them."""
 
 
 class PathQuery(_Request, frozen=True, kw_only=True):

@@ -5,44 +5,68 @@ from __future__ import annotations
 import mimetypes
 import os
 import re
-from collections.abc import Iterator
 from email.utils import formatdate
-from io import FileIO
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+import anyio.to_thread
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from ..workspaces.beneath import printable
+from ..workspaces.streaming import close, pieces
 from .problems import refusal
 
-PIECE = 256 * 1024
-"""Bytes that are read and sent at once."""
+if TYPE_CHECKING:
+    from aiofiles.threadpool.binary import AsyncBufferedReader
 
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 
 
 class FileBody(StreamingResponse):
-    """Sends what is left of a file, which it closes, whatever becomes of the client."""
+    """Sends so many bytes of a file, or all that come; it closes the file, whatever becomes of the client."""
 
-    def __init__(self, file: FileIO, length: int, status_code: int, headers: dict[str, str]) -> None:
-        self._file = file
-        super().__init__(_pieces(file, length), status_code, {**headers, "Content-Length": str(length)})
+    def __init__(
+        self, file: AsyncBufferedReader, length: int | None, status_code: int, headers: dict[str, str]
+    ) -> None:
+        self._file, self._pieces = file, pieces(file, length)
+        told = {} if length is None else {"Content-Length": str(length)}
+        super().__init__(self._pieces, status_code, headers | told)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            await super().__call__(scope, receive, send)
+            if scope["method"] == "HEAD":  # nothing is read for it
+                await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+            else:
+                await super().__call__(scope, receive, send)
         finally:
-            self._file.close()
+            await self._pieces.aclose()
+            await close(self._file)
 
 
-def serve_file(file: FileIO, name: str, wanted: str | None, condition: str | None, known: str | None) -> Response:
+async def serve_file(
+    file: AsyncBufferedReader, name: str, wanted: str | None, condition: str | None, known: str | None
+) -> Response:
     """A file as a response: the range that is `wanted` (a Range header) under a `condition` (If-Range), or all of it.
 
-    A client that names the tag that it has as `known` (If-None-Match) is told that it is the same. For a thread; it
-    closes the file in the end. Raises `Refusal` (416) for a range that is not there.
+    A client that names the tag that it has as `known` (If-None-Match) is told that it is the same. It closes the file
+    in the end. Raises `Refusal` (416) for a range that is not there.
     """
-    found = os.fstat(file.fileno())
+    try:
+        answer = await _answer(file, name, wanted, condition, known)
+    except BaseException:
+        await close(file)
+        raise
+    if not isinstance(answer, FileBody):
+        await close(file)
+    return answer
+
+
+async def _answer(
+    file: AsyncBufferedReader, name: str, wanted: str | None, condition: str | None, known: str | None
+) -> Response:
+    found = await anyio.to_thread.run_sync(os.fstat, file.fileno())
     tag = f'"{found.st_mtime_ns:x}-{found.st_size:x}"'
     kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
     headers = {
@@ -51,18 +75,18 @@ def serve_file(file: FileIO, name: str, wanted: str | None, condition: str | Non
         "Last-Modified": formatdate(max(found.st_mtime, 0), usegmt=True),
         "Accept-Ranges": "bytes",
     }
-    if known is not None and (known.strip() == "*" or tag in (part.strip() for part in known.split(","))):
-        file.close()
+    tags = [part.strip().removeprefix("W/") for part in (known or "").split(",")]
+    if tag in tags or "*" in tags:
         return Response(status_code=304, headers=headers)
-    here = _range(wanted, found.st_size) if wanted is not None and condition in (None, tag) else None
+    unchanged = condition in (None, tag, headers["Last-Modified"])
+    here = _range(wanted, found.st_size) if wanted is not None and unchanged else None
     if here is None:
         return FileBody(file, found.st_size, 200, headers)
     first, last = here
     if first > last:
-        file.close()
         where = f"bytes */{found.st_size}"
         raise refusal(416, "No such range", f"the file has {found.st_size} bytes", "range", Content_Range=where)
-    file.seek(first)
+    await file.seek(first)
     return FileBody(file, last - first + 1, 206, headers | {"Content-Range": f"bytes {first}-{last}/{found.st_size}"})
 
 
@@ -89,10 +113,3 @@ def _range(header: str, size: int) -> tuple[int, int] | None:
     if end and int(end) < first:
         return None
     return (first, last) if first < size else (0, -1)
-
-
-def _pieces(file: FileIO, length: int) -> Iterator[bytes]:
-    """So many bytes of a file; one that has become shorter is cut, which the length that was announced tells."""
-    while length > 0 and (piece := file.read(min(PIECE, length))):
-        length -= len(piece)
-        yield piece

@@ -6,14 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from .flow import InformationFlow
+from .given import Given
 from .hooks import Hook
-from .llm import AnyLLM
+from .llm import AnyLLM, as_llm
 from .policies import BusyPolicy, ConfirmationPolicy, Limits, NeverConfirm
 from .rules import PermissionRule
+from .schemas import as_schema
 from .stuck import Critic, StuckDetection
-from .tool import Tool
+from .tool import Tool, as_tool
 
 RULES = "rules"
 """The analyzer that there is always: fixed rules for commands, paths and networks."""
@@ -21,8 +24,15 @@ RULES = "rules"
 DEFAULT_TOOLS = (Tool("terminal"), Tool("file_editor"), Tool("task_tracker"))
 
 
-class Agent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A model, its tools and its instructions; `think` and `finish` are always among the tools."""
+class Agent(Given, frozen=True, kw_only=True, omit_defaults=True):
+    """A model, its tools and its instructions; `think` and `finish` are always among the tools.
+
+    Nobody is asked before an action unless `confirmation` says so: a program has nobody to ask. `ConfirmRisky()` has a
+    person asked about what is risky, and `conversation.pending_confirmation` is what waits then.
+
+    In the place of an `LLM` its name will do, and in that of a `Tool` its name or a function. Raises
+    `ConfigurationError` for a value that cannot be.
+    """
 
     llm: AnyLLM
     tools: tuple[Tool, ...] = DEFAULT_TOOLS
@@ -42,16 +52,24 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     critic: Critic | None = None
     busy: BusyPolicy = BusyPolicy.ENQUEUE
     """What a message does that comes while it works."""
-    agents: dict[str, Agent] = {}
+    agents: dict[str, Agent] = msgspec.field(default_factory=dict)
     """Those that it may delegate to, by name; it may always delegate to one like itself."""
     limits: Limits = Limits()
     output: dict[str, Any] | None = None
-    """JSON schema of the object that `finish` must give, as `output_schema(YourStruct)` makes it; None: only words."""
+    """What `finish` must give, besides words: a JSON schema of an object, or a type that has one, such as a struct, a
+    dataclass or a pydantic model; None: only words."""
 
     def __post_init__(self) -> None:
+        force_setattr(self, "llm", as_llm(self.llm))
+        if isinstance(self.tools, list | tuple) and self.tools is not DEFAULT_TOOLS:
+            force_setattr(self, "tools", tuple(map(as_tool, self.tools)))
+        output = as_schema(self.output)
+        force_setattr(self, "output", output)
+        Given.__post_init__(self)
+        force_setattr(self, "output", output)  # the type that it was made of stays known
         asks = not isinstance(self.confirmation, NeverConfirm) or self.flow is not None
         if asks and not self.analyzer:
-            msgspec.structs.force_setattr(self, "analyzer", RULES)
+            force_setattr(self, "analyzer", RULES)
 
     @property
     def analyzers(self) -> tuple[str, ...]:

@@ -55,6 +55,8 @@ Content: TypeAlias = TextContent | ImageContent | FileContent | BlobReference
 
 def sound(text: str) -> str:
     """The text as it can be stored: pairs of surrogates joined that came in two pieces, single ones replaced."""
+    if type(text) is not str:
+        text = str.__str__(text)
     if text.isascii():
         return text
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-import msgspec
+from .given import Given
 
 Label: TypeAlias = Literal["web", "mcp", "outside"]
 """Where untrusted content came from: a network, an MCP server, a file outside of the workspace."""
@@ -14,7 +14,7 @@ Sink: TypeAlias = Literal["network", "secrets", "push", "outside"]
 written outside of it."""
 
 
-class InformationFlow(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
+class InformationFlow(Given, frozen=True, tag=True, omit_defaults=True):
     """An action asks a person when the model saw content with one of `labels` before, and it reaches one of `sinks`."""
 
     labels: tuple[Label, ...] = ("web", "mcp", "outside")

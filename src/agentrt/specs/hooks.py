@@ -10,6 +10,9 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from ..errors import ConfigurationError
+from .given import Given
+
 
 class HookEvent(StrEnum):
     """When a hook runs."""
@@ -31,13 +34,13 @@ class HookEvent(StrEnum):
 OnFailure: TypeAlias = Literal["deny", "ignore"]
 
 
-class Hook(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Hook(Given, frozen=True, kw_only=True, omit_defaults=True):
     """One hook: a shell `command` that gets JSON on its standard input, or a `function` that the runtime has by name.
 
     `matcher` is held against the tool's name, for the events of tools: "*" or nothing for all, a name, or a regular
     expression that matches the whole of it, which may stand between slashes. A hook that fails or takes longer than
-    `timeout` seconds denies what it was asked about, unless `on_failure` is "ignore". Raises `ValueError` for what
-    cannot work.
+    `timeout` seconds denies what it was asked about, unless `on_failure` is "ignore". Raises `ConfigurationError` for
+    what cannot work.
     """
 
     event: HookEvent
@@ -46,18 +49,23 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     matcher: str = "*"
     timeout: float = 60.0
     on_failure: OnFailure = "deny"
+    pinned: tuple[tuple[str, str], ...] = ()
+    """The files of the workspace that the command names, from the workspace on, each with its SHA-256 in hex. A
+    conversation notes them when it takes the hook; the hook denies once one of them has changed.
+    """
 
     def __post_init__(self) -> None:
+        Given.__post_init__(self)
         if (self.command is None) == (self.function is None):
-            raise ValueError("a Hook has either a command or a function")
+            raise ConfigurationError("a Hook has either a command or a function")
         if not (self.command or self.function):
-            raise ValueError("a Hook's command or function is empty: say what it runs")
+            raise ConfigurationError("a Hook's command or function is empty: say what it runs")
         if not 0 < self.timeout < math.inf:
-            raise ValueError(f"a Hook's timeout is in seconds and above 0, not {self.timeout}")
+            raise ConfigurationError(f"a Hook's timeout is in seconds and above 0, not {self.timeout}")
         try:
             _pattern(self.matcher)
         except (re.error, OverflowError, RecursionError) as error:
-            raise ValueError(
+            raise ConfigurationError(
                 f"matcher {self.matcher!r} is no regular expression ({error}): write '*' for every tool, a tool's name,"
                 " or an expression for the whole name as 'file_.*|terminal'"
             ) from error

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
+from urllib.parse import urlsplit
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
+
+from ..errors import ConfigurationError
+from .given import Amount, Count, Given, Seconds, Share, Some
 
 Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
 
-class LLM(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag=True):
+class LLM(Given, frozen=True, kw_only=True, omit_defaults=True, tag=True):
     """A model and the settings of its calls.
 
     `model` is any name that litellm knows, with its provider: "anthropic/claude-opus-4-5", "openai/gpt-5.5". The key is
@@ -24,16 +28,16 @@ class LLM(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag=Tru
     """Name of the environment variable that holds the key; None: the provider's usual one."""
     api: Literal["auto", "chat", "responses"] = "auto"
     """Which of the provider's interfaces is called: OpenAI's Responses, or chat completions, which all have."""
-    temperature: float | None = None
-    top_p: float | None = None
-    top_k: int | None = None
+    temperature: Amount | None = None
+    top_p: Share | None = None
+    top_k: Count | None = None
     seed: int | None = None
-    max_output_tokens: int | None = None
-    max_input_tokens: int | None = None
+    max_output_tokens: Some | None = None
+    max_input_tokens: Some | None = None
     """What fits into its context window, where litellm does not know."""
     reasoning_effort: Effort | None = None
     reasoning_summary: Literal["auto", "concise", "detailed"] | None = None
-    thinking_budget: int | None = None
+    thinking_budget: Count | None = None
     """Tokens that it may think, for providers that count them; it comes before the effort."""
     encrypted_reasoning: bool = True
     """Have reasoning sent along encrypted, so that the provider need not store it."""
@@ -43,37 +47,52 @@ class LLM(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag=Tru
     """Whether it can see images."""
     caching_prompt: bool = True
     """Mark what may be cached, where the provider wants such marks."""
-    extra_headers: dict[str, str] = {}
-    extra_body: dict[str, Any] = {}
+    extra_headers: dict[str, str] = msgspec.field(default_factory=dict)
+    extra_body: dict[str, Any] = msgspec.field(default_factory=dict)
     """More headers and members of the request, as they are; no place for a secret, since the log has them."""
-    timeout: float = 300.0
+    timeout: Seconds = 300.0
     """Seconds for one call, and between two pieces of a streamed answer."""
-    num_retries: int = 5
+    num_retries: Count = 5
     """How often a call that failed in a way that may pass is tried again."""
-    retry_min_wait: float = 1.0
-    retry_max_wait: float = 64.0
+    retry_min_wait: Amount = 1.0
+    retry_max_wait: Amount = 64.0
     """Bounds of the wait before a retry, in seconds; it doubles with each, with jitter."""
     stream: bool = True
-    input_cost_per_token: float | None = None
-    output_cost_per_token: float | None = None
-    cache_read_cost_per_token: float | None = None
-    cache_write_cost_per_token: float | None = None
+    input_cost_per_token: Amount | None = None
+    output_cost_per_token: Amount | None = None
+    cache_read_cost_per_token: Amount | None = None
+    cache_write_cost_per_token: Amount | None = None
     """Prices in USD, for models that litellm has none for; of cached tokens that of the input when not given."""
     usage_id: str = "default"
     """Under which name usage and cost are summed."""
 
+    def __post_init__(self) -> None:
+        Given.__post_init__(self)
+        if self.base_url is not None:
+            try:
+                parts = urlsplit(self.base_url)
+            except ValueError:
+                parts = urlsplit("")
+            if parts.scheme not in ("http", "https") or not parts.hostname:
+                raise ConfigurationError(
+                    f"LLM(base_url=...): {self.base_url!r} is no URL: give one like 'http://127.0.0.1:8000/v1'"
+                )
 
-class FallbackLLM(msgspec.Struct, frozen=True, tag=True):
+
+class FallbackLLM(Given, frozen=True, tag=True):
     """The first of several that answers: each is tried, with its retries, once those before it have failed."""
 
     llms: tuple[AnyLLM, ...]
 
     def __post_init__(self) -> None:
+        if isinstance(self.llms, list | tuple):
+            force_setattr(self, "llms", tuple(map(as_llm, self.llms)))
+        Given.__post_init__(self)
         if not self.llms:
-            raise ValueError("a FallbackLLM needs at least one LLM")
+            raise ConfigurationError("a FallbackLLM needs at least one LLM")
 
 
-class RouterLLM(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag=True):
+class RouterLLM(Given, frozen=True, kw_only=True, omit_defaults=True, tag=True):
     """One of several, chosen for each call by a rule.
 
     `rule` is one of "multimodal" (the key "primary" for images and for what is too long for "secondary"), "context"
@@ -85,13 +104,21 @@ class RouterLLM(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, t
     rule: str = "multimodal"
 
     def __post_init__(self) -> None:
+        if isinstance(self.llms, dict):
+            force_setattr(self, "llms", {key: as_llm(llm) for key, llm in self.llms.items()})
+        Given.__post_init__(self)
         if not self.llms:
-            raise ValueError("a RouterLLM needs at least one LLM")
+            raise ConfigurationError("a RouterLLM needs at least one LLM")
         if self.rule == "multimodal" and not {"primary", "secondary"} <= self.llms.keys():
-            raise ValueError("a RouterLLM by 'multimodal' needs the keys 'primary' and 'secondary'")
+            raise ConfigurationError("a RouterLLM by 'multimodal' needs the keys 'primary' and 'secondary'")
 
 
 AnyLLM: TypeAlias = LLM | FallbackLLM | RouterLLM
+
+
+def as_llm(given: Any) -> Any:
+    """A model that was given by its name alone, as an `LLM`; anything else as it is."""
+    return LLM(model=given) if isinstance(given, str) else given
 
 
 class Capabilities(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -6,7 +6,8 @@ import math
 from enum import StrEnum
 from typing import TypeAlias
 
-import msgspec
+from ..errors import ConfigurationError
+from .given import Given
 
 
 class SecurityRisk(StrEnum):
@@ -16,6 +17,10 @@ class SecurityRisk(StrEnum):
     LOW = "LOW"
     MEDIUM = "MEDIUM"
     HIGH = "HIGH"
+
+    @classmethod
+    def _missing_(cls, value: object) -> SecurityRisk | None:
+        return cls.__members__.get(value.upper()) if isinstance(value, str) else None
 
 
 _ORDER = (SecurityRisk.LOW, SecurityRisk.MEDIUM, SecurityRisk.HIGH)
@@ -45,15 +50,15 @@ class BusyPolicy(StrEnum):
     """It is refused."""
 
 
-class NeverConfirm(msgspec.Struct, frozen=True, tag=True):
+class NeverConfirm(Given, frozen=True, tag=True):
     """Nothing is asked."""
 
 
-class AlwaysConfirm(msgspec.Struct, frozen=True, tag=True):
+class AlwaysConfirm(Given, frozen=True, tag=True):
     """Every action is asked."""
 
 
-class ConfirmRisky(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
+class ConfirmRisky(Given, frozen=True, tag=True, omit_defaults=True):
     """Actions rated `threshold` or higher are asked, and unknown ones when `confirm_unknown`."""
 
     threshold: SecurityRisk = SecurityRisk.HIGH
@@ -78,7 +83,7 @@ def asks(policy: ConfirmationPolicy, risk: SecurityRisk) -> bool:
             return _ORDER.index(risk) >= _ORDER.index(policy.threshold)
 
 
-class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
+class Limits(Given, frozen=True, omit_defaults=True):
     """Bounds of what a conversation may use; a run that reaches one ends with an error that names it."""
 
     max_steps: int = 500
@@ -95,7 +100,8 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
     """How many conversations may stand one below the other, of those that are delegated to."""
 
     def __post_init__(self) -> None:
+        Given.__post_init__(self)
         for name in self.__struct_fields__:
             least, value = int(name == "tool_concurrency"), getattr(self, name)
             if value is not None and not least <= value < math.inf:
-                raise ValueError(f"{name} is a number from {least} on, not {value}")
+                raise ConfigurationError(f"{name} is a number from {least} on, not {value}")

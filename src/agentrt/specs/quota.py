@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import msgspec
-
+from .given import Count, Given, Some
 from .tool import TERMINAL, Tool
 
 PROCESSES = "max_processes"
 """The parameter of a terminal: how many processes it may have at once."""
 
 
-class Quota(msgspec.Struct, frozen=True, omit_defaults=True):
+class Quota(Given, frozen=True, omit_defaults=True):
     """What a conversation may take of the process that runs it; None: no limit.
 
     It belongs to who runs the process, and is in no log: the same conversation may have more of it elsewhere.
     """
 
-    events: int | None = None
+    events: Count | None = None
     """Events in its log, with those that it shares with a parent."""
-    bytes: int | None = None
+    bytes: Count | None = None
     """Bytes of its log, and of what is kept beside it."""
-    processes: int | None = None
+    processes: Some | None = None
     """Processes that its terminal has at once."""
 
     def of(self, tool: Tool) -> Tool:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
 from ..errors import ConfigurationError
+from .given import Amount, Given, Seconds
 
 
-class RemoteWorkspace(msgspec.Struct, frozen=True):
+class RemoteWorkspace(Given, frozen=True):
     """A directory of a server, at whose URL conversations are asked for; times are in seconds.
 
+    `api_key` is a key, or the token of a server without keys; the `url` may be the address with it that a server shows.
     `path` is a directory below those that the server allows; None: a new one. After `timeout` without a word a
     connection counts as lost, and a request as failed; after `give_up` without a connection those who follow a
     conversation are told, with `ServerUnreachable`. Raises `ConfigurationError` for a URL that cannot be.
@@ -21,13 +23,21 @@ class RemoteWorkspace(msgspec.Struct, frozen=True):
     url: str
     api_key: str | None = None
     path: str | None = None
-    timeout: float = 30.0
-    give_up: float = 600.0
+    timeout: Seconds = 30.0
+    give_up: Amount = 600.0
 
     def __post_init__(self) -> None:
+        Given.__post_init__(self)
         parts = urlsplit(self.url)
+        if parts.fragment.startswith("token="):  # the address that a server shows
+            if self.api_key is None:
+                msgspec.structs.force_setattr(self, "api_key", parts.fragment.removeprefix("token="))
+            parts = parts._replace(fragment="")
+            msgspec.structs.force_setattr(self, "url", urlunsplit(parts))
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-            raise ConfigurationError(f"{self.url!r} is no address of a server: give one like 'https://host:8000'")
+            raise ConfigurationError(
+                f"{self.url.partition('#')[0]!r} is no address of a server: give one like 'https://host:8000'"
+            )
         if parts.username is not None or parts.password is not None:
             raise ConfigurationError(f"the URL at {parts.hostname} has a user or a password in it: give an api_key")
         msgspec.structs.force_setattr(self, "url", self.url.rstrip("/"))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-import msgspec
+from .given import Given
 
 Verdict: TypeAlias = Literal["allow", "ask", "deny"]
 Scope: TypeAlias = Literal["session", "project"]
 """How far a rule that was remembered holds: in its conversation, or in all conversations in its workspace."""
 
 
-class PermissionRule(msgspec.Struct, frozen=True, omit_defaults=True):
+class PermissionRule(Given, frozen=True, omit_defaults=True):
     """Actions of the tools that `tool` matches, with an argument that `pattern` matches, are allowed, asked or denied.
 
     Both are shell-style patterns ("*", "git *"), held against the whole; `argument` names the argument that `pattern`

@@ -6,6 +6,8 @@ from typing import TypeAlias
 
 import msgspec
 
+from .given import Given
+
 Token: TypeAlias = str
 """A value encrypted with the key of a `Cipher`."""
 
@@ -17,7 +19,7 @@ class SavedStatic(msgspec.Struct, frozen=True, omit_defaults=True, tag="StaticSe
     description: str = ""
 
 
-class EnvironmentSecret(msgspec.Struct, frozen=True, omit_defaults=True, tag=True):
+class EnvironmentSecret(Given, frozen=True, omit_defaults=True, tag=True):
     """The value of a variable of the environment of the process that runs the conversation, when it is asked for."""
 
     variable: str

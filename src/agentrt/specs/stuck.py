@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-import msgspec
+from ..errors import ConfigurationError
+from .given import Count, Given, Share
 
 CriticMode: TypeAlias = Literal["finish_and_message", "all_actions"]
 
 
-class StuckDetection(msgspec.Struct, frozen=True, omit_defaults=True):
+class StuckDetection(Given, frozen=True, omit_defaults=True):
     """How often an agent may repeat itself since the last message of its user; 0 turns a pattern off.
 
     Waiting for a command that still runs counts for nothing.
@@ -27,20 +28,21 @@ class StuckDetection(msgspec.Struct, frozen=True, omit_defaults=True):
     """Whether it is told once, one repetition before it is stopped."""
 
     def __post_init__(self) -> None:
+        Given.__post_init__(self)
         for name in ("action_observation", "action_error", "monologue", "alternating"):
             if getattr(self, name) < 0:
-                raise ValueError(f"{name} is how often, or 0 for never, not {getattr(self, name)}")
+                raise ConfigurationError(f"{name} is how often, or 0 for never, not {getattr(self, name)}")
 
 
-class Critic(msgspec.Struct, frozen=True, omit_defaults=True):
+class Critic(Given, frozen=True, omit_defaults=True):
     """Has what the agent finished judged by `name`, one of the runtime's critics.
 
     A score below `threshold` (0 to 1) sends the agent back to work with what is missing, `max_iterations` times.
     """
 
     name: str
-    threshold: float = 0.6
-    max_iterations: int = 3
+    threshold: Share = 0.6
+    max_iterations: Count = 3
     mode: CriticMode = "finish_and_message"
     """With "all_actions" it also judges whenever the calls of a reply are done; nothing follows from what it says then.
     """

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated, TypeAlias
 
 import msgspec
 from msgspec import Meta
 
 from ..errors import ConfigurationError
+from .given import Given
 
 
 class LocalWorkspace(msgspec.Struct, frozen=True, tag="local"):
@@ -16,7 +18,7 @@ class LocalWorkspace(msgspec.Struct, frozen=True, tag="local"):
     path: str
 
 
-class DockerWorkspace(msgspec.Struct, frozen=True, tag="docker"):
+class DockerWorkspace(Given, frozen=True, tag="docker"):
     """A directory of this machine, whose commands run in a container that sees it under the same path, and no more.
 
     `image` needs a bash; one that is not there is pulled. `network` is what Docker calls it: "none", "bridge" or a
@@ -35,6 +37,9 @@ class DockerWorkspace(msgspec.Struct, frozen=True, tag="docker"):
     root: bool = False
 
     def __post_init__(self) -> None:
+        if isinstance(self.path, os.PathLike):
+            msgspec.structs.force_setattr(self, "path", os.fspath(self.path))
+        Given.__post_init__(self)
         if not self.image.strip() or any(character.isspace() for character in self.image):
             raise ConfigurationError(f"{self.image!r} is no image: give one like 'python:3.13'")
         if self.memory < 0 or self.cpus < 0 or self.processes < 1:

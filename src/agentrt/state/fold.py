@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
+from operator import attrgetter
 
 import msgspec
 from msgspec.structs import replace
@@ -58,7 +61,7 @@ from ..ledger import Goal, Ledger
 from ..specs import Durability, SecurityRisk, replaced
 from . import turns
 from .parts import Branch, Checkpoint, Pending, State
-from .seeing import as_seen, condensed
+from .seeing import as_seen, condensed, prompted
 
 
 def fold(events: Iterable[Event], start: State = State()) -> State:
@@ -69,14 +72,15 @@ def fold(events: Iterable[Event], start: State = State()) -> State:
     return state
 
 
-def branch(events: Iterable[Event]) -> list[Event]:
-    """The events that lead to the head: those that a rewind left behind are gone."""
+def branch(events: Sequence[Event]) -> list[Event]:
+    """The events that lead to the head, in their order: those that a rewind left behind are missing."""
     active: list[Event] = []
-    for event in events:
-        if isinstance(event, HeadMoved):
-            active = [kept for kept in active if kept.seq <= event.to]
-        active.append(event)
-    return active
+    up_to = math.inf
+    for event in reversed(events):
+        if event.seq <= up_to:
+            active.append(event)
+            up_to = event.to if isinstance(event, HeadMoved) else up_to
+    return active[::-1]
 
 
 def apply(state: State, event: Event) -> State:
@@ -85,7 +89,7 @@ def apply(state: State, event: Event) -> State:
     here, past = after.branch, after.checkpoints
     if here is state.branch or here.pending or here.call is not None or (past and past[-1].branch is here):
         return replace(after, seq=event.seq)
-    return replace(after, seq=event.seq, checkpoints=past.append(Checkpoint(event.seq, here)))
+    return replace(after, seq=event.seq, checkpoints=past.append(Checkpoint(event.seq, here, after.answer)))
 
 
 def _apply(state: State, event: Event) -> State:
@@ -103,12 +107,15 @@ def _apply(state: State, event: Event) -> State:
         case ObservationEvent() | UserRejectObservation() | AgentErrorEvent():
             return turns.resulted(state, event)
         case ExecutionStarted():
-            return _pending(state, (event.action_id,), command=event.command, attempt=event.attempt)
+            return _started(state, event)
         case ExecutionLost():
+            if not event.begun:
+                state = replace(state, ledger=ledger.child_untouched(state.ledger, event.action_id))
             state = _pending(state, (event.action_id,), command=None, approved=True)
             return replace(state, branch=turns.uncut(state.branch))
         case RiskAssessed():
-            return _pending(state, (event.action_id,), risk=event.risk, sinks=event.sinks, labels=event.labels)
+            rated = {"risk": event.risk, "sinks": event.sinks, "labels": event.labels, "files": event.files}
+            return _pending(state, (event.action_id,), **rated)
         case ActionRevised():
             return _revised(state, event)
         case MessageEvent():
@@ -134,7 +141,8 @@ def _apply(state: State, event: Event) -> State:
             here = replace(here, view=condensed(here.view, event), condense="")
             return turns.condensed(replace(state, branch=here, ledger=ledger.began(state.ledger)))
         case ResourceLost():
-            return replace(state, branch=replace(here, queued=(*here.queued, as_seen(event))))
+            kept = replace(state.ledger, used_tools=state.ledger.used_tools - {event.tool_name})
+            return replace(state, branch=replace(here, queued=(*here.queued, as_seen(event))), ledger=kept)
         case SecretsChanged():
             if event.source != "environment" or event.secrets.keys() != state.ledger.secrets.keys():
                 here = replace(here, queued=(*here.queued, as_seen(event)))
@@ -154,10 +162,9 @@ def _apply(state: State, event: Event) -> State:
         case DurabilityChanged():
             return replace(state, durability=event.durability, epoch=event.epoch)
         case SystemPromptEvent():
-            return replace(state, prompt=event, branch=replace(here, view=here.view.append(as_seen(event))))
+            return replace(state, prompt=event, branch=replace(here, view=prompted(here.view, as_seen(event))))
         case ConversationStateUpdateEvent():
-            state = replace(state, agent=replaced(state.spec, {event.key: msgspec.json.decode(event.value)}))
-            return turns.settled(turns.asked_anew(state))
+            return _configured(state, event)
         case RuleAdded() | RuleRemoved():
             return turns.asked_anew(replace(state, ledger=ledger.ruled(state.ledger, event)))
         case GoalSet():
@@ -210,7 +217,15 @@ def _call_started(state: State, event: ModelCallStarted) -> State:
     for queued in here.queued:
         view = view.append(queued)
     here = replace(here, view=view, queued=(), call=event.command, steps=here.steps + 1, ending=None, unjudged=False)
-    return replace(state, branch=here, ledger=ledger.began(state.ledger))
+    return replace(state, branch=here, answer=None, ledger=ledger.began(state.ledger))
+
+
+def _started(state: State, event: ExecutionStarted) -> State:
+    used = state.ledger.used_tools
+    names = {p.action.tool_name for p in state.branch.pending if p.action.id == event.action_id}
+    if not names <= used:
+        state = replace(state, ledger=replace(state.ledger, used_tools=used | names))
+    return _pending(state, (event.action_id,), command=event.command, attempt=event.attempt)
 
 
 def _held(state: State, event: ConfirmationRequested) -> State:
@@ -225,15 +240,32 @@ def _pending(state: State, action_ids: tuple[str, ...], **changes: object) -> St
     return replace(state, branch=replace(state.branch, pending=pending))
 
 
+_UNRATED: Mapping[str, object] = {"risk": None, "sinks": (), "labels": (), "files": {}}
+
+
 def _revised(state: State, event: ActionRevised) -> State:
     for waiting in state.branch.pending:
         if waiting.action.id == event.action_id:
-            resources = waiting.action.resources if event.resources is None else event.resources
-            action = replace(
-                waiting.action, arguments=event.arguments, resources=resources, security_risk=SecurityRisk.UNKNOWN
-            )  # the model rated what it had asked for
-            return _pending(state, (event.action_id,), action=action, risk=None, approved=False, sinks=(), labels=())
+            before = waiting.action
+            resources = before.resources if event.resources is None else event.resources
+            risk = (
+                SecurityRisk.UNKNOWN if event.source == "hook" else before.security_risk
+            )  # of what the model asked for
+            action = replace(before, arguments=event.arguments, resources=resources, security_risk=risk)
+            anew = {"approved": False, "held": "", "command": None, **_UNRATED}
+            state = _pending(state, (event.action_id,), action=action, revised=event.seq, **anew)
+            return replace(state, branch=turns.uncut(state.branch))
     return state
+
+
+def _configured(state: State, event: ConversationStateUpdateEvent) -> State:
+    """Apply a new setting. Other analyzers rate again whatever has not begun."""
+    before = state.spec
+    state = replace(state, agent=replaced(before, {event.key: msgspec.json.decode(event.value)}))
+    if state.spec.analyzers != before.analyzers:
+        waiting = tuple(p.action.id for p in state.branch.pending if p.command is None)
+        state = _pending(state, waiting, **_UNRATED)
+    return turns.settled(turns.asked_anew(state))
 
 
 def _interrupted(state: State, event: InterruptEvent) -> State:
@@ -260,15 +292,19 @@ def _child(state: State, event: ChildStarted | ChildWaiting | ChildAnswered | Ch
 
 
 def _rewound(state: State, event: HeadMoved) -> State:
-    keep = len(state.checkpoints)
-    while keep and state.checkpoints[keep - 1].seq > event.to:
-        keep -= 1
-    here = state.checkpoints[keep - 1].branch if keep else Branch()
+    """Go back to the last checkpoint at or before `event.to`, whichever branch was active then."""
+    place = bisect_right(state.checkpoints, event.to, key=attrgetter("seq"))
+    back = state.checkpoints[place - 1] if place else Checkpoint(0, Branch())
+    if state.prompt is not None and back.seq:  # a fork may have other instructions than what it shares
+        here = replace(back.branch, view=prompted(back.branch.view, as_seen(state.prompt)))
+        back = back if here.view is back.branch.view else replace(back, branch=here)
     return replace(
         state,
-        branch=here,
+        branch=back.branch,
+        answer=back.answer,
         ledger=ledger.children_lost(state.ledger),
         status=ExecutionStatus.IDLE,
         error=None,
-        checkpoints=state.checkpoints.prefix(keep),
+        rewound=event.seq,
+        checkpoints=state.checkpoints.append(replace(back, seq=event.seq)),
     )

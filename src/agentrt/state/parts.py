@@ -58,6 +58,10 @@ class Pending(msgspec.Struct, frozen=True, gc=False):
     """Whether one of them wants a person's word."""
     held: str = ""
     """Why a person is being asked about it, as a code; "" when nobody is."""
+    files: dict[str, str] = {}
+    """The files that it runs, as they were when it was rated."""
+    revised: int = 0
+    """The seq of the event that last rewrote its arguments; 0: they are the model's own."""
 
 
 Condensing: TypeAlias = Literal["", "needed", "asked"]
@@ -102,6 +106,8 @@ class Checkpoint(msgspec.Struct, frozen=True, gc=False):
 
     seq: int
     branch: Branch
+    answer: str | None = None
+    """`State.answer` then."""
 
 
 class State(msgspec.Struct, frozen=True, gc=False):
@@ -115,9 +121,15 @@ class State(msgspec.Struct, frozen=True, gc=False):
     prompt: SystemPromptEvent | None = None
     status: ExecutionStatus = ExecutionStatus.IDLE
     error: ConversationErrorEvent | None = None
+    answer: str | None = None
+    """The agent's final words, or the message of its `finish`; None until it gives them, and again from the next
+    message or model call on."""
     branch: Branch = Branch()
     ledger: Ledger = Ledger()
+    rewound: int = 0
+    """The seq of the last rewind; 0: there was none."""
     checkpoints: Chain[Checkpoint] = Chain()
+    """Every place to rewind to, on all branches, in the order of their seqs."""
 
     @property
     def spec(self) -> Agent:

@@ -48,6 +48,15 @@ def as_seen(event: Event) -> Seen:
             return Seen(event.seq, event.id, type(event).__name__)
 
 
+def prompted(view: Chain[Seen], prompt: Seen) -> Chain[Seen]:
+    """The view with these instructions: before all else, in the place of others."""
+    if not len(view):
+        return view.append(prompt)
+    if view[0].type == prompt.type:
+        return view if view[0] == prompt else Chain([prompt, *view.since(1)])
+    return Chain([prompt, *view])
+
+
 def condensed(view: Chain[Seen], event: Condensation) -> Chain[Seen]:
     """The view without what a condensation forgot, and with its summary."""
     forgotten = frozenset(event.forgotten_event_ids)

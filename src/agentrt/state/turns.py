@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 from msgspec.structs import replace
 
 from ..events import (
+    ActionEvent,
     ActionResult,
     ConfirmationGiven,
     CriticAssessed,
@@ -15,6 +17,7 @@ from ..events import (
 )
 from ..ledger import children_lost, judged, ran
 from ..specs import Agent, HookEvent
+from ..specs.content import plain
 from ..specs.flow import Label
 from ..specs.hooks import hooks_for
 from ..specs.stuck import judges_all
@@ -128,7 +131,7 @@ def message(state: State, event: MessageEvent) -> State:
     here, seen = state.branch, as_seen(event)
     if event.source == "agent":
         state = replace(state, branch=replace(here, view=here.view.append(seen)))
-        return state if event.partial else _ending(state)
+        return state if event.partial else _ending(replace(state, answer=plain(event.content)))
     here = replace(here, queued=(*here.queued, seen))
     if event.source != "user":
         return replace(state, branch=here)
@@ -137,6 +140,7 @@ def message(state: State, event: MessageEvent) -> State:
     return replace(
         state,
         branch=here,
+        answer=None,
         ledger=replace(state.ledger, message_ids=state.ledger.message_ids | {event.id}),
         status=ExecutionStatus.IDLE if state.status.over else state.status,
     )
@@ -154,9 +158,21 @@ def resulted(state: State, event: ActionResult) -> State:
         here = replace(here, labels=tuple(sorted({*here.labels, *labels})))
     if closed.command is not None and not seen.answer and state.agent is not None:
         here = _done(state.agent, here, seen)
-    state = replace(state, branch=here)
+    state = replace(state, branch=here, answer=_finishing(closed.action) if seen.answer else state.answer)
     state = asked_anew(_child_lost(state, event.action_id) if event.tool_name == DELEGATE else state)
     return _ending(state) if not pending and _has_finished(state.branch) else state
+
+
+class _Finishing(msgspec.Struct):
+    message: str = ""
+
+
+def _finishing(action: ActionEvent) -> str:
+    """The message of a call of `finish`; "" for arguments of a tool of that name that has none."""
+    try:
+        return msgspec.json.decode(action.arguments, type=_Finishing, strict=False).message
+    except msgspec.ValidationError:
+        return ""
 
 
 def _has_finished(here: Branch) -> bool:

@@ -16,8 +16,21 @@ from ..state import State
 from .database import Database, transaction
 from .index import Hit, Index, Log, Progress, to_match
 from .lineage import DELETED
+from .locks import is_held
 from .reading import EVENTS
-from .rows import Mark, Row, Wanted, from_micros, read_row, read_task, row_of, to_micros
+from .rows import (
+    CRASHED,
+    RUNNING,
+    Mark,
+    Row,
+    Wanted,
+    from_micros,
+    read_row,
+    read_task,
+    row_of,
+    row_of_columns,
+    to_micros,
+)
 
 CATALOGUE = "catalogue.sqlite"
 
@@ -68,6 +81,9 @@ _FITS = """
     )
 """
 """What `Wanted.fits` says, of the rows that are known."""
+
+_UNSURE = f"dirty OR NOT known OR status IS '{RUNNING}'"
+"""The rows that may not be as they say: someone may be writing the log, or has died while doing it."""
 
 Live: TypeAlias = Callable[[str], State | None]
 """The state of a conversation that this process has in memory: its log need not be read."""
@@ -130,6 +146,12 @@ class Catalogue:
             return 0
         return int(self._database.ask(lambda c: c.execute("SELECT count(*) FROM conversations").fetchone())[0])
 
+    def count_those(self, wanted: Wanted, live: Live = lambda name: None) -> int:
+        """How many conversations `page` has in all; only the logs of those that someone may write are looked at."""
+        if not self._conversations.exists():
+            return 0
+        return self._database.ask(lambda connection: self._count(connection, wanted, live))
+
     def search(
         self, words: str, limit: int = 20, *, newest: bool = False, progress: Progress = lambda done, of: None
     ) -> list[Hit]:
@@ -191,7 +213,9 @@ class Catalogue:
         connection.create_function("casefold", 1, str.casefold, deterministic=True)
         rows: list[Row] = []
         place = (1 << 62, "") if after is None else (to_micros(after.updated), after.id)
-        asked = msgspec.structs.asdict(wanted) | {"tags": msgspec.json.encode(wanted.tags).decode()}
+        asked = wanted.parameters
+        if wanted.status == CRASHED:  # so their logs say
+            asked["status"] = RUNNING
         while len(rows) < limit:
             chunk = connection.execute(
                 f"SELECT known, {_COLUMNS} FROM conversations c WHERE bytes > 0"
@@ -206,6 +230,21 @@ class Catalogue:
         rows.sort(key=lambda row: (row.updated, row.id), reverse=True)
         return rows[:limit]
 
+    def _count(self, connection: sqlite3.Connection, wanted: Wanted, live: Live) -> int:
+        self._refresh(connection)
+        connection.create_function("casefold", 1, str.casefold, deterministic=True)
+        query = f"SELECT count(*) FROM conversations c WHERE bytes > 0 AND NOT ({_UNSURE}) AND ({_FITS})"
+        (count,) = connection.execute(query, wanted.parameters).fetchone()
+        place = 0
+        while chunk := connection.execute(
+            f"SELECT number, known, {_COLUMNS} FROM conversations WHERE bytes > 0 AND number > ? AND ({_UNSURE})"
+            " ORDER BY number LIMIT ?",
+            (place, _CHUNK),
+        ).fetchall():
+            place = chunk[-1][0]
+            count += sum(wanted.fits(row) for row in self._current(connection, [row[1:] for row in chunk], live))
+        return int(count)
+
     def _current(
         self, connection: sqlite3.Connection, chunk: Iterable[Sequence[Any]], live: Live = lambda name: None
     ) -> list[Row]:
@@ -213,7 +252,7 @@ class Catalogue:
         rows: list[Row] = []
         read: list[Row] = []
         for known, *columns in chunk:
-            row = _from_columns(columns)
+            row = row_of_columns(columns)
             found = _stat(self._log(row.id))
             if found is None:
                 continue
@@ -223,10 +262,15 @@ class Catalogue:
                 row = read_row(self._conversations / row.id, from_micros(found[0]), found[1])
                 read.append(row)
             rows.append(row)
+        crashed = {row.id for row in rows if row.status == RUNNING and live(row.id) is None and self._is_left(row.id)}
         if read:
             with transaction(connection):
                 _write(connection, read)
-        return rows
+        return [msgspec.structs.replace(row, status=CRASHED) if row.id in crashed else row for row in rows]
+
+    def _is_left(self, conversation_id: str) -> bool:
+        """Whether nobody writes the conversation."""
+        return not is_held(self._conversations.parent / "lock", conversation_id)
 
     def _refresh(self, connection: sqlite3.Connection, *, thorough: bool = False) -> None:
         """Find what came and went, and the sizes and times of logs that may have changed; nothing is read."""
@@ -317,34 +361,6 @@ def _write(connection: sqlite3.Connection, rows: Iterable[Row]) -> None:
     connection.executemany(
         f"UPDATE conversations SET known = 1, updated = ?, bytes = ?, ({_READ}) = ({', '.join('?' * 15)}) WHERE id = ?",
         values,
-    )
-
-
-def _from_columns(columns: Sequence[Any]) -> Row:
-    """The row of `_COLUMNS`; what was never read is left at its default."""
-    name, updated, size, created, *read = columns
-    if read[0] is None:
-        return Row(id=name, updated=from_micros(updated), bytes=size)
-    status, title, model, calls, cost, unpriced, events, parent, tags, owner, workspace, *more = read
-    return Row(
-        id=name,
-        updated=from_micros(updated),
-        bytes=size,
-        created=None if created is None else from_micros(created),
-        status=status,
-        title=title,
-        model=model,
-        calls=calls,
-        cost=cost,
-        unpriced=unpriced,
-        events=events,
-        parent=parent,
-        tags=msgspec.json.decode(tags, type=dict[str, str]),
-        owner=owner,
-        workspace=workspace,
-        prompt_tokens=more[0],
-        completion_tokens=more[1],
-        delegated_by=more[2],
     )
 
 

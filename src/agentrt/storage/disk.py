@@ -87,16 +87,22 @@ def make_directories(path: Path) -> None:
         sync_directory(place.parent)
 
 
-def replace_file(path: Path, data: bytes) -> None:
-    """Replace a cache's file: a reader sees the old one or the new one. It is not synced; for a thread.
+def replace_file(path: Path, data: bytes, *, durable: bool = False) -> None:
+    """Replace a file, readable by its owner alone: a reader sees the old one or the new one; for a thread.
 
-    Raises `OSError`, with nothing left of the new one.
+    Unless it is to be `durable`, as a cache need not be, nothing is synced. Raises `OSError`, with nothing left of the
+    new one.
     """
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
+            if durable:
+                file.flush()
+                os.fsync(handle)
         os.rename(temporary, path)
     except BaseException:
         os.unlink(temporary)
         raise
+    if durable:
+        sync_directory(path.parent)

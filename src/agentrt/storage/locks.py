@@ -17,6 +17,24 @@ from ..errors import LogLocked
 _FLOCK = "hhqqi4x"  # struct flock on 64-bit Linux: l_type, l_whence, l_start, l_len, l_pid
 
 
+def is_held(path: Path, name: str) -> bool:
+    """Whether somebody is the writer of `name` in the store of this lock file, here or in another process."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        found = fcntl.fcntl(file, fcntl.F_OFD_GETLK, _range(fcntl.F_WRLCK, name))
+        return int(struct.unpack(_FLOCK, found)[0]) != fcntl.F_UNLCK
+    finally:
+        os.close(file)
+
+
+def _range(kind: int, name: str) -> bytes:
+    offset = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") >> 2
+    return struct.pack(_FLOCK, kind, os.SEEK_SET, offset, 1, 0)
+
+
 class Locks:
     """The locks that this process holds in one store."""
 
@@ -46,5 +64,4 @@ class Locks:
         self._held.clear()
 
     def _set(self, kind: int, name: str) -> None:
-        offset = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") >> 2
-        fcntl.fcntl(self._file, fcntl.F_OFD_SETLK, struct.pack(_FLOCK, kind, os.SEEK_SET, offset, 1, 0))
+        fcntl.fcntl(self._file, fcntl.F_OFD_SETLK, _range(kind, name))

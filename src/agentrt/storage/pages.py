@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 
 import msgspec
@@ -12,6 +13,7 @@ from ..errors import ConversationMissing, LogCorrupt
 from ..events import ConversationCreated, Event
 from ..state import State, apply
 from .framing import whole
+from .index import text_of
 from .lineage import is_deleted
 from .memos import read_memo
 from .reading import EVENTS, Part, read_log, read_on
@@ -28,21 +30,41 @@ PAGE_BYTES = 8 << 20
 SCANNED = 10_000
 """Records that are looked at for a page, after which it ends, whatever was found."""
 
+SCANNED_BYTES = 64 << 20
+"""Bytes of them, after which it ends, too."""
+
 
 class Wanted(msgspec.Struct, frozen=True):
-    """Which events: those with `after` < seq < `before`, of some types and of a source, where these are given."""
+    """Which events: those with `after` < seq < `before`, and of these, where it is given, those of some `types`, of a
+    `source`, with `since` <= timestamp < `until`, or with `text` in what was said, called or observed, in any case.
+    """
 
     after: int
     before: int
     backwards: bool = False
     types: frozenset[str] = frozenset()
     source: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    text: str = ""
+
+    @property
+    def all(self) -> bool:
+        """Whether every event between `after` and `before` is wanted."""
+        return not (self.types or self.source or self.since or self.until or self.text)
 
 
 class Page(msgspec.Struct, frozen=True):
     """Events as JSON, in the order asked for; `next` is the seq from which to go on, None when nothing is left."""
 
     events: tuple[msgspec.Raw, ...]
+    next: int | None
+
+
+class Tally(msgspec.Struct, frozen=True):
+    """How many events were found; `next` is the seq from which to go on, None when nothing is left."""
+
+    count: int
     next: int | None
 
 
@@ -107,16 +129,36 @@ def read_page(parts: Sequence[Part], wanted: Wanted, limit: int, most: int = SCA
     Raises `LogCorrupt` or `OSError`.
     """
     events: list[msgspec.Raw] = []
-    size = 0
-    first, last = wanted.after + 1, min(wanted.before - 1, parts[-1].last if parts else 0)
+    size = looked_at = 0
+    first, last = _bounds(parts, wanted)
     end = first if wanted.backwards else last
     for scanned, (seq, line) in enumerate(_records(parts, first, last, wanted.backwards), 1):
-        if (event := _chosen(line, wanted)) is not None:
+        looked_at += len(line)
+        if _fits(line, wanted):
+            event = encode(decode(line))  # without what framing adds
             events.append(msgspec.Raw(event))
             size += len(event)
-        if seq != end and (len(events) >= limit or size >= PAGE_BYTES or scanned >= most):
+        full = len(events) >= limit or size >= PAGE_BYTES
+        if seq != end and (full or scanned >= most or looked_at >= SCANNED_BYTES):
             return Page(tuple(events), seq)
     return Page(tuple(events), None)
+
+
+def count_events(parts: Sequence[Part], wanted: Wanted, most: int = SCANNED) -> Tally:
+    """How many events are wanted, of so many records that are looked at; for a thread.
+
+    No record is looked at where all are wanted. Raises `LogCorrupt` or `OSError`.
+    """
+    first, last = _bounds(parts, wanted)
+    if wanted.all:
+        return Tally(max(last - first + 1, 0), None)
+    count = looked_at = 0
+    for scanned, (seq, line) in enumerate(_records(parts, first, last, False), 1):
+        looked_at += len(line)
+        count += _fits(line, wanted)
+        if seq != last and (scanned >= most or looked_at >= SCANNED_BYTES):
+            return Tally(count, seq)
+    return Tally(count, None)
 
 
 def read_event(parts: Sequence[Part], seq: int) -> bytes | None:
@@ -125,12 +167,35 @@ def read_event(parts: Sequence[Part], seq: int) -> bytes | None:
     return bytes(page.events[0]) if page.events else None
 
 
-def _chosen(line: bytes, wanted: Wanted) -> bytes | None:
-    """The JSON of an event, without what framing adds, if it is wanted."""
-    if wanted.types and decode_envelope(line).type not in wanted.types:
-        return None
-    event = decode(line)
-    return encode(event) if wanted.source in (None, event.source) else None
+def _bounds(parts: Sequence[Part], wanted: Wanted) -> tuple[int, int]:
+    """The first and the last seq that are looked at; the last is smaller where there is none."""
+    return wanted.after + 1, min(wanted.before - 1, parts[-1].last if parts else 0)
+
+
+def _fits(line: bytes, wanted: Wanted) -> bool:
+    """Whether the event of a record is wanted: its envelope is looked at first, which costs less."""
+    if wanted.all:
+        return True
+    envelope = decode_envelope(line)
+    if wanted.types and envelope.type not in wanted.types:
+        return False
+    if not _is_within(envelope.timestamp, wanted.since, wanted.until):
+        return False
+    if not (wanted.source or wanted.text):
+        return True
+    event = decode(line)  # a source that is the default of its type is not in the envelope
+    return wanted.source in (None, event.source) and (not wanted.text or _says(event, wanted.text.casefold()))
+
+
+def _is_within(time: datetime | None, since: datetime | None, until: datetime | None) -> bool:
+    if since is until is None:
+        return True
+    return time is not None and (since is None or since <= time) and (until is None or time < until)
+
+
+def _says(event: Event, text: str) -> bool:
+    found = text_of(event)
+    return found is not None and text in found[1].casefold()
 
 
 def _records(parts: Sequence[Part], first: int, last: int, backwards: bool) -> Iterator[tuple[int, bytes]]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -17,6 +19,10 @@ from .reading import read_log
 
 DAMAGED = "damaged"
 """The status of a conversation whose log cannot be read."""
+
+RUNNING = "running"
+CRASHED = "crashed"
+"""The status of a conversation that was running when its process died: nobody has it open."""
 
 TITLE = 200
 """Characters of a title at most."""
@@ -34,9 +40,9 @@ class Mark(msgspec.Struct, frozen=True):
 class Row(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation as it stood when its log, of so many `bytes`, was last `updated`.
 
-    `status` is that of the fold, or `DAMAGED`; `cost` in USD, without the `unpriced` calls; `events` is the last seq;
-    `title` the one that it was given, else the first line that a user wrote; `parent` the id of the conversation that
-    this one comes from; `workspace` a path.
+    `status` is that of the fold, `CRASHED` or `DAMAGED`; `cost` in USD, without the `unpriced` calls; `events` is the
+    last seq; `title` the one that it was given, else the first line that a user wrote; `parent` the id of the
+    conversation that this one comes from; `workspace` a path.
     """
 
     id: str
@@ -73,6 +79,12 @@ class Wanted(msgspec.Struct, frozen=True):
     query: str = ""
     tags: dict[str, str] = {}
 
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The same for a query in SQL."""
+        tags = msgspec.json.encode(self.tags).decode()
+        return msgspec.structs.asdict(self) | {"query": self.query.casefold(), "tags": tags}
+
     def fits(self, row: Row) -> bool:
         """Whether a row is asked for."""
         query = self.query.casefold()
@@ -106,6 +118,34 @@ def row_of(name: str, updated: datetime, size: int, state: State, task: str) -> 
         prompt_tokens=ledger.usage.prompt_tokens,
         completion_tokens=ledger.usage.completion_tokens,
         delegated_by=None if created is None else created.delegated_by,
+    )
+
+
+def row_of_columns(columns: Sequence[Any]) -> Row:
+    """The row of the catalogue's columns; what was never read is left at its default."""
+    name, updated, size, created, *read = columns
+    if read[0] is None:
+        return Row(id=name, updated=from_micros(updated), bytes=size)
+    status, title, model, calls, cost, unpriced, events, parent, tags, owner, workspace, *more = read
+    return Row(
+        id=name,
+        updated=from_micros(updated),
+        bytes=size,
+        created=None if created is None else from_micros(created),
+        status=status,
+        title=title,
+        model=model,
+        calls=calls,
+        cost=cost,
+        unpriced=unpriced,
+        events=events,
+        parent=parent,
+        tags=msgspec.json.decode(tags, type=dict[str, str]),
+        owner=owner,
+        workspace=workspace,
+        prompt_tokens=more[0],
+        completion_tokens=more[1],
+        delegated_by=more[2],
     )
 
 

@@ -33,6 +33,7 @@ from .lineage import adopt, delete, is_deleted
 from .locks import Locks
 from .memos import read_memo, write_memo
 from .pages import parts_of
+from .project_rules import recover_project_rules
 from .reading import EVENTS, PAGE, Part, load, read_log, read_on
 from .snapshots import write_snapshot
 from .threads import to_the_end
@@ -65,8 +66,14 @@ class FileStore:
         """A cache of what is in the store; blocking, for a thread."""
 
     async def __aenter__(self) -> FileStore:
-        await anyio.to_thread.run_sync(make_directories, self._conversations)
-        self._locks = Locks(self.root / "lock")
+        try:
+            await anyio.to_thread.run_sync(make_directories, self._conversations)
+            await anyio.to_thread.run_sync(recover_project_rules, self.root)
+            self._locks = Locks(self.root / "lock")
+        except OSError as error:
+            raise ConfigurationError(
+                f"there can be no store in {str(self.root)!r}: {error.strerror or error}; name another directory"
+            ) from error
         self._notes = ThreadPoolExecutor(1, "agentrt-catalogue")
         self._writer = Writer(self._conversations, self._probe, self.durability)
         return self

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from .definition import Tools, ToolType, tool
+from .definition import Tools, ToolType
 from .delegate import delegate
+from .depends import Depends
 from .file_editor import file_editor
 from .finish import finish, output_schema, structured
+from .functions import AnyTool, as_tool_types, distinct, tool, tools_in
 from .simple import task_tracker, think
 from .terminal import terminal
 
 BUILT_IN = (terminal, file_editor, task_tracker, think, finish, delegate)
 """Every tool that an agent can name without passing its implementation."""
 
-__all__ = ["BUILT_IN", "ToolType", "Tools", "output_schema", "structured", "tool"]
+__all__ = [
+    "BUILT_IN",
+    "AnyTool",
+    "Depends",
+    "ToolType",
+    "Tools",
+    "as_tool_types",
+    "distinct",
+    "output_schema",
+    "structured",
+    "tool",
+    "tools_in",
+]

@@ -14,3 +14,11 @@ def clip(text: str, limit: int) -> str:
         return text[:limit]
     head, tail = room // 2, room - room // 2
     return text[:head] + _NOTE.format(len(text) - room) + text[len(text) - tail :]
+
+
+def whole_in(path: str, text: str) -> str:
+    """What says where a text is that was clipped."""
+    return (
+        f"[all {len(text):,} characters, {text.count(chr(10)) + 1:,} lines, are in {path}: search that file, or read"
+        " the lines that matter]"
+    )

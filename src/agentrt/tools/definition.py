@@ -1,24 +1,27 @@
-"""`ToolType`: a tool's implementation. `@tool` makes one of an async function; `Tools` is an agent's set of them."""
+"""`ToolType`: a tool's implementation; `Tools`: an agent's set of them."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from os.path import normpath
 from pathlib import Path
-from typing import Any, TypeAlias, get_type_hints, overload
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
+from msgspec import Meta
 
+from ..cancelling import Exited
 from ..context.own_ratings import rated
-from ..context.replies import BadCall
+from ..context.replies import DO_NOT_FIT, BadCall
 from ..errors import ConfigurationError, ToolMissing
-from ..protocols import Observation, ToolContext, ToolExecutor
+from ..protocols import ToolExecutor
 from ..specs import OnCrash, Tool, ToolAnnotations, ToolDefinition, Workspace
-from ..specs.content import text
+from ..specs.content import sound
 from ..specs.flow import Label
+from ..specs.given import converted
+from ..specs.schemas import Reader, is_type, reader_of, schema_of
 
 Params: TypeAlias = Mapping[str, str | int | float | bool | None]
 
@@ -27,9 +30,21 @@ def _undeclared(action: Any, workspace: Workspace) -> tuple[str, ...] | None:
     return None
 
 
+_CHECKED: Mapping[str, Any] = {
+    "name": Annotated[str, Meta(min_length=1)],
+    "description": str,
+    "annotations": ToolAnnotations,
+    "on_crash": OnCrash,
+    "holds_resource": bool,
+    "labels": tuple[Label, ...],
+}
+
+
 @dataclass(frozen=True)
 class ToolType:
-    """A tool: its name and description, the struct of its arguments, and how its executor is made.
+    """A tool: its name and description, the type of its arguments, and how its executor is made.
+
+    `action` is a struct, or another type whose values are JSON objects: a dataclass, a pydantic model.
 
     `resources` gives the keys that a call touches ("file:/a/b"); calls that share one never run side by side. None
     means that calls of this tool wait for each other, an empty tuple that nothing is shared. `labels` say where its
@@ -38,7 +53,7 @@ class ToolType:
 
     name: str
     description: str
-    action: type[msgspec.Struct]
+    action: type[Any]
     executor: Callable[[Params], ToolExecutor]
     annotations: ToolAnnotations = ToolAnnotations()
     on_crash: OnCrash = OnCrash.ASK
@@ -46,13 +61,23 @@ class ToolType:
     resources: Callable[[Any, Workspace], tuple[str, ...] | None] = _undeclared
     labels: tuple[Label, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Raises `ConfigurationError` for what cannot be a tool."""
+        for name, kind in _CHECKED.items():
+            object.__setattr__(self, name, converted(getattr(self, name), kind, "ToolType", name))
+        for name in ("executor", "resources"):
+            if not callable(getattr(self, name)):
+                raise ConfigurationError(f"ToolType({name}=...): expected a function")
+        if not is_type(self.action):
+            raise ConfigurationError("ToolType(action=...): expected a type, whose values are the arguments")
+
     @cached_property
     def definition(self) -> ToolDefinition:
         """The tool as the model sees it."""
         return ToolDefinition(
             name=self.name,
             description=self.description,
-            parameters=msgspec.Raw(msgspec.json.encode(schema(self.action))),
+            parameters=msgspec.Raw(msgspec.json.encode(schema_of(self.action))),
             annotations=self.annotations,
             on_crash=self.on_crash,
             holds_resource=self.holds_resource,
@@ -60,95 +85,13 @@ class ToolType:
         )
 
     @cached_property
-    def decoder(self) -> msgspec.json.Decoder[Any]:
-        """Decodes arguments, turning "5" into 5 where a number is meant."""
-        return msgspec.json.Decoder(self.action, strict=False)
+    def reader(self) -> Reader:
+        """Reads arguments, turning "5" into 5 where a number is meant."""
+        return reader_of(self.action)
 
     def read(self, arguments: msgspec.Raw) -> Any:
         """The arguments as this tool's action. Raises `msgspec.ValidationError`."""
-        return self.decoder.decode(arguments)
-
-
-def schema(action: type[msgspec.Struct]) -> dict[str, Any]:
-    """The JSON schema (2020-12) of a struct, as one object with its definitions inside."""
-    (_,), components = msgspec.json.schema_components([action], ref_template="#/$defs/{name}")
-    top = components.pop(action.__name__)
-    for said_elsewhere in ("title", "description"):
-        top.pop(said_elsewhere, None)
-    top.setdefault("required", [])
-    return {**top, "$defs": components} if components else top
-
-
-class _FunctionExecutor:
-    def __init__(self, function: Callable[..., Awaitable[Any]]) -> None:
-        self._function = function
-
-    async def __call__(self, action: msgspec.Struct, context: ToolContext) -> Observation:
-        result = await self._function(**{name: getattr(action, name) for name in action.__struct_fields__})
-        if isinstance(result, Observation):
-            return result
-        shown = result if isinstance(result, str) else msgspec.json.encode(result).decode()
-        return Observation(content=text(shown))
-
-    async def aclose(self) -> None:
-        return None
-
-
-@overload
-def tool(function: Callable[..., Awaitable[Any]]) -> ToolType: ...
-@overload
-def tool(
-    *, name: str | None = None, annotations: ToolAnnotations = ..., on_crash: OnCrash = ...
-) -> Callable[[Callable[..., Awaitable[Any]]], ToolType]: ...
-def tool(
-    function: Callable[..., Awaitable[Any]] | None = None,
-    *,
-    name: str | None = None,
-    annotations: ToolAnnotations = ToolAnnotations(),
-    on_crash: OnCrash = OnCrash.ASK,
-) -> ToolType | Callable[[Callable[..., Awaitable[Any]]], ToolType]:
-    """Make a tool of an async function: its signature becomes the schema, its docstring the description.
-
-    The function returns a string, an `Observation`, or anything that msgspec encodes as JSON. Describe a parameter with
-    `Annotated[str, msgspec.Meta(description="...")]`. Raises `ConfigurationError` for a function that cannot be one.
-    """
-
-    def make(function: Callable[..., Awaitable[Any]]) -> ToolType:
-        called = name or function.__name__
-        description = inspect.getdoc(function)
-        if not inspect.iscoroutinefunction(function):
-            raise ConfigurationError(f"tool {called!r} must be an async function")
-        if not description:
-            raise ConfigurationError(f"tool {called!r} needs a docstring: it is what the model reads")
-        return ToolType(
-            name=called,
-            description=description,
-            action=_action(called, function),
-            executor=lambda params: _FunctionExecutor(function),
-            annotations=annotations,
-            on_crash=on_crash,
-        )
-
-    return make if function is None else make(function)
-
-
-def _action(called: str, function: Callable[..., Any]) -> type[msgspec.Struct]:
-    hints = get_type_hints(function, include_extras=True)
-    fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
-    for parameter in inspect.signature(function).parameters.values():
-        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise ConfigurationError(f"parameter {parameter.name!r} of tool {called!r} cannot be given by its name")
-        if parameter.name not in hints:
-            raise ConfigurationError(f"parameter {parameter.name!r} of tool {called!r} needs a type")
-        kind = hints[parameter.name]
-        bare = parameter.default is parameter.empty
-        fields.append((parameter.name, kind) if bare else (parameter.name, kind, parameter.default))
-    try:
-        action = msgspec.defstruct(f"{called.title().replace('_', '')}Action", fields, frozen=True, kw_only=True)
-        schema(action)
-    except TypeError as error:
-        raise ConfigurationError(f"the parameters of tool {called!r} cannot be read from JSON: {error}") from error
-    return action
+        return self.reader(arguments)
 
 
 class Tools:
@@ -187,7 +130,13 @@ class Tools:
         """The resource keys of a call. Raises `BadCall` when it cannot run."""
         if name not in self._types:
             raise BadCall(f"there is no tool {name!r}. The tools are: {', '.join(self._types)}.")
-        keys = self._types[name].resources(self.parse(name, arguments), self._workspace)
+        parsed = self.parse(name, arguments)
+        try:
+            keys = self._types[name].resources(parsed, self._workspace)
+        except BadCall:
+            raise
+        except (Exception, SystemExit) as error:  # of a tool that was not written here
+            raise BadCall(f"{name} cannot say what it touches: {_told(error)}") from error
         return (f"tool:{name}",) if keys is None else keys
 
     def labels(self, name: str) -> tuple[Label, ...]:
@@ -203,13 +152,20 @@ class Tools:
         kind = self._types[name]
         try:
             return kind.read(arguments)
-        except msgspec.ValidationError as error:
+        except (Exception, SystemExit) as error:  # also of a validator that was not written here
+            words = str(error) if isinstance(error, msgspec.ValidationError) else _told(error)
             shape = bytes(kind.definition.parameters).decode()
-            raise BadCall(f"the arguments of {name} do not fit: {error}. Their schema is {shape}") from error
+            raise BadCall(f"{DO_NOT_FIT.format(name)}{words}. Their schema is {shape}") from error
 
     def executor(self, name: str) -> ToolExecutor:
         """A new executor of a tool."""
         return self._types[name].executor(self._params[name])
+
+
+def _told(error: BaseException) -> str:
+    if isinstance(error, SystemExit):
+        error = Exited(error.code)
+    return sound(f"{type(error).__name__}: {error}")
 
 
 def file_key(path: str, workspace: Workspace) -> str:

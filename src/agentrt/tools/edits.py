@@ -5,29 +5,63 @@ from __future__ import annotations
 import difflib
 from io import StringIO
 
+import msgspec
+
 from ..errors import ToolError
+from .alike import alike
+from .clipping import clip
 
 SNIPPET = 4
 """Lines shown before and after an edit."""
 
+NEAR = 5
+"""Lines that are named where a text may have been meant."""
 
-def replace_once(text: str, old: str, new: str, path: str) -> tuple[str, int]:
-    """`text` with its only occurrence of `old` replaced, and the line (from 1) where that begins."""
+
+class Replaced(msgspec.Struct, frozen=True):
+    """A text after an edit, the line (from 1) where that begins, and what is to be said of it."""
+
+    text: str
+    line: int
+    note: str = ""
+
+
+def replace_once(text: str, old: str, new: str, path: str) -> Replaced:
+    """`text` with the only occurrence of `old` replaced; where there is none, of what differs in white space alone."""
     if old == new:
         raise ToolError("old_str and new_str are the same: nothing to replace")
     if not old:
         raise ToolError("old_str is empty: give the text to replace, or use insert")
     lines = [text.count("\n", 0, place) + 1 for place in _occurrences(text, old)]
     if not lines:
-        raise ToolError(
-            f"old_str does not occur in {path}: view the file and copy the text exactly, with its white space"
-        )
+        return _replaced_alike(text, old, new, path)
     if len(lines) > 1:
         where = ", ".join(map(str, lines))
         raise ToolError(
             f"old_str occurs {len(lines)} times in {path}, at lines {where}: add lines around it until it is unique"
         )
-    return text.replace(old, new, 1), lines[0]
+    return Replaced(text.replace(old, new, 1), lines[0])
+
+
+def _replaced_alike(text: str, old: str, new: str, path: str) -> Replaced:
+    found = alike(text, old, new)
+    if found is None:
+        raise ToolError(
+            f"old_str does not occur in {path}: view the file and copy the text exactly, with its white space"
+            + _near(text, old)
+        )
+    if text[found.start : found.end] == found.new:
+        raise ToolError(f"but for white space {found.how}, old_str and new_str are the same, and {path} is so already")
+    line = text.count("\n", 0, found.start) + 1
+    note = f" old_str differs from the file in white space {found.how}: it was taken as what is meant."
+    return Replaced(text[: found.start] + found.new + text[found.end :], line, note)
+
+
+def _near(text: str, old: str) -> str:
+    """Where the first line of what was not found stands by itself."""
+    first = next((line.strip() for line in old.split("\n") if line.strip()), None)
+    at = [number for number, line in enumerate(_lines(text), 1) if line.strip() == first]
+    return f" (its first line is at {', '.join(map(str, at[:NEAR]))})" if at else ""
 
 
 def _occurrences(text: str, part: str) -> list[int]:
@@ -65,15 +99,48 @@ def numbered(text: str, first: int = 1, last: int | None = None) -> str:
 
 def view_lines(text: str, view_range: list[int] | None) -> str:
     """The numbered lines of a range [first, last]; last -1 is the end."""
+    first, last = _range(len(_lines(text)), view_range)
+    return numbered(text, first, last)
+
+
+def shown_lines(text: str, view_range: list[int] | None, path: str, limit: int) -> str:
+    """The same in at most `limit` characters: as many whole lines as there is room for, and how to go on."""
+    lines = _lines(text)
+    first, last = _range(len(lines), view_range)
+    if not lines:
+        return f"[{path} is empty]"
+    shown = numbered(text, first, last)
+    if len(shown) <= limit:
+        past = view_range is not None and view_range[1] > len(lines)
+        return shown + (f"\n[the file ends with line {len(lines)}]" if past else "")
+    most = limit - len(_more(len(lines), last, len(lines), len(lines)))
+    upto = shown.rfind("\n", 0, most + 1)
+    until = first + shown.count("\n", 0, upto) if upto > 0 else first
+    cut = shown[:upto] if upto > 0 else clip(shown.split("\n", 1)[0], most)
+    return cut + _more(first, until, last, len(lines))
+
+
+def _more(first: int, until: int, last: int, count: int) -> str:
+    if until >= last:
+        return f"\n[line {until} is too long to be shown whole: use the terminal, as with cut -c]"
+    return f"\n[lines {first} to {until} of {count} are shown: go on with view_range [{until + 1}, {last}]]"
+
+
+def _range(count: int, view_range: list[int] | None) -> tuple[int, int]:
+    """The first and the last line to show, of so many."""
     if view_range is None:
-        return numbered(text)
-    count = len(_lines(text))
+        return 1, count
     if len(view_range) != 2:
         raise ToolError("view_range takes two numbers: [first, last], with last -1 for the end")
     first, last = view_range
-    if not 1 <= first <= max(count, 1) or (last != -1 and last < first):
-        raise ToolError(f"view_range {view_range} is not in the file: it has {count} lines")
-    return numbered(text, first, None if last == -1 else last)
+    if not count:
+        return 1, 0
+    if not 1 <= first <= count or (last != -1 and last < first):
+        raise ToolError(
+            f"view_range {view_range} is not in the file: it has {count} lines. Give [first, last] with first from 1 to"
+            f" {count}, and last not before it, or -1 for the end"
+        )
+    return first, count if last == -1 else min(last, count)
 
 
 def snippet(text: str, line: int, height: int) -> str:

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import base64
 import mimetypes
-import os
-import tempfile
+import stat
 from collections import deque
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from pathlib import PurePosixPath
+from posixpath import normpath
+from typing import Annotated, Literal
 
 import anyio.to_thread
 import msgspec
 from msgspec import Meta
 
 from ..errors import ToolError
-from ..protocols import Observation, ToolContext
+from ..protocols import Files, Observation, ToolContext
 from ..specs import Content, ImageContent, OnCrash, TextContent, ToolAnnotations, Workspace
 from .clipping import clip
 from .definition import Params, ToolType, file_key
-from .edits import diff, insert_after, replace_once, snippet, view_lines
-
-if TYPE_CHECKING:
-    from charset_normalizer.models import CharsetMatch
+from .edits import Replaced, diff, insert_after, replace_once, shown_lines, snippet
+from .text_file import TextFile, text_file
 
 MAX_SHOWN = 16_000
 """Characters of a file that the model sees of one call."""
@@ -71,7 +69,7 @@ class FileEditor:
     """Edits the files of one conversation, and can take its edits back while the conversation is in memory."""
 
     def __init__(self, params: Params) -> None:
-        self._undo: dict[Path, deque[_File | None]] = {}
+        self._undo: dict[str, deque[TextFile | None]] = {}
 
     async def __call__(self, action: FileEditorAction, context: ToolContext) -> FileEditorObservation:
         """Do one command. Raises `ToolError` with what to do instead."""
@@ -82,78 +80,63 @@ class FileEditor:
         self._undo.clear()
 
     def _do(self, action: FileEditorAction, context: ToolContext) -> FileEditorObservation:
-        path = Path(action.path)
-        if not path.is_absolute():
-            raise ToolError(f"{action.path!r} is not an absolute path: did you mean {context.workspace.path}/{path}?")
+        if not action.path.startswith("/"):
+            meant = f"{context.workspace.path}/{action.path}"
+            raise ToolError(f"{action.path!r} is not an absolute path: did you mean {normpath(meant)}?")
         if "\0" in action.path:
             raise ToolError("path has a NUL character: no file has")
-        try:
-            match action.command:
-                case "view":
-                    return _view(path, action, context)
-                case "create":
-                    return self._create(path, action, context)
-                case "str_replace" | "insert":
-                    return self._edit(path, action, context)
-                case "undo_edit":
-                    return self._take_back(path, context)
-        except OSError as error:
-            raise ToolError(f"{path}: {error.strerror}") from error
+        path = str(PurePosixPath(action.path))
+        match action.command:
+            case "view":
+                return _view(path, action, context)
+            case "create":
+                return self._create(path, action, context)
+            case "str_replace" | "insert":
+                return self._edit(path, action, context)
+            case "undo_edit":
+                return self._take_back(path, context)
 
-    def _create(self, path: Path, action: FileEditorAction, context: ToolContext) -> FileEditorObservation:
+    def _create(self, path: str, action: FileEditorAction, context: ToolContext) -> FileEditorObservation:
         if action.file_text is None:
             raise ToolError("create needs file_text")
-        if path.exists():
+        if context.files.status(path) is not None:
             raise ToolError(f"{path} exists already: edit it with str_replace, or choose another name")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._write(path, None, _File(action.file_text))
+        self._write(path, None, TextFile(action.file_text), context)
         return _edited(path, None, _shown(action.file_text, context), f"Created {path}.")
 
-    def _edit(self, path: Path, action: FileEditorAction, context: ToolContext) -> FileEditorObservation:
+    def _edit(self, path: str, action: FileEditorAction, context: ToolContext) -> FileEditorObservation:
         if action.new_str is None and action.command == "insert":
             raise ToolError("insert needs new_str")
-        old = _read(path)
+        old = _read(path, context)
         new_str = old.typed(action.new_str or "")
         if action.command == "str_replace":
             if action.old_str is None:
                 raise ToolError("str_replace needs old_str")
-            text, line = replace_once(old.text, old.typed(action.old_str), new_str, str(path))
+            done = replace_once(old.text, old.typed(action.old_str), new_str, path)
         else:
             if action.insert_line is None:
                 raise ToolError("insert needs insert_line")
-            text, line = insert_after(old.text, action.insert_line, new_str), action.insert_line + 1
-        self._write(path, old, msgspec.structs.replace(old, text=text))
-        before, after = _shown(old.text, context), _shown(text, context)
-        shown = clip(snippet(after, line, new_str.count("\n") + 1), MAX_SHOWN)
-        return _edited(path, before, after, f"Edited {path}. Around the change:\n{shown}")
+            done = Replaced(insert_after(old.text, action.insert_line, new_str), action.insert_line + 1)
+        self._write(path, old, msgspec.structs.replace(old, text=done.text), context)
+        before, after = _shown(old.text, context), _shown(done.text, context)
+        shown = clip(snippet(after, done.line, new_str.count("\n") + 1), MAX_SHOWN)
+        return _edited(path, before, after, f"Edited {path}.{done.note} Around the change:\n{shown}")
 
-    def _take_back(self, path: Path, context: ToolContext) -> FileEditorObservation:
+    def _take_back(self, path: str, context: ToolContext) -> FileEditorObservation:
         history = self._undo.get(path)
         if not history:
             raise ToolError(f"no edit of {path} to take back (edits are remembered while the conversation stays open)")
-        now = _shown(_read(path).text, context)
+        now = _shown(_read(path, context).text, context)
         before = history.pop()
         if before is None:
-            path.unlink()
+            context.files.remove(path)
             return _edited(path, now, "", f"Took back the creation of {path}: it is gone.")
-        _replace_file(path, before)
+        context.files.write(path, before.stored(path))
         return _edited(path, now, _shown(before.text, context), f"Took back the last edit of {path}.")
 
-    def _write(self, path: Path, old: _File | None, new: _File) -> None:
-        _replace_file(path, new)
+    def _write(self, path: str, old: TextFile | None, new: TextFile, context: ToolContext) -> None:
+        context.files.write(path, new.stored(path))
         self._undo.setdefault(path, deque(maxlen=UNDO)).append(old)
-
-
-class _File(msgspec.Struct, frozen=True):
-    """A file's text, with how it is stored."""
-
-    text: str
-    encoding: str = "utf-8"
-    newline: str = "\n"
-
-    def typed(self, text: str) -> str:
-        """A text of the model with the newlines that `text` has."""
-        return text.replace("\r\n", "\n") if self.newline == "\r\n" else text
 
 
 def _shown(text: str, context: ToolContext) -> str:
@@ -161,109 +144,85 @@ def _shown(text: str, context: ToolContext) -> str:
     return context.masked(text, by_line=True)
 
 
-def _read(path: Path) -> _File:
-    if path.is_dir():
-        raise ToolError(f"{path} is a directory: only view works on it")
-    if not path.exists():
+def _read(path: str, context: ToolContext) -> TextFile:
+    status = context.files.status(path)
+    if status is None:
         raise ToolError(f"{path} does not exist: create it, or look for it with view on its directory")
-    if not path.is_file():
+    if stat.S_ISDIR(status.st_mode):
+        raise ToolError(f"{path} is a directory: only view works on it")
+    if not stat.S_ISREG(status.st_mode):
         raise ToolError(f"{path} is not a regular file: use the terminal on it")
-    if path.stat().st_size > MAX_FILE:
+    if status.st_size > MAX_FILE:
         raise ToolError(f"{path} is larger than {MAX_FILE} bytes: use the terminal on it")
-    data = path.read_bytes()
-    if b"\0" in data[:8192]:
-        raise ToolError(f"{path} is a binary file: use the terminal on it")
-    try:
-        text, encoding = data.decode("utf-8"), "utf-8"
-    except UnicodeDecodeError:
-        best = _guess(data)
-        if best is None or str(best).encode(best.encoding, errors="replace") != data:
-            raise ToolError(f"{path} is not text in any known encoding: use the terminal on it") from None
-        text, encoding = str(best), best.encoding
-    if 0 < text.count("\n") == text.count("\r\n"):
-        return _File(text.replace("\r\n", "\n"), encoding, "\r\n")
-    return _File(text, encoding)
+    return text_file(path, context.files.read(path))
 
 
-def _guess(data: bytes) -> CharsetMatch | None:
-    """The likeliest encoding: Western European when that can be, since a short text fits many."""
-    from charset_normalizer import from_bytes  # loaded for the rare file that is not UTF-8
-
-    return from_bytes(data, cp_isolation=["cp1252"]).best() or from_bytes(data).best()
-
-
-def _replace_file(path: Path, file: _File) -> None:
-    """Write the file whole or not at all, with the mode that it had."""
-    try:
-        data = file.text.replace("\n", file.newline).encode(file.encoding)
-    except UnicodeEncodeError as error:
-        raise ToolError(
-            f"{path} is in {error.encoding}, which has no {error.object[error.start]!r}: convert it to UTF-8 first"
-        ) from error
-    path = path.resolve()
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".agentrt-")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-        mode = path.stat().st_mode if path.exists() else 0o666 & ~_umask()
-        os.chmod(temporary, mode & 0o7777)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
-
-
-def _edited(path: Path, old: str | None, new: str, said: str) -> FileEditorObservation:
+def _edited(path: str, old: str | None, new: str, said: str) -> FileEditorObservation:
     return FileEditorObservation(
         content=(TextContent(said),),
-        path=str(path),
+        path=path,
         prev_exist=old is not None,
         old_content=old,
         new_content=new,
-        diff=diff(old or "", new, str(path)),
+        diff=diff(old or "", new, path),
     )
 
 
-def _view(path: Path, action: FileEditorAction, context: ToolContext) -> FileEditorObservation:
+def _view(path: str, action: FileEditorAction, context: ToolContext) -> FileEditorObservation:
     content: Content
-    if path.is_dir():
-        content = TextContent(clip(context.masked(_listing(path)), MAX_SHOWN))
-    elif path.suffix.lower() in IMAGES and path.is_file():
-        content = _image(path)
+    status = context.files.status(path)
+    if status is not None and stat.S_ISDIR(status.st_mode):
+        content = TextContent(_clipped_listing(context.masked(_listing(path, context.files)), path))
+    elif status is not None and stat.S_ISREG(status.st_mode) and PurePosixPath(path).suffix.lower() in IMAGES:
+        content = _image(path, status.st_size, context.files)
     else:
-        shown = view_lines(_shown(_read(path).text, context), action.view_range)
-        content = TextContent(clip(shown, MAX_SHOWN))
-    return FileEditorObservation(content=(content,), path=str(path))
+        text = _shown(_read(path, context).text, context)
+        content = TextContent(shown_lines(text, action.view_range, path, MAX_SHOWN))
+    return FileEditorObservation(content=(content,), path=path)
 
 
-def _image(path: Path) -> ImageContent:
-    if path.stat().st_size > MAX_FILE:
+def _image(path: str, size: int, files: Files) -> ImageContent:
+    if size > MAX_FILE:
         raise ToolError(f"{path} is larger than {MAX_FILE} bytes")
-    kind = mimetypes.guess_type(path.name)[0] or "image/png"
-    return ImageContent(f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}")
+    kind = mimetypes.guess_type(path)[0] or "image/png"
+    return ImageContent(f"data:{kind};base64,{base64.b64encode(files.read(path)).decode()}")
 
 
-def _listing(path: Path) -> str:
-    """Two levels of a directory, hidden entries left out."""
-    lines = [f"{path}/"]
-    for child in _visible(path):
-        lines.append(f"{child}/" if child.is_dir() else str(child))
-        if child.is_dir() and not child.is_symlink():
-            lines.extend(f"{below}/" if below.is_dir() else str(below) for below in _visible(child))
+def _listing(path: str, files: Files) -> str:
+    """Two levels of a directory, hidden entries only counted."""
+    lines, hidden = [f"{path.rstrip('/')}/"], 0
+    entries, left_out = _visible(path, files)
+    hidden += left_out
+    for name, is_directory, is_link in entries:
+        child = f"{path.rstrip('/')}/{name}"
+        lines.append(f"{child}/" if is_directory else child)
+        if is_directory and not is_link:
+            below, left_out = _visible(child, files)
+            hidden += left_out
+            lines.extend(f"{child}/{inner}/" if deeper else f"{child}/{inner}" for inner, deeper, _ in below)
+    if len(lines) == 1:
+        lines.append("[it is empty]" if not hidden else "[nothing in it but what is hidden]")
+    if hidden:
+        entry = "1 hidden entry is" if hidden == 1 else f"{hidden} hidden entries are"
+        lines.append(f"[{entry} not listed: `ls -A` in the terminal shows all]")
     return "\n".join(lines)
 
 
-def _visible(path: Path) -> list[Path]:
+def _clipped_listing(listing: str, path: str) -> str:
+    if len(listing) <= MAX_SHOWN:
+        return listing
+    note = f"\n[the list is cut: view a directory below {path}, or use the terminal]"
+    return clip(listing, MAX_SHOWN - len(note)) + note
+
+
+def _visible(path: str, files: Files) -> tuple[list[tuple[str, bool, bool]], int]:
+    """What is in a directory but what is hidden, and how much that is."""
     try:
-        return sorted(child for child in path.iterdir() if not child.name.startswith("."))
-    except OSError:
-        return []
+        found = files.names(path)
+    except ToolError:
+        return [], 0
+    seen = [entry for entry in found if not entry[0].startswith(".")]
+    return seen, len(found) - len(seen)
 
 
 def _touches(action: FileEditorAction, workspace: Workspace) -> tuple[str, ...]:
@@ -275,8 +234,8 @@ file_editor = ToolType(
     description=(
         "View, create and edit text files by absolute path. `view` shows a file with line numbers, a directory two"
         " levels deep; `create` makes a new file; `str_replace` replaces a text that occurs exactly once; `insert`"
-        " adds lines after a line; `undo_edit` takes the last edit of a file back. Beyond 16000 characters the middle"
-        " is left out: view a range."
+        " adds lines after a line; `undo_edit` takes the last edit of a file back. Of more than 16000 characters a view"
+        " shows the first lines, and says which range comes next."
     ),
     action=FileEditorAction,
     executor=FileEditor,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, Any
@@ -10,12 +11,12 @@ import msgspec
 from msgspec import Meta
 
 from ..decisions import EVERYTHING
-from ..errors import ConfigurationError
 from ..protocols import Observation, ToolContext
-from ..specs import OnCrash, ToolDefinition
+from ..specs import Agent, OnCrash, ToolDefinition
 from ..specs.content import text
+from ..specs.schemas import Reader, Schema, as_schema, reader_of, schema_of
 from ..specs.tool import FINISH
-from .definition import ToolType, schema
+from .definition import ToolType
 from .simple import HARMLESS
 
 _LONGEST = 5
@@ -51,51 +52,87 @@ class _Finish:
 
 
 @dataclass(frozen=True)
+class _Knowing(ToolType):
+    """`finish` that knows types of which outputs are: what they check beyond their schemas is checked, too."""
+
+    kinds: tuple[Schema, ...] = ()
+
+
+@dataclass(frozen=True)
 class _Structured(ToolType):
-    """`finish` with an output that must fit a JSON schema."""
+    """`finish` with an output that must fit a JSON schema, and be a value of its type where that is known."""
 
     output: dict[str, Any] = field(default_factory=dict)
+    kind: Any = None
 
     @cached_property
     def definition(self) -> ToolDefinition:
         shape = dict(self.output)
-        definitions = shape.pop("$defs", None)
-        parameters = schema(FinishAction)
+        definitions: dict[str, Any] = {name: shape.pop(name) for name in ("$defs", "definitions") if name in shape}
+        parameters = schema_of(FinishAction)
         parameters["properties"]["output"] = shape
         parameters["required"] = ["message", "output"]
-        if definitions is not None:
-            parameters["$defs"] = definitions
+        parameters |= definitions
         return msgspec.structs.replace(super().definition, parameters=msgspec.Raw(msgspec.json.encode(parameters)))
 
     def read(self, arguments: msgspec.Raw) -> Any:
-        action: StructuredFinishAction = self.decoder.decode(arguments)
+        action: StructuredFinishAction = self.reader(arguments)
         mistakes = sorted(self._validator.iter_errors(msgspec.json.decode(action.output)), key=lambda e: e.json_path)
         if mistakes:
             told = "; ".join(f"{e.json_path.replace('$', 'output', 1)}: {e.message}" for e in mistakes[:_LONGEST])
             raise msgspec.ValidationError(told)
+        if self._kind_reader is not None:
+            try:
+                self._kind_reader(action.output)
+            except msgspec.ValidationError as error:
+                raise msgspec.ValidationError(f"output: {error}") from error
         return action
+
+    @cached_property
+    def _kind_reader(self) -> Reader | None:
+        return None if self.kind is None else reader_of(self.kind)
 
     @cached_property
     def _validator(self) -> Any:
         from jsonschema import Draft202012Validator  # of use to few: a tenth of a second
+        from referencing import Registry
 
-        return Draft202012Validator(self.output)
+        return Draft202012Validator(self.output, registry=Registry())  # which fetches nothing
 
 
 def structured(finish: ToolType, output: dict[str, Any]) -> ToolType:
     """`finish`, with an output that must fit a JSON schema of an object. Raises `ConfigurationError` for another."""
-    if output.get("type") != "object":
-        raise ConfigurationError(
-            "Agent.output must be the JSON schema of an object: output_schema(YourStruct) makes one"
-        )
+    as_schema(output)
     fields: dict[str, Any] = {name: getattr(finish, name) for name in ToolType.__dataclass_fields__}
-    fields |= {"action": StructuredFinishAction, "output": output}
+    known = finish.kinds if isinstance(finish, _Knowing) else ()
+    kind = next((one.kind for one in known if one == output), None)
+    fields |= {"action": StructuredFinishAction, "output": output, "kind": kind}
     return _Structured(**fields)
 
 
-def output_schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
-    """The JSON schema of a struct, for `Agent.output`."""
-    return schema(kind)
+def output_schema(kind: Any) -> dict[str, Any]:
+    """The JSON schema of a struct, a dataclass or a pydantic model, for `Agent.output`.
+
+    Raises `ConfigurationError` for a type whose values are no JSON objects.
+    """
+    schema: dict[str, Any] = as_schema(kind)
+    return schema
+
+
+def finish_in(agent: Agent) -> tuple[ToolType, ...]:
+    """A `finish` that knows the types that were given as outputs, to an agent and to those that it may delegate to."""
+    kinds = tuple(_kinds_in(agent))
+    if not kinds:
+        return ()
+    fields: dict[str, Any] = {name: getattr(finish, name) for name in ToolType.__dataclass_fields__}
+    return (_Knowing(**fields, kinds=kinds),)
+
+
+def _kinds_in(agent: Agent) -> Iterator[Schema]:
+    if isinstance(agent.output, Schema):
+        yield agent.output
+    for other in agent.agents.values():
+        yield from _kinds_in(other)
 
 
 finish = ToolType(

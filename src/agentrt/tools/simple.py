@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -14,6 +15,17 @@ from ..specs.tool import THINK
 from .definition import Params, ToolType
 
 HARMLESS = ToolAnnotations(read_only=True, destructive=False, idempotent=True, open_world=False)
+
+
+_STATUSES = {
+    **dict.fromkeys(("todo", "to_do", "pending", "not_started", "planned"), "todo"),
+    **dict.fromkeys(("in_progress", "inprogress", "doing", "started", "active", "current"), "in_progress"),
+    **dict.fromkeys(("done", "completed", "complete", "finished", "closed"), "done"),
+}
+"""What models call the states of a task, in small letters and with "_" between the words."""
+_LISTS = ("task_list", "tasks", "todos", "todo_list", "plan", "items")
+_TITLES = ("title", "content", "task", "step", "description", "name")
+"""What they call a list and a title, the name that is meant first."""
 
 
 class ThinkAction(msgspec.Struct, frozen=True):
@@ -78,6 +90,43 @@ class TaskTracker:
         """Nothing to give up."""
 
 
+@dataclass(frozen=True)
+class _Lenient(ToolType):
+    """`task_tracker`, which understands what other trackers are told; the model sees none of that."""
+
+    def read(self, arguments: msgspec.Raw) -> Any:
+        return msgspec.convert(as_plan(msgspec.json.decode(arguments)), self.action, strict=False)
+
+
+def as_plan(given: Any) -> Any:
+    """The arguments of `task_tracker` as they are meant; what means nothing stays as it is."""
+    if not isinstance(given, dict):
+        return given
+    tasks = next((given[name] for name in _LISTS if isinstance(given.get(name), list)), None)
+    meant = {"command": given.get("command")}
+    if isinstance(meant["command"], str):
+        meant["command"] = meant["command"].strip().lower()
+    if not meant["command"]:
+        meant["command"] = "view" if tasks is None else "plan"
+    if tasks is not None:
+        return {**meant, "task_list": [_as_task(task) for task in tasks]}
+    return {**meant, "task_list": given["task_list"]} if "task_list" in given else meant
+
+
+def _as_task(given: Any) -> Any:
+    if isinstance(given, str):
+        return {"title": given}
+    if not isinstance(given, dict):
+        return given
+    task = dict(given)
+    named = next((name for name in _TITLES if isinstance(task.get(name), str)), "title")
+    if named != "title" and "title" not in task:
+        task["title"] = task[named]
+    if isinstance(status := task.get("status"), str):
+        task["status"] = _STATUSES.get("_".join(status.lower().replace("-", " ").replace("_", " ").split()), status)
+    return {key: value for key, value in task.items() if value is not None}
+
+
 think = ToolType(
     name=THINK,
     description="Think something through. It changes nothing; the thought is kept in the conversation.",
@@ -88,7 +137,7 @@ think = ToolType(
     resources=lambda action, workspace: (),
 )
 
-task_tracker = ToolType(
+task_tracker = _Lenient(
     name="task_tracker",
     description="Keep a plan of a task that takes several steps: `plan` replaces the list, `view` shows it.",
     action=TaskTrackerAction,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import time
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -19,18 +20,22 @@ from ..sandboxes.shell import Shell
 from ..specs import Content, OnCrash, TextContent, ToolAnnotations
 from ..specs.quota import PROCESSES
 from ..specs.tool import TERMINAL
-from .clipping import clip
+from .clipping import clip, whole_in
 from .definition import Params, ToolType
-from .escapes import Unescaping, without_escapes
+from .escapes import Unescaping
+from .printed import Printed
 
 MAX_OUTPUT = 30_000
-"""Characters of output that the model sees of one call; the whole is kept as a blob."""
+"""Characters of output that the model sees of one call; the whole is kept as a blob, and in a file that it can read."""
 
 NO_CHANGE_SECONDS = 30.0
 """After this long without output a command that has no time limit is left running."""
 
 IN_A_THREAD = 256 * 1024
-"""Characters of output from which on it is prepared in a thread."""
+"""Bytes of output from which on it is prepared in a thread."""
+
+ADOPT_SECONDS = 1.0
+"""After this long without output it is looked whether a command has put another bash in the place of the shell."""
 
 COUNT_SECONDS = 0.25
 """How often the processes of a command are counted, where there is a limit."""
@@ -43,6 +48,8 @@ _KEYS = {
     "PGUP": b"\x1b[5~", "PGDN": b"\x1b[6~", "TAB": b"\t", "ESC": b"\x1b", "BS": b"\x7f", "ENTER": b"\n",
 }  # fmt: skip
 
+_C_C = b"\x03"
+
 Status = Literal["completed", "no_change_timeout", "hard_timeout", "reset"]
 
 
@@ -52,7 +59,7 @@ class TerminalAction(msgspec.Struct, frozen=True):
     command: Annotated[
         str,
         Meta(
-            description="The bash command; may have several lines. Empty: wait for more output of the running command."
+            description="The bash command; may have several lines. Empty: wait for new output of the running command."
         ),
     ]
     is_input: Annotated[
@@ -86,6 +93,8 @@ class Terminal:
         self._shell: Shell | None = None
         self._context: ToolContext | None = None
         """That of the call that runs; what is printed between calls is shown by the next poll."""
+        self._printed: Printed | None = None
+        """What the command that was begun last prints."""
         self._unseen = False
         """Whether a command was left running whose end no call has shown."""
         most = params.get(PROCESSES)
@@ -146,7 +155,7 @@ class Terminal:
             await self._end_shell()
         if self._shell is None:
             if self._place is None:
-                self._place = place_of(context.workspace, context.start_soon, context.masked)
+                self._place = place_of(context.workspace, context.start_soon, context.masked, context.conversation)
             shell = Shell(self._place.console(), Path(context.workspace.path))
             await shell.start()
             self._shell = shell
@@ -165,7 +174,8 @@ class Terminal:
                     "a command is still running in this terminal: wait with an empty command, send it input with"
                     " is_input (C-c stops it), or start a new shell with reset"
                 )
-            await shell.send(_typed(action.command))
+            keys = _typed(action.command)
+            await (shell.cut() if keys == _C_C else shell.send(keys))
             return
         if self._unseen and _polls(action):
             return
@@ -174,16 +184,22 @@ class Terminal:
         if action.is_input or _polls(action):
             raise ToolError("no command is running in this terminal: send one")
         secrets = await context.secrets(action.command)
+        self._printed = Printed(context.masking())
         decoder, plain = codecs.getincrementaldecoder("utf-8")("replace"), Unescaping()
         await shell.begin(action.command, lambda data: self._show(plain.feed(decoder.decode(data))), secrets)
 
     async def _wait(self, shell: Shell, timeout: float | None) -> Status:
         begun = shell.last_change = time.monotonic()
+        looked = False
         while shell.running:
-            quiet = self._no_change - (time.monotonic() - shell.last_change)
-            left = quiet if timeout is None else timeout - (time.monotonic() - begun)
+            quiet = time.monotonic() - shell.last_change
+            left = self._no_change - quiet if timeout is None else timeout - (time.monotonic() - begun)
             if left <= 0:
                 return "no_change_timeout" if timeout is None else "hard_timeout"
+            if quiet >= ADOPT_SECONDS and not looked:
+                looked = True
+                await shell.adopt()
+            left = left if looked else min(left, max(ADOPT_SECONDS - quiet, 0.01))
             await shell.wait(left if self._most is None else min(left, COUNT_SECONDS))
             await self._count(shell)
         return "completed"
@@ -200,17 +216,26 @@ class Terminal:
                 f" have here ({PROCESSES}): the shell was ended, with all that it ran"
             )
 
+    async def _new(self, shell: Shell) -> str:
+        """What the command has printed since the last call; much of it takes a while, and a thread."""
+        data, printed = shell.take(), self._printed
+        assert printed is not None
+        more = partial(printed.more, data, last=not shell.running)
+        return (more() if len(data) < IN_A_THREAD else await anyio.to_thread.run_sync(more)).rstrip("\n")
+
     async def _observation(
         self, shell: Shell, status: Status, seconds: float, context: ToolContext, *, polled: bool
     ) -> TerminalObservation:
         self._unseen = shell.running
         ended = await shell.wait(0) if not shell.running else None
         exit_code = STILL_RUNNING if shell.running else (ended.exit_code if ended else 1)
-        shown = await _shown(shell, context)
+        shown = await self._new(shell)
         content: list[Content] = [TextContent(clip(shown, MAX_OUTPUT))]
         if len(shown) > MAX_OUTPUT:
             content.append(await context.keep(shown.encode(), "full output"))
-        content.append(TextContent(_footer(shell, exit_code, status, seconds)))
+            if (path := await context.spill(shown)) is not None:
+                content.append(TextContent(whole_in(path, shown)))
+        content.append(TextContent(_footer(shell, exit_code, status, seconds, nothing=not shown)))
         return TerminalObservation(
             content=tuple(content),
             is_error=exit_code not in (0, STILL_RUNNING),
@@ -222,30 +247,19 @@ class Terminal:
         )
 
 
-async def _shown(shell: Shell, context: ToolContext) -> str:
-    """The output without escapes and without secrets; much of it takes a while, and a thread."""
-    output = shell.text()
-    if len(output) < IN_A_THREAD:
-        return _clean(output, context)
-    return await anyio.to_thread.run_sync(_clean, output, context)
-
-
-def _clean(output: str, context: ToolContext) -> str:
-    return context.masked(without_escapes(output).rstrip("\n"))
-
-
 def _polls(action: TerminalAction) -> bool:
     """Whether it only waits: an empty command does, said to be input or not; ENTER is a key."""
     return not action.command or not (action.is_input or action.command.strip())
 
 
-def _footer(shell: Shell, exit_code: int, status: Status, seconds: float) -> str:
+def _footer(shell: Shell, exit_code: int, status: Status, seconds: float, *, nothing: bool) -> str:
     if not shell.alive:
-        return "[the shell ended; the next command starts a new one in the workspace]"
+        return f"[the shell ended with exit code {exit_code}; the next command starts a new one in the workspace]"
     if status == "completed":
         return f"[exit code {exit_code}, in {shell.directory}]"
+    quiet = "nothing new; " if nothing else ""
     return (
-        f"[still running after {seconds:.0f} s. Send an empty command to wait on, is_input with C-c to stop it,"
+        f"[{quiet}still running after {seconds:.0f} s. Send an empty command to wait on, is_input with C-c to stop it,"
         " or other input]"
     )
 
@@ -262,8 +276,9 @@ terminal = ToolType(
     name=TERMINAL,
     description=(
         "Run a command in a bash that lasts: its directory, variables and background jobs stay from call to call."
-        " Output is cut in the middle beyond 30000 characters. A command that prints nothing for 30 s, or reaches its"
-        " `timeout`, is left running (exit code -1): wait for it with an empty command, send it input with `is_input`."
+        " Output is cut in the middle beyond 30000 characters; the result names a file that has all of it. A command"
+        " that prints nothing for 30 s, or reaches its `timeout`, is left running (exit code -1): wait for it with an"
+        " empty command, send it input with `is_input`; each result has only what is new since the one before."
         " Start servers in the background with `&` and their output in a file. Do not use editors or pagers."
     ),
     action=TerminalAction,

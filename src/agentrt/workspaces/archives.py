@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 import zipfile
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from ..errors import WorkspaceError
 from .beneath import Beneath, children, printable
 
-ENTRIES = 100_000
-"""Files and directories of an archive at most."""
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
-BYTES = 2 << 30
-"""Their bytes."""
+ENTRIES = 100_000
+"""Files and directories of an archive at most: it ends with a list of them, which is kept in memory. They may have any
+size.
+"""
 
 _PIECE = 256 * 1024
 _FLUSH = 64 * 1024
@@ -44,11 +48,9 @@ class _Sink:
 
 def measure(tree: Beneath, path: str) -> None:
     """See that a directory may be had as an archive; for a thread. Raises `WorkspaceError`: too large, or none."""
-    size = 0
-    for entries, (_, _, found) in enumerate(_below(tree, path), 1):
-        size += found.st_size if stat.S_ISREG(found.st_mode) else 0
-        if entries > ENTRIES or size > BYTES:
-            detail = f"an archive has {ENTRIES} entries and {BYTES} bytes at most: take a directory below, or files"
+    for entries, _ in enumerate(_below(tree, path), 1):
+        if entries > ENTRIES:
+            detail = f"an archive has {ENTRIES} entries at most: take a directory below, or files"
             raise WorkspaceError("archive-too-large", detail)
 
 
@@ -57,9 +59,11 @@ def archive(tree: Beneath, path: str) -> Generator[bytes]:
 
     What changes or goes while it is read is as it was found. Raises `WorkspaceError` when it grew too large meanwhile.
     """
-    sink, size = _Sink(), 0
+    sink = _Sink()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as made:  # type: ignore[call-overload]
         for entries, (inner, name, found) in enumerate(_below(tree, path), 1):
+            if entries > ENTRIES:
+                raise WorkspaceError("archive-too-large", "it grew while it was read")
             info = zipfile.ZipInfo(printable(name), _date(found.st_mtime))
             info.external_attr = (found.st_mode & 0xFFFF) << 16
             if stat.S_ISDIR(found.st_mode):
@@ -73,13 +77,40 @@ def archive(tree: Beneath, path: str) -> Generator[bytes]:
             info.compress_type = zipfile.ZIP_DEFLATED
             with closing(file), made.open(info, "w", force_zip64=True) as entry:
                 while piece := file.read(_PIECE):
-                    size += len(piece)
-                    if size > BYTES or entries > ENTRIES:
-                        raise WorkspaceError("archive-too-large", "it grew while it was read")
                     entry.write(piece)
                     if sink.size >= _FLUSH:
                         yield sink.take()
     yield sink.take()
+
+
+class ArchiveFile(io.RawIOBase):
+    """The archive of a directory as a file, whose bytes are made when they are read; for a thread."""
+
+    def __init__(self, tree: Beneath, path: str) -> None:
+        """Raises `WorkspaceError`: too large, or none."""
+        self._pieces, self._rest = archive(tree, path), memoryview(b"")
+        measure(tree, path)
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        """Make what fits into a buffer; 0 at the end. Raises as `archive` does."""
+        into = memoryview(buffer).cast("B")
+        while not self._rest:
+            if (piece := next(self._pieces, None)) is None:
+                return 0
+            self._rest = memoryview(piece)
+        count = min(len(into), len(self._rest))
+        into[:count], self._rest = self._rest[:count], self._rest[count:]
+        return count
+
+    def close(self) -> None:
+        """End what makes it."""
+        if not self.closed:
+            self._pieces.close()
+        super().close()
 
 
 def _below(tree: Beneath, path: str) -> Iterator[tuple[str, str, os.stat_result]]:

@@ -1,7 +1,7 @@
 """`Beneath`: files below a directory, and none outside of it, whatever stands there and whoever moves it meanwhile.
 
 Each part of a path is opened by itself, relative to the directory before it. Symbolic links are followed by hand, as
-long as they lead to somewhere below; an absolute one, or one that goes above, is refused. All functions are for a
+long as they lead to somewhere below; one that leads elsewhere, or goes above, is refused. All functions are for a
 thread: they block.
 """
 
@@ -15,7 +15,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
-from typing import IO, Literal
+from typing import Literal
 
 from ..errors import WorkspaceError
 from .entries import FileEntry
@@ -26,10 +26,12 @@ LINKS = 40
 STEPS = 1000
 """Parts of paths that are gone through on that way, with those of the links."""
 
-DEPTH = 64
+DEPTH = 256
 """Directories below one another, at most."""
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_THROUGH = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+"""Of a directory on the way, which need not be readable."""
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -44,19 +46,26 @@ class Beneath:
     def directory(self, path: str, *, make: bool = False) -> Iterator[int]:
         """A descriptor of a directory; with `make`, those that are not there are made. Raises `WorkspaceError`."""
         with ExitStack() as opened, _told(path):
-            yield _walk(opened, self._root, parts_of(path), make=make)[0]
+            parent, _ = _walk(opened, self._root, parts_of(path), make=make)
+            descriptor = os.open(".", _DIRECTORY, dir_fd=parent)
+            opened.callback(os.close, descriptor)
+            yield descriptor
 
     def open(self, path: str) -> io.FileIO:
         """A file to read. Raises `WorkspaceError`, also for what is no file."""
+        return io.FileIO(self.descriptor(path), "rb")
+
+    def descriptor(self, path: str) -> int:
+        """The descriptor of a file to read, for the caller to close. Raises `WorkspaceError`."""
         with self._parent(path) as (parent, name), _told(path):
             _check_kind(os.stat(name, dir_fd=parent, follow_symlinks=False), path)
-            file = io.FileIO(os.open(name, _READ, dir_fd=parent), "rb")
+            descriptor = os.open(name, _READ, dir_fd=parent)
             try:
-                _check_kind(os.fstat(file.fileno()), path)  # another may have taken its place
+                _check_kind(os.fstat(descriptor), path)  # another may have taken its place
             except BaseException:
-                file.close()
+                os.close(descriptor)
                 raise
-            return file
+            return descriptor
 
     def list(self, path: str) -> list[FileEntry]:
         """What is in a directory, directories first, then by name. Raises `WorkspaceError`."""
@@ -81,8 +90,59 @@ class Beneath:
         with self._parent(path) as (parent, name), _told(path):
             return entry_of(name, path, os.stat(name, dir_fd=parent, follow_symlinks=False))
 
+    def status(self, path: str) -> os.stat_result | None:
+        """What stands where a path leads, links followed; None where nothing does. Raises `WorkspaceError`."""
+        with ExitStack() as opened, _told(path):
+            try:
+                parent, name = _walk(opened, self._root, parts_of(path), last=bool(parts_of(path)))
+                return os.stat(name or ".", dir_fd=parent, follow_symlinks=False)
+            except FileNotFoundError:
+                return None
+            except IsADirectoryError:  # a link that leads upwards
+                return os.fstat(_walk(opened, self._root, parts_of(path))[0])
+
+    def rewrite(self, path: str, data: bytes, bits: int = 0o777) -> None:
+        """Write a file whole or not at all, where links lead; of its mode it keeps these bits. Raises `WorkspaceError`.
+
+        Directories that are not there are made.
+        """
+        above = "/".join(parts_of(path)[:-1])
+        with self.directory(above, make=True), self._parent(path) as (parent, name), _told(path):
+            temporary = f".agentrt-{secrets.token_hex(8)}"
+            descriptor = os.open(temporary, _WRITE, 0o666, dir_fd=parent)
+            try:
+                with open(descriptor, "wb") as file:
+                    file.write(data)
+                    file.flush()  # a write takes set-user-id bits away again
+                    with suppress(FileNotFoundError):
+                        found = os.stat(name, dir_fd=parent, follow_symlinks=False)
+                        _check_kind(found, path)
+                        os.fchmod(file.fileno(), stat.S_IMODE(found.st_mode) & bits)
+                os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
+            except BaseException:
+                os.unlink(temporary, dir_fd=parent)
+                raise
+
+    def leads_to(self, path: str) -> str:
+        """Where a path really leads, from the root on, once links are followed on the way. Raises `WorkspaceError`."""
+        parts = parts_of(path)
+        for kept in range(len(parts) - 1, -1, -1):
+            with ExitStack() as opened, _told(path):
+                try:
+                    directory, _ = _walk(opened, self._root, parts[:kept])
+                except FileNotFoundError:
+                    continue  # it would be made
+                real = os.path.relpath(os.readlink(f"/proc/self/fd/{directory}"), os.path.realpath(self._root))
+                return os.path.normpath("/".join((real, *parts[kept:])))
+        return path
+
+    def remove(self, path: str) -> None:
+        """Remove a file, where links lead. Raises `WorkspaceError`."""
+        with self._parent(path) as (parent, name), _told(path):
+            os.unlink(name, dir_fd=parent)
+
     @contextmanager
-    def replacing(self, path: str) -> Iterator[IO[bytes]]:
+    def replacing(self, path: str) -> Iterator[io.BufferedWriter]:
         """A file to write that takes the place of the one at `path` when the body ends well. Raises `WorkspaceError`.
 
         Directories that are not there are made; a link is replaced, not followed.
@@ -179,7 +239,7 @@ def _walk(opened: ExitStack, root: str, parts: list[str], *, make: bool = False,
     """The descriptor of a directory, closed with `opened`; with `last`, that of the last part, which is no link."""
     todo, links, steps = parts[::-1], 0, 0
     # only the workspace itself may be reached by a link: it is the server's own choice
-    trail = [os.open(root, _DIRECTORY & ~os.O_NOFOLLOW)]
+    trail = [os.open(root, _THROUGH & ~os.O_NOFOLLOW)]
     opened.callback(_close, trail)
     while todo:
         part = todo.pop()
@@ -203,20 +263,30 @@ def _walk(opened: ExitStack, root: str, parts: list[str], *, make: bool = False,
         if stat.S_ISLNK(found.st_mode):
             target = os.readlink(part, dir_fd=trail[-1])
             links += 1
-            if target.startswith("/"):
-                raise _outside()
             if links > LINKS:
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+            if target.startswith("/"):
+                target = _below(target, root)
+                while len(trail) > 1:
+                    os.close(trail.pop())
             todo += [piece for piece in reversed(target.split("/")) if piece not in ("", ".")]
             continue
         if last and not todo:
             return trail[-1], part
         if len(trail) > DEPTH:
             raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
-        trail.append(os.open(part, _DIRECTORY, dir_fd=trail[-1]))
+        trail.append(os.open(part, _THROUGH, dir_fd=trail[-1]))
     if last:  # a link that leads to the directory itself, or upwards
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     return trail[-1], ""
+
+
+def _below(target: str, root: str) -> str:
+    """An absolute path, as in a link, from the root on. Raises `WorkspaceError` for one that is not below it."""
+    prefix = root.rstrip("/") + "/"
+    if not f"{target}/".startswith(prefix):
+        raise _outside()
+    return target[len(prefix) :]
 
 
 def _close(trail: list[int]) -> None:

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Generator
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, suppress
 from typing import assert_never
 
 import anyio
 import anyio.to_thread
 
 from ..errors import WorkspaceError
-from .archives import archive, measure
 from .asking import AskChanges, AskDiff, Found, ListFiles, Question, ReadArchive, ReadFile, Source, WriteFile
 from .beneath import Beneath, parts_of
 from .entries import FileEntry, FileList
 from .git import changes, diff
+from .streaming import close, open_archive, open_file, pieces, writer
 
 LISTED = 10_000
 """Entries of a directory that are listed."""
-
-PIECE = 256 * 1024
-"""Bytes that are read at once."""
 
 _WRITTEN = 1 << 20
 """Bytes that are in memory before they are written."""
@@ -48,23 +45,20 @@ class LocalFiles:
 
     async def read(self, wanted: ReadFile | ReadArchive) -> AsyncGenerator[bytes]:
         """Bytes, in pieces. Raises `WorkspaceError`."""
-        if isinstance(wanted, ReadArchive):
-            await anyio.to_thread.run_sync(measure, self._tree, wanted.path)
-            pieces = archive(self._tree, wanted.path)
-        else:
-            pieces = _pieces(self._tree, wanted.path)
+        open_it = open_archive if isinstance(wanted, ReadArchive) else open_file
+        file = await open_it(self._tree, wanted.path)
         try:
-            while (piece := await anyio.to_thread.run_sync(next, pieces, None)) is not None:
-                yield piece
+            async with aclosing(pieces(file)) as found:
+                async for piece in found:
+                    yield piece
         finally:
-            with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(pieces.close)
+            await close(file)
 
     async def write(self, wanted: WriteFile, source: Source) -> FileEntry:
         """Have what a source gives take the place of a file, once all of it is there. Raises `WorkspaceError`."""
         return (await self.store(wanted.path, source()))[0]
 
-    async def store(self, path: str, pieces: AsyncIterator[bytes], most: int = sys.maxsize) -> tuple[FileEntry, bool]:
+    async def store(self, path: str, given: AsyncIterator[bytes], most: int = sys.maxsize) -> tuple[FileEntry, bool]:
         """Write a file of at most so many bytes; what stands there now, and whether something stood there before.
 
         Directories on the way are made; a link is replaced, not followed. Raises `WorkspaceError`.
@@ -72,23 +66,23 @@ class LocalFiles:
         tree = self._tree
         replaced = await anyio.to_thread.run_sync(tree.exists, path)
         writing = tree.replacing(path)
-        file = await anyio.to_thread.run_sync(writing.__enter__)
+        file = writer(await anyio.to_thread.run_sync(writing.__enter__))
         asking = True
         """Whether a failure is that of whoever gives the pieces."""
         try:
             size, parts, waiting = 0, list[bytes](), 0
-            async for piece in pieces:
+            async for piece in given:
                 asking = False
                 size, waiting = size + len(piece), waiting + len(piece)
                 if size > most:
                     raise WorkspaceError("file-too-large", f"at most {most} bytes are taken")
                 parts.append(piece)
                 if waiting >= _WRITTEN:
-                    await anyio.to_thread.run_sync(file.write, b"".join(parts))
+                    await file.write(b"".join(parts))
                     parts, waiting = [], 0
                 asking = True
             asking = False
-            await anyio.to_thread.run_sync(file.write, b"".join(parts))
+            await file.write(b"".join(parts))
         except BaseException:
             with anyio.CancelScope(shield=True), suppress(*((WorkspaceError,) if asking else ())):
                 await anyio.to_thread.run_sync(writing.__exit__, *sys.exc_info())
@@ -96,10 +90,3 @@ class LocalFiles:
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(writing.__exit__, None, None, None)
         return await anyio.to_thread.run_sync(tree.entry, path), replaced
-
-
-def _pieces(tree: Beneath, path: str) -> Generator[bytes]:
-    """The bytes of a file; for a thread."""
-    with tree.open(path) as file:
-        while piece := file.read(PIECE):
-            yield piece

@@ -11,15 +11,22 @@ import msgspec
 import pytest
 from starlette.requests import HTTPConnection
 
+from agentrt import Tool
+from agentrt.errors import ConfigurationError
+from agentrt.events import ObservationEvent
+from agentrt.protocols import ModelRequest
 from agentrt.server import ServerSettings
 from agentrt.server.auth import Access
+from agentrt.server.auth.credentials import COOKIE
 from agentrt.server.auth.keyring import Keyring
 from agentrt.server.principals import EVERYONE, Principal, Scope
 from agentrt.server.problems import Refusal
-from agentrt.testing import ScriptedLLM
+from agentrt.specs.content import plain
+from agentrt.testing import ScriptedLLM, call, finish
+from agentrt.testing.scripted import Turn
 from tests.proofs.waiting import eventually
 
-from ..served import served
+from ..served import agent, served
 from .connections import connection
 from .doors import closed_with, doors
 
@@ -45,12 +52,49 @@ def with_key(key: str) -> HTTPConnection:
     return connection(Authorization=f"Bearer {key}")
 
 
-async def test_without_keys_on_loopback_everyone_may_do_all(tmp_path: Path) -> None:
+async def test_without_keys_on_loopback_whoever_has_the_token_may_do_all(tmp_path: Path) -> None:
     access = Access(tmp_path, ServerSettings())
+    assert access.token != Access(tmp_path, ServerSettings()).token, "another one at each start"
     async with access.watching():
-        assert await access(connection()) is EVERYONE
-        assert await access(with_key("anything")) is EVERYONE
-        assert await refused(access, connection(query="api_key=x")) == (400, "key-in-url")
+        assert access.address("http://127.0.0.1:1") == f"http://127.0.0.1:1/#token={access.token}"
+        assert await access(with_key(access.token)) is EVERYONE
+        assert await access(connection(cookie=f"{COOKIE}={access.token}")) is EVERYONE
+        for shown in (connection(), with_key("anything"), connection(cookie=f"{COOKIE}=x"), with_key("é")):
+            assert await refused(access, shown) == (401, "not-authenticated")
+        key = await access.create("root", [Scope.ADMIN])
+        assert access.address("http://127.0.0.1:1") == "http://127.0.0.1:1"
+        assert await refused(access, with_key(access.token)) == (401, "not-authenticated")
+        assert (await access(with_key(key))).owner == "root"
+
+
+def test_a_token_that_can_be_guessed_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="16 characters"):
+        Access(tmp_path, ServerSettings(token="short"))
+
+
+async def test_an_agent_cannot_answer_for_a_person(tmp_path: Path) -> None:
+    """Its command asks the server to approve what waits, and looks for the token where commands can look."""
+    urls: list[str] = []
+
+    def turns(request: ModelRequest) -> Turn:
+        if any(message.role == "tool" for message in request.messages):
+            return finish("Tried.")
+        ask = f"curl -s -o /dev/null -w 'status %{{http_code}}\\n' -X POST {urls[0]}/conversations/c/confirm"
+        look = f"env; cat $(find {tmp_path} -type f)"
+        return call("terminal", command=f"{ask}; {ask} -H 'Authorization: Bearer x'; {look}")
+
+    async with served(tmp_path, ScriptedLLM(turns)) as client:
+        urls.append(client.url)
+        wanted = {"id": "c", "agent": agent(tools=(Tool("terminal"),)), "message": "go"}
+        assert (await client.ask("POST", "/conversations", wanted))[0] == 201
+        conversation = await client.services.hosting.get("c", EVERYONE)
+        await conversation.run()
+        results = [event async for event in conversation.events() if isinstance(event, ObservationEvent)]
+        token = client.services.access.token
+    told = plain(results[0].content)
+    assert told.count("status 401") == 2
+    assert "PATH=" in told
+    assert token not in told
 
 
 async def test_without_keys_elsewhere_nobody_may(tmp_path: Path) -> None:
@@ -82,7 +126,7 @@ async def test_what_is_not_the_key_is_refused_and_all_of_it_alike(tmp_path: Path
         with pytest.raises(Refusal) as found:
             await access(with_key(shown))
         assert code_of(found) == (401, "not-authenticated")
-        assert found.value.problem.detail == "there is no such key or ticket, or it is not good any more"
+        assert found.value.problem.detail == "there is no such key, token or ticket, or it is not good any more"
         assert found.value.headers == {"WWW-Authenticate": 'Bearer realm="agentrt"'}
 
 

@@ -17,6 +17,9 @@ import msgspec
 import pytest
 from yarl import URL
 
+from agentrt.server.auth.keyring import Keyring
+from agentrt.server.principals import Scope
+
 from .doors import AGENT, Doors, doors
 
 SECRET = b"outside-of-the-workspace-7f3a"
@@ -280,3 +283,40 @@ async def test_a_repository_elsewhere_is_not_read(tmp_path: Path) -> None:
                 assert status == 404
                 assert SECRET not in body
             (inside / ".git").unlink()
+
+
+RUNS_LATER = (
+    ".git/hooks/post-checkout",
+    ".git/config",
+    "sub/.git/config",
+    ".GIT/config",
+    ".envrc",
+    ".vscode/tasks.json",
+    ".github/workflows/ci.yml",
+    ".gitlab-ci.yml",
+    ".husky/pre-commit",
+    "hooks/check.sh",
+    ".pre-commit-config.yaml",
+    "through/config",
+    "deep/../.envrc",
+)
+
+
+async def test_a_key_that_steers_alone_writes_nothing_that_runs_by_itself_later(tmp_path: Path) -> None:
+    async with doors(tmp_path) as at:
+        at.keys["eve"] = Keyring(at.root).create("eve", (Scope.STEER, Scope.OBSERVE))
+        folder = tmp_path / "workspaces" / "w"
+        (folder / ".git").mkdir(parents=True)
+        (folder / "through").symlink_to(".git")
+
+        async def put(who: str, path: str) -> tuple[int, str]:
+            place = f"{at.client.url}/conversations/{names[who]}/files/content"
+            async with at.client.session.put(place, params={"path": path}, data=b"x", headers=at.header(who)) as answer:
+                return answer.status, (await answer.json(content_type=None)).get("code", "")
+
+        names = {who: await at.begin(who, workspace=str(folder)) for who in ("eve", "ada")}
+        for path in RUNS_LATER:
+            assert await put("eve", path) in ((403, "scope"), (422, "path-outside"), (403, "path-outside")), path
+        assert {entry.name for entry in folder.rglob("*")} == {".git", "through"}
+        assert (await put("eve", "src/hooks/a.py"))[0] == 201
+        assert (await put("ada", ".envrc"))[0] == 201, "who may approve may"

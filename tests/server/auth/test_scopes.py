@@ -28,8 +28,10 @@ GET     /server_info                                observe
 GET     /tools                                      observe
 GET     /search                                     observe
 GET     /conversations                              observe
+GET     /conversations/count                        observe
 GET     /conversations/{id}                         observe
 GET     /conversations/{id}/events                  observe
+GET     /conversations/{id}/events/count            observe
 GET     /conversations/{id}/events/{seq:int}        observe
 GET     /conversations/{id}/state                   observe
 GET     /conversations/{id}/blobs/{sha256}          observe

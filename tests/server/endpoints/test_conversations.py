@@ -28,6 +28,7 @@ async def test_one_is_begun_and_described(tmp_path: Path) -> None:
         assert info["cursor"]["epoch"] == 0
         assert info["cursor"]["seq"] > 5
         assert info["prompt_tokens"] > 0
+        assert (info["cost"], info["unpriced"]) == (0.0, 1), "a price that nobody knows is not nothing"
         assert (info["owner"], info["parent"], info["delegated_by"]) == (None, None, None)
         assert (info["pending"], info["error"]) == ([], None)
         assert info["created"] <= info["updated"]
@@ -111,6 +112,55 @@ async def test_a_list_goes_on_where_it_ended(tmp_path: Path) -> None:
         for wrong in ("after=x", "limit=0", "limit=x", "status=gone", "what=1", "limit=1&limit=2", "tag=x", "after=AA"):
             status, problem = await client.ask("GET", f"/conversations?{wrong}")
             assert (status, problem["status"]) == (422, 422), wrong
+
+
+async def test_what_was_called_without_a_price_is_told_wherever_the_cost_is(tmp_path: Path) -> None:
+    async with served(tmp_path, ScriptedLLM([finish("Done."), finish("Done.")])) as client:
+        base = f"/conversations/{(await begin(client, message='Begin'))['id']}"
+        info = await settled(client, base.rpartition("/")[2])
+        (listed,) = (await client.ask("GET", "/conversations"))[1]["items"]
+        state = (await client.ask("GET", f"{base}/state"))[1]
+        before = (await client.ask("GET", f"{base}/state?at=2"))[1]
+        assert [told["unpriced"] for told in (info, listed, state, before)] == [1, 1, 1, 0]
+        conversation = await client.services.hosting.get(info["id"], EVERYONE)
+        assert await conversation.rest()
+        assert (await client.ask("GET", "/conversations"))[1]["items"][0]["unpriced"] == 1
+
+
+async def test_conversations_are_counted(tmp_path: Path) -> None:
+    async with served(tmp_path, ScriptedLLM([finish("Done.")]), authenticate=as_named) as client:
+
+        async def counted(query: str = "", **headers: str) -> int:
+            status, told = await client.ask("GET", f"/conversations/count{query}", **headers)
+            assert status == 200, told
+            return int(told["count"])
+
+        assert await counted() == 0
+        names = [(await begin(client, title=f"No. {n}", tags={"n": str(n % 2)}))["id"] for n in range(4)]
+        await begin(client, message="Begin")
+        await client.ask("POST", f"/conversations/{names[0]}/message", {"content": "Begin", "run": True})
+        assert await counted() == 5
+        assert await counted("", **{"X-Owner": "bob"}) == 0
+        assert await counted("?tag=n:1") == 2
+        assert await counted("?query=no.") == 4
+        for status in ("idle", "running", "finished", "error"):
+            page = (await client.ask("GET", f"/conversations?status={status}"))[1]["items"]
+            assert await counted(f"?status={status}") == len(page)
+        conversation = await client.services.hosting.get(names[1], Principal("ada", frozenset(Scope)))
+        assert await conversation.rest()
+        assert await counted("?status=idle&tag=n:1") == 2
+        assert (await client.ask("DELETE", f"/conversations/{names[1]}"))[0] == 204
+        assert await counted("?tag=n:1") == 1
+        assert (await client.ask("GET", "/conversations/count?limit=1"))[0] == 422
+
+
+async def test_none_is_called_as_a_path_is(tmp_path: Path) -> None:
+    async with served(tmp_path, ScriptedLLM([])) as client:
+        made = await begin(client)
+        for path, body in (("", {"agent": agent(), "id": "count"}), (f"/{made['id']}/fork", {"id": "count"})):
+            status, problem = await client.ask("POST", f"/conversations{path}", body)
+            assert (status, problem["code"]) == (422, "configuration")
+        assert (await client.ask("GET", "/conversations/count"))[1] == {"count": 1}
 
 
 async def test_a_list_has_only_what_the_owner_may_see(tmp_path: Path) -> None:

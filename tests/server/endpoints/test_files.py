@@ -14,6 +14,8 @@ import pytest
 
 from agentrt.server import ServerSettings
 from agentrt.testing import ScriptedLLM
+from tests.memory import growth
+from tests.proofs.waiting import eventually
 
 from ..served import Client, served
 from .helpers import begin
@@ -157,6 +159,94 @@ async def test_a_file_that_is_too_large_leaves_nothing(tmp_path: Path) -> None:
         with anyio.fail_after(10):
             while list(here.place.iterdir()):
                 await anyio.lowlevel.checkpoint()
+
+
+LARGE = 300 << 20
+LITTLE = 48 << 20
+"""What the server and its client may take more, both being in this process."""
+
+
+async def test_a_file_of_any_size_goes_through_little_memory(tmp_path: Path) -> None:
+    async def zeros() -> AsyncIterator[bytes]:
+        piece = bytes(256 * 1024)
+        for _ in range(LARGE // len(piece)):
+            yield piece
+
+    async with files(tmp_path, max_upload=LARGE) as here:
+        (here.place / "sparse").touch()
+        os.truncate(here.place / "sparse", LARGE)
+        assert await here.write("warm", b"x" * (4 << 20)) == 201
+        base = f"{here.client.url}{here.base}"
+        with growth() as download:
+            async with here.client.session.get(f"{base}/content?path=sparse") as answer:
+                read = sum([len(piece) async for piece in answer.content.iter_any()])
+        with growth() as archive:
+            async with here.client.session.get(f"{base}/archive") as answer:
+                zipped = sum([len(piece) async for piece in answer.content.iter_any()])
+        with growth() as upload:
+            async with here.client.session.put(f"{base}/content?path=sent", data=zeros()) as answer:
+                assert answer.status == 201
+        assert (read, (here.place / "sent").stat().st_size) == (LARGE, LARGE)
+        assert 0 < zipped < LARGE // 100
+        (here.place / "sent").unlink()
+        assert max(download.bytes, archive.bytes, upload.bytes) < LITTLE
+
+
+@pytest.mark.parametrize("path", ["content?path=large", "archive"])
+async def test_a_client_that_goes_away_ends_the_work(tmp_path: Path, path: str) -> None:
+    async with files(tmp_path) as here:
+        large = here.place / "large"
+        large.touch()
+        os.truncate(large, 1 << 30)
+        async with here.client.session.get(f"{here.client.url}{here.base}/{path}") as answer:
+            assert await answer.content.readany()
+            assert large in opened(), "it is sent"
+            answer.close()
+        await eventually(lambda: large not in opened(), "the file is closed")
+
+
+async def test_an_upload_whose_client_goes_away_leaves_nothing(tmp_path: Path) -> None:
+    gone = anyio.Event()
+
+    async def begun() -> AsyncIterator[bytes]:
+        yield bytes(4 << 20)
+        await gone.wait()
+
+    async with files(tmp_path) as here, anyio.create_task_group() as tasks:
+        (here.place / "there").write_text("before")
+
+        async def send() -> None:
+            url = f"{here.client.url}{here.base}/content?path=there"
+            async with here.client.session.put(url, data=begun()):
+                pass
+
+        tasks.start_soon(send)
+        await eventually(lambda: len(list(here.place.iterdir())) == 2, "it is on its way")
+        assert (here.place / "there").read_text() == "before"
+        tasks.cancel_scope.cancel()
+        with anyio.CancelScope(shield=True):
+            await eventually(lambda: len(list(here.place.iterdir())) == 1, "nothing is left of it")
+            assert (here.place / "there").read_text() == "before"
+
+
+async def test_nothing_is_read_for_the_headers_alone(tmp_path: Path) -> None:
+    async with files(tmp_path) as here:
+        (here.place / "large").touch()
+        os.truncate(here.place / "large", 2 << 30)
+        for path, length in (("content?path=large", str(2 << 30)), ("archive", None)):
+            with anyio.fail_after(2):
+                async with here.client.session.head(f"{here.client.url}{here.base}/{path}") as answer:
+                    assert (answer.status, answer.headers.get("Content-Length")) == (200, length)
+        assert here.place / "large" not in opened()
+
+
+def opened() -> set[Path]:
+    """The files that this process has open."""
+    found = set[Path]()
+    for link in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            found.add(link.readlink())
+    return found
 
 
 async def test_an_archive_has_the_files_and_no_links(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
@@ -11,6 +12,7 @@ from agentrt.server.principals import EVERYONE
 from agentrt.specs import AlwaysConfirm
 from agentrt.storage.store import read_conversation
 from agentrt.testing import ScriptedLLM, call, finish
+from tests.storage.logs import conversation
 
 from ..served import Client, agent, served
 from .helpers import begin, settled
@@ -71,6 +73,55 @@ async def test_types_and_sources_choose(tmp_path: Path) -> None:
         assert [event["type"] for event in found] == ["MessageEvent", "RunRequested"]
         found = await pages(client, f"{base}?limit=2&source=agent&type=ActionEvent&order=desc", "before")
         assert [event["tool_name"] for event in found] == ["finish", "terminal", "think"]
+
+
+async def test_times_and_words_choose(tmp_path: Path) -> None:
+    async with served(tmp_path, script()) as client:
+        base = f"/conversations/{await worked(client)}/events"
+        everything = await pages(client, f"{base}?limit=100", "after")
+        middle = everything[len(everything) // 2]["timestamp"]
+        early = await pages(client, f"{base}?limit=3&until={quote(middle)}", "after")
+        late = await pages(client, f"{base}?limit=3&since={quote(middle)}", "after")
+        assert early + late == everything
+        assert all(event["timestamp"] < middle for event in early)
+        assert late[0]["timestamp"] == middle
+        found = await pages(client, f"{base}?limit=2&text=ECHO%20hello", "after")
+        assert [event["type"] for event in found] == ["ActionEvent"]
+        found = await pages(client, f"{base}?limit=2&text=hello&type=ObservationEvent", "after")
+        assert [event["tool_name"] for event in found] == ["terminal"]
+        for wrong in ("since=yesterday", "since=1767225600", "since=-1", "since=2026-01-01T00:00:00", "until=null"):
+            status, problem = await client.ask("GET", f"{base}?{wrong}")
+            assert (status, problem["code"]) == (422, "validation"), wrong
+
+
+async def test_events_are_counted_as_they_are_listed(tmp_path: Path) -> None:
+    async with served(tmp_path, script()) as client:
+        base = f"/conversations/{await worked(client)}/events"
+        for query in (
+            "",
+            "&type=ActionEvent",
+            "&source=agent",
+            "&text=hello",
+            "&after=3&before=7",
+            "&after=7&before=3",
+            "&since=2020-01-01T00:00:00Z",
+            "&until=2020-01-01T00:00:00%2B01:00",
+        ):
+            listed = await pages(client, f"{base}?limit=100{query}", "after")
+            status, told = await client.ask("GET", f"{base}/count?epoch=0{query}")
+            assert (status, told["count"], told["next"]) == (200, len(listed), None), query
+        assert told["cursor"] == (await client.ask("GET", base))[1]["cursor"]
+        assert (await client.ask("GET", f"{base}/count?limit=3"))[1]["code"] == "validation"
+        assert (await client.ask("GET", f"{base}/count?after=10000"))[1]["code"] == "cursor-expired"
+
+
+async def test_a_long_log_is_counted_a_look_after_another(tmp_path: Path) -> None:
+    conversation(tmp_path / "store", "long", *("x" * (1 << 20) + str(n) for n in range(70)))
+    async with served(tmp_path, ScriptedLLM([])) as client:
+        told = (await client.ask("GET", "/conversations/long/events/count?text=X"))[1]
+        assert (told["count"], told["next"]) == (70, None), "more than one look takes"
+        page = (await client.ask("GET", "/conversations/long/events?text=nowhere"))[1]
+        assert (page["items"], page["next"] is None) == ([], False)
 
 
 async def test_a_sleeping_conversation_is_read_where_it_lies(tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ async def test_a_run_is_counted(tmp_path: Path) -> None:
     assert found["agentrt_conversations_awake", ()] == 1
     assert found["agentrt_conversations_stored", ()] == 1
     assert found["agentrt_model_call_seconds_count", (("model", "scripted/model"),)] == 1
+    assert found["agentrt_model_unpriced_calls_total", (("model", "scripted/model"),)] == 1
     assert found["agentrt_model_tokens_total", (("kind", "prompt"), ("model", "scripted/model"))] > 0
     created = (("method", "POST"), ("path", "/conversations"), ("status", "201"))
     assert found["agentrt_http_requests_total", created] == 1

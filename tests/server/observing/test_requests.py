@@ -18,7 +18,8 @@ async def test_a_line_says_who_asked_for_what_and_nothing_else(
     caplog.set_level(logging.INFO, LOGGER)
     async with served(tmp_path, ScriptedLLM([])) as client:
         await client.ask("POST", "/conversations", {"id": "c", "agent": agent(), "title": "body-canary"})
-        await client.ask("GET", "/conversations/c?query=query-canary", Authorization="Bearer key-canary")
+        await client.ask("GET", "/conversations/c?query=query-canary")
+        await client.ask("GET", "/conversations/c", Authorization="Bearer key-canary")
         await client.ask("GET", "/conversations/%0Aforged%20line")
         await client.ask("GET", "/path-canary")
         await client.ask("GET", "/alive")
@@ -27,6 +28,7 @@ async def test_a_line_says_who_asked_for_what_and_nothing_else(
     assert told == [
         ("POST", "/conversations", 201, None),
         ("GET", "/conversations/{id}", 200, "c"),
+        ("GET", "/conversations/{id}", 401, "c"),
         ("GET", "/conversations/{id}", 404, "?"),
         ("GET", "other", 404, None),
     ]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,3 +30,12 @@ def test_a_message_is_an_array_of_frames_and_not_of_too_many() -> None:
 @given(st.one_of(st.text(), st.binary()))
 def test_whatever_comes_is_answered(message: str | bytes) -> None:
     assert all(isinstance(found, Refused) for found in frames_of(message))
+
+
+@pytest.mark.parametrize(
+    "message", ["[" * 100_000, '[{"type":' + "[" * 100_000, "[" + "[" * 50_000 + "]" * 50_000 + "]"]
+)
+def test_what_is_nested_too_deep_is_a_problem_and_no_failure(message: str) -> None:
+    (answer,) = frames_of(message)
+    assert isinstance(answer, Refused)
+    assert answer.problem.code == "frame"

@@ -6,12 +6,15 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 
 from ..settings import ServerSettings
-from .access import Access
+from .access import Access, Login, with_tickets
 from .bodies import RequestBodies
 from .guards import GateGuard, HostGuard, OriginGuard
 from .headers import SecurityHeaders
 from .keyring import has_keys
 from .origins import checked_origins
+
+HEADERS = ("Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID", "Range", "X-Session-API-Key")
+"""Of requests, that other pages may send."""
 
 
 def middleware(settings: ServerSettings, access: Access) -> list[Middleware]:
@@ -20,8 +23,8 @@ def middleware(settings: ServerSettings, access: Access) -> list[Middleware]:
         CORSMiddleware,
         allow_origins=checked_origins(settings.cors),
         allow_methods=("DELETE", "GET", "PATCH", "POST", "PUT"),
-        allow_headers=("Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID", "X-Session-API-Key"),
-        expose_headers=("ETag", "Location", "Retry-After"),
+        allow_headers=HEADERS,
+        expose_headers=("Content-Disposition", "Content-Range", "ETag", "Location", "Retry-After"),
     )
     return [
         Middleware(RequestBodies, patience=settings.patience),
@@ -33,4 +36,4 @@ def middleware(settings: ServerSettings, access: Access) -> list[Middleware]:
     ]
 
 
-__all__ = ["Access", "has_keys", "middleware"]
+__all__ = ["Access", "Login", "has_keys", "middleware", "with_tickets"]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import hmac
 import logging
+import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
+from ipaddress import ip_address
 from pathlib import Path
+from typing import TypeAlias
 
 import anyio
 import anyio.to_thread
@@ -24,23 +28,40 @@ from .tickets import Tickets
 LOOK_SECONDS = 1.0
 """How often the keys are looked at again: so long may a key be good that another process has revoked."""
 
+SHORTEST_TOKEN = 16
+
+Login: TypeAlias = Callable[[HTTPConnection], Awaitable[Principal]]
+"""Tells on whose behalf a request is made. Raises `Refusal`."""
+
 _log = logging.getLogger(__name__)
 
 
 class Access:
     """An `Authenticator` by the keys of a store, and what else goes by them: tickets, and the ends of sockets.
 
-    Where the store never had a key, and the server listens on loopback, everyone is `EVERYONE`.
+    Where the store never had a key, and the server listens on loopback, whoever shows its `token` is `EVERYONE`: the
+    token is made at each start and shown to the person who starts the server, so no command of an agent has it.
     """
 
     def __init__(self, root: Path, settings: ServerSettings, clock: Callable[[], float] = time.time) -> None:
+        """Raises `ConfigurationError` for a token that can be guessed, or a rate that is none."""
+        if settings.token is not None and len(settings.token) < SHORTEST_TOKEN:
+            raise ConfigurationError(f"a server's token has {SHORTEST_TOKEN} characters or more; None makes one")
         self.keyring, self.tickets, self.gate = Keyring(root, clock), Tickets(), Gate(settings)
+        self.token = settings.token or secrets.token_urlsafe(32)
         self._loopback = settings.host in LOOPBACK
 
     @property
     def is_open(self) -> bool:
-        """Whether no key is needed."""
+        """Whether the token is enough, and no key is needed."""
         return self._loopback and not self.keyring.closed
+
+    def address(self, url: str) -> str:
+        """Where a person opens the console: with the token, where that is enough.
+
+        It stands in the fragment, which a browser sends to no server, so that it comes into no log.
+        """
+        return f"{url}/#token={self.token}" if self.is_open else url
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
@@ -59,14 +80,14 @@ class Access:
         if shown.ticket:
             principal = self._of_ticket(shown.ticket)
         elif self.is_open:
-            return EVERYONE
+            principal = self._of_token(shown.key or shown.cookie, connection)
         elif shown.key:
             principal = self.known(shown.key) or await self._of_new_key(shown.key)
         else:
             raise not_known("send a key as 'Authorization: Bearer KEY'")
         if principal is None:
             await self.gate.failed(connection)
-            raise not_known("there is no such key or ticket, or it is not good any more")
+            raise not_known("there is no such key, token or ticket, or it is not good any more")
         if principal.key:
             await self.gate.admit(key_of(principal.key), visit_of(connection))
         return principal
@@ -95,6 +116,18 @@ class Access:
         await self._look()
         return self.known(text)
 
+    def _of_token(self, shown: str, connection: HTTPConnection) -> Principal | None:
+        if not _is_here(connection):
+            raise not_known(
+                "a server without keys answers only this machine: make a key with 'agentrt keys create --owner NAME'"
+            )
+        if not shown:
+            raise not_known(
+                "open the address that the server showed when it started, or send the token in it as"
+                " 'Authorization: Bearer TOKEN'"
+            )
+        return EVERYONE if hmac.compare_digest(shown.encode(), self.token.encode()) else None
+
     def _of_ticket(self, ticket: str) -> Principal | None:
         principal = self.tickets.redeem(ticket)
         if principal is None or not (self.keyring.is_good(principal.key) if principal.key else self.is_open):
@@ -118,3 +151,27 @@ class Access:
             if not self.keyring.is_good(key_id):
                 self.tickets.revoke(key_id)
         self.gate.cut(self.keyring.is_good)
+
+
+def _is_here(connection: HTTPConnection) -> bool:
+    """Whether the address that was asked is of this machine alone, as far as it is known: another application may serve
+    this one, and listen where it likes.
+    """
+    host = (connection.scope.get("server") or ("", None))[0]
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return True
+
+
+def with_tickets(authenticate: Login, tickets: Tickets) -> Login:
+    """The same for whoever shows no ticket: those are given here, to whom `authenticate` lets in."""
+
+    async def authenticated(connection: HTTPConnection) -> Principal:
+        if not (ticket := credentials_of(connection).ticket):
+            return await authenticate(connection)
+        if (principal := tickets.redeem(ticket)) is None:
+            raise not_known("there is no such ticket, or it is not good any more")
+        return principal
+
+    return authenticated

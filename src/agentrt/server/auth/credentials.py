@@ -28,14 +28,20 @@ IN_URL = frozenset(
 )
 """Names of parameters that say that a key comes in the URL, where logs and histories keep it."""
 
+COOKIE = "agentrt-token"
+"""The cookie in which a client may show the server's token. The server sets none: a browser would also send it to what
+listens on another port of the same host, such as a server that an agent began.
+"""
+
 CHALLENGE = 'Bearer realm="agentrt"'
 
 
 class Credentials(msgspec.Struct, frozen=True):
-    """What is shown: a `key` or a `ticket`, or neither."""
+    """What is shown: a `key` or a `ticket`, or neither; and the token in a cookie, which counts where no key does."""
 
     key: str = ""
     ticket: str = ""
+    cookie: str = ""
 
     def __bool__(self) -> bool:
         return bool(self.key or self.ticket)
@@ -58,7 +64,8 @@ def credentials_of(connection: HTTPConnection) -> Credentials:
     shown = {*_bearers(connection), *connection.headers.getlist("x-session-api-key")}
     if len(shown) + len(tickets) > 1:
         raise refusal(400, "More than one key", "send one key, or one ticket", "two-keys")
-    return Credentials(key=next(iter(shown), ""), ticket=next(iter(tickets), ""))
+    cookie = connection.cookies.get(COOKIE, "")
+    return Credentials(key=next(iter(shown), ""), ticket=next(iter(tickets), ""), cookie=cookie)
 
 
 def is_stream(connection: HTTPConnection) -> bool:
@@ -77,7 +84,9 @@ def _bearers(connection: HTTPConnection) -> list[str]:
     given = []
     for value in connection.headers.getlist("authorization"):
         scheme, _, key = value.partition(" ")
-        if scheme.lower() != "bearer" or not key.strip():
+        if scheme.lower() != "bearer":
+            continue  # of a login that is not ours
+        if not key.strip():
             raise not_known("the header is 'Authorization: Bearer KEY'")
         given.append(key.strip())
     return given

@@ -8,14 +8,13 @@ from collections.abc import Callable
 from ipaddress import IPv6Address, ip_address, ip_network
 
 import anyio
-from limits import RateLimitItem, parse
+from limits import RateLimitItem
 from limits.aio.storage import MemoryStorage
 from limits.aio.strategies import SlidingWindowCounterRateLimiter
 from starlette.requests import HTTPConnection
 
-from ...errors import ConfigurationError
 from ..problems import refusal
-from ..settings import ServerSettings
+from ..settings import ServerSettings, rate_of
 
 VISIT = "agentrt.visit"
 """Where a connection's scope has its `Visit`."""
@@ -44,7 +43,7 @@ class Gate:
 
     def __init__(self, settings: ServerSettings) -> None:
         """Raises `ConfigurationError` for a rate that is none."""
-        self._rate, self._failures = _item("rate", settings.rate), _item("failed_logins", settings.failed_logins)
+        self._rate, self._failures = rate_of(settings.rate, "rate"), rate_of(settings.failed_logins, "failed_logins")
         self._most = {True: settings.max_sockets, False: settings.max_requests}
         self._limiter = SlidingWindowCounterRateLimiter(MemoryStorage())
         self._visits: dict[tuple[str, bool], set[Visit]] = {}
@@ -119,10 +118,3 @@ def visit_of(connection: HTTPConnection) -> Visit | None:
     """The visit of a connection; None where no gate stands before the application."""
     visit: Visit | None = connection.scope.get(VISIT)
     return visit
-
-
-def _item(name: str, written: str | None) -> RateLimitItem | None:
-    try:
-        return parse(written) if written is not None else None
-    except ValueError as error:
-        raise ConfigurationError(f"{name} is {written!r}: write it as '600/minute', or None for no limit") from error

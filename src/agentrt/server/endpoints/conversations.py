@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from pathlib import Path
+from urllib.parse import quote
 
 import anyio.to_thread
 import msgspec
@@ -25,7 +26,16 @@ from ..permissions import check, of_creation
 from ..principals import Scope
 from ..problems import refusal
 from ..routing import Answered, Call, Endpoint
-from ..schemas import ChangeConversation, ConversationInfo, ConversationPage, ConversationsQuery, CreateConversation
+from ..schemas import (
+    COUNT,
+    ChangeConversation,
+    ConversationCount,
+    ConversationInfo,
+    ConversationPage,
+    ConversationsCountQuery,
+    ConversationsQuery,
+    CreateConversation,
+)
 
 
 async def create_conversation(call: Call[CreateConversation, None]) -> Answered:
@@ -59,7 +69,7 @@ async def create_conversation(call: Call[CreateConversation, None]) -> Answered:
         await conversation.do(SetTags(wanted.tags), by)
     if wanted.message is not None:
         await conversation.do(SendMessage(content=wanted.message, id=f"{conversation.id}-first", run=True), by)
-    where = {"Location": f"/conversations/{conversation.id}"}
+    where = {"Location": f"{quote(call.request.scope.get('root_path', ''))}/conversations/{conversation.id}"}
     return Answered(await described(conversation, services.runtime.store.directory(conversation.id)), status, where)
 
 
@@ -81,7 +91,7 @@ async def _existing(call: Call[CreateConversation, None], name: str | None) -> C
 async def list_conversations(call: Call[None, ConversationsQuery]) -> ConversationPage:
     """The conversations that the key may see, those written last first."""
     wanted, hosting = call.query, call.services.hosting
-    tags = dict(pair.split(":", 1) for pair in wanted.tag)
+    tags = _tags(wanted.tag)
     rows = await hosting.page(
         call.principal, wanted.limit + 1, _mark(wanted.after), wanted.status, query=wanted.query, tags=tags
     )
@@ -90,6 +100,16 @@ async def list_conversations(call: Call[None, ConversationsQuery]) -> Conversati
     exact = store.durability is not Durability.COMMIT
     items = await anyio.to_thread.run_sync(_described, shown, hosting.state, store.directory, exact)
     return ConversationPage(items, _token(shown[-1].mark) if len(rows) > len(shown) else None)
+
+
+async def count_conversations(call: Call[None, ConversationsCountQuery]) -> ConversationCount:
+    """How many conversations the key may see, of those that the query names."""
+    wanted, hosting = call.query, call.services.hosting
+    return ConversationCount(await hosting.count(call.principal, wanted.status, wanted.query, _tags(wanted.tag)))
+
+
+def _tags(pairs: Iterable[str]) -> dict[str, str]:
+    return dict(pair.split(":", 1) for pair in pairs)
 
 
 def _described(
@@ -187,6 +207,16 @@ ENDPOINTS = (
         "List conversations",
         query=ConversationsQuery,
         reply=ConversationPage,
+        group=_GROUP,
+    ),
+    Endpoint(
+        "GET",
+        f"/conversations/{COUNT}",
+        count_conversations,
+        Scope.OBSERVE,
+        "Count conversations",
+        query=ConversationsCountQuery,
+        reply=ConversationCount,
         group=_GROUP,
     ),
     Endpoint(

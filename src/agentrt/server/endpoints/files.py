@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from pathlib import PurePosixPath
 from typing import Any
 
-import anyio
 import anyio.to_thread
-from starlette.responses import Response, StreamingResponse
-from starlette.types import Receive, Send
-from starlette.types import Scope as ASGIScope
+from starlette.responses import Response
 
 from ...errors import WorkspaceError
 from ...storage.pages import read_created
 from ...workspaces import FileEntry, FileList
-from ...workspaces.archives import archive, measure
 from ...workspaces.beneath import Beneath
 from ...workspaces.local import LocalFiles
+from ...workspaces.streaming import open_archive, open_file
+from ..permissions import check, of_file
 from ..principals import Scope
 from ..routing import Answered, Call, Endpoint
 from ..schemas import FilePathQuery, PathQuery
-from ..sending import serve_file, shown_as
+from ..sending import FileBody, serve_file, shown_as
 
 
 async def workspace(call: Call[Any, Any]) -> str:
@@ -41,18 +38,9 @@ async def list_files(call: Call[None, PathQuery]) -> FileList:
 
 async def read_file(call: Call[None, FilePathQuery]) -> Response:
     """A file's bytes; with a Range header a part of them."""
-    tree, path, given = Beneath(await workspace(call)), call.query.path, call.request.headers
-
-    def opened() -> Response:
-        file = tree.open(path)
-        try:
-            name = PurePosixPath(path).name
-            return serve_file(file, name, given.get("range"), given.get("if-range"), given.get("if-none-match"))
-        except BaseException:
-            file.close()
-            raise
-
-    return await anyio.to_thread.run_sync(opened)
+    path, given = call.query.path, call.request.headers
+    file, name = await open_file(Beneath(await workspace(call)), path), PurePosixPath(path).name
+    return await serve_file(file, name, given.get("range"), given.get("if-range"), given.get("if-none-match"))
 
 
 async def write_file(call: Call[None, FilePathQuery]) -> Answered:
@@ -60,32 +48,20 @@ async def write_file(call: Call[None, FilePathQuery]) -> Answered:
     most, path, request = call.services.settings.max_upload, call.query.path, call.request
     if int(request.headers.get("content-length", "0")) > most:
         raise WorkspaceError("file-too-large", f"at most {most} bytes are taken")
-    files = LocalFiles(await workspace(call))
+    root = await workspace(call)
+    leads_to = await anyio.to_thread.run_sync(Beneath(root).leads_to, path)
+    check(call.principal, of_file(leads_to))
+    files = LocalFiles(root)
     entry, replaced = await files.store(path, request.stream(), most)
     return Answered(entry, 200 if replaced else 201)
 
 
 async def archive_files(call: Call[None, PathQuery]) -> Response:
     """A directory of the workspace as a zip archive, made while it is sent; links are left out."""
-    tree, path = Beneath(await workspace(call)), call.query.path
-    await anyio.to_thread.run_sync(measure, tree, path)
+    path = call.query.path
+    file = await open_archive(Beneath(await workspace(call)), path)
     name = f"{PurePosixPath(path).name or call.named()}.zip"
-    return _Archive(archive(tree, path), headers=shown_as(name, "application/zip"))
-
-
-class _Archive(StreamingResponse):
-    """Closes what makes the archive, whatever becomes of the client."""
-
-    def __init__(self, made: Generator[bytes], headers: dict[str, str]) -> None:
-        self._made = made
-        super().__init__(made, headers=headers)
-
-    async def __call__(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(self._made.close)
+    return FileBody(file, None, 200, shown_as(name, "application/zip"))
 
 
 _GROUP = "workspace"

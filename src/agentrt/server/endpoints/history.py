@@ -6,36 +6,81 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import anyio.to_thread
+from msgspec.structs import replace
 from starlette.responses import Response
 
 from ...conversation.run import seq_of
 from ...errors import CursorExpired
 from ...events import Cursor
+from ...state import State
 from ...storage.blobs import find_blob
 from ...storage.journal import BLOBS
-from ...storage.pages import Wanted, read_event, read_page, read_state
+from ...storage.pages import SCANNED, Wanted, count_events, read_event, read_page, read_state
 from ...storage.reading import Part
 from ..describing import state_info
 from ..principals import Scope
 from ..problems import refusal
 from ..routing import Call, Endpoint
-from ..schemas import EventJSON, EventPage, EventsQuery, StateInfo, StateQuery
+from ..schemas import (
+    COUNT,
+    EventCount,
+    EventJSON,
+    EventPage,
+    EventsCountQuery,
+    EventsQuery,
+    StateInfo,
+    StateQuery,
+)
 from ..sending import shown_as
+
+COUNTED = 10 * SCANNED
+"""Records that are looked at for one count."""
 
 
 async def list_events(call: Call[None, EventsQuery]) -> EventPage:
-    """Events, in the order of the log or backwards; only those of some types or of a source, where these are given.
+    """Events, in the order of the log or backwards; only those that the query names.
 
     A cursor of another epoch, or beyond the end, has expired (410): what was seen may be gone.
     """
     wanted, conversation = call.query, await call.conversation()
     state = conversation.state
-    seq_of(wanted.after if wanted.epoch is None else Cursor(wanted.epoch, wanted.after), state)
-    end = state.seq + 1 if wanted.before is None else min(wanted.before, state.seq + 1)
+    these = _wanted(wanted, state, backwards=wanted.order == "desc")
     parts = await call.services.runtime.store.parts(conversation.id)
-    these = Wanted(wanted.after, end, wanted.order == "desc", frozenset(wanted.type), wanted.source)
     page = await anyio.to_thread.run_sync(read_page, parts, these, wanted.limit)
     return EventPage(page.events, page.next, Cursor(state.epoch, state.seq))
+
+
+async def count_events_of(call: Call[None, EventsCountQuery]) -> EventCount:
+    """How many events there are of those that the query names.
+
+    Where they are chosen by type, source, time or text, 100,000 records are looked at at most, or 640 MiB of them:
+    what comes after these is counted from `next` on.
+    """
+    conversation = await call.conversation()
+    state = conversation.state
+    these = _wanted(call.query, state)
+    parts = await call.services.runtime.store.parts(conversation.id)
+    further: int | None = these.after
+    count, looks = 0, COUNTED // SCANNED
+    while further is not None and looks and not await call.request.is_disconnected():
+        found = await anyio.to_thread.run_sync(count_events, parts, replace(these, after=further))
+        count, further, looks = count + found.count, found.next, looks - 1
+    return EventCount(count, further, Cursor(state.epoch, state.seq))
+
+
+def _wanted(query: EventsCountQuery, state: State, *, backwards: bool = False) -> Wanted:
+    """Which events a query names. Raises `CursorExpired`."""
+    seq_of(query.after if query.epoch is None else Cursor(query.epoch, query.after), state)
+    return Wanted(
+        query.after,
+        state.seq + 1 if query.before is None else min(query.before, state.seq + 1),
+        backwards,
+        frozenset(query.type),
+        query.source,
+        query.since,
+        query.until,
+        query.text,
+    )
 
 
 async def get_event(call: Call[None, None]) -> Response:
@@ -104,6 +149,17 @@ ENDPOINTS = (
         query=EventsQuery,
         reply=EventPage,
         group=_GROUP,
+    ),
+    Endpoint(
+        "GET",
+        f"{_BASE}/events/{COUNT}",
+        count_events_of,
+        Scope.OBSERVE,
+        "Count events",
+        query=EventsCountQuery,
+        reply=EventCount,
+        group=_GROUP,
+        id="count_events",
     ),
     Endpoint(
         "GET",

@@ -48,12 +48,22 @@ class Distribution:
 class ModelFigures:
     """What was used of one model."""
 
-    __slots__ = ("completion_tokens", "cost", "errors", "first_token", "latency", "prompt_tokens", "retries")
+    __slots__ = (
+        "completion_tokens",
+        "cost",
+        "errors",
+        "first_token",
+        "latency",
+        "prompt_tokens",
+        "retries",
+        "unpriced",
+    )
 
     def __init__(self) -> None:
         self.latency, self.first_token = Distribution(SLOW), Distribution(SLOW)
         self.prompt_tokens = self.completion_tokens = 0
         self.cost = 0.0
+        self.unpriced = 0
         self.errors: Counter[str] = Counter()
         self.retries: Counter[str] = Counter()
 
@@ -101,6 +111,7 @@ class Figures:
         used.prompt_tokens += event.usage.prompt_tokens
         used.completion_tokens += event.usage.completion_tokens
         used.cost += event.cost or 0.0
+        used.unpriced += event.cost is None and event.usage.total > 0
         if event.error is not None:
             used.errors[event.error] += 1
 
@@ -109,6 +120,7 @@ class Figures:
         used.prompt_tokens += event.usage.prompt_tokens
         used.completion_tokens += event.usage.completion_tokens
         used.cost += event.cost or 0.0
+        used.unpriced += event.cost is None and event.usage.total > 0
         used.retries[event.code] += 1
 
     def _failed(self, event: ConversationErrorEvent) -> None:

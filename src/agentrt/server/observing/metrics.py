@@ -95,6 +95,7 @@ class Metrics(Collector):
         first = HistogramMetricFamily("agentrt_model_first_token_seconds", "To the first token", labels=["model"])
         tokens = CounterMetricFamily("agentrt_model_tokens", "Tokens that were used", labels=["model", "kind"])
         cost = CounterMetricFamily("agentrt_model_cost_usd", "What is known to be spent", labels=["model"])
+        unpriced = CounterMetricFamily("agentrt_model_unpriced_calls", "Whose price nobody knows", labels=["model"])
         errors = CounterMetricFamily("agentrt_model_errors", "Model calls that failed", labels=["model", "code"])
         retries = CounterMetricFamily("agentrt_model_retries", "Tries that failed", labels=["model", "code"])
         for model, used in self._figures.models.items():
@@ -103,11 +104,12 @@ class Metrics(Collector):
             tokens.add_metric([model, "prompt"], used.prompt_tokens)
             tokens.add_metric([model, "completion"], used.completion_tokens)
             cost.add_metric([model], used.cost)
+            unpriced.add_metric([model], used.unpriced)
             for code, count in used.errors.items():
                 errors.add_metric([model, code], count)
             for code, count in used.retries.items():
                 retries.add_metric([model, code], count)
-        yield from (latency, first, tokens, cost, errors, retries)
+        yield from (latency, first, tokens, cost, unpriced, errors, retries)
 
     def _requests(self) -> Iterator[Metric]:
         figures, refused = self._figures, Counter[str]()

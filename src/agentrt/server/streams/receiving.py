@@ -8,6 +8,9 @@ import msgspec
 
 from ...frames import Problem, Refused, ToServer
 
+_BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding raises; the last of what is nested too deep."""
+
 MOST = 256
 """Frames that one message may have."""
 
@@ -25,7 +28,7 @@ def frames_of(message: str | bytes) -> Iterator[ToServer | Refused]:
     """The frames of a message, in order; for each that makes no sense the answer that it gets."""
     try:
         raws = _arrays.decode(message)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except _BROKEN as error:
         yield _refused(f"a message is a JSON array of frames: {error}")
         return
     if len(raws) > MOST:
@@ -34,7 +37,7 @@ def frames_of(message: str | bytes) -> Iterator[ToServer | Refused]:
     for raw in raws:
         try:
             yield _frames.decode(raw)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except _BROKEN as error:
             yield _refused(str(error), _id(raw))
 
 
@@ -45,5 +48,5 @@ def _refused(why: str, id: str = "") -> Refused:
 def _id(raw: msgspec.Raw) -> str:
     try:
         return _named.decode(raw).id
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except _BROKEN:
         return ""

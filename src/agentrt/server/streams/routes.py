@@ -9,15 +9,13 @@ from starlette.types import Scope
 from starlette.websockets import WebSocket
 
 from ...errors import AgentrtError
-from ...events import Cursor
 from ..principals import Principal
-from ..problems import Refusal, problem_of, refusal
+from ..problems import Refusal, problem_of
 from ..services import Services
 from .codes import closing, cut
+from .declared import EVENTS, ONE, SEVERAL, follow_query
 from .socket import Socket
 from .sse import MEDIA_TYPE, EventSource
-
-PATH = "/conversations/{id}/events"
 
 
 class EventSourceRoute(Route):
@@ -47,9 +45,9 @@ async def follow_events(request: Request) -> Response:
     """A conversation as server-sent events."""
     services: Services = request.app.state.services
     principal = await _principal(request, services)
-    cursor, deltas = _wanted(request)
+    wanted = follow_query(request.query_params, request.headers.get("last-event-id"))
     source = EventSource(services.streams)
-    await source.follow(request.path_params["id"], principal, cursor, deltas=deltas)
+    await source.follow(request.path_params["id"], principal, wanted.cursor, deltas=wanted.deltas)
     return source
 
 
@@ -57,14 +55,14 @@ async def _talk(websocket: WebSocket, alone: str | None = None) -> None:
     services: Services = websocket.app.state.services
     try:
         principal = await _principal(websocket, services)
-        cursor, deltas = _wanted(websocket)
+        wanted = follow_query(websocket.query_params, websocket.headers.get("last-event-id"))
         socket = Socket(websocket, services, principal, alone)
         services.streams.add(socket)
     except (Refusal, AgentrtError) as error:
         return await _refuse(websocket, error)
     try:
         await websocket.accept()
-        await socket.serve(cursor, deltas=deltas)
+        await socket.serve(wanted.cursor, deltas=wanted.deltas)
     finally:
         services.streams.remove(socket)
 
@@ -72,18 +70,6 @@ async def _talk(websocket: WebSocket, alone: str | None = None) -> None:
 async def _principal(connection: HTTPConnection, services: Services) -> Principal:
     found: Principal | None = connection.scope.get("principal")
     return found or await services.authenticate(connection)
-
-
-def _wanted(connection: HTTPConnection) -> tuple[Cursor | int, bool]:
-    """From which cursor on, and whether with deltas. Raises `Refusal`."""
-    query = connection.query_params
-    given = connection.headers.get("last-event-id") or query.get("after") or "0"
-    epoch, dash, seq = given.rpartition("-")
-    epoch = epoch if dash else query.get("epoch", "")
-    if not seq.isascii() or not seq.isdigit() or not (epoch or "0").isdigit():
-        raise refusal(422, "The cursor is not valid", "give after=SEQ, with epoch=EPOCH or as EPOCH-SEQ", "validation")
-    deltas = query.get("deltas", "1") not in ("0", "false")
-    return (Cursor(int(epoch), int(seq)) if epoch else int(seq)), deltas
 
 
 async def _refuse(websocket: WebSocket, error: Exception) -> None:
@@ -96,7 +82,7 @@ async def _refuse(websocket: WebSocket, error: Exception) -> None:
 
 
 ROUTES: tuple[BaseRoute, ...] = (
-    WebSocketRoute(PATH, follow_one),
-    WebSocketRoute("/events", follow_several),
-    EventSourceRoute(PATH, follow_events, methods=["GET"]),
+    WebSocketRoute(ONE.path, follow_one),
+    WebSocketRoute(SEVERAL.path, follow_several),
+    EventSourceRoute(EVENTS.path, follow_events, methods=["GET"]),
 )

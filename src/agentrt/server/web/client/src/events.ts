@@ -1,6 +1,6 @@
 /** The events of a conversation, as the server sends them; fields with their default value are left out. */
 
-import type { components } from "./schema";
+import type { components } from "./schema.js";
 
 type Schemas = components["schemas"];
 

@@ -1,7 +1,7 @@
 /** One conversation that is followed: decides which frames count. No input or output of its own. */
 
-import type { Delta, Event } from "./events";
-import type { Cursor, FromServer, Problem } from "./frames";
+import type { Delta, Event } from "./events.js";
+import type { Cursor, FromServer, Problem } from "./frames.js";
 
 export interface Handlers {
   /** The events that came, each once and in order, and the deltas between them. */

@@ -1,7 +1,7 @@
 /** What goes over the socket: each message is a JSON array of frames. */
 
-import type { Delta, Event } from "./events";
-import type { components } from "./schema";
+import type { Delta, Event } from "./events.js";
+import type { components } from "./schema.js";
 
 type Schemas = components["schemas"];
 

@@ -1,6 +1,6 @@
 /** What a key is good for. A server may want more than this for what loosens its security, and says so. */
 
-import { SCOPES } from "./scopes";
+import { SCOPES } from "./scopes.js";
 
 export type Operation = keyof typeof SCOPES;
 export type Scope = (typeof SCOPES)[Operation] | "admin";

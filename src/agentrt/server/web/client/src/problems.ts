@@ -1,4 +1,4 @@
-import type { Problem } from "./frames";
+import type { Problem } from "./frames.js";
 
 /** The server refused; `problem` says why. */
 export class Refused extends Error {

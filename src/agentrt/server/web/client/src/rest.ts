@@ -1,15 +1,17 @@
 /** REST calls of a server; errors are `Refused`. */
 
-import type { Event, EventType } from "./events";
-import type { Control, Problem } from "./frames";
-import { Refused } from "./problems";
+import type { Event, EventType } from "./events.js";
+import type { Control, Problem } from "./frames.js";
+import { Refused } from "./problems.js";
 import type {
   Answer,
   ChangeConversation,
+  ConversationCount,
   ConversationInfo,
   ConversationPage,
   ConversationsQuery,
   CreateConversation,
+  EventCount,
   EventPage,
   Forked,
   GitChanges,
@@ -19,7 +21,7 @@ import type {
   ServerInfo,
   StateInfo,
   Ticket,
-} from "./types";
+} from "./types.js";
 
 export interface RestOptions {
   /** Where the server answers, without a slash at the end; "": where this page comes from. */
@@ -36,6 +38,11 @@ export interface EventQuery {
   order?: "asc" | "desc";
   type?: string;
   source?: string;
+  /** Times as in RFC 3339: `date.toISOString()` makes one. The first is in, the second is not. */
+  since?: string;
+  until?: string;
+  /** Part of what was said, called or observed, in any case. */
+  text?: string;
 }
 
 type Query = Record<string, string | number | undefined>;
@@ -57,6 +64,11 @@ export class Rest {
 
   conversations(query: ConversationsQuery = {}): Promise<ConversationPage> {
     return this.json("GET", `/conversations${search({ ...query, tag: undefined })}`);
+  }
+
+  /** How many there are. */
+  async countConversations(query: Omit<ConversationsQuery, "after" | "limit" | "tag"> = {}): Promise<number> {
+    return (await this.json<ConversationCount>("GET", `/conversations/count${search({ ...query })}`)).count;
   }
 
   create(wanted: CreateConversation): Promise<ConversationInfo> {
@@ -87,6 +99,17 @@ export class Rest {
 
   events(id: string, query: EventQuery = {}): Promise<EventPage> {
     return this.json("GET", `${at(id)}/events${search({ ...query })}`);
+  }
+
+  /** How many there are; of a long log in several steps. */
+  async countEvents(id: string, query: Omit<EventQuery, "limit" | "order"> = {}): Promise<number> {
+    let count = 0;
+    for (let after: number | null = query.after ?? 0; after !== null; ) {
+      const told: EventCount = await this.json("GET", `${at(id)}/events/count${search({ ...query, after })}`);
+      count += told.count;
+      after = told.next;
+    }
+    return count;
   }
 
   /** At least `limit` events before one, where there are so many: in order, without a gap, up to it. */

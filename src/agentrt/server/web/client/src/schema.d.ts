@@ -180,6 +180,22 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/conversations/{id}/events/count": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["count_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/conversations/{id}/files": {
         parameters: {
             query?: never;
@@ -548,6 +564,38 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/conversations/count": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["count_conversations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/health": {
         parameters: {
             query?: never;
@@ -715,7 +763,7 @@ export interface components {
         Ack: {
             id: string;
             reply: unknown;
-            /** @enum {unknown} */
+            /** @constant */
             type: "ack";
         };
         ActionEvent: {
@@ -726,7 +774,7 @@ export interface components {
             by?: string | null;
             /** @default null */
             caused_by?: string | null;
-            id?: string;
+            id: string;
             llm_response_id: string;
             /** @default null */
             malformed?: string | null;
@@ -737,7 +785,7 @@ export interface components {
             /** @default UNKNOWN */
             security_risk?: components["schemas"]["SecurityRisk"];
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default agent
              * @enum {unknown}
@@ -749,10 +797,10 @@ export interface components {
             thinking?: components["schemas"]["Thinking"] | null;
             /** @default  */
             thought?: string;
-            timestamp?: string;
+            timestamp: string;
             tool_call_id: string;
             tool_name: string;
-            /** @enum {unknown} */
+            /** @constant */
             type: "ActionEvent";
         };
         ActionRevised: {
@@ -762,18 +810,18 @@ export interface components {
             by?: string | null;
             /** @default null */
             caused_by?: string | null;
-            id?: string;
+            id: string;
             /** @default null */
             resources?: string[] | null;
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default hook
              * @enum {unknown}
              */
             source?: "agent" | "environment" | "hook" | "user";
-            timestamp?: string;
-            /** @enum {unknown} */
+            timestamp: string;
+            /** @constant */
             type: "ActionRevised";
         };
         AddRule: {
@@ -783,7 +831,7 @@ export interface components {
              * @enum {unknown}
              */
             scope?: "project" | "session";
-            /** @enum {unknown} */
+            /** @constant */
             type: "rule";
         };
         AddRuleBody: {
@@ -793,11 +841,10 @@ export interface components {
              * @enum {unknown}
              */
             scope?: "project" | "session";
-            /** @enum {unknown} */
+            /** @constant */
             type?: "rule";
         };
         Agent: {
-            /** @default {} */
             agents?: {
                 [key: string]: components["schemas"]["Agent"];
             };
@@ -805,11 +852,6 @@ export interface components {
             analyzer?: string | string[] | null;
             /** @default enqueue */
             busy?: components["schemas"]["BusyPolicy"];
-            /**
-             * @default {
-             *       "type": "NeverConfirm"
-             *     }
-             */
             confirmation?: components["schemas"]["NeverConfirm"] | components["schemas"]["AlwaysConfirm"] | components["schemas"]["ConfirmRisky"];
             /** @default null */
             critic?: components["schemas"]["Critic"] | null;
@@ -817,14 +859,12 @@ export interface components {
             flow?: components["schemas"]["InformationFlow"] | null;
             /** @default [] */
             hooks?: components["schemas"]["Hook"][];
-            /** @default {} */
             limits?: components["schemas"]["Limits"];
             llm: components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"];
             /** @default null */
             output?: Record<string, never> | null;
             /** @default [] */
             rules?: components["schemas"]["PermissionRule"][];
-            /** @default {} */
             stuck?: components["schemas"]["StuckDetection"] | null;
             /** @default null */
             system_prompt?: string | null;
@@ -850,39 +890,26 @@ export interface components {
             /** @default null */
             caused_by?: string | null;
             error: string;
-            id?: string;
+            id: string;
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default agent
              * @enum {unknown}
              */
             source?: "agent" | "environment" | "hook" | "user";
-            timestamp?: string;
+            timestamp: string;
             tool_call_id: string;
             tool_name: string;
-            /** @enum {unknown} */
+            /** @constant */
             type: "AgentErrorEvent";
         };
-        "agentrt.controls.Grant": {
-            amount: number;
-            /** @enum {unknown} */
-            type: "grant";
-        };
-        "agentrt.events.tree.Grant": {
-            /** @default null */
-            cost?: number | null;
-            /** @default null */
-            steps?: number | null;
-            /** @default null */
-            tokens?: number | null;
-        };
         Alive: {
-            /** @enum {unknown} */
+            /** @constant */
             type: "alive";
         };
         AlwaysConfirm: {
-            /** @enum {unknown} */
+            /** @constant */
             type: "AlwaysConfirm";
         };
         Answer: {
@@ -892,14 +919,14 @@ export interface components {
             /** @default null */
             llm?: (components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"]) | null;
             question: string;
-            /** @enum {unknown} */
+            /** @constant */
             type: "ask_agent";
         };
         AskAgentBody: {
             /** @default null */
             llm?: (components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"]) | null;
             question: string;
-            /** @enum {unknown} */
+            /** @constant */
             type?: "ask_agent";
         };
         BlobReference: {
@@ -909,7 +936,7 @@ export interface components {
             name?: string;
             sha256: string;
             size: number;
-            /** @enum {unknown} */
+            /** @constant */
             type: "blob";
         };
         BudgetGranted: {
@@ -918,16 +945,16 @@ export interface components {
             by?: string | null;
             /** @default null */
             caused_by?: string | null;
-            id?: string;
+            id: string;
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default environment
              * @enum {unknown}
              */
             source?: "agent" | "environment" | "hook" | "user";
-            timestamp?: string;
-            /** @enum {unknown} */
+            timestamp: string;
+            /** @constant */
             type: "BudgetGranted";
         };
         BudgetReserved: {
@@ -938,17 +965,17 @@ export interface components {
             command: string;
             /** @default 0 */
             cost?: number;
-            id?: string;
+            id: string;
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default agent
              * @enum {unknown}
              */
             source?: "agent" | "environment" | "hook" | "user";
-            timestamp?: string;
+            timestamp: string;
             tokens: number;
-            /** @enum {unknown} */
+            /** @constant */
             type: "BudgetReserved";
             /** @default default */
             usage_id?: string;
@@ -965,9 +992,9 @@ export interface components {
             action_id: string;
             arguments: string;
             /** @default  */
-            reason?: string;
+            reason: string;
             /** @default null */
-            risk?: components["schemas"]["SecurityRisk"] | null;
+            risk: components["schemas"]["SecurityRisk"] | null;
             tool_name: string;
         };
         ChildAnswered: {
@@ -978,18 +1005,18 @@ export interface components {
             /** @default null */
             caused_by?: string | null;
             child_id: string;
-            id?: string;
+            id: string;
             /** @default  */
             reason?: string;
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default user
              * @enum {unknown}
              */
             source?: "agent" | "environment" | "hook" | "user";
-            timestamp?: string;
-            /** @enum {unknown} */
+            timestamp: string;
+            /** @constant */
             type: "ChildAnswered";
         };
         ChildFinished: {
@@ -1000,23 +1027,22 @@ export interface components {
             child_id: string;
             /** @default 0 */
             cost?: number;
-            id?: string;
+            id: string;
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default environment
              * @enum {unknown}
              */
             source?: "agent" | "environment" | "hook" | "user";
-            /** @default {} */
             spending?: {
                 [key: string]: components["schemas"]["Spending"];
             };
             status: components["schemas"]["ExecutionStatus"];
             /** @default 0 */
             steps?: number;
-            timestamp?: string;
-            /** @enum {unknown} */
+            timestamp: string;
+            /** @constant */
             type: "ChildFinished";
         };
         ChildStarted: {
@@ -1029,19 +1055,18 @@ export interface components {
             /** @default null */
             caused_by?: string | null;
             child_id: string;
-            /** @default {} */
-            grant?: components["schemas"]["agentrt.events.tree.Grant"];
-            id?: string;
+            grant?: components["schemas"]["TreeGrant"];
+            id: string;
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default environment
              * @enum {unknown}
              */
             source?: "agent" | "environment" | "hook" | "user";
             task: string;
-            timestamp?: string;
-            /** @enum {unknown} */
+            timestamp: string;
+            /** @constant */
             type: "ChildStarted";
         };
         ChildWaiting: {
@@ -1051,9 +1076,9 @@ export interface components {
             /** @default null */
             caused_by?: string | null;
             child_id: string;
-            id?: string;
+            id: string;
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default environment
              * @enum {unknown}
@@ -1067,8 +1092,8 @@ export interface components {
             status?: components["schemas"]["ExecutionStatus"];
             /** @default 0 */
             steps?: number;
-            timestamp?: string;
-            /** @enum {unknown} */
+            timestamp: string;
+            /** @constant */
             type: "ChildWaiting";
         };
         Condensation: {
@@ -1077,9 +1102,9 @@ export interface components {
             /** @default null */
             caused_by?: string | null;
             forgotten_event_ids: string[];
-            id?: string;
+            id: string;
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default environment
              * @enum {unknown}
@@ -1087,8 +1112,8 @@ export interface components {
             source?: "agent" | "environment" | "hook" | "user";
             /** @default  */
             summary?: string;
-            timestamp?: string;
-            /** @enum {unknown} */
+            timestamp: string;
+            /** @constant */
             type: "Condensation";
         };
         CondensationRequest: {
@@ -1096,40 +1121,40 @@ export interface components {
             by?: string | null;
             /** @default null */
             caused_by?: string | null;
-            id?: string;
+            id: string;
             /** @default  */
             reason?: string;
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default environment
              * @enum {unknown}
              */
             source?: "agent" | "environment" | "hook" | "user";
-            timestamp?: string;
-            /** @enum {unknown} */
+            timestamp: string;
+            /** @constant */
             type: "CondensationRequest";
         };
         Condense: {
-            /** @enum {unknown} */
+            /** @constant */
             type: "condense";
         };
         CondenseBody: {
-            /** @enum {unknown} */
+            /** @constant */
             type?: "condense";
         };
         Configure: {
             changes: {
                 [key: string]: unknown;
             };
-            /** @enum {unknown} */
+            /** @constant */
             type: "configure";
         };
         ConfigureBody: {
             changes: {
                 [key: string]: unknown;
             };
-            /** @enum {unknown} */
+            /** @constant */
             type?: "configure";
         };
         Confirm: {
@@ -1139,7 +1164,7 @@ export interface components {
             always?: ("project" | "session") | null;
             /** @default null */
             rule?: components["schemas"]["PermissionRule"] | null;
-            /** @enum {unknown} */
+            /** @constant */
             type: "confirm";
         };
         ConfirmationGiven: {
@@ -1148,16 +1173,16 @@ export interface components {
             by?: string | null;
             /** @default null */
             caused_by?: string | null;
-            id?: string;
+            id: string;
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default user
              * @enum {unknown}
              */
             source?: "agent" | "environment" | "hook" | "user";
-            timestamp?: string;
-            /** @enum {unknown} */
+            timestamp: string;
+            /** @constant */
             type: "ConfirmationGiven";
         };
         ConfirmationRequested: {
@@ -1166,18 +1191,18 @@ export interface components {
             by?: string | null;
             /** @default null */
             caused_by?: string | null;
-            id?: string;
+            id: string;
             /** @default [] */
             reasons?: string[];
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default environment
              * @enum {unknown}
              */
             source?: "agent" | "environment" | "hook" | "user";
-            timestamp?: string;
-            /** @enum {unknown} */
+            timestamp: string;
+            /** @constant */
             type: "ConfirmationRequested";
         };
         ConfirmBody: {
@@ -1187,7 +1212,7 @@ export interface components {
             always?: ("project" | "session") | null;
             /** @default null */
             rule?: components["schemas"]["PermissionRule"] | null;
-            /** @enum {unknown} */
+            /** @constant */
             type?: "confirm";
         };
         ConfirmRisky: {
@@ -1195,10 +1220,18 @@ export interface components {
             confirm_unknown?: boolean;
             /** @default HIGH */
             threshold?: components["schemas"]["SecurityRisk"];
-            /** @enum {unknown} */
+            /** @constant */
             type: "ConfirmRisky";
         };
-        Control: components["schemas"]["SendMessage"] | components["schemas"]["StartRun"] | components["schemas"]["Pause"] | components["schemas"]["Interrupt"] | components["schemas"]["Confirm"] | components["schemas"]["Reject"] | components["schemas"]["AddRule"] | components["schemas"]["RemoveRule"] | components["schemas"]["Configure"] | components["schemas"]["SetConfirmationPolicy"] | components["schemas"]["SetSecurityAnalyzer"] | components["schemas"]["SwitchLLM"] | components["schemas"]["UpdateSecrets"] | components["schemas"]["SetGoal"] | components["schemas"]["AskAgent"] | components["schemas"]["GenerateTitle"] | components["schemas"]["Rename"] | components["schemas"]["SetTags"] | components["schemas"]["agentrt.controls.Grant"] | components["schemas"]["Rewind"] | components["schemas"]["Condense"] | components["schemas"]["Fork"];
+        Control: components["schemas"]["SendMessage"] | components["schemas"]["StartRun"] | components["schemas"]["Pause"] | components["schemas"]["Interrupt"] | components["schemas"]["Confirm"] | components["schemas"]["Reject"] | components["schemas"]["AddRule"] | components["schemas"]["RemoveRule"] | components["schemas"]["Configure"] | components["schemas"]["SetConfirmationPolicy"] | components["schemas"]["SetSecurityAnalyzer"] | components["schemas"]["SwitchLLM"] | components["schemas"]["UpdateSecrets"] | components["schemas"]["SetGoal"] | components["schemas"]["AskAgent"] | components["schemas"]["GenerateTitle"] | components["schemas"]["Rename"] | components["schemas"]["SetTags"] | components["schemas"]["ControlsGrant"] | components["schemas"]["Rewind"] | components["schemas"]["Condense"] | components["schemas"]["Fork"];
+        ControlsGrant: {
+            amount: number;
+            /** @constant */
+            type: "grant";
+        };
+        ConversationCount: {
+            count: number;
+        };
         ConversationCreated: {
             agent: components["schemas"]["Agent"];
             /** @default null */
@@ -1210,7 +1243,7 @@ export interface components {
             delegated_by?: string | null;
             /** @default 0 */
             depth?: number;
-            id?: string;
+            id: string;
             /** @default [] */
             labels?: ("mcp" | "outside" | "web")[];
             /** @default null */
@@ -1220,14 +1253,14 @@ export interface components {
             /** @default 3 */
             schema_version?: number;
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default environment
              * @enum {unknown}
              */
             source?: "agent" | "environment" | "hook" | "user";
-            timestamp?: string;
-            /** @enum {unknown} */
+            timestamp: string;
+            /** @constant */
             type: "ConversationCreated";
             workspace: components["schemas"]["LocalWorkspace"] | components["schemas"]["DockerWorkspace"];
         };
@@ -1238,21 +1271,22 @@ export interface components {
             caused_by?: string | null;
             code: string;
             detail: string;
-            id?: string;
+            id: string;
             /** @default false */
             retryable?: boolean;
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default environment
              * @enum {unknown}
              */
             source?: "agent" | "environment" | "hook" | "user";
-            timestamp?: string;
-            /** @enum {unknown} */
+            timestamp: string;
+            /** @constant */
             type: "ConversationErrorEvent";
         };
         ConversationInfo: {
+            answer?: string | null;
             completion_tokens: number;
             cost: number;
             created: string | null;
@@ -1266,11 +1300,12 @@ export interface components {
             pending: components["schemas"]["PendingAction"][];
             prompt_tokens: number;
             /** @enum {unknown} */
-            status: "damaged" | "error" | "finished" | "idle" | "paused" | "running" | "stuck" | "waiting_for_confirmation";
+            status: "crashed" | "damaged" | "error" | "finished" | "idle" | "paused" | "running" | "stuck" | "waiting_for_confirmation";
             tags: {
                 [key: string]: string;
             };
             title: string;
+            unpriced: number;
             updated: string;
             workspace: string;
         };
@@ -1278,34 +1313,22 @@ export interface components {
             items: components["schemas"]["ConversationInfo"][];
             next: string | null;
         };
-        ConversationsQuery: {
-            /** @default null */
-            after?: string | null;
-            /** @default 20 */
-            limit?: number;
-            /** @default  */
-            query?: string;
-            /** @default null */
-            status?: ("damaged" | "error" | "finished" | "idle" | "paused" | "running" | "stuck" | "waiting_for_confirmation") | null;
-            /** @default [] */
-            tag?: string[];
-        };
         ConversationStateUpdateEvent: {
             /** @default null */
             by?: string | null;
             /** @default null */
             caused_by?: string | null;
-            id?: string;
+            id: string;
             key: string;
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default environment
              * @enum {unknown}
              */
             source?: "agent" | "environment" | "hook" | "user";
-            timestamp?: string;
-            /** @enum {unknown} */
+            timestamp: string;
+            /** @constant */
             type: "ConversationStateUpdateEvent";
             value: unknown;
         };
@@ -1355,7 +1378,7 @@ export interface components {
             critic: string;
             /** @default  */
             error?: string;
-            id?: string;
+            id: string;
             /** @default  */
             message?: string;
             /** @default {} */
@@ -1366,18 +1389,24 @@ export interface components {
             refine?: boolean;
             score: number;
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default environment
              * @enum {unknown}
              */
             source?: "agent" | "environment" | "hook" | "user";
             success: boolean;
-            timestamp?: string;
-            /** @enum {unknown} */
+            timestamp: string;
+            /** @constant */
             type: "CriticAssessed";
         };
         Cursor: {
+            /** @default 0 */
+            epoch: number;
+            /** @default 0 */
+            seq: number;
+        };
+        CursorInput: {
             /** @default 0 */
             epoch?: number;
             /** @default 0 */
@@ -1390,36 +1419,36 @@ export interface components {
             channel: "output" | "reasoning" | "text";
             start: number;
             text: string;
-            /** @enum {unknown} */
+            /** @constant */
             type: "Delta";
         };
         DeltaFrame: {
             conversation: string;
             delta: components["schemas"]["Delta"];
-            /** @enum {unknown} */
+            /** @constant */
             type: "delta";
         };
         Do: {
-            control: components["schemas"]["SendMessage"] | components["schemas"]["StartRun"] | components["schemas"]["Pause"] | components["schemas"]["Interrupt"] | components["schemas"]["Confirm"] | components["schemas"]["Reject"] | components["schemas"]["AddRule"] | components["schemas"]["RemoveRule"] | components["schemas"]["Configure"] | components["schemas"]["SetConfirmationPolicy"] | components["schemas"]["SetSecurityAnalyzer"] | components["schemas"]["SwitchLLM"] | components["schemas"]["UpdateSecrets"] | components["schemas"]["SetGoal"] | components["schemas"]["AskAgent"] | components["schemas"]["GenerateTitle"] | components["schemas"]["Rename"] | components["schemas"]["SetTags"] | components["schemas"]["agentrt.controls.Grant"] | components["schemas"]["Rewind"] | components["schemas"]["Condense"] | components["schemas"]["Fork"];
+            control: components["schemas"]["SendMessage"] | components["schemas"]["StartRun"] | components["schemas"]["Pause"] | components["schemas"]["Interrupt"] | components["schemas"]["Confirm"] | components["schemas"]["Reject"] | components["schemas"]["AddRule"] | components["schemas"]["RemoveRule"] | components["schemas"]["Configure"] | components["schemas"]["SetConfirmationPolicy"] | components["schemas"]["SetSecurityAnalyzer"] | components["schemas"]["SwitchLLM"] | components["schemas"]["UpdateSecrets"] | components["schemas"]["SetGoal"] | components["schemas"]["AskAgent"] | components["schemas"]["GenerateTitle"] | components["schemas"]["Rename"] | components["schemas"]["SetTags"] | components["schemas"]["ControlsGrant"] | components["schemas"]["Rewind"] | components["schemas"]["Condense"] | components["schemas"]["Fork"];
             conversation: string;
             id: string;
-            /** @enum {unknown} */
+            /** @constant */
             type: "do";
         };
         DockerWorkspace: {
             /** @default 0 */
-            cpus?: number;
+            cpus: number;
             image: string;
             /** @default 4294967296 */
-            memory?: number;
+            memory: number;
             /** @default none */
-            network?: string;
+            network: string;
             path: string;
             /** @default 512 */
-            processes?: number;
+            processes: number;
             /** @default false */
-            root?: boolean;
-            /** @enum {unknown} */
+            root: boolean;
+            /** @constant */
             type: "docker";
         };
         /** @enum {unknown} */
@@ -1431,36 +1460,41 @@ export interface components {
             caused_by?: string | null;
             durability: components["schemas"]["Durability"];
             epoch: number;
-            id?: string;
+            id: string;
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default environment
              * @enum {unknown}
              */
             source?: "agent" | "environment" | "hook" | "user";
-            timestamp?: string;
-            /** @enum {unknown} */
+            timestamp: string;
+            /** @constant */
             type: "DurabilityChanged";
         };
         Ended: {
             conversation: string;
             problem: components["schemas"]["Problem"];
-            /** @enum {unknown} */
+            /** @constant */
             type: "ended";
         };
         EnvironmentSecret: {
             /** @default  */
             description?: string;
-            /** @enum {unknown} */
+            /** @constant */
             type: "EnvironmentSecret";
             variable: string;
         };
         Event: components["schemas"]["RunRequested"] | components["schemas"]["ConfirmationRequested"] | components["schemas"]["ConfirmationGiven"] | components["schemas"]["RuleAdded"] | components["schemas"]["RuleRemoved"] | components["schemas"]["GoalSet"] | components["schemas"]["TitleChanged"] | components["schemas"]["TagsChanged"] | components["schemas"]["SecretsChanged"] | components["schemas"]["PauseEvent"] | components["schemas"]["InterruptEvent"] | components["schemas"]["HeadMoved"] | components["schemas"]["ModelCallStarted"] | components["schemas"]["BudgetReserved"] | components["schemas"]["ModelCallRetried"] | components["schemas"]["ModelCalled"] | components["schemas"]["RiskAssessed"] | components["schemas"]["ActionRevised"] | components["schemas"]["HookExecutionEvent"] | components["schemas"]["CriticAssessed"] | components["schemas"]["ExecutionStarted"] | components["schemas"]["ExecutionLost"] | components["schemas"]["CondensationRequest"] | components["schemas"]["Condensation"] | components["schemas"]["TimerFired"] | components["schemas"]["StuckDetected"] | components["schemas"]["DurabilityChanged"] | components["schemas"]["ConversationErrorEvent"] | components["schemas"]["ConversationCreated"] | components["schemas"]["SystemPromptEvent"] | components["schemas"]["MessageEvent"] | components["schemas"]["ActionEvent"] | components["schemas"]["ObservationEvent"] | components["schemas"]["UserRejectObservation"] | components["schemas"]["AgentErrorEvent"] | components["schemas"]["ResourceLost"] | components["schemas"]["ConversationStateUpdateEvent"] | components["schemas"]["BudgetGranted"] | components["schemas"]["ChildStarted"] | components["schemas"]["ChildWaiting"] | components["schemas"]["ChildAnswered"] | components["schemas"]["ChildFinished"];
+        EventCount: {
+            count: number;
+            cursor: components["schemas"]["Cursor"];
+            next: number | null;
+        };
         EventFrame: {
             conversation: string;
             event: components["schemas"]["Event"];
-            /** @enum {unknown} */
+            /** @constant */
             type: "event";
         };
         EventPage: {
@@ -1468,41 +1502,24 @@ export interface components {
             items: components["schemas"]["Event"][];
             next: number | null;
         };
-        EventsQuery: {
-            /** @default 0 */
-            after?: number;
-            /** @default null */
-            before?: number | null;
-            /** @default null */
-            epoch?: number | null;
-            /** @default 100 */
-            limit?: number;
-            /**
-             * @default asc
-             * @enum {unknown}
-             */
-            order?: "asc" | "desc";
-            /** @default null */
-            source?: ("agent" | "environment" | "hook" | "user") | null;
-            /** @default [] */
-            type?: string[];
-        };
         ExecutionLost: {
             action_id: string;
+            /** @default true */
+            begun?: boolean;
             /** @default null */
             by?: string | null;
             /** @default null */
             caused_by?: string | null;
-            id?: string;
+            id: string;
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default environment
              * @enum {unknown}
              */
             source?: "agent" | "environment" | "hook" | "user";
-            timestamp?: string;
-            /** @enum {unknown} */
+            timestamp: string;
+            /** @constant */
             type: "ExecutionLost";
         };
         ExecutionStarted: {
@@ -1514,30 +1531,30 @@ export interface components {
             /** @default null */
             caused_by?: string | null;
             command: string;
-            id?: string;
+            id: string;
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default environment
              * @enum {unknown}
              */
             source?: "agent" | "environment" | "hook" | "user";
-            timestamp?: string;
-            /** @enum {unknown} */
+            timestamp: string;
+            /** @constant */
             type: "ExecutionStarted";
         };
         /** @enum {unknown} */
         ExecutionStatus: "error" | "finished" | "idle" | "paused" | "running" | "stuck" | "waiting_for_confirmation";
         FallbackLLM: {
             llms: (components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"])[];
-            /** @enum {unknown} */
+            /** @constant */
             type: "FallbackLLM";
         };
         FileContent: {
             /** @default  */
             media_type?: string;
             path: string;
-            /** @enum {unknown} */
+            /** @constant */
             type: "file";
         };
         FileEntry: {
@@ -1553,37 +1570,44 @@ export interface components {
             path: string;
             truncated: boolean;
         };
-        FilePathQuery: {
-            path: string;
-        };
         Follow: {
-            /**
-             * @default {
-             *       "epoch": 0,
-             *       "seq": 0
-             *     }
-             */
-            after?: components["schemas"]["Cursor"];
+            after?: components["schemas"]["CursorInput"];
             conversation: string;
             /** @default true */
             deltas?: boolean;
-            /** @enum {unknown} */
+            /** @constant */
             type: "follow";
         };
         Fork: {
             /** @default null */
+            agent?: components["schemas"]["Agent"] | null;
+            /** @default null */
             at?: number | null;
             /** @default null */
             id?: string | null;
-            /** @enum {unknown} */
+            /** @default {} */
+            tags?: {
+                [key: string]: string;
+            };
+            /** @default  */
+            title?: string;
+            /** @constant */
             type: "fork";
         };
         ForkBody: {
             /** @default null */
+            agent?: components["schemas"]["Agent"] | null;
+            /** @default null */
             at?: number | null;
             /** @default null */
             id?: string | null;
-            /** @enum {unknown} */
+            /** @default {} */
+            tags?: {
+                [key: string]: string;
+            };
+            /** @default  */
+            title?: string;
+            /** @constant */
             type?: "fork";
         };
         Forked: {
@@ -1596,7 +1620,7 @@ export interface components {
             llm?: (components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"]) | null;
             /** @default 50 */
             max_length?: number;
-            /** @enum {unknown} */
+            /** @constant */
             type: "generate_title";
         };
         GenerateTitleBody: {
@@ -1604,12 +1628,12 @@ export interface components {
             llm?: (components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"]) | null;
             /** @default 50 */
             max_length?: number;
-            /** @enum {unknown} */
+            /** @constant */
             type?: "generate_title";
         };
         GitChange: {
             /** @default null */
-            origin?: string | null;
+            origin: string | null;
             path: string;
             /** @enum {unknown} */
             status: "added" | "conflicted" | "deleted" | "modified" | "renamed" | "untracked";
@@ -1629,26 +1653,26 @@ export interface components {
             by?: string | null;
             /** @default null */
             caused_by?: string | null;
-            id?: string;
+            id: string;
             /** @default null */
             judge?: (components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"]) | null;
             /** @default 10 */
             max_iterations?: number;
             objective: string;
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default user
              * @enum {unknown}
              */
             source?: "agent" | "environment" | "hook" | "user";
-            timestamp?: string;
-            /** @enum {unknown} */
+            timestamp: string;
+            /** @constant */
             type: "GoalSet";
         };
         GrantBody: {
             amount: number;
-            /** @enum {unknown} */
+            /** @constant */
             type?: "grant";
         };
         HeadMoved: {
@@ -1656,17 +1680,17 @@ export interface components {
             by?: string | null;
             /** @default null */
             caused_by?: string | null;
-            id?: string;
+            id: string;
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default user
              * @enum {unknown}
              */
             source?: "agent" | "environment" | "hook" | "user";
-            timestamp?: string;
+            timestamp: string;
             to: number;
-            /** @enum {unknown} */
+            /** @constant */
             type: "HeadMoved";
         };
         Health: {
@@ -1674,10 +1698,10 @@ export interface components {
              * @default ok
              * @enum {unknown}
              */
-            status?: "draining" | "ok";
+            status: "draining" | "ok";
         };
         Heartbeat: {
-            /** @enum {unknown} */
+            /** @constant */
             type: "heartbeat";
         };
         Hit: {
@@ -1703,6 +1727,11 @@ export interface components {
              * @enum {unknown}
              */
             on_failure?: "deny" | "ignore";
+            /** @default [] */
+            pinned?: [
+                string,
+                string
+            ][];
             /** @default 60 */
             timeout?: number;
         };
@@ -1714,13 +1743,13 @@ export interface components {
             /** @default null */
             caused_by?: string | null;
             hook_event: components["schemas"]["HookEvent"];
-            id?: string;
+            id: string;
             /** @default  */
             reason?: string;
             /** @default [] */
             runs?: components["schemas"]["HookRun"][];
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default hook
              * @enum {unknown}
@@ -1728,8 +1757,8 @@ export interface components {
             source?: "agent" | "environment" | "hook" | "user";
             /** @default  */
             target?: string;
-            timestamp?: string;
-            /** @enum {unknown} */
+            timestamp: string;
+            /** @constant */
             type: "HookExecutionEvent";
             /**
              * @default allow
@@ -1760,7 +1789,7 @@ export interface components {
         ImageContent: {
             /** @default auto */
             detail?: string;
-            /** @enum {unknown} */
+            /** @constant */
             type: "image";
             url: string;
         };
@@ -1782,19 +1811,19 @@ export interface components {
              *     ]
              */
             sinks?: ("network" | "outside" | "push" | "secrets")[];
-            /** @enum {unknown} */
+            /** @constant */
             type: "InformationFlow";
         };
         Interrupt: {
             /** @default  */
             reason?: string;
-            /** @enum {unknown} */
+            /** @constant */
             type: "interrupt";
         };
         InterruptBody: {
             /** @default  */
             reason?: string;
-            /** @enum {unknown} */
+            /** @constant */
             type?: "interrupt";
         };
         InterruptEvent: {
@@ -1804,28 +1833,28 @@ export interface components {
             caused_by?: string | null;
             /** @default false */
             goes_on?: boolean;
-            id?: string;
+            id: string;
             /** @default  */
             reason?: string;
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default user
              * @enum {unknown}
              */
             source?: "agent" | "environment" | "hook" | "user";
-            timestamp?: string;
-            /** @enum {unknown} */
+            timestamp: string;
+            /** @constant */
             type: "InterruptEvent";
         };
         KeyInfo: {
             created: number;
             /** @default null */
-            expires?: number | null;
+            expires: number | null;
             id: string;
             owner: string;
             /** @default null */
-            revoked?: number | null;
+            revoked: number | null;
             scopes: components["schemas"]["Scope"][];
         };
         KeyPage: {
@@ -1848,7 +1877,7 @@ export interface components {
         Live: {
             conversation: string;
             cursor: components["schemas"]["Cursor"];
-            /** @enum {unknown} */
+            /** @constant */
             type: "live";
         };
         LLM: {
@@ -1910,7 +1939,7 @@ export interface components {
             top_k?: number | null;
             /** @default null */
             top_p?: number | null;
-            /** @enum {unknown} */
+            /** @constant */
             type: "LLM";
             /** @default default */
             usage_id?: string;
@@ -1919,7 +1948,7 @@ export interface components {
         };
         LocalWorkspace: {
             path: string;
-            /** @enum {unknown} */
+            /** @constant */
             type: "local";
         };
         MessageEvent: {
@@ -1930,7 +1959,7 @@ export interface components {
             /** @default false */
             complaint?: boolean;
             content: (components["schemas"]["TextContent"] | components["schemas"]["ImageContent"] | components["schemas"]["FileContent"] | components["schemas"]["BlobReference"])[];
-            id?: string;
+            id: string;
             /** @default null */
             llm_response_id?: string | null;
             /** @default false */
@@ -1938,7 +1967,7 @@ export interface components {
             /** @default  */
             reasoning?: string;
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default environment
              * @enum {unknown}
@@ -1946,8 +1975,8 @@ export interface components {
             source?: "agent" | "environment" | "hook" | "user";
             /** @default null */
             thinking?: components["schemas"]["Thinking"] | null;
-            timestamp?: string;
-            /** @enum {unknown} */
+            timestamp: string;
+            /** @constant */
             type: "MessageEvent";
         };
         ModelCalled: {
@@ -1962,14 +1991,14 @@ export interface components {
             error?: string | null;
             /** @default false */
             estimated?: boolean;
-            id?: string;
+            id: string;
             /** @default 0 */
             latency?: number;
             /** @default null */
             llm_response_id?: string | null;
             model: string;
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default agent
              * @enum {unknown}
@@ -1977,10 +2006,9 @@ export interface components {
             source?: "agent" | "environment" | "hook" | "user";
             /** @default null */
             time_to_first_token?: number | null;
-            timestamp?: string;
-            /** @enum {unknown} */
+            timestamp: string;
+            /** @constant */
             type: "ModelCalled";
-            /** @default {} */
             usage?: components["schemas"]["Usage"];
             /** @default default */
             usage_id?: string;
@@ -1998,20 +2026,19 @@ export interface components {
             detail: string;
             /** @default null */
             draft?: string | null;
-            id?: string;
+            id: string;
             model: string;
             next_model: string;
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default agent
              * @enum {unknown}
              */
             source?: "agent" | "environment" | "hook" | "user";
-            timestamp?: string;
-            /** @enum {unknown} */
+            timestamp: string;
+            /** @constant */
             type: "ModelCallRetried";
-            /** @default {} */
             usage?: components["schemas"]["Usage"];
             /** @default default */
             usage_id?: string;
@@ -2024,20 +2051,20 @@ export interface components {
             /** @default null */
             caused_by?: string | null;
             command: string;
-            id?: string;
+            id: string;
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default agent
              * @enum {unknown}
              */
             source?: "agent" | "environment" | "hook" | "user";
-            timestamp?: string;
-            /** @enum {unknown} */
+            timestamp: string;
+            /** @constant */
             type: "ModelCallStarted";
         };
         NeverConfirm: {
-            /** @enum {unknown} */
+            /** @constant */
             type: "NeverConfirm";
         };
         NewKey: {
@@ -2055,36 +2082,32 @@ export interface components {
             details?: unknown;
             /** @default 0 */
             fingerprint?: number;
-            id?: string;
+            id: string;
             /** @default false */
             is_error?: boolean;
             /** @default [] */
             labels?: ("mcp" | "outside" | "web")[];
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default environment
              * @enum {unknown}
              */
             source?: "agent" | "environment" | "hook" | "user";
-            timestamp?: string;
+            timestamp: string;
             tool_call_id: string;
             tool_name: string;
-            /** @enum {unknown} */
+            /** @constant */
             type: "ObservationEvent";
         };
         /** @enum {unknown} */
         OnCrash: "ask" | "fail" | "retry";
-        PathQuery: {
-            /** @default  */
-            path?: string;
-        };
         Pause: {
-            /** @enum {unknown} */
+            /** @constant */
             type: "pause";
         };
         PauseBody: {
-            /** @enum {unknown} */
+            /** @constant */
             type?: "pause";
         };
         PauseEvent: {
@@ -2092,18 +2115,18 @@ export interface components {
             by?: string | null;
             /** @default null */
             caused_by?: string | null;
-            id?: string;
+            id: string;
             /** @default  */
             reason?: string;
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default user
              * @enum {unknown}
              */
             source?: "agent" | "environment" | "hook" | "user";
-            timestamp?: string;
-            /** @enum {unknown} */
+            timestamp: string;
+            /** @constant */
             type: "PauseEvent";
         };
         PendingAction: {
@@ -2143,7 +2166,7 @@ export interface components {
             /** @default  */
             id?: string;
             problem: components["schemas"]["Problem"];
-            /** @enum {unknown} */
+            /** @constant */
             type: "refused";
         };
         Reject: {
@@ -2151,7 +2174,7 @@ export interface components {
             action_ids?: string[];
             /** @default Rejected by the user. */
             reason?: string;
-            /** @enum {unknown} */
+            /** @constant */
             type: "reject";
         };
         RejectBody: {
@@ -2159,7 +2182,7 @@ export interface components {
             action_ids?: string[];
             /** @default Rejected by the user. */
             reason?: string;
-            /** @enum {unknown} */
+            /** @constant */
             type?: "reject";
         };
         RemoveRule: {
@@ -2169,7 +2192,7 @@ export interface components {
              * @enum {unknown}
              */
             scope?: "project" | "session";
-            /** @enum {unknown} */
+            /** @constant */
             type: "remove_rule";
         };
         RemoveRuleBody: {
@@ -2179,17 +2202,17 @@ export interface components {
              * @enum {unknown}
              */
             scope?: "project" | "session";
-            /** @enum {unknown} */
+            /** @constant */
             type?: "remove_rule";
         };
         Rename: {
             title: string;
-            /** @enum {unknown} */
+            /** @constant */
             type: "rename";
         };
         RenameBody: {
             title: string;
-            /** @enum {unknown} */
+            /** @constant */
             type?: "rename";
         };
         ResourceLost: {
@@ -2198,27 +2221,27 @@ export interface components {
             /** @default null */
             caused_by?: string | null;
             detail: string;
-            id?: string;
+            id: string;
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default environment
              * @enum {unknown}
              */
             source?: "agent" | "environment" | "hook" | "user";
-            timestamp?: string;
+            timestamp: string;
             tool_name: string;
-            /** @enum {unknown} */
+            /** @constant */
             type: "ResourceLost";
         };
         Rewind: {
             to: number;
-            /** @enum {unknown} */
+            /** @constant */
             type: "rewind";
         };
         RewindBody: {
             to: number;
-            /** @enum {unknown} */
+            /** @constant */
             type?: "rewind";
         };
         RiskAssessed: {
@@ -2227,14 +2250,18 @@ export interface components {
             by?: string | null;
             /** @default null */
             caused_by?: string | null;
-            id?: string;
+            /** @default {} */
+            files?: {
+                [key: string]: string;
+            };
+            id: string;
             /** @default [] */
             labels?: ("mcp" | "outside" | "web")[];
             /** @default  */
             reason?: string;
             risk: components["schemas"]["SecurityRisk"];
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /** @default [] */
             sinks?: ("network" | "outside" | "push" | "secrets")[];
             /**
@@ -2242,8 +2269,8 @@ export interface components {
              * @enum {unknown}
              */
             source?: "agent" | "environment" | "hook" | "user";
-            timestamp?: string;
-            /** @enum {unknown} */
+            timestamp: string;
+            /** @constant */
             type: "RiskAssessed";
         };
         RouterLLM: {
@@ -2252,7 +2279,7 @@ export interface components {
             };
             /** @default multimodal */
             rule?: string;
-            /** @enum {unknown} */
+            /** @constant */
             type: "RouterLLM";
         };
         RuleAdded: {
@@ -2260,7 +2287,7 @@ export interface components {
             by?: string | null;
             /** @default null */
             caused_by?: string | null;
-            id?: string;
+            id: string;
             rule: components["schemas"]["PermissionRule"];
             /**
              * @default session
@@ -2268,14 +2295,14 @@ export interface components {
              */
             scope?: "project" | "session";
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default user
              * @enum {unknown}
              */
             source?: "agent" | "environment" | "hook" | "user";
-            timestamp?: string;
-            /** @enum {unknown} */
+            timestamp: string;
+            /** @constant */
             type: "RuleAdded";
         };
         RuleRemoved: {
@@ -2283,7 +2310,7 @@ export interface components {
             by?: string | null;
             /** @default null */
             caused_by?: string | null;
-            id?: string;
+            id: string;
             rule: components["schemas"]["PermissionRule"];
             /**
              * @default session
@@ -2291,14 +2318,14 @@ export interface components {
              */
             scope?: "project" | "session";
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default user
              * @enum {unknown}
              */
             source?: "agent" | "environment" | "hook" | "user";
-            timestamp?: string;
-            /** @enum {unknown} */
+            timestamp: string;
+            /** @constant */
             type: "RuleRemoved";
         };
         RunError: {
@@ -2311,22 +2338,22 @@ export interface components {
             by?: string | null;
             /** @default null */
             caused_by?: string | null;
-            id?: string;
+            id: string;
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default user
              * @enum {unknown}
              */
             source?: "agent" | "environment" | "hook" | "user";
-            timestamp?: string;
-            /** @enum {unknown} */
+            timestamp: string;
+            /** @constant */
             type: "RunRequested";
         };
         SavedCallable: {
             /** @default  */
             description?: string;
-            /** @enum {unknown} */
+            /** @constant */
             type: "CallableSecret";
         };
         SavedLookup: {
@@ -2336,7 +2363,7 @@ export interface components {
             headers?: {
                 [key: string]: string;
             };
-            /** @enum {unknown} */
+            /** @constant */
             type: "LookupSecret";
             url: string;
         };
@@ -2345,21 +2372,11 @@ export interface components {
             description?: string;
             /** @default  */
             token?: string;
-            /** @enum {unknown} */
+            /** @constant */
             type: "StaticSecret";
         };
         /** @enum {unknown} */
         Scope: "admin" | "approve" | "observe" | "steer";
-        SearchQuery: {
-            /** @default 20 */
-            limit?: number;
-            /**
-             * @default best
-             * @enum {unknown}
-             */
-            order?: "best" | "newest";
-            query: string;
-        };
         SearchResults: {
             items: components["schemas"]["Hit"][];
         };
@@ -2368,21 +2385,21 @@ export interface components {
             by?: string | null;
             /** @default null */
             caused_by?: string | null;
-            id?: string;
+            id: string;
             /** @default [] */
             past?: string[];
             secrets: {
                 [key: string]: components["schemas"]["SavedStatic"] | components["schemas"]["EnvironmentSecret"] | components["schemas"]["SavedLookup"] | components["schemas"]["SavedCallable"];
             };
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default user
              * @enum {unknown}
              */
             source?: "agent" | "environment" | "hook" | "user";
-            timestamp?: string;
-            /** @enum {unknown} */
+            timestamp: string;
+            /** @constant */
             type: "SecretsChanged";
         };
         /** @enum {unknown} */
@@ -2395,7 +2412,7 @@ export interface components {
             id?: string | null;
             /** @default false */
             run?: boolean;
-            /** @enum {unknown} */
+            /** @constant */
             type: "message";
         };
         SendMessageBody: {
@@ -2406,8 +2423,29 @@ export interface components {
             id?: string | null;
             /** @default false */
             run?: boolean;
-            /** @enum {unknown} */
+            /** @constant */
             type?: "message";
+        };
+        SentDelta: {
+            data: string;
+            /** @constant */
+            event: "delta";
+        };
+        SentEnded: {
+            data: string;
+            /** @constant */
+            event: "ended";
+        };
+        SentEvent: {
+            data: string;
+            /** @constant */
+            event: "event";
+            id: string;
+        };
+        SentLive: {
+            data: string;
+            /** @constant */
+            event: "live";
         };
         ServerInfo: {
             agent: boolean;
@@ -2420,14 +2458,15 @@ export interface components {
             uptime: number;
             version: string;
         };
+        ServerSentEvent: components["schemas"]["SentEvent"] | components["schemas"]["SentDelta"] | components["schemas"]["SentLive"] | components["schemas"]["SentEnded"];
         SetConfirmationPolicy: {
             policy: components["schemas"]["NeverConfirm"] | components["schemas"]["AlwaysConfirm"] | components["schemas"]["ConfirmRisky"];
-            /** @enum {unknown} */
+            /** @constant */
             type: "confirmation_policy";
         };
         SetConfirmationPolicyBody: {
             policy: components["schemas"]["NeverConfirm"] | components["schemas"]["AlwaysConfirm"] | components["schemas"]["ConfirmRisky"];
-            /** @enum {unknown} */
+            /** @constant */
             type?: "confirmation_policy";
         };
         SetGoal: {
@@ -2436,7 +2475,7 @@ export interface components {
             /** @default 10 */
             max_iterations?: number;
             objective: string;
-            /** @enum {unknown} */
+            /** @constant */
             type: "goal";
         };
         SetGoalBody: {
@@ -2445,33 +2484,33 @@ export interface components {
             /** @default 10 */
             max_iterations?: number;
             objective: string;
-            /** @enum {unknown} */
+            /** @constant */
             type?: "goal";
         };
         SetSecurityAnalyzer: {
             /** @default [] */
             names?: string[];
-            /** @enum {unknown} */
+            /** @constant */
             type: "security_analyzer";
         };
         SetSecurityAnalyzerBody: {
             /** @default [] */
             names?: string[];
-            /** @enum {unknown} */
+            /** @constant */
             type?: "security_analyzer";
         };
         SetTags: {
             tags: {
                 [key: string]: string;
             };
-            /** @enum {unknown} */
+            /** @constant */
             type: "tags";
         };
         SetTagsBody: {
             tags: {
                 [key: string]: string;
             };
-            /** @enum {unknown} */
+            /** @constant */
             type?: "tags";
         };
         Spending: {
@@ -2483,18 +2522,18 @@ export interface components {
             seconds?: number;
             /** @default 0 */
             unpriced?: number;
-            /** @default {} */
             usage?: components["schemas"]["Usage"];
         };
         StartRun: {
-            /** @enum {unknown} */
+            /** @constant */
             type: "run";
         };
         StartRunBody: {
-            /** @enum {unknown} */
+            /** @constant */
             type?: "run";
         };
         StateInfo: {
+            answer: string | null;
             completion_tokens: number;
             cost: number;
             cursor: components["schemas"]["Cursor"];
@@ -2508,10 +2547,7 @@ export interface components {
                 [key: string]: string;
             };
             title: string;
-        };
-        StateQuery: {
-            /** @default null */
-            at?: number | null;
+            unpriced: number;
         };
         StuckDetected: {
             /** @default null */
@@ -2520,19 +2556,19 @@ export interface components {
             caused_by?: string | null;
             /** @default  */
             detail?: string;
-            id?: string;
+            id: string;
             /** @default false */
             nudge?: boolean;
             pattern: string;
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default environment
              * @enum {unknown}
              */
             source?: "agent" | "environment" | "hook" | "user";
-            timestamp?: string;
-            /** @enum {unknown} */
+            timestamp: string;
+            /** @constant */
             type: "StuckDetected";
         };
         StuckDetection: {
@@ -2549,12 +2585,12 @@ export interface components {
         };
         SwitchLLM: {
             llm: components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"];
-            /** @enum {unknown} */
+            /** @constant */
             type: "switch_llm";
         };
         SwitchLLMBody: {
             llm: components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"];
-            /** @enum {unknown} */
+            /** @constant */
             type?: "switch_llm";
         };
         SystemPromptEvent: {
@@ -2562,18 +2598,18 @@ export interface components {
             by?: string | null;
             /** @default null */
             caused_by?: string | null;
-            id?: string;
+            id: string;
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default agent
              * @enum {unknown}
              */
             source?: "agent" | "environment" | "hook" | "user";
             system_prompt: string;
-            timestamp?: string;
+            timestamp: string;
             tools: components["schemas"]["ToolDefinition"][];
-            /** @enum {unknown} */
+            /** @constant */
             type: "SystemPromptEvent";
         };
         TagsChanged: {
@@ -2581,9 +2617,9 @@ export interface components {
             by?: string | null;
             /** @default null */
             caused_by?: string | null;
-            id?: string;
+            id: string;
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default user
              * @enum {unknown}
@@ -2592,13 +2628,13 @@ export interface components {
             tags: {
                 [key: string]: string;
             };
-            timestamp?: string;
-            /** @enum {unknown} */
+            timestamp: string;
+            /** @constant */
             type: "TagsChanged";
         };
         TextContent: {
             text: string;
-            /** @enum {unknown} */
+            /** @constant */
             type: "text";
         };
         Thinking: {
@@ -2607,7 +2643,7 @@ export interface components {
         };
         Ticket: {
             /** @default 30 */
-            expires_in?: number;
+            expires_in: number;
             ticket: string;
         };
         TimerFired: {
@@ -2616,16 +2652,16 @@ export interface components {
             /** @default null */
             caused_by?: string | null;
             command: string;
-            id?: string;
+            id: string;
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default environment
              * @enum {unknown}
              */
             source?: "agent" | "environment" | "hook" | "user";
-            timestamp?: string;
-            /** @enum {unknown} */
+            timestamp: string;
+            /** @constant */
             type: "TimerFired";
         };
         TitleChanged: {
@@ -2633,17 +2669,17 @@ export interface components {
             by?: string | null;
             /** @default null */
             caused_by?: string | null;
-            id?: string;
+            id: string;
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default environment
              * @enum {unknown}
              */
             source?: "agent" | "environment" | "hook" | "user";
-            timestamp?: string;
+            timestamp: string;
             title: string;
-            /** @enum {unknown} */
+            /** @constant */
             type: "TitleChanged";
         };
         Tool: {
@@ -2666,7 +2702,6 @@ export interface components {
             title?: string;
         };
         ToolDefinition: {
-            /** @default {} */
             annotations?: components["schemas"]["ToolAnnotations"];
             description: string;
             /** @default false */
@@ -2681,23 +2716,31 @@ export interface components {
         ToolList: {
             items: components["schemas"]["ToolDefinition"][];
         };
+        TreeGrant: {
+            /** @default null */
+            cost?: number | null;
+            /** @default null */
+            steps?: number | null;
+            /** @default null */
+            tokens?: number | null;
+        };
         Unfollow: {
             conversation: string;
-            /** @enum {unknown} */
+            /** @constant */
             type: "unfollow";
         };
         UpdateSecrets: {
             secrets: {
                 [key: string]: string | null;
             };
-            /** @enum {unknown} */
+            /** @constant */
             type: "secrets";
         };
         UpdateSecretsBody: {
             secrets: {
                 [key: string]: string | null;
             };
-            /** @enum {unknown} */
+            /** @constant */
             type?: "secrets";
         };
         Usage: {
@@ -2718,20 +2761,20 @@ export interface components {
             by?: string | null;
             /** @default null */
             caused_by?: string | null;
-            id?: string;
+            id: string;
             /** @default Rejected by the user. */
             rejection_reason?: string;
             /** @default 0 */
-            seq?: number;
+            seq: number;
             /**
              * @default user
              * @enum {unknown}
              */
             source?: "agent" | "environment" | "hook" | "user";
-            timestamp?: string;
+            timestamp: string;
             tool_call_id: string;
             tool_name: string;
-            /** @enum {unknown} */
+            /** @constant */
             type: "UserRejectObservation";
         };
     };
@@ -2779,7 +2822,7 @@ export interface operations {
                 after?: string;
                 limit?: number;
                 query?: string;
-                status?: "damaged" | "error" | "finished" | "idle" | "paused" | "running" | "stuck" | "waiting_for_confirmation";
+                status?: "crashed" | "damaged" | "error" | "finished" | "idle" | "paused" | "running" | "stuck" | "waiting_for_confirmation";
                 tag?: string[];
             };
             header?: never;
@@ -3190,8 +3233,11 @@ export interface operations {
                 epoch?: number;
                 limit?: number;
                 order?: "asc" | "desc";
+                since?: string;
                 source?: "agent" | "environment" | "hook" | "user";
+                text?: string;
                 type?: string[];
+                until?: string;
             };
             header?: never;
             path: {
@@ -3207,6 +3253,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["EventPage"];
+                    "text/event-stream": components["schemas"]["ServerSentEvent"];
                 };
             };
             401: components["responses"]["Problem"];
@@ -3242,6 +3289,43 @@ export interface operations {
             403: components["responses"]["Problem"];
             404: components["responses"]["Problem"];
             406: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    count_events: {
+        parameters: {
+            query?: {
+                after?: number;
+                before?: number;
+                epoch?: number;
+                since?: string;
+                source?: "agent" | "environment" | "hook" | "user";
+                text?: string;
+                type?: string[];
+                until?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventCount"];
+                };
+            };
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            406: components["responses"]["Problem"];
+            422: components["responses"]["Problem"];
             429: components["responses"]["Problem"];
             default: components["responses"]["Problem"];
         };
@@ -4119,6 +4203,35 @@ export interface operations {
             409: components["responses"]["Problem"];
             413: components["responses"]["Problem"];
             415: components["responses"]["Problem"];
+            422: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    count_conversations: {
+        parameters: {
+            query?: {
+                query?: string;
+                status?: "crashed" | "damaged" | "error" | "finished" | "idle" | "paused" | "running" | "stuck" | "waiting_for_confirmation";
+                tag?: string[];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConversationCount"];
+                };
+            };
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            406: components["responses"]["Problem"];
             422: components["responses"]["Problem"];
             429: components["responses"]["Problem"];
             default: components["responses"]["Problem"];

@@ -8,6 +8,8 @@ export const SCOPES = {
   configure: "approve",
   confirm: "approve",
   confirmation_policy: "approve",
+  count_conversations: "observe",
+  count_events: "observe",
   create_conversation: "steer",
   create_key: "admin",
   create_ticket: "observe",

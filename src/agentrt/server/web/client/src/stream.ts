@@ -1,8 +1,8 @@
 /** A socket that stays: it reconnects, resumes every conversation from its cursor, and answers heartbeats. */
 
-import { Follower, type Handlers } from "./follower";
-import { CLOSED, type Control, type Cursor, type FromServer, type ToServer } from "./frames";
-import { Refused } from "./problems";
+import { Follower, type Handlers } from "./follower.js";
+import { CLOSED, type Control, type Cursor, type FromServer, type ToServer } from "./frames.js";
+import { Refused } from "./problems.js";
 
 export type Connection = "connecting" | "open" | "waiting" | "closed";
 

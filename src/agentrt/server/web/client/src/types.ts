@@ -1,7 +1,7 @@
 /** What REST says and takes, generated from the server's OpenAPI document. */
 
-import type { Event } from "./events";
-import type { components, operations } from "./schema";
+import type { Event } from "./events.js";
+import type { components, operations } from "./schema.js";
 
 type Schemas = components["schemas"];
 
@@ -11,12 +11,14 @@ export type LLM = Schemas["LLM"];
 export type ConfirmationPolicy = Schemas["SetConfirmationPolicy"]["policy"];
 export type SavedSecret = Schemas["SecretsChanged"]["secrets"][string];
 export type ConversationInfo = Schemas["ConversationInfo"];
+export type ConversationCount = Schemas["ConversationCount"];
 export type ConversationPage = Schemas["ConversationPage"];
 export type Status = ConversationInfo["status"];
 export type PendingAction = Schemas["PendingAction"];
 export type ChangeConversation = Schemas["ChangeConversation"];
 export type CreateConversation = Schemas["CreateConversation"];
 export type EventPage = Omit<Schemas["EventPage"], "items"> & { items: Event[] };
+export type EventCount = Schemas["EventCount"];
 export type StateInfo = Schemas["StateInfo"];
 export type GitChange = Schemas["GitChange"];
 export type GitChanges = Schemas["GitChanges"];

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { allows, Refused, Rest } from "../src";
+import { allows, Refused, Rest } from "../src/index.js";
 
 let server: Server;
 let base: string;
@@ -19,6 +19,9 @@ beforeEach(async () => {
         response.end(JSON.stringify({ title: "Conversation missing", status: 404, code: "conversation-missing", detail: "none" }));
       } else if (request.url?.includes("broken")) {
         response.writeHead(502).end("<html>");
+      } else if (request.url?.includes("/count")) {
+        const after = Number(new URL(request.url, base).searchParams.get("after") ?? 0);
+        response.end(JSON.stringify({ count: 3, next: after < 10 ? after + 5 : null }));
       } else if (request.url?.includes("/long/")) {
         const after = Number(new URL(request.url, base).searchParams.get("after") ?? 0);
         const items = [1, 2].map((by) => ({ type: "RuleAdded", seq: after + by }));
@@ -44,6 +47,14 @@ it("sends the key in a header, and never in a URL", async () => {
 it("needs no ticket without a key", async () => {
   expect(await new Rest({ base }).socketURL()).toBe(`${base.replace("http", "ws")}/events`);
   expect(asked).toEqual([]);
+});
+
+it("counts a long log in steps", async () => {
+  const rest = new Rest({ base });
+  expect(await rest.countEvents("long", { source: "user", since: "2026-01-01T00:00:00Z" })).toBe(9);
+  expect(asked.map((request) => request.url?.split("&after=")[1])).toEqual(["0", "5", "10"]);
+  expect(asked[0]!.url).toContain("/conversations/long/events/count?source=user&since=2026-01-01T00%3A00%3A00Z");
+  expect(await rest.countConversations({ status: "idle" })).toBe(3);
 });
 
 it("posts a control to the path of its name", async () => {

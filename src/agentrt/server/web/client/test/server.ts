@@ -1,7 +1,7 @@
 /** A small real WebSocket server with a log: replays after a cursor, then sends what is appended. */
 
 import { WebSocketServer, type WebSocket } from "ws";
-import type { Event, FromServer, ToServer } from "../src";
+import type { Event, FromServer, ToServer } from "../src/index.js";
 
 export class LogServer {
   readonly log: Event[] = [];

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { WebSocket as Socket } from "ws";
-import { type Connection, type Item, Refused, Stream, type StreamOptions } from "../src";
-import { LogServer } from "./server";
+import { type Connection, type Item, Refused, Stream, type StreamOptions } from "../src/index.js";
+import { LogServer } from "./server.js";
 
 let server: LogServer;
 let stream: Stream;

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { rowsOf, statOf } from "../src/model/diff";
 import { linesOf, spansOf } from "../src/model/terminal";
-import { clean, compact, headline, money, whyAsked } from "../src/model/words";
+import { clean, compact, headline, money, spentOf, whyAsked } from "../src/model/words";
 
 const DIFF = `--- a/x.py
 +++ b/x.py
@@ -53,6 +53,8 @@ it("says why a person is asked", () => {
 
 it("has short words for numbers and actions", () => {
   expect([999, 1234, 45_678, 999_900, 2_345_678].map(compact)).toEqual(["999", "1.2k", "46k", "1.0M", "2.3M"]);
+  expect([0, 2].map((unpriced) => spentOf({ cost: 0.5, unpriced }))).toEqual(["$0.5000", "$0.5000 + 2 unpriced"]);
+  expect([0, 1].map((unpriced) => spentOf({ cost: 0, unpriced }))).toEqual(["$0.0000", "price unknown"]);
   expect([0.001234, 2.5, 250].map(money)).toEqual(["$0.0012", "$2.50", "$250"]);
   expect(headline("terminal", { command: "ls" })).toBe("ls");
   expect(headline("other", { a: 1 })).toBe('{"a":1}');

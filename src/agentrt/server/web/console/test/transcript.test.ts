@@ -1,6 +1,6 @@
 import type { Event } from "@agentrt/client";
 import { expect, it } from "vitest";
-import { type ActionEntry, Transcript } from "../src/model/transcript";
+import { type ActionEntry, type Entry, Transcript } from "../src/model/transcript";
 
 let last = 0;
 
@@ -77,6 +77,14 @@ it("folds away what a rewind left behind, and what an earlier one did", () => {
   expect(transcript.entries.map((entry) => entry.kind)).toEqual(["message", "abandoned"]);
   const left = transcript.entries[1];
   expect(left?.kind === "abandoned" && left.entries).toHaveLength(3);
+});
+
+it("goes back to a branch that an earlier rewind left", () => {
+  begin();
+  const [first, left, right, again] = [said("first"), said("left"), said("right"), said("again")];
+  const transcript = Transcript.of([first, left, made("HeadMoved", { to: first.seq }), right, made("HeadMoved", { to: left.seq }), again]);
+  const words = (entries: Entry[]): unknown[] => entries.map((entry) => (entry.kind === "abandoned" ? words(entry.entries) : entry.seq));
+  expect(words(transcript.entries)).toEqual([first.seq, left.seq, [right.seq], again.seq]);
 });
 
 it("leaves a reply behind whose actions had not all ended", () => {

@@ -84,6 +84,7 @@ export type Entry = MessageEntry | ThoughtEntry | ActionEntry | ResultEntry | Ch
 export class Transcript {
   entries: Entry[] = [];
   private places = new Map<string, number>();
+  private rewinds: { seq: number; to: number }[] = [];
 
   static of(events: Iterable<Event>): Transcript {
     const transcript = new Transcript();
@@ -180,15 +181,33 @@ export class Transcript {
   }
 
   private rewind(event: EventOf<"HeadMoved">): void {
-    const open = this.entries.find((entry) => entry.kind === "action" && entry.seq <= event.to && !isOver(entry, event.to));
+    const leads = this.path(event.to);
+    this.rewinds.push({ seq: event.seq, to: event.to });
+    // a fold that an earlier rewind made stays where that rewind is part of the way; else its entries are sorted again
+    const all = this.entries.flatMap((entry) => (entry.kind === "abandoned" && !leads(entry.seq) ? entry.entries : [entry]));
     // a reply whose actions have not all ended goes whole: a conversation rests only between replies
+    const open = all.find((entry) => entry.kind === "action" && leads(entry.seq) && !isOver(entry, event.to));
     const reply = open?.kind === "action" ? open.event.llm_response_id : undefined;
-    const kept = this.entries.findIndex((entry) => entry.seq > event.to || (reply !== undefined && replyOf(entry) === reply));
-    const left = kept < 0 ? [] : this.entries.splice(kept).flatMap((entry) => (entry.kind === "abandoned" ? entry.entries : [entry]));
+    const stays = (entry: Entry): boolean => leads(entry.seq) && (reply === undefined || replyOf(entry) !== reply);
+    const inOrder = (one: Entry, other: Entry): number => one.seq - other.seq;
+    this.entries = all.filter(stays).sort(inOrder);
+    const left = all.filter((entry) => !stays(entry)).sort(inOrder);
     this.places = new Map();
     this.entries.forEach((entry, at) => this.note(entry, at));
     if (left.length > 0) this.entries.push({ kind: "abandoned", entries: left, ...place(event) });
     else this.entries.push({ kind: "notice", tone: "quiet", text: `Rewound to event ${event.to}`, ...place(event) });
+  }
+
+  /** Whether an event leads to the event `to`: what earlier rewinds left behind on the way there does not. */
+  private path(to: number): (seq: number) => boolean {
+    const segments: [number, number][] = [];
+    for (const rewind of this.rewinds.toReversed()) {
+      if (rewind.seq > to) continue;
+      segments.push([rewind.seq, to]);
+      to = rewind.to;
+    }
+    segments.push([0, to]);
+    return (seq) => segments.some(([first, last]) => first <= seq && seq <= last);
   }
 
   private push(entry: Entry): void {

@@ -17,6 +17,7 @@ export const STATUS: Record<Status, string> = {
   finished: "Finished",
   error: "Error",
   stuck: "Stuck",
+  crashed: "Interrupted by a crash",
   damaged: "Damaged",
 };
 
@@ -32,25 +33,15 @@ export function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** An action's arguments on one line. */
+/** The argument that says most of a call. */
+const TELLING: Record<string, string> = { terminal: "command", file_editor: "path", delegate: "task", think: "thought", finish: "message" };
+
+/** An action's arguments on one line: the one that says most, or all as they were sent. */
 export function headline(tool: string, given: Record<string, unknown>): string {
-  const word = (name: string): string => (typeof given[name] === "string" ? (given[name] as string) : "");
-  switch (tool) {
-    case "terminal":
-      return word("command") || "(waits for more output)";
-    case "file_editor":
-      return word("path");
-    case "delegate":
-      return word("task");
-    case "think":
-      return word("thought");
-    case "finish":
-      return word("message");
-    default: {
-      const shown = JSON.stringify(given);
-      return shown === "{}" ? "" : shown.length > 200 ? `${shown.slice(0, 200)}…` : shown;
-    }
-  }
+  const told = given[TELLING[tool] ?? ""];
+  if (typeof told === "string") return told === "" && tool === "terminal" ? "(waits for more output)" : told;
+  const shown = JSON.stringify(given);
+  return shown === "{}" ? "" : shown.length > 200 ? `${shown.slice(0, 200)}…` : shown;
 }
 
 const EDITS: Record<string, string> = { view: "Read", create: "Create", str_replace: "Edit", insert: "Edit", undo_edit: "Undo edit of" };
@@ -59,7 +50,7 @@ const EDITS: Record<string, string> = { view: "Read", create: "Create", str_repl
 export function verb(tool: string, given: Record<string, unknown>): string {
   if (tool === "file_editor") return EDITS[String(given.command)] ?? "Edit";
   if (tool === "terminal") return given.is_input ? "Type" : "Run";
-  if (tool === "task_tracker") return given.command === "view" ? "Look at the plan" : "Plan";
+  if (tool === "task_tracker") return (given.command ?? (given.task_list ? "plan" : "view")) === "view" ? "Look at the plan" : "Plan";
   if (tool === "delegate") return "Delegate";
   return tool;
 }
@@ -95,6 +86,12 @@ function splitOnce(text: string, by: string): [string, string?] {
 
 export function money(dollars: number): string {
   return `$${dollars.toFixed(dollars >= 100 ? 0 : dollars >= 1 ? 2 : 4)}`;
+}
+
+/** What was spent: calls whose price nobody knows are told, since they were not free. */
+export function spentOf({ cost, unpriced }: { cost: number; unpriced: number }): string {
+  if (unpriced === 0) return money(cost);
+  return cost > 0 ? `${money(cost)} + ${unpriced} unpriced` : "price unknown";
 }
 
 /** A number with at most three digits that count. */

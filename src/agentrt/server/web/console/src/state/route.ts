@@ -9,7 +9,7 @@ export interface Route {
 }
 
 function parse(hash: string): Route {
-  const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?");
+  const [path = "", query = ""] = hash.startsWith("#/") ? hash.slice(2).split("?") : [];
   const at = Number(new URLSearchParams(query).get("at"));
   return { id: path === "" ? null : decodeURIComponent(path), at: Number.isInteger(at) && at > 0 ? at : null };
 }

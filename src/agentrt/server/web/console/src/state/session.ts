@@ -7,11 +7,26 @@ import { dialog, toast } from "./ui";
 
 const KEY = "agentrt.key";
 
-/** The API key; it is kept as long as this tab, and sent in a header only. */
+/** The API key, or the server's token; it is kept as long as this tab, and sent in a header only. */
 export const key = signal<string | null>(sessionStorage.getItem(KEY));
+
+const TOKEN = "#token=";
+
+/** Take the token out of the address that the server shows when it starts: nobody should copy it with a link. */
+function takeToken(): void {
+  if (!location.hash.startsWith(TOKEN)) return;
+  key.value = decodeURIComponent(location.hash.slice(TOKEN.length));
+  sessionStorage.setItem(KEY, key.value);
+  history.replaceState(null, "", location.pathname);
+}
+takeToken();
+addEventListener("hashchange", takeToken);
 export const connection = signal<Connection>("closed");
 
-export const rest = new Rest({ key: () => key.value });
+/** Where the server answers: beside this page, which may be mounted below another application. */
+const base = location.pathname.replace(/\/[^/]*$/, "");
+
+export const rest = new Rest({ base, key: () => key.value });
 export const stream = new Stream({
   url: () => rest.socketURL(),
   state: (state) => (connection.value = state),

@@ -157,7 +157,7 @@ function plainOf(entry: Entry): string {
 function labelOf(entry: Entry): string {
   switch (entry.kind) {
     case "message":
-      return entry.event.source === "user" ? "You" : entry.event.source === "agent" ? "Agent" : "Note";
+      return entry.event.source === "user" ? "You" : entry.event.source === "agent" ? "Agent" : "Told to the agent";
     case "thought":
       return "Agent";
     case "action":

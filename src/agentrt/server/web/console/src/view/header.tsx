@@ -1,4 +1,4 @@
-import { clean, compact, money, titleOf } from "../model/words";
+import { clean, compact, spentOf, titleOf } from "../model/words";
 import { askForTitle, askToDelete, control, fork, interrupt, pause, run } from "../state/doing";
 import type { Open } from "../state/open";
 import { past } from "../state/past";
@@ -34,7 +34,7 @@ export function Header({ conversation }: { conversation: Open }) {
           {info?.model ? <span class="fact-model">{info.model}</span> : null}
           {shown ? (
             <span class="fact-cost" title={`${shown.prompt_tokens.toLocaleString("en")} tokens in, ${shown.completion_tokens.toLocaleString("en")} out`}>
-              <span data-fact="cost">{money(shown.cost)}</span>
+              <span data-fact="cost">{spentOf(shown)}</span>
               <span class="fact-tokens">
                 {" "}
                 · {compact(shown.prompt_tokens)} in · {compact(shown.completion_tokens)} out

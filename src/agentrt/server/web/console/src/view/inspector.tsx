@@ -85,6 +85,7 @@ function Details({ conversation }: { conversation: Open }) {
     ["Model", info.model ?? ""],
     ["Workspace", info.workspace ?? ""],
     ["Cost", `$${info.cost.toFixed(6)}`],
+    ["Unpriced calls", info.unpriced > 0 ? info.unpriced.toLocaleString("en") : ""],
     ["Tokens in", info.prompt_tokens.toLocaleString("en")],
     ["Tokens out", info.completion_tokens.toLocaleString("en")],
     ["Events", (info.cursor.seq ?? 0).toLocaleString("en")],

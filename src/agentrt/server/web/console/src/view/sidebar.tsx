@@ -1,7 +1,7 @@
 import type { Status } from "@agentrt/client";
 import { useEffect, useRef } from "preact/hooks";
 import { below, type Branch } from "../model/tree";
-import { ago, clean, count, money, STATUS, titleOf } from "../model/words";
+import { ago, clean, count, spentOf, STATUS, titleOf } from "../model/words";
 import * as list from "../state/list";
 import { linkTo, route } from "../state/route";
 import { connection, key, may } from "../state/session";
@@ -14,7 +14,7 @@ export function Sidebar() {
     <nav class={`sidebar ${drawer.value ? "shown" : ""}`} id="conversations" aria-label="Conversations">
       <div class="sidebar-head">
         <span class="brand">
-          <img src="/favicon.svg" width="24" height="24" alt="" /> agentrt
+          <img src="./favicon.svg" width="24" height="24" alt="" /> agentrt
         </span>
         <IconButton icon="search" label="Search all conversations" keys="Control+K" onClick={() => (dialog.value = { name: "search" })} />
         <IconButton icon="close" label="Close the list" class="only-phone" onClick={() => (drawer.value = false)} />
@@ -126,7 +126,7 @@ function Item({ branch }: { branch: Branch }) {
           <span class="conversation-facts">
             <StatusDot status={info.status} word={info.status !== "idle" && info.status !== "finished"} />
             <span>{ago(info.updated, now.value)}</span>
-            {info.cost > 0 ? <span class="conversation-cost">{money(info.cost)}</span> : null}
+            {info.cost > 0 ? <span class="conversation-cost">{spentOf(info)}</span> : null}
           </span>
         </a>
         {children.length > 0 ? <Unfold branch={branch} unfolded={unfolded} under={under} /> : null}

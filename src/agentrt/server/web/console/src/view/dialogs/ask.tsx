@@ -61,9 +61,12 @@ export function Key() {
   };
   return (
     <Frame title="API key" onSubmit={done}>
-      <p class="quiet">This server wants a key. It is kept in this tab only, until the tab is closed, and sent in a header.</p>
+      <p class="quiet">
+        This server wants an API key. Where it has none, open the address that it showed when it started: the token is in it. Either is kept in this tab
+        only, until the tab is closed, and sent in a header.
+      </p>
       <label class="field">
-        <span>Key</span>
+        <span>Key or token</span>
         <input type="password" autofocus autocomplete="off" required value={value} onInput={(event) => setValue(event.currentTarget.value)} />
       </label>
       <div class="dialog-foot">

@@ -10,9 +10,11 @@ export function Budget(props: SectionProps) {
   const limit = limits.max_cost ?? null;
   const granted = configured.found?.granted ?? 0;
   const spent = conversation.info.value?.cost ?? 0;
+  const unpriced = conversation.info.value?.unpriced ?? 0;
   return (
     <>
       <Spent spent={spent} most={limit === null ? null : limit + granted} />
+      {unpriced > 0 ? <p class="hint">{unpriced.toLocaleString("en")} model calls have no known price, and are not in that.</p> : null}
       {limit === null ? null : <Grant {...props} />}
       <Limit {...props} />
     </>

@@ -1,0 +1,92 @@
+"""The files that an action runs: their texts for its rating, and whether they are still the same when it runs.
+
+All functions are for a thread: they block.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterable, Mapping
+from hashlib import sha256
+
+import msgspec
+
+from ..errors import ToolError
+from ..security.paths import SCRATCH, within
+from ..specs import DockerWorkspace, Workspace
+from ..workspaces.reached import ReachedFiles
+
+MOST_SCRIPTS = 64
+"""Files of one action that are looked at in a round."""
+
+MAX_SCRIPT = 64 * 1024
+"""Bytes of a file that is read."""
+
+ABSENT = "absent"
+_READ, _UNREAD = "sha256:", "stat:"
+
+
+class Script(msgspec.Struct, frozen=True):
+    """A file that is run: its text, where it was read, and a mark by which a change is known."""
+
+    mark: str
+    text: str | None = None
+
+    @property
+    def is_old(self) -> bool:
+        """Whether it is there and was not read."""
+        return self.mark.startswith(_UNREAD)
+
+
+def read_scripts(
+    paths: Iterable[str], workspace: Workspace, is_young: Callable[[str, os.stat_result], bool]
+) -> dict[str, Script]:
+    """The files at these paths in the workspace, or among temporary files; those that are young with their texts."""
+    files, found = ReachedFiles(workspace), {}
+    for path in sorted(paths)[:MOST_SCRIPTS]:
+        if any(within(path, directory) for directory in _looked_into(workspace)):
+            found[path] = _look(files, path, is_young)
+    return found
+
+
+def changed(marks: Mapping[str, str], workspace: Workspace) -> str | None:
+    """The first of the files that is not as it was when it was marked."""
+    files = ReachedFiles(workspace)
+    for path, mark in marks.items():
+        was_read = mark.startswith(_READ)
+        if _look(files, path, _read_all if was_read else _read_none).mark != mark:
+            return path
+    return None
+
+
+def _read_all(path: str, status: os.stat_result) -> bool:
+    return True
+
+
+def _read_none(path: str, status: os.stat_result) -> bool:
+    return False
+
+
+def _looked_into(workspace: Workspace) -> tuple[str, ...]:
+    """Where files are the same for the commands as for this process."""
+    own = (workspace.path,)
+    return own if isinstance(workspace, DockerWorkspace) else (*own, *SCRATCH)
+
+
+def _look(files: ReachedFiles, path: str, reads: Callable[[str, os.stat_result], bool]) -> Script:
+    try:
+        status = files.status(path)
+        if status is None:
+            return Script(ABSENT)
+        mark = f"{_UNREAD}{status.st_ino}-{status.st_ctime_ns}-{status.st_size}"
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_SCRIPT or not reads(path, status):
+            return Script(mark)
+        data = files.read(path)
+    except (ToolError, OSError):  # it leads out of a container's workspace, or cannot be read
+        return Script(ABSENT)
+    mark = f"{_READ}{sha256(data).hexdigest()}"
+    try:
+        return Script(mark, data.decode())
+    except UnicodeDecodeError:  # a program, which nobody can rate
+        return Script(mark)

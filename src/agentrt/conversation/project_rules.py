@@ -1,0 +1,63 @@
+"""Rules of a workspace that a conversation adds or takes back: logged first, then written to the workspace's file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from ..actors.group import ConversationGroup
+from ..errors import ActorError, ConfigurationError, LogFailed
+from ..events import Cursor, Event, RuleAdded, RuleRemoved
+from ..ids import new_id
+from ..storage.project_rules import Intent, fulfil, intend
+
+
+async def append_with_rules(store: Path, group: ConversationGroup, events: Sequence[Event]) -> Cursor:
+    """Append a batch, and have its rules of the workspace hold for all conversations there.
+
+    Raises as `Log.append` does, and `ConfigurationError` when the rules are logged and their file cannot be written:
+    whoever opens the store next writes it.
+    """
+    if not any(isinstance(event, RuleAdded | RuleRemoved) and event.scope == "project" for event in events):
+        return await group.log.append(*events)
+    state = group.feed.state
+    assert state.created is not None
+    intent = Intent(state.created.workspace.path, state.created.conversation_id, state.seq, new_id())
+    try:
+        await anyio.to_thread.run_sync(intend, store, intent)
+    except OSError as error:
+        raise ConfigurationError(f"the rule was not added: cannot write to {store / 'rules'}: {error}") from error
+    known = True
+    """Whether the log says now whether it has the batch; else whoever opens it next finds out."""
+    try:
+        return await group.log.append(*events)
+    except (LogFailed, ActorError):
+        known = False
+        raise
+    except anyio.get_cancelled_exc_class():
+        known = group.feed.state.seq > intent.after and await _is_logged(group, intent, events)
+        raise
+    finally:
+        if known:
+            with anyio.CancelScope(shield=True):
+                await _fulfil(store, group, intent)
+
+
+async def _is_logged(group: ConversationGroup, intent: Intent, events: Sequence[Event]) -> bool:
+    logged: Sequence[Event] = ()
+    with anyio.CancelScope(shield=True):
+        logged = await group.feed.page(intent.after, group.feed.state.seq)
+    return events[0].id in {event.id for event in logged}
+
+
+async def _fulfil(store: Path, group: ConversationGroup, intent: Intent) -> None:
+    logged = await group.feed.page(intent.after, group.feed.state.seq)
+    try:
+        await anyio.to_thread.run_sync(fulfil, store, intent, logged)
+    except OSError as error:
+        raise ConfigurationError(
+            f"the rule holds in this conversation, and cannot be written for the others to {store / 'rules'}: {error}"
+        ) from error

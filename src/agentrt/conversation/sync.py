@@ -1,0 +1,45 @@
+"""`run_sync`: one task from start to end, for scripts and notebooks without an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import anyio
+
+from ..errors import ConfigurationError
+from ..secrets import AnySecret
+from ..specs import Agent, DockerWorkspace, RemoteWorkspace
+from ..tools import AnyTool
+from .conversation import Conversation
+
+
+def run_sync(
+    agent: Agent,
+    text: str,
+    workspace: Path | str | DockerWorkspace | RemoteWorkspace = ".",
+    *,
+    tools: Sequence[AnyTool] = (),
+    secrets: Mapping[str, AnySecret] = {},
+    store: Path | str | None = None,
+) -> str:
+    """The agent's answer to `text`, in a new conversation; it blocks until that is there.
+
+    Ctrl-C interrupts the agent. Raises what `Conversation.prompt` does, and `ConfigurationError` where an event loop
+    runs already: `await conversation.prompt(text)` is for there.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        pass
+    else:
+        raise ConfigurationError("run_sync blocks, and an event loop runs here: use 'await conversation.prompt(text)'")
+    conversation = Conversation(agent, workspace, tools=tools, secrets=secrets, store=store)
+    return anyio.run(partial(_prompt, conversation, text))
+
+
+async def _prompt(conversation: Conversation, text: str) -> str:
+    async with conversation:
+        return await conversation.prompt(text)

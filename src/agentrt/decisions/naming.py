@@ -1,0 +1,61 @@
+"""The ids of commands: each names everything that the command's outcome depends on.
+
+So the outcome of a command that has become another one (other arguments, analyzers, hooks, another view) is refused as
+`NoLongerDue`, and never taken for the outcome of what is due now. Pure.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+import msgspec
+
+from ..events import GoalSet
+from ..specs import Critic, Hook, HookEvent
+from ..state import Pending, State
+
+
+def rating_id(pending: Pending, analyzers: tuple[str, ...]) -> str:
+    """An action is rated with its present arguments, by these analyzers."""
+    return _joined("assess", pending.action.id, pending.revised, "+".join(analyzers))
+
+
+def hooks_id(state: State, event: HookEvent, target: str, revised: int, hooks: tuple[Hook, ...]) -> str:
+    """These hooks are run for an action with its present arguments, or for a message, on the present branch."""
+    return _joined("hooks", event.value, target, revised, state.rewound, _digest(hooks))
+
+
+def judging_id(state: State, by: Critic | GoalSet, *, midway: bool = False) -> str:
+    """The present view is judged by a critic, or against a goal: by the agent's model, where the goal names none."""
+    if isinstance(by, GoalSet):
+        return _joined("judge-goal", by.id, _view(state), _digest(by.judge or state.spec.llm))
+    return _joined("judge-midway" if midway else "judge-critic", state.branch.judged, _view(state), _digest(by))
+
+
+def condensing_id(state: State) -> str:
+    """The present view is condensed."""
+    return _joined("condense", _view(state))
+
+
+def counted_id(kind: str, state: State) -> str:
+    """A command that is counted when it begins, and that never comes again."""
+    return _joined(kind, state.ledger.commands + 1)
+
+
+def execution_id(pending: Pending) -> str:
+    """An action is run once more; its arguments are fixed from then on."""
+    return _joined("execute", pending.action.id, pending.attempt + 1)
+
+
+def _view(state: State) -> str:
+    """Names a view: between two rewinds and two counted commands it only grows."""
+    view = state.branch.view
+    return f"{state.ledger.commands + 1}-{view[-1].seq if view else 0}-{state.rewound}"
+
+
+def _joined(*parts: object) -> str:
+    return "-".join(map(str, parts))
+
+
+def _digest(specs: object) -> str:
+    return blake2b(msgspec.json.encode(specs), digest_size=8).hexdigest()

@@ -1,0 +1,52 @@
+"""`ThinkingClient`: reasoning that a model writes into its text goes where reasoning belongs."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ..context.replies import ModelReply
+from ..context.thoughts import Thoughts, reasoned
+from ..protocols import FailedTry, ModelRequest, Watch
+from ..specs import Capabilities
+from .around import Around
+
+
+class ThinkingClient(Around):
+    """Another client, of whose replies and streams the text between `<think>` and `</think>` is reasoning.
+
+    That only a closing tag stands in a text is known at its end: then the reply is right, and the stream was not.
+    """
+
+    async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
+        """As the inner client."""
+        apart = _Apart(watch)
+        try:
+            return reasoned(await self._inner.complete(request, apart))
+        finally:
+            apart.flush()
+
+
+class _Apart(Watch):
+    """Shows what another watch is shown, each piece of the text on its channel."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch, self._thoughts = watch, Thoughts()
+
+    def show(self, channel: Literal["text", "reasoning"], piece: str) -> None:
+        if channel == "reasoning":
+            self._watch.show(channel, piece)
+            return
+        for found, part in self._thoughts.feed(piece):
+            self._watch.show(found, part)
+
+    def flush(self) -> None:
+        """Show what was held back."""
+        for found, part in self._thoughts.flush():
+            self._watch.show(found, part)
+
+    async def begin(self, request: ModelRequest, known: Capabilities) -> int | None:
+        return await self._watch.begin(request, known)
+
+    async def failed(self, failure: FailedTry) -> None:
+        self._thoughts = Thoughts()
+        await self._watch.failed(failure)

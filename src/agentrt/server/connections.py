@@ -1,0 +1,102 @@
+"""`serve_connections`: Hypercorn's connections on a socket of ours, which speak HTTP/1.1 and refuse what is ambiguous.
+
+Hypercorn has no setting for either: it takes HTTP/2 without TLS from whoever asks for it, and a request whose length is
+said in two ways, where a proxy before it may believe the other one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import Any
+
+import h11
+from hypercorn.asyncio.tcp_server import TCPServer
+from hypercorn.asyncio.worker_context import WorkerContext
+from hypercorn.config import Config
+from hypercorn.events import Closed
+from hypercorn.protocol import ProtocolWrapper
+from hypercorn.protocol.h11 import H11Protocol
+from hypercorn.utils import wrap_app
+from starlette.types import ASGIApp
+
+
+class Unambiguous(H11Protocol):
+    """HTTP/1.1 as Hypercorn speaks it, but for requests that could be read in two ways."""
+
+    async def _create_stream(self, request: h11.Request) -> None:
+        if (status := _refusal(request)) is None:
+            await super()._create_stream(request)
+            return
+        await self._send_error_response(status)
+        await self.send(Closed())
+
+
+class HTTP1(Unambiguous):
+    """The same, and nothing that a connection could become but a WebSocket."""
+
+    async def _check_protocol(self, event: h11.Request) -> None:
+        """Upgrade to no other protocol: a server may pass over what a client would rather speak (RFC 9110, 7.8)."""
+
+
+def _refusal(request: h11.Request) -> int | None:
+    """The status with which a request is refused, and its connection closed."""
+    if request.http_version not in (b"1.0", b"1.1"):
+        return 505
+    names = {name.lower() for name, _ in request.headers}
+    # RFC 9112, 6.1: a server ought to treat it as an error, and has to close the connection
+    return 400 if {b"content-length", b"transfer-encoding"} <= names else None
+
+
+class Connection(TCPServer):
+    """One connection; Hypercorn gives it its protocol, in whose place comes one of those above."""
+
+    spoken: type[H11Protocol] = HTTP1
+
+    @property
+    def protocol(self) -> ProtocolWrapper:
+        """What is spoken."""
+        return self._wrapper
+
+    @protocol.setter
+    def protocol(self, wrapper: ProtocolWrapper) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        given = (wrapper.app, wrapper.config, wrapper.context, wrapper.task_group, wrapper.state)
+        wrapper.protocol = self.spoken(*given, wrapper.ssl, wrapper.client, wrapper.server, wrapper.send)
+        self._wrapper = wrapper
+
+
+class MayUpgrade(Connection):
+    """One that may become HTTP/2."""
+
+    spoken = Unambiguous
+
+
+async def serve_connections(
+    app: ASGIApp, listener: socket.socket, config: Config, stop: asyncio.Event, *, http2: bool = False
+) -> None:
+    """Serve until `stop`; then connections have `config.graceful_timeout` seconds to end. The listener is closed."""
+    loop, context = asyncio.get_running_loop(), WorkerContext(None)
+    kind = MayUpgrade if http2 else Connection
+    wrapped: Any = wrap_app(app, config.wsgi_max_body_size, "asgi")  # type: ignore[arg-type]
+    serving = set[asyncio.Task[Any]]()
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        serving.add(task)
+        task.add_done_callback(serving.discard)
+        await kind(wrapped, loop, config, context, {}, reader, writer)
+
+    server = await asyncio.start_server(connected, sock=listener, backlog=config.backlog)
+    try:
+        await stop.wait()
+    finally:
+        await context.terminated.set()
+        server.close()
+        await server.wait_closed()
+        if serving:
+            await asyncio.wait(serving, timeout=config.graceful_timeout)
+        left = list(serving)
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)

@@ -1,0 +1,2 @@
+/** The events of a conversation, as the server sends them; fields with their default value are left out. */
+export {};

@@ -1,0 +1,69 @@
+/** REST calls of a server; errors are `Refused`. */
+import type { Event, EventType } from "./events.js";
+import type { Control } from "./frames.js";
+import type { Answer, ChangeConversation, ConversationInfo, ConversationPage, ConversationsQuery, CreateConversation, EventPage, Forked, GitChanges, GitDiff, Hit, ServerInfo, StateInfo } from "./types.js";
+export interface RestOptions {
+    /** Where the server answers, without a slash at the end; "": where this page comes from. */
+    base?: string;
+    /** The API key, where there is one. It goes into a header and nowhere else. */
+    key?: () => string | null;
+    fetch?: typeof fetch;
+}
+export interface EventQuery {
+    after?: number;
+    before?: number | undefined;
+    limit?: number;
+    order?: "asc" | "desc";
+    type?: string;
+    source?: string;
+    /** Times as in RFC 3339: `date.toISOString()` makes one. The first is in, the second is not. */
+    since?: string;
+    until?: string;
+    /** Part of what was said, called or observed, in any case. */
+    text?: string;
+}
+export declare class Rest {
+    private readonly options;
+    constructor(options?: RestOptions);
+    get base(): string;
+    get hasKey(): boolean;
+    info(): Promise<ServerInfo>;
+    conversations(query?: ConversationsQuery): Promise<ConversationPage>;
+    /** How many there are. */
+    countConversations(query?: Omit<ConversationsQuery, "after" | "limit" | "tag">): Promise<number>;
+    create(wanted: CreateConversation): Promise<ConversationInfo>;
+    conversation(id: string): Promise<ConversationInfo>;
+    /** Give it another title, or other tags; what is left out stays. */
+    change(id: string, wanted: ChangeConversation): Promise<ConversationInfo>;
+    delete(id: string): Promise<void>;
+    /** Carry out a control: its reply is where the log stands, or what a control of its own has to say. */
+    do(id: string, control: Extract<Control, {
+        type: "fork";
+    }>): Promise<Forked>;
+    do(id: string, control: Extract<Control, {
+        type: "ask_agent" | "generate_title";
+    }>): Promise<Answer>;
+    do(id: string, control: Control): Promise<unknown>;
+    events(id: string, query?: EventQuery): Promise<EventPage>;
+    /** How many there are; of a long log in several steps. */
+    countEvents(id: string, query?: Omit<EventQuery, "limit" | "order">): Promise<number>;
+    /** At least `limit` events before one, where there are so many: in order, without a gap, up to it. */
+    eventsBefore(id: string, before: number | undefined, limit: number): Promise<EventPage>;
+    /** All events of some types after one, the oldest first, and up to where the log was read. */
+    eventsOf(id: string, types: EventType[], after?: number): Promise<{
+        events: Event[];
+        upto: number;
+    }>;
+    event(id: string, seq: number): Promise<Event>;
+    state(id: string, seq: number): Promise<StateInfo>;
+    changes(id: string): Promise<GitChanges>;
+    diff(id: string, path: string): Promise<GitDiff>;
+    /** Where these words stand, in all conversations. */
+    search(query: string, limit?: number): Promise<Hit[]>;
+    /** Bytes that an event refers to, by their SHA-256. */
+    blob(id: string, sha256: string): Promise<Blob>;
+    /** The URL of a new socket; where there is a key, with a ticket that is good for one use and a short time. */
+    socketURL(): Promise<string>;
+    private json;
+    private send;
+}

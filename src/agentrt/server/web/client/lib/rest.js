@@ -1,0 +1,143 @@
+/** REST calls of a server; errors are `Refused`. */
+import { Refused } from "./problems.js";
+export class Rest {
+    options;
+    constructor(options = {}) {
+        this.options = options;
+    }
+    get base() {
+        return this.options.base ?? "";
+    }
+    get hasKey() {
+        return Boolean(this.options.key?.());
+    }
+    info() {
+        return this.json("GET", "/server_info");
+    }
+    conversations(query = {}) {
+        return this.json("GET", `/conversations${search({ ...query, tag: undefined })}`);
+    }
+    /** How many there are. */
+    async countConversations(query = {}) {
+        return (await this.json("GET", `/conversations/count${search({ ...query })}`)).count;
+    }
+    create(wanted) {
+        return this.json("POST", "/conversations", wanted);
+    }
+    conversation(id) {
+        return this.json("GET", at(id));
+    }
+    /** Give it another title, or other tags; what is left out stays. */
+    change(id, wanted) {
+        return this.json("PATCH", at(id), wanted);
+    }
+    delete(id) {
+        return this.json("DELETE", at(id));
+    }
+    do(id, control) {
+        const { type, ...fields } = control;
+        return this.json("POST", `${at(id)}/${type}`, fields);
+    }
+    events(id, query = {}) {
+        return this.json("GET", `${at(id)}/events${search({ ...query })}`);
+    }
+    /** How many there are; of a long log in several steps. */
+    async countEvents(id, query = {}) {
+        let count = 0;
+        for (let after = query.after ?? 0; after !== null;) {
+            const told = await this.json("GET", `${at(id)}/events/count${search({ ...query, after })}`);
+            count += told.count;
+            after = told.next;
+        }
+        return count;
+    }
+    /** At least `limit` events before one, where there are so many: in order, without a gap, up to it. */
+    async eventsBefore(id, before, limit) {
+        let page = await this.events(id, { before, limit, order: "desc" });
+        const { cursor } = page;
+        const items = [...page.items];
+        while (page.next !== null && items.length < limit) {
+            page = await this.events(id, { before: page.next, limit: limit - items.length, order: "desc" });
+            items.push(...page.items);
+        }
+        return { items: items.reverse(), next: page.next, cursor };
+    }
+    /** All events of some types after one, the oldest first, and up to where the log was read. */
+    async eventsOf(id, types, after = 0) {
+        const query = { type: types.join(","), limit: 1000 };
+        let page = await this.events(id, { ...query, after });
+        const events = [...page.items];
+        const upto = page.cursor.seq ?? 0;
+        while (page.next !== null) {
+            page = await this.events(id, { ...query, after: page.next });
+            events.push(...page.items);
+        }
+        return { events: events.filter((event) => event.seq <= upto), upto };
+    }
+    event(id, seq) {
+        return this.json("GET", `${at(id)}/events/${seq}`);
+    }
+    state(id, seq) {
+        return this.json("GET", `${at(id)}/state${search({ at: seq })}`);
+    }
+    changes(id) {
+        return this.json("GET", `${at(id)}/git/changes`);
+    }
+    diff(id, path) {
+        return this.json("GET", `${at(id)}/git/diff${search({ path })}`);
+    }
+    /** Where these words stand, in all conversations. */
+    async search(query, limit = 30) {
+        return (await this.json("GET", `/search${search({ query, limit })}`)).items;
+    }
+    /** Bytes that an event refers to, by their SHA-256. */
+    async blob(id, sha256) {
+        return (await this.send("GET", `${at(id)}/blobs/${encodeURIComponent(sha256)}`)).blob();
+    }
+    /** The URL of a new socket; where there is a key, with a ticket that is good for one use and a short time. */
+    async socketURL() {
+        const base = new URL(`${this.base}/events`, globalThis.location?.href);
+        base.protocol = base.protocol.replace("http", "ws");
+        if (this.hasKey) {
+            const { ticket } = await this.json("POST", "/tickets");
+            base.searchParams.set("ticket", ticket);
+        }
+        return base.href;
+    }
+    async json(method, path, body) {
+        const response = await this.send(method, path, body);
+        return (response.status === 204 ? undefined : await response.json());
+    }
+    async send(method, path, body) {
+        const headers = {};
+        const key = this.options.key?.();
+        if (key)
+            headers.Authorization = `Bearer ${key}`;
+        if (body !== undefined)
+            headers["Content-Type"] = "application/json";
+        const request = { method, headers, cache: "no-store", credentials: "omit" };
+        if (body !== undefined)
+            request.body = JSON.stringify(body);
+        const response = await (this.options.fetch ?? fetch)(this.base + path, request);
+        if (!response.ok)
+            throw new Refused(await problemOf(response));
+        return response;
+    }
+}
+async function problemOf(response) {
+    const fallback = { title: response.statusText || "The server refused", status: response.status };
+    try {
+        return { ...fallback, ...(await response.json()) };
+    }
+    catch {
+        return fallback;
+    }
+}
+function at(id) {
+    return `/conversations/${encodeURIComponent(id)}`;
+}
+function search(query) {
+    const given = Object.entries(query).filter((pair) => pair[1] !== undefined && pair[1] !== "");
+    const parameters = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
+    return given.length > 0 ? `?${parameters}` : "";
+}

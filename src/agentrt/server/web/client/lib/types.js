@@ -1,0 +1,2 @@
+/** What REST says and takes, generated from the server's OpenAPI document. */
+export {};

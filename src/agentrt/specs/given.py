@@ -1,0 +1,168 @@
+"""`Given`: base of the configuration that a caller makes; each field is checked, or converted, when it is made."""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Meta
+from msgspec.structs import FieldInfo, fields, force_setattr
+
+from ..errors import ConfigurationError
+
+T = TypeVar("T")
+
+Amount: TypeAlias = Annotated[float, Meta(ge=0)]
+Seconds: TypeAlias = Annotated[float, Meta(gt=0)]
+Share: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
+Count: TypeAlias = Annotated[int, Meta(ge=0)]
+Some: TypeAlias = Annotated[int, Meta(ge=1)]
+"""A number from 1 on."""
+
+
+class Given(msgspec.Struct, frozen=True):
+    """A struct whose fields hold what their types say: a list becomes a tuple, a string a path, a dict a struct.
+
+    Raises `ConfigurationError`, which is a `ValueError`, for a value that cannot be converted. A subclass that has a
+    `__post_init__` calls this one first.
+    """
+
+    def __post_init__(self) -> None:
+        for name, kind, default in _fields(type(self)):
+            value = getattr(self, name)
+            if value is not default and (kept := converted(value, kind, type(self).__name__, name)) is not value:
+                force_setattr(self, name, kept)
+
+
+def converted(value: Any, kind: Any, owner: str, name: str) -> Any:
+    """`value` as `kind`, the value itself where it is one. Raises `ConfigurationError`, for `owner(name=...)`."""
+    if type(value) not in _PLAIN:
+        value = _plain(value)
+        if (unknown := next(_unknown(value, kind), None)) is not None:
+            raise ConfigurationError(f"{owner}({name}=...): there is no {unknown}")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ConfigurationError(f"{owner}({name}=...): expected a finite number, not {value}")
+    try:
+        return msgspec.convert(value, kind, dec_hook=_as_custom)
+    except msgspec.ValidationError as error:
+        raise ConfigurationError(f"{owner}({name}=...): {_explained(str(error), value, kind)}") from error
+
+
+_PLAIN = (str, int, float, bool, type(None))
+
+
+def _plain(value: Any) -> Any:
+    """A number or a text of a class of its own, such as numpy's, as what it is."""
+    if isinstance(value, Enum):
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, float):
+        return float(value)
+    return operator.index(value) if hasattr(value, "__index__") else value
+
+
+def _unknown(value: Any, kind: Any) -> Iterator[str]:
+    """The members of dicts, in the place of structs, that have no field: they would be lost."""
+    kinds = _members(kind)
+    if isinstance(value, dict):
+        structs = [one for one in kinds if isinstance(one, type) and issubclass(one, msgspec.Struct)]
+        tagged = [one for one in structs if one.__struct_config__.tag == value.get(one.__struct_config__.tag_field)]
+        for one in tagged or structs[:1]:
+            hinted = get_type_hints(one, include_extras=True)
+            hints = {field.encode_name: hinted[field.name] for field in fields(one)}
+            for key, member in value.items():
+                if key in hints:
+                    yield from _unknown(member, hints[key])
+                elif key != one.__struct_config__.tag_field:
+                    yield f"{key!r} in {one.__name__}: it has {', '.join(hints)}"
+        values = [get_args(one)[1] for one in kinds if get_origin(one) is dict]
+        yield from (lost for member in value.values() for one in values for lost in _unknown(member, one))
+    elif isinstance(value, list | tuple):
+        items = [get_args(one)[0] for one in kinds if get_origin(one) in (tuple, list)]
+        yield from (lost for member in value for one in items for lost in _unknown(member, one))
+
+
+def instance(value: Any, kind: type[T], owner: str, name: str) -> T:
+    """`value`, which must be a `kind`. Raises `ConfigurationError`."""
+    if not isinstance(value, kind):
+        raise ConfigurationError(f"{owner}({name}=...): expected {kind.__name__}, got {_typed(value)}")
+    return value
+
+
+def functions(value: Any, owner: str, name: str, what: str = "a function") -> dict[str, Any]:
+    """`value`, which must have functions by their names. Raises `ConfigurationError`, which says `what` they are."""
+    if not isinstance(value, Mapping):
+        raise ConfigurationError(f"{owner}({name}=...): expected a dict from names to functions, got {_typed(value)}")
+    for key, function in value.items():
+        if not isinstance(key, str) or not callable(function):
+            raise ConfigurationError(f"{owner}({name}=...): {key!r} is {what}, not {_typed(function)}")
+    return dict(value)
+
+
+def _typed(value: Any) -> str:
+    return type(value).__name__
+
+
+@cache
+def _fields(kind: type[msgspec.Struct]) -> tuple[tuple[str, Any, Any], ...]:
+    hints = get_type_hints(kind, include_extras=True)
+    return tuple((field.name, hints[field.name], _default(field)) for field in fields(kind))
+
+
+def _default(field: FieldInfo) -> Any:
+    return field.default if field.default is not msgspec.NODEFAULT else _NO_VALUE
+
+
+_NO_VALUE = object()
+
+
+def _as_custom(kind: type, value: Any) -> Any:
+    """What msgspec knows no conversion for."""
+    if kind is Path and isinstance(value, str | os.PathLike) and not isinstance(value, Path):
+        return Path(value)
+    return value
+
+
+def _explained(error: str, value: Any, kind: Any) -> str:
+    """msgspec's words in those of Python; a value that is wrong as a whole, by the names of the types it may have."""
+    choices = [choice for one in _members(kind) for choice in _choices(one)]
+    if error.startswith("Invalid enum value") and " - at " not in error:
+        return f"{value!r} is none of {', '.join(map(repr, choices))}"
+    if error.startswith("Expected") and ", got " in error and " - at " not in error:
+        got = f"the class itself: write {value.__name__}()" if isinstance(value, type) else type(value).__name__
+        return f"expected {' or '.join(map(_name, _members(kind)))}, got {got}"
+    if isinstance(value, int | float):
+        error += f", not {value}"
+    return error[0].lower() + error[1:].replace("`array`", "a list").replace("`object`", "a struct or a dict")
+
+
+def _members(kind: Any) -> list[Any]:
+    """The types that a value may have."""
+    if get_origin(kind) is Annotated:
+        return _members(get_args(kind)[0])
+    if get_origin(kind) in (Union, UnionType):
+        return [member for one in get_args(kind) for member in _members(one)]
+    return [kind]
+
+
+def _choices(kind: Any) -> list[Any]:
+    if get_origin(kind) is Literal:
+        return list(get_args(kind))
+    return [member.value for member in kind] if isinstance(kind, type) and issubclass(kind, Enum) else []
+
+
+def _name(kind: Any) -> str:
+    if kind is type(None):
+        return "None"
+    if choices := _choices(kind):
+        return " or ".join(map(repr, choices))
+    return kind.__name__ if isinstance(kind, type) and get_origin(kind) is None else str(kind).replace("typing.", "")

@@ -1,0 +1,72 @@
+"""`TextFile`: the text of a file, and how it is stored: its encoding, its byte order mark and its line ends. Pure."""
+
+from __future__ import annotations
+
+import codecs
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ..errors import ToolError
+
+if TYPE_CHECKING:
+    from charset_normalizer.models import CharsetMatch
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+"""The byte order marks (Unicode 16.0, 23.8), the longer ones before those that they begin with."""
+
+
+class TextFile(msgspec.Struct, frozen=True):
+    """A file's text, with how it is stored; the mark is no part of the text."""
+
+    text: str
+    encoding: str = "utf-8"
+    newline: str = "\n"
+    mark: bytes = b""
+
+    def typed(self, text: str) -> str:
+        """A text of the model with the newlines that `text` has."""
+        return text.replace("\r\n", "\n") if self.newline == "\r\n" else text
+
+    def stored(self, path: str) -> bytes:
+        """The bytes of the file. Raises `ToolError` for what its encoding has no letter for."""
+        try:
+            return self.mark + self.text.replace("\n", self.newline).encode(self.encoding)
+        except UnicodeEncodeError as error:
+            raise ToolError(
+                f"{path} is in {error.encoding}, which has no {error.object[error.start]!r}: convert it to UTF-8 first"
+            ) from error
+
+
+def text_file(path: str, data: bytes) -> TextFile:
+    """The text in a file's bytes. Raises `ToolError` where there is none."""
+    mark, encoding = next(((mark, name) for mark, name in _MARKS if data.startswith(mark)), (b"", None))
+    if encoding is None and b"\0" in data[:8192]:
+        raise ToolError(f"{path} is a binary file: use the terminal on it")
+    text, encoding = _decoded(path, data[len(mark) :], encoding)
+    if 0 < text.count("\n") == text.count("\r\n"):
+        return TextFile(text.replace("\r\n", "\n"), encoding, "\r\n", mark)
+    return TextFile(text, encoding, mark=mark)
+
+
+def _decoded(path: str, data: bytes, encoding: str | None) -> tuple[str, str]:
+    try:
+        return data.decode(encoding or "utf-8"), encoding or "utf-8"
+    except UnicodeDecodeError:
+        best = _guess(data) if encoding is None else None
+    if best is None or str(best).encode(best.encoding, errors="replace") != data:
+        raise ToolError(f"{path} is not text in any known encoding: use the terminal on it")
+    return str(best), best.encoding
+
+
+def _guess(data: bytes) -> CharsetMatch | None:
+    """The likeliest encoding: Western European when that can be, since a short text fits many."""
+    from charset_normalizer import from_bytes  # loaded for the rare file that is not UTF-8
+
+    return from_bytes(data, cp_isolation=["cp1252"]).best() or from_bytes(data).best()

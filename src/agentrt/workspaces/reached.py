@@ -1,0 +1,93 @@
+"""`ReachedFiles`: the files that a tool reaches from outside of its commands' place, by absolute path."""
+
+from __future__ import annotations
+
+import os
+import stat
+from posixpath import normpath
+
+from ..errors import ToolError, WorkspaceError
+from ..specs import DockerWorkspace, Workspace
+from .beneath import Beneath
+
+
+class ReachedFiles:
+    """All files of this machine for a workspace whose commands run on it; for a container only those that its commands
+    see, too: the workspace's. A link leads where it would lead there. All functions are for a thread: they block.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._confined = isinstance(workspace, DockerWorkspace)
+        self._root = normpath(workspace.path) if self._confined else "/"
+        self._tree = Beneath(self._root)
+
+    def status(self, path: str) -> os.stat_result | None:
+        """What stands at a path, links followed; None where nothing does. Raises `ToolError`."""
+        try:
+            return self._tree.status(self._below(path))
+        except WorkspaceError as error:
+            raise self._told(path, error) from error
+
+    def read(self, path: str) -> bytes:
+        """The bytes of a file. Raises `ToolError`."""
+        try:
+            with self._tree.open(self._below(path)) as file:
+                return file.readall()
+        except WorkspaceError as error:
+            raise self._told(path, error) from error
+
+    def write(self, path: str, data: bytes) -> None:
+        """Have a file, which may be new, hold these bytes; whole or not at all. Raises `ToolError`."""
+        try:
+            self._tree.rewrite(self._below(path), data, bits=0o777 if self._confined else 0o7777)
+        except WorkspaceError as error:
+            raise self._told(path, error) from error
+
+    def remove(self, path: str) -> None:
+        """Remove a file. Raises `ToolError`."""
+        try:
+            self._tree.remove(self._below(path))
+        except WorkspaceError as error:
+            raise self._told(path, error) from error
+
+    def names(self, path: str) -> list[tuple[str, bool, bool]]:
+        """What is in a directory, by name: each, whether it is a directory once links are followed, and whether it is a
+        link. Raises `ToolError`.
+        """
+        found = []
+        try:
+            for entry in self._tree.list(self._below(path)):
+                is_link, is_directory = entry.type == "link", entry.type == "directory"
+                if is_link:
+                    is_directory = self._is_directory(f"{path}/{entry.name}")
+                found.append((entry.name, is_directory, is_link))
+        except WorkspaceError as error:
+            raise self._told(path, error) from error
+        return sorted(found)
+
+    def _is_directory(self, path: str) -> bool:
+        try:
+            status = self.status(path)
+        except ToolError:
+            return False
+        return status is not None and stat.S_ISDIR(status.st_mode)
+
+    def _below(self, path: str) -> str:
+        """The path from the root on. Raises `ToolError` for one that is not below it."""
+        path = normpath(path)
+        prefix = self._root.rstrip("/") + "/"
+        if not f"{path}/".startswith(prefix):
+            raise self._outside(path)
+        return path[len(prefix) :]
+
+    def _outside(self, path: str) -> ToolError:
+        return ToolError(
+            f"{path} leads out of the workspace {self._root}: only what is in it is the same here and in the container;"
+            " use the terminal, which runs there"
+        )
+
+    def _told(self, path: str, error: WorkspaceError) -> ToolError:
+        if error.code == "path-outside" and self._confined:
+            return self._outside(path)
+        cause = error.__cause__
+        return ToolError(f"{path}: {cause.strerror if isinstance(cause, OSError) else error}")

@@ -1,0 +1,81 @@
+"""`Spills`: files with what a model is not shown of results, where its own tools can read them.
+
+On this machine they are in a temporary directory. Commands in a container see nothing but the workspace: there they are
+in its `.agentrt/results`, which git is told to ignore, and which no link takes out of the workspace.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import shutil
+import tempfile
+from collections import deque
+from contextlib import suppress
+
+import anyio
+import anyio.to_thread
+
+from ..errors import ToolError
+from ..specs import DockerWorkspace, Workspace
+from .reached import ReachedFiles
+
+MOST = 20
+"""Files of one tool that are there at once; the oldest go first."""
+
+_IGNORE = b"*\n"
+"""For git (gitignore(5)): a directory that ignores itself."""
+
+_NO_NAME = re.compile(r"[^\w-]", re.ASCII)
+
+
+class Spills:
+    """The files of one tool, while it is open."""
+
+    def __init__(self, workspace: Workspace, tool: str) -> None:
+        self._workspace, self._files = workspace, ReachedFiles(workspace)
+        self._name = f"{_NO_NAME.sub('_', tool)[:64]}-{secrets.token_hex(4)}"
+        self._directory = ""
+        self._written = deque[str]()
+        self._count = 0
+
+    async def keep(self, text: str) -> str | None:
+        """Write a text, and give its path; None where it cannot be written."""
+        try:
+            return await anyio.to_thread.run_sync(self._keep, text.encode("utf-8", "replace"))
+        except (ToolError, OSError):
+            return None
+
+    async def close(self) -> None:
+        """Remove the files."""
+        with suppress(OSError):
+            await anyio.to_thread.run_sync(self._remove)
+
+    def _keep(self, data: bytes) -> str:
+        if not self._directory:
+            self._directory = self._made()
+        self._count += 1
+        path = f"{self._directory}/{self._name}-{self._count}.txt"
+        self._files.write(path, data)
+        self._written.append(path)
+        while len(self._written) > MOST:
+            self._forget(self._written.popleft())
+        return path
+
+    def _made(self) -> str:
+        if not isinstance(self._workspace, DockerWorkspace):
+            return tempfile.mkdtemp(prefix="agentrt-results-")
+        ours = f"{self._workspace.path}/.agentrt"
+        if self._files.status(f"{ours}/.gitignore") is None:
+            self._files.write(f"{ours}/.gitignore", _IGNORE)
+        return f"{ours}/results"
+
+    def _remove(self) -> None:
+        while self._written:
+            self._forget(self._written.popleft())
+        if self._directory and not isinstance(self._workspace, DockerWorkspace):
+            shutil.rmtree(self._directory, ignore_errors=True)
+
+    def _forget(self, path: str) -> None:
+        with suppress(ToolError):  # it is gone, or was moved
+            self._files.remove(path)

@@ -1,0 +1,86 @@
+"""What a model sees of a tool's result is bounded, whoever wrote the tool; the whole is kept."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from agentrt import LLM, Agent, Conversation, Runtime, Tool, tool
+from agentrt.actors.tool import MAX_RESULT
+from agentrt.context.replies import ModelReply
+from agentrt.events import AgentErrorEvent, ObservationEvent
+from agentrt.protocols import ModelRequest
+from agentrt.specs import BlobReference, TextContent
+from agentrt.specs.content import plain
+from agentrt.testing import ScriptedLLM, call, say
+
+AGENT = Agent(llm=LLM(model="scripted"), tools=())
+LONG = 5_000_000
+
+
+@tool
+async def flood(kind: str) -> str:
+    """Say much."""
+    if kind == "fails":
+        raise RuntimeError("y" * LONG)
+    return "begins " + "x" * LONG + " ends"
+
+
+async def test_a_custom_tools_result_is_clipped_and_kept_whole(tmp_path: Path) -> None:
+    client = ScriptedLLM([call("flood", kind="says"), call("flood", kind="fails"), say("Well.")])
+    async with Runtime(tmp_path / "s", client=client, tools=[flood]) as runtime:
+        async with Conversation(AGENT, tmp_path, runtime=runtime, tools=[flood], id="c") as conversation:
+            await conversation.send_message("go")
+            await conversation.run()
+            events = [event async for event in conversation.events()]
+    (result,) = [event for event in events if isinstance(event, ObservationEvent)]
+    shown, file, kept = result.content
+    assert isinstance(shown, TextContent)
+    assert isinstance(file, TextContent)
+    assert "all 5,000,012 characters, 1 lines, are in /" in file.text
+    assert isinstance(kept, BlobReference)
+    assert len(shown.text) <= MAX_RESULT
+    assert shown.text.startswith("begins x")
+    assert shown.text.endswith("x ends")
+    assert "characters left out" in shown.text
+    whole = next((tmp_path / "s").rglob(f"*{kept.sha256}*")).read_bytes()
+    assert whole.decode() == "begins " + "x" * LONG + " ends"
+    (failed,) = [event for event in events if isinstance(event, AgentErrorEvent)]
+    assert len(failed.error) <= MAX_RESULT
+    for request in client.requests:
+        assert sum(len(plain(message.content)) for message in request.messages) < 4 * MAX_RESULT
+
+
+@tool
+async def reports() -> str:
+    """Say much, a secret among it."""
+    return "\n".join([*map(str, range(20_000)), "hunter2-and-more"])
+
+
+async def test_the_models_own_tools_read_what_it_was_not_shown(tmp_path: Path) -> None:
+    """The file that the last result names, which has no secret in it."""
+    turns = 0
+
+    def script(request: ModelRequest) -> ModelReply:
+        nonlocal turns
+        turns += 1
+        said = "".join(plain(message.content) for message in request.messages if message.role == "tool")
+        path = re.findall(r"are in (/\S+):", said)[-1] if turns > 1 else ""
+        return [
+            call("reports"),
+            call("terminal", command=f"sed -n 9999,10000p {path}; tail -n 1 {path}; echo; seq 50000"),
+            call("file_editor", command="view", path=path, view_range=[12345, 12345]),
+            say("Well."),
+        ][turns - 1]
+
+    agent = Agent(llm=LLM(model="scripted"), tools=(Tool("terminal"), Tool("file_editor"), Tool("reports")))
+    async with Runtime(tmp_path / "s", client=ScriptedLLM(script), tools=[reports]) as runtime:
+        secrets = {"TOKEN": "hunter2-and-more"}
+        async with Conversation(agent, tmp_path, runtime=runtime, secrets=secrets, id="c") as conversation:
+            await conversation.send_message("go")
+            await conversation.run()
+            results = [event async for event in conversation.events() if isinstance(event, ObservationEvent)]
+    texts = [plain(event.content) for event in results]
+    assert texts[1].startswith("9998\n9999\n<secret-hidden>\n1\n2\n")
+    assert texts[2] == " 12345\t12342"
+    assert not any(Path(path).exists() for path in re.findall(r"are in (/\S+):", "".join(texts)))

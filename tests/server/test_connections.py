@@ -1,0 +1,77 @@
+"""What a connection speaks: HTTP/1.1 alone, and nothing whose length is said in two ways."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import pytest
+
+from agentrt.server import ServerSettings
+from agentrt.testing import ScriptedLLM
+
+from .served import Client, served
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
+
+
+def said(client: Client, data: bytes) -> bytes:
+    """All that the server says to these bytes until it closes, or 2 s have gone by."""
+    host, port = client.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=2) as connection:
+        connection.sendall(data.replace(b"HOST", f"{host}:{port}".encode()))
+        heard = b""
+        try:
+            while piece := connection.recv(65536):
+                heard += piece
+        except TimeoutError:
+            heard += b"<open>"
+    return heard
+
+
+async def heard(client: Client, data: bytes) -> bytes:
+    with anyio.fail_after(10):
+        return await anyio.to_thread.run_sync(said, client, data)
+
+
+async def test_http_2_is_not_taken_by_upgrade_nor_by_prior_knowledge(tmp_path: Path) -> None:
+    upgrade = (
+        b"GET /alive HTTP/1.1\r\nHost: HOST\r\nConnection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\n"
+        b"HTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n\r\n"
+    )
+    async with served(tmp_path, ScriptedLLM([])) as client:
+        answer = await heard(client, upgrade)
+        assert answer.startswith(b"HTTP/1.1 200 "), answer[:200]
+        assert b"101" not in answer.split(b"\r\n")[0]
+        answer = await heard(client, PREFACE)
+        assert answer.startswith(b"HTTP/1.1 505 "), answer[:200]
+        assert not answer.endswith(b"<open>")
+
+
+async def test_http_2_is_taken_where_it_is_configured(tmp_path: Path) -> None:
+    settings = ServerSettings(port=0, workspaces=(tmp_path / "workspaces",), http2=True)
+    async with served(tmp_path, ScriptedLLM([]), settings) as client:
+        answer = await heard(client, PREFACE)
+        assert answer[3:4] == b"\4", "a SETTINGS frame (RFC 9113, 6.5)"
+
+
+@pytest.mark.parametrize("http2", [False, True])
+@pytest.mark.parametrize(
+    "names", [(b"Content-Length", b"Transfer-Encoding"), (b"transfer-encoding", b"CONTENT-LENGTH")]
+)
+async def test_a_length_that_is_said_in_two_ways_is_refused_and_the_connection_closed(
+    tmp_path: Path, names: tuple[bytes, bytes], http2: bool
+) -> None:
+    settings = ServerSettings(port=0, workspaces=(tmp_path / "workspaces",), http2=http2)
+    values = {b"content-length": b"5", b"transfer-encoding": b"chunked"}
+    headers = b"".join(b"%s: %s\r\n" % (name, values[name.lower()]) for name in names)
+    smuggled = b"GET /alive HTTP/1.1\r\nHost: HOST\r\n\r\n"
+    async with served(tmp_path, ScriptedLLM([]), settings) as client:
+        request = b"POST /conversations HTTP/1.1\r\nHost: HOST\r\n" + headers + b"\r\n0\r\n\r\n"
+        answer = await heard(client, request + smuggled)
+        assert answer.startswith(b"HTTP/1.1 400 "), answer[:200]
+        assert answer.count(b"HTTP/1.1 ") == 1, "what follows is not read as a request"
+        assert not answer.endswith(b"<open>")
+        assert (await client.ask("GET", "/alive"))[0] == 200
