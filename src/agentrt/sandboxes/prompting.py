@@ -62,17 +62,29 @@ ASKED = '\\builtin printf \'\\036%s:%s:%s\\037\' TOKEN "$?" "$PWD" >/dev/tty\n'
 """Sourced where the prompt does not say that a command has ended; with the token in the place of TOKEN."""
 
 
-def command_line(scratch: Path, call: str, loan: str, gone: Iterable[str]) -> str:
+def may_be_unclosed(command: str) -> bool:
+    """Whether a command may end within a substitution, `$(` or `<(`.
+
+    Bash 5.2 reads before its buffer after it has sourced such a file, and may then end. It is a guess: a `(` more than
+    there are `)`.
+    """
+    return command.count("(") > command.count(")")
+
+
+def command_line(scratch: Path, call: str, loan: str, gone: Iterable[str], checked: bool) -> str:
     """The line that runs the file `command` in `scratch`: with the path of a loan, or "", and without some variables.
+
+    With `checked`, another bash reads the file first, and a file with an error of syntax is not run.
 
     A bash that is not set up, as it took the place of another one, is so first. The line has no `[[`: after some errors
     of syntax bash reads the next one as if it stood within a condition.
     """
     settled = f"[ -z \"${{__agentrt_lent+x}}\" ] || \\builtin . '{scratch}/settled'"
     begin = f"__agentrt_begin {call} '{loan}'" + "".join(f" {name}" for name in gone)
+    check = f"\"${{BASH:-bash}}\" -O extglob -n '{scratch}/command' && " if checked else ""
     return (
         f" {{ __agentrt_code=$?; [ \"${{__agentrt_pid-}}\" = $$ ] || \\builtin . '{scratch}/start';"
-        f" {settled}; {begin}; }} 2>/dev/null; \\builtin . '{scratch}/command';"
+        f" {settled}; {begin}; }} 2>/dev/null; {check}\\builtin . '{scratch}/command';"
         f" {{ __agentrt_code=$?; {settled}; __agentrt_end; }} 2>/dev/null\n"
     )
 

@@ -20,7 +20,7 @@ from .lending import Loan
 from .markers import Ended, Markers
 from .output import Output
 from .processes import TERM_AFTER
-from .prompting import ASKED, SET_UP, SETTLED, asking_line, command_line
+from .prompting import ASKED, SET_UP, SETTLED, asking_line, command_line, may_be_unclosed
 
 START_SECONDS = 10.0
 """How long bash may take to be ready."""
@@ -124,7 +124,8 @@ class Shell:
         gone = [name for name in self._console.take_back() if _NAME.fullmatch(name)]
         self.running, self._any_prompt, self._settled = True, False, False
         self.last_change = time.monotonic()
-        line = command_line(self._console.scratch, f"{self._token}-{self._calls}", loan, gone)
+        call, checked = f"{self._token}-{self._calls}", may_be_unclosed(command)
+        line = command_line(self._console.scratch, call, loan, gone, checked)
         await self._send(("\n" + line if self._typed else line).encode())
         self._typed = False
 
