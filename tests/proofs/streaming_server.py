@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -15,7 +16,8 @@ from agentrt.server.running import serving
 from agentrt.testing import ScriptedLLM, call, finish
 from agentrt.testing.scripted import Turn
 
-STEPS = 15
+ENOUGH = "enough"
+"""The file in the directory that has the agents end."""
 
 
 @tool
@@ -25,10 +27,10 @@ async def count(n: int) -> str:
     return f"{n}"
 
 
-def counting(request: ModelRequest) -> Turn:
-    """The next number; it knows where it is by what it sees."""
+def counting(request: ModelRequest, enough: Path) -> Turn:
+    """The next number, which the agent knows by what it sees; the end, where `enough` exists."""
     done = sum(message.role == "tool" for message in request.messages)
-    return finish(f"Counted to {done}.") if done >= STEPS else call("count", f"I count to {done + 1}.", n=done + 1)
+    return finish(f"Counted to {done}.") if enough.exists() else call("count", f"I count to {done + 1}.", n=done + 1)
 
 
 TOKEN = "token-of-these-proofs"
@@ -47,7 +49,8 @@ async def main(directory: Path, port: int) -> None:
         max_requests=10_000,
         max_sockets=10_000,
     )
-    runtime = Runtime(directory / "store", client=ScriptedLLM(counting, delay=0.02, keep=False), tools=[count])
+    model = ScriptedLLM(partial(counting, enough=directory / ENOUGH), delay=0.02, keep=False)
+    runtime = Runtime(directory / "store", client=model, tools=[count])
     async with serving(create_app(runtime, settings), settings) as url:
         print(url, flush=True)
         await anyio.sleep_forever()

@@ -123,6 +123,7 @@ async def test_kill_9_in_the_middle_of_100_conversations(tmp_path: Path) -> None
             await eventually(under_way, "everyone follows, and more happens", SECONDS)
             await server.kill()
             await server.begin()
+        (tmp_path / streaming_server.ENOUGH).touch()
 
         async def ended(name: str) -> bool:
             async with client.get(f"{server.url}/conversations/{name}") as answer:
