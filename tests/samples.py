@@ -83,6 +83,7 @@ from agentrt.specs import (
 from agentrt.specs.content import text
 from agentrt.specs.secrets import EnvironmentSecret, SavedStatic
 from agentrt.state import Seen, summarized
+from agentrt.tools import BUILT_IN
 from agentrt.usage import Spending, Usage
 
 WORKSPACE = LocalWorkspace("/work")
@@ -103,11 +104,12 @@ def agent(
 
 
 def definition(name: str, on_crash: OnCrash = OnCrash.ASK, *, holds_resource: bool = False) -> ToolDefinition:
-    """A tool without parameters."""
+    """A tool without parameters, which declares what the built-in one of its name does."""
     schema = msgspec.Raw(b'{"type":"object","properties":{},"required":[]}')
-    return ToolDefinition(
-        name=name, description=f"The {name}.", parameters=schema, on_crash=on_crash, holds_resource=holds_resource
-    )
+    made = ToolDefinition(name=name, description=f"The {name}.", parameters=schema)
+    declared = next((kind.definition for kind in BUILT_IN if kind.name == name), made)
+    own = {"description": made.description, "parameters": schema, "labels": (), "annotations": made.annotations}
+    return replace(declared, on_crash=on_crash, holds_resource=holds_resource, **own)
 
 
 def beginning(spec: Agent | None = None) -> tuple[Event, ...]:
@@ -116,7 +118,7 @@ def beginning(spec: Agent | None = None) -> tuple[Event, ...]:
         definition("terminal", holds_resource=True),
         definition("look", OnCrash.RETRY),
         definition("once", OnCrash.FAIL),
-        definition("finish"),
+        *map(definition, ("finish", "think", "delegate", "file_editor")),
     )
     created = ConversationCreated(conversation_id="c", agent=spec or agent(), workspace=WORKSPACE)
     return (created, SystemPromptEvent(system_prompt="You are a test.", tools=tools))

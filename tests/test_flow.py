@@ -19,10 +19,10 @@ from agentrt.events import (
     RiskAssessed,
 )
 from agentrt.security.rating import Rating
-from agentrt.security.rules import rate_action
 from agentrt.specs import LocalWorkspace
 from agentrt.state import State
 from tests import samples
+from tests.security.corpus import rate_action
 
 from .decisions.states import after, then
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, get_args
 
@@ -11,24 +10,7 @@ import msgspec
 
 from .events import SCHEMA_VERSION, Event, KnownEvent, MessageEvent, ObservationEvent, Source, UnknownEvent
 from .specs.flow import Label
-
-Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
-
-
-def _tag_llm(record: dict[str, Any]) -> dict[str, Any]:
-    """Version 2 has several ways to choose a model: what had been the only one is named."""
-    if record["type"] == "ConversationCreated":
-        record["agent"]["llm"]["type"] = "LLM"
-    elif record["key"] == "llm":
-        record["value"]["type"] = "LLM"
-    return record
-
-
-UPCASTERS: Mapping[tuple[int, str], Upcaster] = {
-    (1, "ConversationCreated"): _tag_llm,
-    (1, "ConversationStateUpdateEvent"): _tag_llm,
-}
-"""By schema version and type: how a record of that version becomes one of the next."""
+from .upcasters import UPCASTERS
 
 _KNOWN = frozenset(kind.__name__ for kind in get_args(KnownEvent))
 

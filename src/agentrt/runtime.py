@@ -49,11 +49,11 @@ from .specs import (
 from .specs.given import Amount, converted, functions, instance
 from .specs.quota import Quota
 from .specs.secrets import SavedSecret
-from .specs.tool import DELEGATE, FINISH, THINK
+from .specs.tool import ALWAYS
 from .state import State, apply
 from .storage import FileStore, default_store
 from .storage.writer import Probe
-from .tools import BUILT_IN, AnyTool, Tools, ToolType, as_tool_types, structured
+from .tools import BUILT_IN, AnyTool, Tools, ToolType, as_tool_types, delegate, finish, structured
 from .tools.delegate import to_agents
 from .workspaces import workspace_of
 
@@ -359,10 +359,10 @@ class Runtime:
         self.log_mask.watch(secrets)
         types = self._types | {kind.name: kind for kind in tools}
         if agent.output is not None:
-            types[FINISH] = structured(types[FINISH], agent.output)
+            types[finish.name] = structured(types[finish.name], agent.output)
         if agent.agents:
-            types[DELEGATE] = to_agents(types[DELEGATE], agent.agents)
-        names = {spec.name: spec for spec in (*agent.tools, Tool(THINK), Tool(FINISH))}
+            types[delegate.name] = to_agents(types[delegate.name], agent.agents)
+        names = {spec.name: spec for spec in (*agent.tools, *map(Tool, ALWAYS))}
         parts = Parts(
             client=self.client,
             tools=Tools(map(self._quota.of, names.values()), types, workspace, rated=MODEL in agent.analyzers),

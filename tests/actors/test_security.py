@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from agentrt import LLM, Agent, ConfirmRisky, Conversation, ExecutionStatus, SecurityRisk
+from agentrt import LLM, Agent, ConfirmRisky, Conversation, ExecutionStatus, Scene, SecurityRisk
 from agentrt.actors.scripts import MAX_SCRIPT
-from agentrt.actors.security import _all_written
 from agentrt.events import ActionEvent, ActionRevised, ObservationEvent, RiskAssessed
 from agentrt.specs import LocalWorkspace, Tool
 from agentrt.specs.content import plain
 from agentrt.storage import read_conversation
 from agentrt.testing import ScriptedLLM, call, calls, say
+from tests.security.corpus import written
 
 AGENT = Agent(llm=LLM(model="scripted"), tools=(Tool("terminal"), Tool("file_editor")), confirmation=ConfirmRisky())
 BAD = "rm -rf ~/Documents\n"
@@ -113,7 +113,8 @@ async def test_what_the_conversation_wrote_is_read_whatever_the_clock_says(works
         name = conversation.id
     events = read_conversation(workspace.parent / "s" / "conversations" / str(name))
     made = [event for event in events if isinstance(event, ActionEvent)]
-    assert path in _all_written(made, LocalWorkspace(str(workspace)))
+    scene = Scene(LocalWorkspace(str(workspace)), str(workspace))
+    assert path in {path for action in made for path in written(action, scene)}
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from agentrt.specs import HookEvent, PermissionRule, SecurityRisk
 from tests import samples
 
 ACTION = samples.action(id="a1")
+TOOL = samples.definition("terminal")
 RATED = RiskAssessed(action_id="a1", risk=SecurityRisk.HIGH, reason="lists everything")
 
 
@@ -55,9 +56,10 @@ def test_nothing_but_its_keys_approves(said: str) -> None:
 
 
 def test_a_question_says_what_and_why() -> None:
-    question = asked(Question(ACTION), "", [RATED, requested("risk")])
+    question = asked(Question(ACTION, TOOL), "", [RATED, requested("risk")])
     assert question == Question(
         ACTION,
+        TOOL,
         SecurityRisk.HIGH,
         "lists everything",
         "because of its risk",
@@ -76,14 +78,15 @@ def test_a_question_says_what_and_why() -> None:
 def test_the_last_rating_and_the_hooks_reason_count() -> None:
     hook = HookExecutionEvent(hook_event=HookEvent.BEFORE_TOOL, target="a1", verdict="ask", reason="it is Friday")
     other = replace(RATED, action_id="other", reason="other")
-    question = asked(Question(ACTION), "", [RATED, hook, replace(RATED, reason="again"), other, requested("hook")])
+    events = [RATED, hook, replace(RATED, reason="again"), other, requested("hook")]
+    question = asked(Question(ACTION, TOOL), "", events)
     assert (question.rating, question.why) == ("again", "because a hook says so: it is Friday")
     assert question.always is None
 
 
 def test_without_events_it_is_asked_for_the_reason_that_is_known() -> None:
     """As of a delegated conversation whose log cannot be read."""
-    question = asked(Question(ACTION, SecurityRisk.UNKNOWN), "flow:web>network", [])
+    question = asked(Question(ACTION, TOOL, SecurityRisk.UNKNOWN), "flow:web>network", [])
     lines = [line.plain for line in lines_of(question)]
     assert lines[1].startswith("  unknown; asked because what the agent read on the web")
     assert lines[-1] == "  y once    n no, or write why not    q stop here"
@@ -93,9 +96,9 @@ def test_all_that_is_approved_is_seen_and_none_of_it_steers_the_terminal() -> No
     long = replace(
         ACTION, tool_name="custom", arguments=msgspec.Raw(msgspec.json.encode({"x": "y" * 1000 + "end\x1b["}))
     )
-    shown = lines_of(asked(Question(long), "risk", []))[0].plain
+    shown = lines_of(asked(Question(long, samples.definition(long.tool_name)), "risk", []))[0].plain
     assert "yend" in shown
     command = replace(ACTION, arguments=msgspec.Raw(msgspec.json.encode({"command": "ls \x1b]0;owned\x07"})))
-    lines = [line.plain for line in lines_of(asked(Question(command), "risk", []))]
+    lines = [line.plain for line in lines_of(asked(Question(command, TOOL), "risk", []))]
     assert not any("\x1b" in line for line in lines)
     assert "  it has characters that cannot be shown" in lines

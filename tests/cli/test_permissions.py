@@ -67,8 +67,9 @@ def test_what_an_answer_remembers_is_shown_as_the_command_that_it_is(command: st
     """So nobody allows a pattern who saw a command."""
     arguments = msgspec.Raw(msgspec.json.encode({"command": command}))
     action = replace(samples.action(), arguments=arguments)
-    rule = remembering(action)
-    assert matches(rule, action)
+    tool = samples.definition(action.tool_name)
+    rule = remembering(action, tool)
+    assert matches(rule, action, tool)
     assert rule_words(rule) == f'allow terminal, command "{command}"'
 
 

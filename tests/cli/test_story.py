@@ -43,6 +43,7 @@ from tests import samples
 
 def told(*events: Event, folded: bool = True) -> list[str]:
     story = Story(folded=folded)
+    story.use(map(samples.definition, ("terminal", "file_editor", "think", "finish")))
     return [line.plain for event in events for line in story.tell(event)]
 
 

@@ -8,9 +8,15 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from agentrt.cli.wording import clean, headline, why_asked
+from agentrt.cli import wording
+from agentrt.cli.wording import clean, why_asked
+from agentrt.events import ActionEvent
 from agentrt.specs.flow import Label, Sink
 from tests import samples
+
+
+def headline(action: ActionEvent, most: int = wording.SHOWN) -> str:
+    return wording.headline(action, samples.definition(action.tool_name), most)
 
 
 def test_control_characters_are_taken_out() -> None:

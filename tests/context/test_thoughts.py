@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 from agentrt.context.messages import ToolCall
 from agentrt.context.replies import ModelReply
 from agentrt.context.thoughts import Thoughts, apart, reasoned
+from tests import samples
+
+TOOLS = (samples.definition("finish"), samples.definition("terminal"))
 
 CASES = {
     "whole": ("<think>plan\nmore</think>\n\nAnswer.\n", "Answer.", "plan\nmore"),
@@ -63,7 +66,7 @@ def test_a_reply_has_it_with_its_other_reasoning() -> None:
 
 def test_the_message_of_finish_has_none() -> None:
     call = ToolCall("1", "finish", '{"message":"<think>plan</think>Done."}')
-    reply = reasoned(ModelReply(tool_calls=(call, ToolCall("2", "terminal", '{"command":"<think>"}'))))
+    reply = reasoned(ModelReply(tool_calls=(call, ToolCall("2", "terminal", '{"command":"<think>"}'))), TOOLS)
     assert [one.arguments for one in reply.tool_calls] == ['{"message":"Done."}', '{"command":"<think>"}']
     assert reply.reasoning == "plan"
 

@@ -33,7 +33,7 @@ async def test_one_is_always_content() -> None:
     [
         ([samples.message(), samples.answer()], 0),
         ([*WORKED, samples.answer()], 0),
-        ([*WORKED, FINISH, samples.observation(FINISH)], 1),
+        ([*samples.beginning(), *WORKED, FINISH, samples.observation(FINISH)], 1),
         ([*WORKED, FINISH, samples.failure(FINISH)], 0),
         ([*WORKED, FINISH, samples.observation(FINISH), samples.message(), samples.answer()], 0),
     ],

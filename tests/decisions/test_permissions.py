@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -9,9 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from agentrt.decisions import AssessRisk, Refuse, RequestConfirmation, RunHooks, decide
-from agentrt.decisions.permissions import asked, heard, matches, remembering, ruling, strongest
-from agentrt.events import RuleAdded, UserRejectObservation
+from agentrt.decisions import AssessRisk, Refuse, RequestConfirmation, RunHooks, decide, permissions
+from agentrt.decisions.permissions import asked, heard, ruling
+from agentrt.events import ActionEvent, RuleAdded, UserRejectObservation
 from agentrt.specs import Agent, AlwaysConfirm, ConfirmRisky, HookEvent, InformationFlow, PermissionRule, SecurityRisk
 from agentrt.specs.policies import asks
 from agentrt.specs.rules import Verdict
@@ -21,6 +22,18 @@ from tests.decisions.states import after, call, calls, hooked, then, with_hooks
 
 ALLOW_GIT = PermissionRule("allow", "terminal", "git *", "command")
 SEPARATORS = (";", "&", "&&", "|", "||", "\n", "`", "$(", "${", "<(", ">", ">>", "<", "(", "{", "\\\n")
+
+
+def matches(rule: PermissionRule, action: ActionEvent) -> bool:
+    return permissions.matches(rule, action, samples.definition(action.tool_name))
+
+
+def remembering(action: ActionEvent) -> PermissionRule:
+    return permissions.remembering(action, samples.definition(action.tool_name))
+
+
+def strongest(rules: Iterable[PermissionRule], action: ActionEvent) -> PermissionRule | None:
+    return permissions.strongest(rules, action, samples.definition(action.tool_name))
 
 
 def runs(rule: PermissionRule, command: str) -> bool:

@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from agentrt.events import ActionEvent
-from agentrt.security.rating import Scene
-from agentrt.specs import LocalWorkspace, SecurityRisk
+from agentrt.security import rules
+from agentrt.security.rating import Rating, Scene
+from agentrt.specs import LocalWorkspace, SecurityRisk, Tool
+from agentrt.tools import BUILT_IN, Tools
 
 SCENE = Scene(LocalWorkspace("/home/me/project"), "/home/me/project")
 _HERE = Path(__file__).parent
@@ -28,6 +31,23 @@ class Case(msgspec.Struct, frozen=True):
 def cases(name: str) -> list[Case]:
     """All cases of a corpus."""
     return [msgspec.json.decode(line, type=Case) for line in (_HERE / name).read_bytes().splitlines()]
+
+
+_BUILT_IN = Tools([Tool(kind.name) for kind in BUILT_IN], {kind.name: kind for kind in BUILT_IN}, SCENE.workspace)
+
+
+def rate_action(action: ActionEvent, scene: Scene) -> Rating:
+    """The rating of an action of a built-in tool, or of one that does not say what it does."""
+    return rules.rate_action(action, _with_effects(action, scene))
+
+
+def written(action: ActionEvent, scene: Scene) -> dict[str, str]:
+    """The same of what it writes."""
+    return rules.written(action, _with_effects(action, scene))
+
+
+def _with_effects(action: ActionEvent, scene: Scene) -> Scene:
+    return replace(scene, effects=_BUILT_IN.effects(action.tool_name, action.arguments))
 
 
 def call(tool: str, /, **arguments: object) -> ActionEvent:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from agentrt.security.rules import rate_action
 from agentrt.specs import SecurityRisk
 
-from .corpus import SCENE, Case, call, cases
+from .corpus import SCENE, Case, call, cases, rate_action
 
 ATTACKS, HARMLESS = cases("attacks.jsonl"), cases("harmless.jsonl")
 """A harmless call from a `.traj` or `.traj.json` stood in that published run of an agent, where every command on the

@@ -7,8 +7,9 @@ import pytest
 
 from agentrt.events import ActionEvent
 from agentrt.security.rating import Own, Scene
-from agentrt.security.rules import rate_action
 from agentrt.specs import LocalWorkspace, SecurityRisk
+
+from .corpus import rate_action
 
 HIGH = SecurityRisk.HIGH
 OWN = Own(("/srv/agents",), (8123,))

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from agentrt.context.replies import BadCall
 from agentrt.security.rating import Rating
-from agentrt.security.rules import rate_action
 from agentrt.specs import SecurityRisk
 
-from .corpus import SCENE, call
+from .corpus import SCENE, call, rate_action
 
 LOW, MEDIUM, HIGH, UNKNOWN = SecurityRisk.LOW, SecurityRisk.MEDIUM, SecurityRisk.HIGH, SecurityRisk.UNKNOWN
 
@@ -93,9 +92,12 @@ def test_only_what_stays_inside_is_called_inside(parts: list[str]) -> None:
     assert ("outside" in rating.sinks) is not inside
 
 
-@pytest.mark.parametrize("tool", ["think", "finish", "task_tracker"])
-def test_tools_that_touch_nothing_are_low(tool: str) -> None:
-    assert rate(tool, anything="x") == Rating(LOW, "touches nothing")
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [("think", {"thought": "x"}), ("finish", {"message": "/etc/shadow"}), ("task_tracker", {"command": "view"})],
+)
+def test_tools_that_touch_nothing_are_low(tool: str, arguments: dict[str, object]) -> None:
+    assert rate(tool, **arguments) == Rating(LOW, "touches nothing")
 
 
 def test_a_tool_without_rules_is_unknown() -> None:
@@ -113,7 +115,7 @@ def test_orders_for_a_model_are_high_in_a_call_and_medium_in_a_file() -> None:
     ("tool", "arguments"), [("terminal", {}), ("terminal", {"command": 5}), ("file_editor", {"command": "create"})]
 )
 def test_arguments_of_no_call_are_an_error_and_not_a_rating(tool: str, arguments: dict[str, object]) -> None:
-    with pytest.raises(msgspec.ValidationError):
+    with pytest.raises(BadCall):
         rate(tool, **arguments)
 
 

@@ -38,18 +38,11 @@ def test_there_is_room_for_so_many() -> None:
     assert ids(call("a", begun=True), call("b", begun=True), call("c"), side_by_side=1) == []
 
 
-def test_finish_waits_for_the_others_wherever_it_stands() -> None:
-    end, more = call("f", "*", name="finish"), call("g", "*", name="finish")
-    assert ids(end, call("a", "*"), more) == ["a"]
-    assert ids(end, call("a", begun=True)) == []
-    assert ids(end, more) == ["f"]
-
-
-@given(st.lists(st.tuples(KEYS, st.booleans(), st.booleans()), min_size=1, max_size=6), st.integers(1, 3))
+@given(st.lists(st.tuples(KEYS, st.booleans()), min_size=1, max_size=6), st.integers(1, 3))
 def test_something_begins_or_runs_and_nothing_that_shares_a_key_runs_twice(
-    drawn: list[tuple[tuple[str, ...], bool, bool]], side_by_side: int
+    drawn: list[tuple[tuple[str, ...], bool]], side_by_side: int
 ) -> None:
-    pending = [call(f"a{n}", *keys, name="finish" if end else "look") for n, (keys, _, end) in enumerate(drawn)]
+    pending = [call(f"a{n}", *keys, name="finish" if end else "look") for n, (keys, end) in enumerate(drawn)]
     running: list[Pending] = []
     while pending:
         for p in beginnable([*pending], side_by_side):

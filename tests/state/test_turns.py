@@ -30,7 +30,7 @@ from agentrt.events import (
 from agentrt.specs import BusyPolicy, HookEvent, Limits, PermissionRule, SecurityRisk
 from agentrt.specs.content import text
 from agentrt.specs.stuck import Critic
-from agentrt.state import State
+from agentrt.state import EVERYTHING, State
 from tests import samples
 from tests.decisions.states import (
     CALL,
@@ -135,14 +135,14 @@ def test_the_end_waits_for_the_hooks_after_a_tool() -> None:
 
 
 def test_finish_runs_when_all_that_was_asked_with_it_is_done() -> None:
-    end, late, more = samples.action("finish", id="f"), samples.action(id="a"), samples.action("finish", id="g")
-    state = after(*calls(end, late, more))
+    look, end = samples.action(id="a"), samples.action("finish", "r1", EVERYTHING, id="f")
+    state = after(*calls(look, end))
     (first,) = decide(state)
     assert isinstance(first, ExecuteAction)
     assert first.action.id == "a"
-    state = then(state, started(late), samples.observation(late), started(end), samples.observation(end))
-    assert due(state) == ["ExecuteAction"], "each call has its result"
-    assert then(state, started(more), samples.observation(more)).status is STATUS.FINISHED
+    state = then(state, started(look), samples.observation(look))
+    assert due(state) == ["ExecuteAction"]
+    assert then(state, started(end), samples.observation(end)).status is STATUS.FINISHED
 
 
 def test_a_critic_that_is_taken_back_while_it_judges_keeps_nothing_from_ending() -> None:

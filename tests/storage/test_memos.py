@@ -99,7 +99,7 @@ async def test_a_memo_of_another_log_is_not_used(tmp_path: Path) -> None:
 async def test_damage_under_a_memo_is_refused_when_it_is_read(tmp_path: Path) -> None:
     directory = await let_go(tmp_path)
     path = directory / "events.jsonl"
-    path.write_bytes(path.read_bytes().replace(b"dele", b"DELE", 1))
+    path.write_bytes(path.read_bytes().replace(b"deletes", b"DELETES", 1))
     async with FileStore(tmp_path) as store:
         journal = await store.open("c", lambda event: None, lambda state: None)
         with pytest.raises(LogCorrupt, match="is damaged"):

@@ -10,10 +10,10 @@ import pytest
 
 from agentrt.events import ActionEvent
 from agentrt.security.rating import Scene
-from agentrt.security.rules import rate_action
 from agentrt.specs import DockerWorkspace, LocalWorkspace, SecurityRisk, Workspace
 from agentrt.workspaces.reached import ReachedFiles
 from agentrt.workspaces.spills import MOST, Spills
+from tests.security.corpus import rate_action
 
 
 @pytest.fixture(params=["local", "container"])

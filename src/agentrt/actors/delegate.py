@@ -15,7 +15,6 @@ from ..errors import AgentrtError
 from ..events import ActionEvent, Event, MessageEvent, RunRequested
 from ..ledger import Child
 from ..specs.content import plain
-from ..specs.tool import FINISH
 from ..state import Seen, State
 from .dispatcher import Perform
 from .event_log import Log
@@ -149,17 +148,19 @@ class _Below:
 
 async def _words(group: ConversationGroup) -> str:
     """What the agent of a conversation said last."""
-    match await group.log.newest(_is_last_word):
+    definition = group.log.state.definition
+
+    def is_last_word(seen: Seen) -> bool:
+        ends = seen.type == "ActionEvent" and definition(seen.tool_name).ends_turn
+        return ends or (seen.type == "MessageEvent" and seen.answer)
+
+    match await group.log.newest(is_last_word):
         case ActionEvent() as finishing:
             return _finishing(finishing)
         case MessageEvent(content=content):
             return plain(content)
         case _:
             return "nothing"
-
-
-def _is_last_word(seen: Seen) -> bool:
-    return (seen.type == "MessageEvent" and seen.answer) or (seen.type == "ActionEvent" and seen.tool_name == FINISH)
 
 
 def _finishing(action: ActionEvent) -> str:

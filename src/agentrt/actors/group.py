@@ -220,7 +220,7 @@ class ConversationGroup:
             case "agent":
                 return Performer(lambda: AgentActor(log, parts.client, parts.tools, self._veil))
             case "security":
-                return Performer(lambda: SecurityActor(log, parts.analyzers, workspace, parts.own))
+                return Performer(lambda: SecurityActor(log, parts.analyzers, parts.tools, workspace, parts.own))
             case "condenser":
                 return Performer(lambda: CondenserActor(log))
             case "hooks":

@@ -28,7 +28,6 @@ from ..hooks import HookFunction, HookInput, HookResult, combined, run_hooks
 from ..specs import Hook, HookEvent, Workspace
 from ..specs.content import plain, text
 from ..specs.hooks import hooks_for
-from ..specs.tool import FINISH
 from ..state import Seen, State
 from .dispatcher import Perform
 from .event_log import Log
@@ -142,7 +141,7 @@ class HookActor(AbstractAsyncContextManager["HookActor"]):
         for seen in reversed(state.branch.view):
             if seen.type == "MessageEvent" and not seen.answer and not seen.user:
                 told.append(seen)
-            elif not seen.answer and seen.tool_name != FINISH:
+            elif not seen.answer and not state.definition(seen.tool_name).ends_turn:
                 break
         before = await self._log.load([Seen(seen.seq - 1, "", "") for seen in told[:MAX_DENIALS]])
         return sum(isinstance(event, HookExecutionEvent) and event.hook_event is HookEvent.STOP for event in before)
@@ -160,7 +159,7 @@ class HookActor(AbstractAsyncContextManager["HookActor"]):
                     action_id=action.id, arguments=outcome.arguments, resources=resources, caused_by=event.id
                 )
         told = _told(outcome, event)
-        if action.tool_name == FINISH and event.verdict != "deny":
+        if self._log.state.definition(action.tool_name).ends_turn and event.verdict != "deny":
             told = ()  # who finishes is told nothing: it would begin again
         if event.verdict == "deny":
             return (event, _rejected(action, event), *told)

@@ -13,6 +13,7 @@ import anyio.to_thread
 import msgspec
 from msgspec.structs import replace
 
+from ..context.replies import BadCall
 from ..decisions import AssessRisk
 from ..events import ActionEvent, ObservationEvent, RiskAssessed
 from ..protocols import SecurityAnalyzer
@@ -25,11 +26,10 @@ from ..security.verdicts import highest, unknown
 from ..specs import SecurityRisk, Workspace
 from ..specs.agent import RULES
 from ..specs.content import sound
+from ..tools import Tools
 from .dispatcher import Perform
 from .event_log import Log
 from .scripts import Script, read_scripts
-
-TERMINAL = "terminal"
 
 RECENT = timedelta(days=1)
 """How long before a conversation what it runs may have been written, so that it is rated by what is in it."""
@@ -50,10 +50,6 @@ _GOES = re.compile(r"\b(?:cd|pushd|popd|eval|source)\b|(?:^|[\s;&|({])\.\s")
 """What a command may have that leaves the shell in another directory; one that goes in vain is asked about, too."""
 
 
-class _Command(msgspec.Struct):
-    command: str = ""
-
-
 class _Placed(msgspec.Struct):
     working_dir: str = ""
 
@@ -65,10 +61,11 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
         self,
         log: Log,
         analyzers: Mapping[str, Callable[[], SecurityAnalyzer]],
+        tools: Tools,
         workspace: Workspace,
         own: Callable[[], Own] = Own,
     ) -> None:
-        self._log, self._analyzers, self._workspace, self._own = log, analyzers, workspace, own
+        self._log, self._analyzers, self._tools, self._workspace, self._own = log, analyzers, tools, workspace, own
         self._names: tuple[str, ...] = ()
         self._analyzer: SecurityAnalyzer | None = None
         self._written: set[str] = set()
@@ -92,8 +89,6 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
                 rating = highest((rating, unknown(_UNWRITTEN.format(unwritten))))
         except Exception as failure:  # fails closed, whatever it is
             rating = Rating(SecurityRisk.HIGH, f"the analyzer failed: {type(failure).__name__}: {failure}")
-        if rating.risk is SecurityRisk.UNKNOWN and self._only_reads(action):
-            rating = Rating(SecurityRisk.LOW, "the tool says that it only reads", rating.sinks, rating.labels)
         assessed = RiskAssessed(
             action_id=action.id,
             risk=rating.risk,
@@ -113,19 +108,28 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
         return self._analyzer
 
     async def _scene(self, action: ActionEvent) -> Scene:
-        """Where the action takes place: where the last command ended, unless one comes before that may go elsewhere."""
+        """What the action does, and where: where its tool's last command ended, unless one comes before that may go
+        elsewhere.
+        """
+        scene = self._does(action, Scene(self._workspace, self._workspace.path, own=self._own()))
+        if scene.effects is None or not scene.effects.runs:
+            return scene
         for waiting in self._log.state.branch.pending:
             if waiting.action.id == action.id:
                 break
-            if waiting.action.tool_name == TERMINAL:
-                given = msgspec.json.decode(waiting.action.arguments, type=_Command)
-                if _GOES.search(given.command):
-                    return Scene(self._workspace, None, own=self._own())
-        last = await self._log.newest(lambda seen: seen.tool_name == TERMINAL and seen.type in _PLACING)
-        if not isinstance(last, ObservationEvent):
-            return Scene(self._workspace, self._workspace.path, own=self._own())
-        found = msgspec.json.decode(last.details, type=_Placed | None)
-        return Scene(self._workspace, (found and found.working_dir) or self._workspace.path, own=self._own())
+            if waiting.action.tool_name == action.tool_name:
+                effects = self._does(waiting.action, scene).effects
+                if effects is None or any(_GOES.search(source.text) for source in effects.sources):
+                    return replace(scene, directory=None)
+        last = await self._log.newest(lambda seen: seen.tool_name == action.tool_name and seen.type in _PLACING)
+        found = msgspec.json.decode(last.details, type=_Placed | None) if isinstance(last, ObservationEvent) else None
+        return replace(scene, directory=found.working_dir) if found is not None and found.working_dir else scene
+
+    def _does(self, action: ActionEvent, scene: Scene) -> Scene:
+        """The scene with what an action does. Raises `BadCall` when it cannot run."""
+        annotations = self._log.state.definition(action.tool_name).annotations
+        effects = self._tools.effects(action.tool_name, action.arguments)
+        return replace(scene, effects=effects, only_reads=annotations.read_only and not annotations.open_world)
 
     async def _with_scripts(self, action: ActionEvent, scene: Scene) -> tuple[Scene, dict[str, str], str]:
         """With the texts of what the action runs, and of what that runs, where they are young enough; the marks by
@@ -152,7 +156,7 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
         for waiting in self._log.state.branch.pending:
             if waiting.action.id == action.id:
                 break
-            found |= written(waiting.action, scene)
+            found |= written(waiting.action, self._does(waiting.action, scene))
         return found
 
     async def _read(self, paths: frozenset[str]) -> dict[str, Script]:
@@ -181,22 +185,15 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
             if isinstance(event, ActionEvent):
                 actions.append(event)
             if len(actions) == AT_ONCE:
-                self._written |= await anyio.to_thread.run_sync(_all_written, actions, self._workspace)
+                self._written |= await anyio.to_thread.run_sync(self._all_written, actions)
                 actions = []
         if actions:
-            self._written |= await anyio.to_thread.run_sync(_all_written, actions, self._workspace)
+            self._written |= await anyio.to_thread.run_sync(self._all_written, actions)
 
-    def _only_reads(self, action: ActionEvent) -> bool:
-        """Whether a tool that nobody has rules for declares that it changes nothing, here or elsewhere."""
-        prompt = self._log.state.prompt
-        found = next((d.annotations for d in prompt.tools if d.name == action.tool_name), None) if prompt else None
-        return found is not None and found.read_only and not found.open_world
-
-
-def _all_written(actions: Sequence[ActionEvent], workspace: Workspace) -> set[str]:
-    """The paths of what actions wrote, as far as their arguments tell; for a thread."""
-    scene, found = Scene(workspace, normal(workspace.path)), set[str]()
-    for action in actions:
-        with contextlib.suppress(msgspec.MsgspecError):  # it never ran
-            found |= written(action, scene).keys()
-    return found
+    def _all_written(self, actions: Sequence[ActionEvent]) -> set[str]:
+        """The paths of what actions wrote, as far as their arguments tell; for a thread."""
+        scene, found = Scene(self._workspace, normal(self._workspace.path)), set[str]()
+        for action in actions:
+            with contextlib.suppress(msgspec.MsgspecError, BadCall):  # it never ran
+                found |= written(action, self._does(action, scene)).keys()
+        return found

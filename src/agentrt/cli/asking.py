@@ -82,7 +82,7 @@ def ask_person(console: Console) -> Answer:
 
 def lines_of(question: Question) -> list[Text]:
     """A question as it stands on the terminal."""
-    risk, words = question.risk, headline(question.action, SHOWN)
+    risk, words = question.risk, headline(question.action, question.tool, SHOWN)
     asked = Text.assemble(
         ("? ", "bold yellow"), (clean(question.action.tool_name), "bold blue"), "  ", (clean(words), "bold")
     )

@@ -7,13 +7,17 @@ from fnmatch import fnmatchcase
 
 from ..specs import DEFAULT_TOOLS, PermissionRule
 from ..specs.rules import Verdict
-from ..specs.tool import FINISH, THINK
+from ..specs.tool import ALWAYS
+from ..tools import BUILT_IN
 
-ARGUMENTS = {"terminal": "command", "file_editor": "path"}
+ARGUMENTS = {tool.name: tool.definition.same.argument for tool in BUILT_IN if tool.definition.same is not None}
 """The argument that a pattern is for, where a tool has one that says what it does."""
 
-TOOLS = (*(tool.name for tool in DEFAULT_TOOLS), THINK, FINISH)
+TOOLS = (*(tool.name for tool in DEFAULT_TOOLS), *ALWAYS)
 """The tools of an agent that is begun here."""
+
+SHELL = next(tool.name for tool in BUILT_IN if tool.shell)
+"""The tool that a pattern without a tool is for."""
 
 _TOOL = re.compile(r"[\w*?-]+")
 _LITERAL = re.compile(r"\[([*?[])\]")
@@ -30,7 +34,7 @@ def rule_from(verdict: Verdict, written: str) -> PermissionRule:
         return rule_for(verdict, written)
     tool, colon, pattern = written.partition(":")
     if not colon or not _TOOL.fullmatch(tool):
-        pattern, tool = written, "terminal"
+        pattern, tool = written, SHELL
     if not pattern:
         raise ValueError(f"{written!r} has no pattern: write one such as 'git push*' or 'terminal:git push*'")
     if not any(fnmatchcase(known, tool) for known in TOOLS):

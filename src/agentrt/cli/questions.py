@@ -11,7 +11,7 @@ from ..conversation import Conversation
 from ..decisions.permissions import remembering, ruling
 from ..errors import LogError
 from ..events import ActionEvent, ChildWaiting, ConfirmationRequested, Event, HookExecutionEvent, RiskAssessed
-from ..specs import PermissionRule, SecurityRisk
+from ..specs import PermissionRule, SecurityRisk, ToolDefinition
 from ..state import Pending
 from .permissions import rule_words
 from .wording import why_asked
@@ -28,6 +28,7 @@ class Question(msgspec.Struct, frozen=True):
     """
 
     action: ActionEvent
+    tool: ToolDefinition
     risk: SecurityRisk | None = None
     rating: str = ""
     why: str = ""
@@ -38,15 +39,14 @@ class Question(msgspec.Struct, frozen=True):
 async def question_of(conversation: Conversation, pending: Pending, read: Read) -> Question:
     """The question about an action that waits in a conversation, or in one that it delegated to."""
     state, action = conversation.state, pending.action
+    question = Question(action, state.definition(action.tool_name), pending.risk)
     for child_id, child in state.ledger.children.items():
         for waiting in child.waiting:
             if waiting.action_id == action.id:
-                question = asked(
-                    Question(action, pending.risk), waiting.reason, await _below(child_id, action.id, read)
-                )
+                question = asked(question, waiting.reason, await _below(child_id, action.id, read))
                 return replace(question, task=child.task)
     events = [event async for event in conversation.events(max(action.seq - 1, 0))]
-    return asked(Question(action, pending.risk), pending.held, events, ruling(state, action))
+    return asked(question, pending.held, events, ruling(state, action))
 
 
 def asked(question: Question, code: str, events: Sequence[Event], rule: PermissionRule | None = None) -> Question:
@@ -61,7 +61,7 @@ def asked(question: Question, code: str, events: Sequence[Event], rule: Permissi
                 code = reasons.get(action.id, code)
             case HookExecutionEvent() if event.target == action.id and event.verdict == "ask":
                 detail = event.reason or detail
-    always = remembering(action) if code == "risk" else None
+    always = remembering(action, question.tool) if code == "risk" else None
     return replace(question, why=why_asked(code, detail), always=always)
 
 

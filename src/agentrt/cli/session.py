@@ -73,7 +73,8 @@ class _Session:
 
     async def run(self) -> None:
         """Show what happens, and ask where it waits; nobody is slowed by a question but who waits for its answer."""
-        after = self._conversation.cursor
+        after, prompt = self._conversation.cursor, self._conversation.state.prompt
+        self._view.begin(prompt.tools if prompt is not None else ())
         while not self.interrupted:
             async for item in self._conversation.run(after).stream():
                 self._view.show(item)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 from msgspec.structs import replace
@@ -25,12 +25,12 @@ from ..events import (
     ObservationEvent,
     ResourceLost,
     RiskAssessed,
+    SystemPromptEvent,
     UserRejectObservation,
 )
 from ..ledger import GoalStatus
-from ..specs import SecurityRisk
+from ..specs import SecurityRisk, ToolDefinition
 from ..specs.content import plain
-from ..specs.tool import FINISH, THINK
 from ..state import State
 from .notes import note
 from .wording import as_sent, clean, count, headline, money
@@ -62,12 +62,17 @@ class Story:
 
     def __init__(self, *, folded: bool = True) -> None:
         self.said: set[str] = set()
+        self._tools: dict[str, ToolDefinition] = {}
         self._folded = folded
         self._untold: dict[str, ActionEvent] = {}
         self._risk: dict[str, SecurityRisk] = {}
         self._children: dict[str, str] = {}
         self._denied: set[str] = set()
         """Denials by hooks that were told; the refusals that follow on them say nothing new."""
+
+    def use(self, tools: Iterable[ToolDefinition]) -> None:
+        """Take these tools' words for their calls, where the story does not begin with the log."""
+        self._tools |= {tool.name: tool for tool in tools}
 
     def tell(self, event: Event) -> Iterator[Text]:
         """The lines of an event; most bookkeeping has none."""
@@ -90,7 +95,7 @@ class Story:
                 yield from self._result(event)
             case AgentErrorEvent():
                 refused = event.error.startswith(DO_NOT_FIT.format(event.tool_name))
-                yield from self._action(event.action_id, as_sent if refused else headline)
+                yield from self._action(event.action_id, sent=refused)
                 yield from self._indented(event.error, "red")
             case UserRejectObservation():
                 yield from self._action(event.action_id)
@@ -100,6 +105,8 @@ class Story:
                 yield from self._revised(event)
             case HookExecutionEvent():
                 yield from self._hooked(event)
+            case SystemPromptEvent():
+                self.use(event.tools)
             case _:
                 yield from self._rest(event)
 
@@ -127,7 +134,7 @@ class Story:
         if action is None:
             return
         told = "a hook rewrote" if event.source == "hook" else "a file that it runs has changed: rated again"
-        yield Text(f"↪ {told}  {clean(headline(action))}", "yellow")
+        yield Text(f"↪ {told}  {clean(self._headline(action))}", "yellow")
         self._untold[event.action_id] = replace(action, arguments=event.arguments)
 
     def _message(self, event: MessageEvent) -> Iterator[Text]:
@@ -140,20 +147,24 @@ class Story:
             told = _TOLD.get(event.source, "")
             yield Text(told + said + (" [cut]" if event.partial else ""), "dim" if told else "")
 
-    def _action(self, action_id: str, words: Callable[[ActionEvent], str] = headline) -> Iterator[Text]:
+    def _headline(self, action: ActionEvent) -> str:
+        return headline(action, self._tools.get(action.tool_name))
+
+    def _action(self, action_id: str, *, sent: bool = False) -> Iterator[Text]:
         action = self._untold.pop(action_id, None)
         if action is None:
             return
         risk = self._risk.pop(action_id, None)
-        line = Text.assemble(("● ", "blue"), (clean(action.tool_name), "bold blue"), "  ", clean(words(action)))
+        words = as_sent(action) if sent else self._headline(action)
+        line = Text.assemble(("● ", "blue"), (clean(action.tool_name), "bold blue"), "  ", clean(words))
         if risk is not None:
             line.append(f"  {risk.value.lower()}", RISK[risk])
         yield line
 
     def _result(self, event: ObservationEvent) -> Iterator[Text]:
-        if event.tool_name in (THINK, FINISH):
+        if (tool := self._tools.get(event.tool_name)) is not None and tool.harmless:
             return
-        if event.tool_name == "file_editor" and (changed := _diff(event)):
+        if changed := _diff(event):
             yield from self._diff(changed)
             return
         yield from self._indented(plain(event.content), "red" if event.is_error else "dim")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import Protocol
 
 from rich.console import Console
@@ -12,6 +13,7 @@ from rich.text import Text
 from ..codec import encode
 from ..deltas import Delta
 from ..events import ActionEvent, Event, ExecutionStarted, MessageEvent, ModelCalled, ModelCallStarted
+from ..specs import ToolDefinition
 from ..specs.content import plain
 from .story import Story
 from .wording import clean
@@ -19,6 +21,10 @@ from .wording import clean
 
 class View(Protocol):
     """Shows a run."""
+
+    def begin(self, tools: Iterable[ToolDefinition]) -> None:
+        """A run of an agent with these tools begins."""
+        ...
 
     def show(self, item: Event | Delta) -> None:
         """Show one thing that happened."""
@@ -31,6 +37,9 @@ class View(Protocol):
 
 class JsonView:
     """One event a line, as in the log."""
+
+    def begin(self, tools: Iterable[ToolDefinition]) -> None:
+        """Nothing to do."""
 
     def show(self, item: Event | Delta) -> None:
         """Print an event; deltas are left out."""
@@ -47,6 +56,10 @@ class PlainView:
 
     def __init__(self, console: Console, *, folded: bool = True) -> None:
         self._console, self._story = console, Story(folded=folded)
+
+    def begin(self, tools: Iterable[ToolDefinition]) -> None:
+        """Take the tools' words for their calls."""
+        self._story.use(tools)
 
     def show(self, item: Event | Delta) -> None:
         """Print the lines of an event."""
@@ -68,6 +81,10 @@ class LiveView:
         """Whether a line is unfinished."""
         self._streamed = ("", 0)
         """The id of what streamed in last, and how many characters of it."""
+
+    def begin(self, tools: Iterable[ToolDefinition]) -> None:
+        """Take the tools' words for their calls."""
+        self._story.use(tools)
 
     def show(self, item: Event | Delta) -> None:
         """Show a piece or an event."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 
 import msgspec
 
 from ..events import ActionEvent
+from ..specs import ToolDefinition
 from ..specs.flow import Label, Sink
+from ..specs.headlines import headline_of
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
@@ -47,51 +50,15 @@ def money(cost: float, unpriced: int) -> str:
     return f"${cost:.4f} and {unpriced} calls of unknown price" if cost else "price unknown"
 
 
-class _Running(msgspec.Struct):
-    command: str
-
-
-class _Thinking(msgspec.Struct):
-    thought: str
-
-
-class _Finishing(msgspec.Struct):
-    message: str
-
-
-class _Editing(msgspec.Struct):
-    command: str
-    path: str
-
-
-class _Delegating(msgspec.Struct):
-    task: str
-    agent: str = ""
-
-
-def headline(action: ActionEvent, most: int = SHOWN) -> str:
-    """An action's arguments on a line; `most` characters of them where they are shown as they were sent: those of
-    other tools, and what does not fit.
+def headline(action: ActionEvent, tool: ToolDefinition | None = None, most: int = SHOWN) -> str:
+    """An action on a line, as its tool declares; `most` characters of its arguments where they are shown as they were
+    sent: those that no template of the tool fits.
     """
-    if action.malformed is not None:
-        return as_sent(action, most)
-    try:
-        match action.tool_name:
-            case "terminal":
-                command = msgspec.json.decode(action.arguments, type=_Running).command
-                return f"$ {command}" if command else "(waits for more output)"
-            case "file_editor":
-                edit = msgspec.json.decode(action.arguments, type=_Editing)
-                return f"{edit.command} {edit.path}"
-            case "delegate":
-                given = msgspec.json.decode(action.arguments, type=_Delegating)
-                return f"to {given.agent}: {given.task}" if given.agent else given.task
-            case "think":
-                return msgspec.json.decode(action.arguments, type=_Thinking).thought
-            case "finish":
-                return msgspec.json.decode(action.arguments, type=_Finishing).message
-    except msgspec.ValidationError:
-        pass
+    if action.malformed is None and tool is not None:
+        with contextlib.suppress(msgspec.DecodeError):
+            arguments = msgspec.json.decode(action.arguments, type=dict[str, object])
+            if (found := headline_of(tool.headline, arguments)) is not None:
+                return found
     return as_sent(action, most)
 
 

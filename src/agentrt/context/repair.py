@@ -18,7 +18,6 @@ import msgspec
 
 from ..specs import ToolDefinition
 from ..specs.content import sound
-from ..specs.tool import FINISH, THINK
 from .messages import ToolCall
 
 CUT = (
@@ -26,27 +25,13 @@ CUT = (
     " Send less at once, in several smaller calls."
 )
 
-_ALIASES = {
-    **dict.fromkeys(
-        ("bash", "shell", "sh", "cmd", "command", "execute", "execute_bash", "execute_command", "run", "run_command"),
-        "terminal",
-    ),
-    **dict.fromkeys(("run_bash", "bash_tool", "run_terminal_cmd", "shell_command", "run_shell_command"), "terminal"),
-    **dict.fromkeys(("str_replace", "str_replace_editor", "str_replace_based_edit_tool"), "file_editor"),
-    **dict.fromkeys(("edit_file", "editor", "edit", "text_editor"), "file_editor"),
-    **dict.fromkeys(("todo", "todos", "todo_write", "todo_list", "task_list", "plan", "update_plan"), "task_tracker"),
-    **dict.fromkeys(("done", "submit", "complete", "attempt_completion", "task_complete"), FINISH),
-    **dict.fromkeys(("thinking", "thought"), THINK),
-}
-"""What other runtimes call such tools, by the names that these have here."""
-
 _ALONE = frozenset({"ls", "make", "pwd", "pytest", "tree"})
 _COMMANDS = _ALONE | {
     "awk", "cargo", "cat", "cd", "chmod", "cp", "curl", "diff", "docker", "du", "echo", "env", "find", "git", "go",
     "grep", "head", "mkdir", "mv", "node", "npm", "pip", "pip3", "python", "python3", "rg", "rm", "ruff", "sed", "sort",
     "tail", "tar", "touch", "uniq", "wc", "wget", "which",
 }  # fmt: skip
-"""Names of commands for the terminal; those in `_ALONE` make sense without arguments."""
+"""Programs that models call as if they were tools; those in `_ALONE` make sense without arguments."""
 
 _STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?'
 """A string of JSON, to the end of the text when it is not closed: each character is looked at once."""
@@ -89,7 +74,7 @@ def repaired(call: ToolCall, definitions: Sequence[ToolDefinition], *, cut: bool
         return Repaired(name, msgspec.Raw(b"{}"), problem, given)
     found = next((definition for definition in definitions if definition.name == name), None)
     if found is None and (command := _as_command(called.strip(), value, definitions)) is not None:
-        return Repaired("terminal", msgspec.Raw(msgspec.json.encode(command)), original=given)
+        return Repaired(command[0], msgspec.Raw(msgspec.json.encode(command[1])), original=given)
     if not isinstance(value, dict):
         problem = f"the arguments must be a JSON object, not {type(value).__name__}."
         return Repaired(name, msgspec.Raw(b"{}"), problem, given)
@@ -117,56 +102,63 @@ def wire_name(name: str) -> str:
 
 def named(name: str, definitions: Sequence[ToolDefinition]) -> str | None:
     """The one tool that a name means, if there is one."""
-    names = [definition.name for definition in definitions]
-    if (whole := _one(name, names)) is not None:
+    if (whole := _one(name, definitions)) is not None:
         return whole
     leading = _PATH.match(name)
     parts = re.split(r"[.:/]", leading[1]) if leading else []
-    meant = {found for part in parts if (found := _one(part, names)) is not None}
+    meant = {found for part in parts if (found := _one(part, definitions)) is not None}
     return meant.pop() if len(meant) == 1 else None
 
 
-def _one(name: str, names: list[str]) -> str | None:
+def _one(name: str, definitions: Sequence[ToolDefinition]) -> str | None:
+    names = [definition.name for definition in definitions]
     if name in names:
         return name
     alike = [known for known in names if _plain(known) == _plain(name)]
     if alike:
         return alike[0] if len(alike) == 1 else None
-    alias = _ALIASES.get(_plain(name))
-    return alias if alias in names else None
+    return next((definition.name for definition in definitions if _plain(name) in definition.aliases), None)
 
 
 def _plain(name: str) -> str:
     return name.strip().lower().replace("-", "_").replace(" ", "_")
 
 
-def _as_command(name: str, value: Any, definitions: Sequence[ToolDefinition]) -> dict[str, Any] | None:
-    """The arguments of `terminal`, when `name` is a command and `value` plainly what stands behind it."""
-    terminal = next((definition for definition in definitions if definition.name == "terminal"), None)
-    if terminal is None or name not in _COMMANDS:
+def _as_command(name: str, value: Any, definitions: Sequence[ToolDefinition]) -> tuple[str, dict[str, Any]] | None:
+    """The tool that takes shell commands and its arguments, when `name` is a program and `value` plainly what stands
+    behind it.
+    """
+    shell = next((definition for definition in definitions if definition.shell), None)
+    if shell is None or name not in _COMMANDS:
         return None
     if not isinstance(value, dict):
         value = {"args": value}
-    shape = parameters(terminal)
-    if "command" not in shape["properties"]:
+    properties = parameters(shell)["properties"]
+    if shell.shell not in properties:
         return None
-    others = {key: item for key, item in value.items() if key in shape["properties"] and key != "command"}
+    others = {key: item for key, item in value.items() if key in properties and key != shell.shell}
     keys = [key for key in value if key not in others]
     if not keys and name in _ALONE:
-        return {**others, "command": name}
+        return shell.name, {**others, shell.shell: name}
     if len(keys) != 1 or keys[0] not in ("args", "arguments", "command", "cmd"):
         return None
-    match value[keys[0]]:
+    line = _line(name, value[keys[0]])
+    return None if line is None else (shell.name, {**others, shell.shell: line})
+
+
+def _line(name: str, given: Any) -> str | None:
+    """The command line of a program and what was given as its arguments."""
+    match given:
         case str(line):
             first = line.split(maxsplit=1)[0] if line.strip() else ""
             if first == name:
-                return {**others, "command": line}
+                return line
             whole = re.search(rf"(?<![\w./-]){re.escape(name)}(?![\w./-])", line) is not None
             if whole or (first in _COMMANDS and name != "git"):  # "cd x && git status" names it itself
                 return None
-            return {**others, "command": f"{name} {line}".strip()}
+            return f"{name} {line}".strip()
         case list(items) if all(isinstance(item, str) for item in items):
-            return {**others, "command": shlex.join([name, *items])}
+            return shlex.join([name, *items])
         case _:
             return None
 

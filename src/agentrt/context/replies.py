@@ -11,7 +11,6 @@ from ..events import ActionEvent, AgentErrorEvent, ConversationErrorEvent, Event
 from ..ids import new_id
 from ..specs import Thinking, ToolDefinition
 from ..specs.content import sound, text
-from ..specs.tool import FINISH
 from ..usage import Usage
 from .messages import ToolCall
 from .own_ratings import own_rating
@@ -125,11 +124,12 @@ def _actions(reply: ModelReply, toolbox: Toolbox, first_id: str, caused_by: str)
     for number, call in enumerate(reply.tool_calls):
         cut = reply.finish_reason == "length" and number == len(reply.tool_calls) - 1
         meant = repaired(call, toolbox.definitions, cut=cut)
-        own = own_rating(meant.arguments, next((d for d in toolbox.definitions if d.name == meant.name), None))
+        definition = next((d for d in toolbox.definitions if d.name == meant.name), None)
+        own = own_rating(meant.arguments, definition)
         meant = msgspec.structs.replace(meant, arguments=own.arguments)
         resources, problem = _checked(meant, toolbox)
         problem = problem or held_back or (AFTER_FINISH if finished else None)
-        finished = finished or (meant.name == FINISH and problem is None)
+        finished = finished or (definition is not None and definition.ends_turn and problem is None)
         asked = sound(call.name)
         action = ActionEvent(
             id=new_id() if number else first_id,

@@ -8,12 +8,13 @@ answer about tags.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
 
-from ..specs.tool import FINISH
+from ..specs import ToolDefinition
 from .messages import ToolCall
 from .replies import ModelReply
 
@@ -167,12 +168,13 @@ def _in_a_sentence(text: str, close: re.Match[str]) -> bool:
     return before in (" ", "*", "_", "(") and after in (" ", "*", "_", ")", ",", ".", ";", ":", "?", "!")
 
 
-def reasoned(reply: ModelReply) -> ModelReply:
-    """The reply with the reasoning in its text where reasoning belongs."""
+def reasoned(reply: ModelReply, tools: Iterable[ToolDefinition] = ()) -> ModelReply:
+    """The reply with the reasoning in its text, and in the words of a call that ends the turn, where it belongs."""
     if _TAG not in reply.text and all(_TAG not in call.arguments for call in reply.tool_calls):
         return reply
     text, reasoning = apart(reply.text)
-    finished = [_finished(call) for call in reply.tool_calls]
+    last = {tool.name for tool in tools if tool.ends_turn}
+    finished = [_finished(call) if call.name in last else (call, "") for call in reply.tool_calls]
     calls = tuple(call for call, _ in finished)
     if text is reply.text and calls == reply.tool_calls:
         return reply
@@ -181,8 +183,8 @@ def reasoned(reply: ModelReply) -> ModelReply:
 
 
 def _finished(call: ToolCall) -> tuple[ToolCall, str]:
-    """A call of `finish` without the reasoning in its message, and that; any other call as it is."""
-    if call.name != FINISH or ("<think" not in call.arguments and "</think" not in call.arguments):
+    """A call that ends the turn without the reasoning in its message, and that."""
+    if "<think" not in call.arguments and "</think" not in call.arguments:
         return call, ""
     try:
         given = msgspec.json.decode(call.arguments, type=dict[str, Any])

@@ -58,7 +58,6 @@ from ..specs.given import converted, instance
 from ..specs.llm import as_llm
 from ..specs.rules import Scope
 from ..specs.schemas import reader_of
-from ..specs.tool import FINISH
 from ..state import Pending, State
 from ..tools import AnyTool
 from .end import End
@@ -306,7 +305,7 @@ class Conversation:
         """What the agent gave to `finish` last, for an agent with an `output`, as a struct, a dataclass or a pydantic
         model; None before that. Raises `msgspec.ValidationError` when it is not of this kind.
         """
-        last = await self._end.newest(lambda seen: seen.tool_name == FINISH and seen.type == "ObservationEvent")
+        last = await self._end.newest(lambda seen: seen.answer and seen.type == "ObservationEvent")
         if not isinstance(last, ObservationEvent):
             return None
         found = msgspec.json.decode(last.details, type=dict[str, msgspec.Raw] | None)

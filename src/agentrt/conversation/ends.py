@@ -15,7 +15,6 @@ from ..secrets import AnySecret
 from ..secrets.sources import source_of
 from ..specs import Agent, DockerWorkspace, RemoteWorkspace
 from ..specs.given import converted, instance
-from ..specs.tool import FINISH
 from ..tools import AnyTool, as_tool_types, distinct, tools_in
 from .end import End
 from .local import LocalEnd
@@ -57,7 +56,7 @@ def end_of(
         agent = with_tools(agent, (kind.name for kind in code))
         code = distinct((*code, *tools_in(agent)))
     if isinstance(workspace, RemoteWorkspace):
-        functions = [kind for kind in code if kind.name != FINISH] or None
+        functions = [kind for kind in code if not kind.ends_turn] or None
         given = {"tools": functions, "runtime": runtime, "store": store, "client": client, "owner": owner}
         for field, why in _NOT_REMOTE.items():
             if given[field] is not None:

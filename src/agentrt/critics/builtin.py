@@ -7,10 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 import anyio
 
 from ..context.judging import CriticResult
-from ..events import ActionEvent, Event, MessageEvent, ObservationEvent
+from ..events import ActionEvent, Event, MessageEvent, ObservationEvent, SystemPromptEvent
 from ..protocols import Critic
 from ..specs import Workspace
-from ..specs.tool import FINISH
 
 _GIT = ("git", "-c", "core.fsmonitor=false", "-c", "diff.external=", "status", "--porcelain")
 
@@ -24,12 +23,14 @@ class PassCritic:
 
 
 class AgentFinishedCritic:
-    """Wants the agent to end with `finish`."""
+    """Wants the agent to end with the tool for that, `finish`."""
 
     async def evaluate(self, events: Sequence[Event], workspace: Workspace) -> CriticResult:
         """1 when it did, 0 when it only said something."""
         results = [event for event in events if isinstance(event, ObservationEvent) and not event.is_error]
-        if results and results[-1].tool_name == FINISH and not isinstance(events[-1], MessageEvent):
+        prompts = [event for event in events if isinstance(event, SystemPromptEvent)]
+        last = {tool.name for prompt in prompts for tool in prompt.tools if tool.ends_turn}
+        if results and results[-1].tool_name in last and not isinstance(events[-1], MessageEvent):
             return CriticResult(1.0)
         return CriticResult(0.0, "end with `finish`, once the task is done, and say how you know that it works")
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ..errors import ConfigurationError
 from ..specs import Agent, Tool, ToolDefinition, replaced
-from ..specs.tool import FINISH, THINK
+from ..specs.tool import ALWAYS
 from .permissions import WHOLE
 
 
@@ -25,7 +25,7 @@ def sound_agent(agent: Agent) -> Agent:
 
 def with_tools(agent: Agent, names: Iterable[str]) -> Agent:
     """The agent with the tools that were given as implementations, where neither it nor one below it names them."""
-    named = {THINK, FINISH, *_named_in(agent)}
+    named = {*ALWAYS, *_named_in(agent)}
     added = tuple(Tool(name) for name in dict.fromkeys(names) if name not in named)
     return replace(agent, tools=(*agent.tools, *added)) if added else agent
 

@@ -46,7 +46,8 @@ def approval(
         events.append(ConfirmationGiven(action_ids=tuple(action.id for action in own)))
     if always is not None:
         named = [p.action for p in waiting(state) if not action_ids or p.action.id in action_ids]
-        chosen = [rule] if rule is not None else [remembering(action) for action in named]
+        alike = (remembering(action, state.definition(action.tool_name)) for action in named)
+        chosen = [rule] if rule is not None else alike
         events += [RuleAdded(rule=each, scope=always) for each in dict.fromkeys(chosen)]
     return (*events, *_to_children(state, action_ids, approved=True, reason=""))
 

@@ -7,7 +7,6 @@ from ..ledger import allowance
 from ..specs import HookEvent, PermissionRule
 from ..specs.hooks import hooks_for
 from ..specs.stuck import judges_all
-from ..specs.tool import DELEGATE
 from ..state import Pending, State, beginnable, unread
 from .commands import (
     AssessRisk,
@@ -139,6 +138,6 @@ def _refusal(action: ActionEvent, rule: PermissionRule) -> Refuse:
 
 def _execution(state: State, p: Pending) -> Execution:
     name, attempt = execution_id(p), p.attempt + 1
-    if p.action.tool_name == DELEGATE:
+    if state.definition(p.action.tool_name).delegates:
         return Delegate(name, p.action, attempt, child_id(p), grant(state, p))
     return ExecuteAction(name, p.action, attempt, p.files)

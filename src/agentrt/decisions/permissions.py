@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from fnmatch import translate
 from functools import lru_cache
 from posixpath import normpath
@@ -11,25 +11,20 @@ from posixpath import normpath
 import msgspec
 
 from ..events import ActionEvent
-from ..specs import HookEvent, PermissionRule, SecurityRisk
+from ..security.found import texts
+from ..specs import HookEvent, PermissionRule, SecurityRisk, ToolDefinition
 from ..specs.flow import Sink
 from ..specs.hooks import hooks_for
 from ..specs.policies import asks
 from ..specs.rules import Verdict
-from ..specs.tool import FINISH, THINK
+from ..specs.tool import Same
 from ..state import Pending, State
-
-HARMLESS = (FINISH, THINK)
-"""Tools that nobody is asked about because of their risk."""
 
 _ONE_COMMAND = r"[^;&|<>$`\n(){}\\]*"
 """What a pattern that allows shell commands has for "*": nothing that would begin another one."""
 
 WHOLE = "{}"
 """In a rule, the argument that is all of them: a JSON object, its members in the order of their names."""
-
-_SAME = {"terminal": "command", "file_editor": "path"}
-"""The argument that says what is the same again, of the tools of which that is known."""
 
 _SINKS: tuple[Sink, ...] = ("secrets", "push", "outside", "network")
 """The one that says most first."""
@@ -45,7 +40,7 @@ def heard(state: State, pending: Pending) -> bool:
 def ruling(state: State, action: ActionEvent) -> PermissionRule | None:
     """What the rules that hold now say of an action."""
     rules = (*state.spec.rules, *state.ledger.rules)
-    return strongest(rules, action) if rules else None
+    return strongest(rules, action, state.definition(action.tool_name)) if rules else None
 
 
 def asked(state: State, pending: Pending, rule: PermissionRule | None) -> str | None:
@@ -60,7 +55,7 @@ def asked(state: State, pending: Pending, rule: PermissionRule | None) -> str | 
         return "hook"
     if rule is not None:
         return "rule" if rule.verdict == "ask" else None
-    if pending.action.tool_name in HARMLESS:
+    if state.definition(pending.action.tool_name).harmless:
         return None
     return "risk" if asks(state.spec.confirmation, pending.risk or SecurityRisk.UNKNOWN) else None
 
@@ -72,26 +67,26 @@ def _flow(state: State, pending: Pending) -> str | None:
     label = next((label for label in pending.causes if label in flow.labels), None)
     if label is None:
         return None
-    if pending.risk is SecurityRisk.UNKNOWN and pending.action.tool_name not in HARMLESS:
+    if pending.risk is SecurityRisk.UNKNOWN and not state.definition(pending.action.tool_name).harmless:
         return f"flow:{label}>unknown"
     sink = next((sink for sink in _SINKS if sink in pending.sinks and sink in flow.sinks), None)
     return None if sink is None else f"flow:{label}>{sink}"
 
 
-def strongest(rules: Iterable[PermissionRule], action: ActionEvent) -> PermissionRule | None:
-    """Of the rules that match an action, one that denies, else one that asks, else one that allows."""
+def strongest(rules: Iterable[PermissionRule], action: ActionEvent, tool: ToolDefinition) -> PermissionRule | None:
+    """Of the rules that match an action of a tool, one that denies, else one that asks, else one that allows."""
     about = [rule for rule in rules if _pattern(rule.tool, one_command=False).match(action.tool_name)]
     arguments = _arguments(action) if any(map(_looks, about)) else {}
-    found = [rule for rule in about if not _looks(rule) or _holds(rule, arguments)]
+    found = [rule for rule in about if not _looks(rule) or _holds(rule, arguments, tool)]
     return min(found, key=lambda rule: _STRENGTH.index(rule.verdict), default=None)
 
 
-def matches(rule: PermissionRule, action: ActionEvent) -> bool:
-    """Whether a rule is about an action.
+def matches(rule: PermissionRule, action: ActionEvent, tool: ToolDefinition) -> bool:
+    """Whether a rule is about an action of a tool.
 
     One that allows must match each argument that it is about, another one any of them.
     """
-    return strongest((rule,), action) is not None
+    return strongest((rule,), action, tool) is not None
 
 
 def _looks(rule: PermissionRule) -> bool:
@@ -99,29 +94,21 @@ def _looks(rule: PermissionRule) -> bool:
     return rule.pattern != "*" or bool(rule.argument)
 
 
-def _holds(rule: PermissionRule, arguments: dict[str, object]) -> bool:
+def _holds(rule: PermissionRule, arguments: dict[str, object], tool: ToolDefinition) -> bool:
     given: object = arguments.get(rule.argument) if rule.argument else list(arguments.values())
     allows = rule.verdict == "allow"
     if rule.argument == WHOLE:
         given = _whole(arguments)
-    elif allows and rule.argument and arguments.get("is_input"):
-        return False  # what may be run may not be typed into whatever runs
-    texts = [*_texts(given)]
+    elif allows and tool.same is not None and rule.argument == tool.same.argument and _differs(arguments, tool.same):
+        return False  # a command that may be run may not be typed into whatever runs
     pattern = _pattern(rule.pattern, one_command=allows)
-    held = [_matched(pattern, text, path=rule.argument == "path", every=allows) for text in texts]
+    held = [_matched(pattern, text, path=rule.argument == "path", every=allows) for _, text in texts(given)]
     return bool(held) and (all(held) if allows else any(held))
 
 
-def _texts(given: object) -> Iterator[str]:
-    """All texts in a value, however deep."""
-    match given:
-        case str():
-            yield given
-        case list():
-            for item in given:
-                yield from _texts(item)
-        case dict():
-            yield from _texts(list(given.values()))
+def _differs(arguments: dict[str, object], same: Same) -> bool:
+    """Whether a call is of the kind of which only the whole is the same again."""
+    return any(name in arguments and arguments[name] == value for name, value in same.unless.items())
 
 
 def _matched(pattern: re.Pattern[str], text: str, *, path: bool, every: bool) -> bool:
@@ -130,18 +117,16 @@ def _matched(pattern: re.Pattern[str], text: str, *, path: bool, every: bool) ->
     return (all if every else any)(pattern.match(spelling) is not None for spelling in spellings)
 
 
-def remembering(action: ActionEvent) -> PermissionRule:
-    """The rule that allows this action from now on: the same command, edits of the same file, or the tool.
+def remembering(action: ActionEvent, tool: ToolDefinition) -> PermissionRule:
+    """The rule that allows this action from now on: what its tool says is the same again, else the tool.
 
-    What was only looked at, or typed into a running command, is allowed in the same words only; so is a call of another
-    tool that has a command or a path, which may be but a part of what it does.
+    A call of which only the whole is the same again, as `Same` says, is allowed in the same words only. So is a call
+    with a command or a path whose tool does not say what is the same: they may be but a part of what it does.
     """
-    arguments, name = _arguments(action), _escaped(action.tool_name)
-    if not arguments.get("is_input") and arguments.get("command") != "view":
-        argument = _SAME.get(action.tool_name, "")
-        if isinstance(text := arguments.get(argument), str):
-            return PermissionRule("allow", name, _escaped(text), argument)
-    if arguments.keys() & {"command", "path"}:
+    arguments, name, same = _arguments(action), _escaped(action.tool_name), tool.same
+    if same is not None and not _differs(arguments, same) and isinstance(text := arguments.get(same.argument), str):
+        return PermissionRule("allow", name, _escaped(text), same.argument)
+    if same is not None or arguments.keys() & {"command", "path"}:
         return PermissionRule("allow", name, _escaped(_whole(arguments)), WHOLE)
     return PermissionRule("allow", name)
 

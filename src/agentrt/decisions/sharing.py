@@ -11,7 +11,6 @@ from ..errors import ConfigurationError
 from ..events import Grant
 from ..ledger import Child, allowance
 from ..specs import Agent, HookEvent
-from ..specs.tool import DELEGATE
 from ..state import Pending, State
 
 _HOLD_BELOW = (HookEvent.BEFORE_TOOL, HookEvent.AFTER_TOOL, HookEvent.USER_MESSAGE)
@@ -27,7 +26,7 @@ def grant(state: State, pending: Pending) -> Grant:
     if begun is not None:
         return begun.grant
     limits, left = state.spec.limits, allowance(state.ledger, state.spec.limits)
-    waiting = [p for p in state.branch.pending if p.action.tool_name == DELEGATE and p.command is None]
+    waiting = [p for p in state.branch.pending if p.command is None and state.definition(p.action.tool_name).delegates]
     shares = 1 + sum(child_id(p) not in state.ledger.children for p in waiting)
     return Grant(
         cost=None if left.cost is None else max(left.cost, 0.0) / shares,
@@ -82,7 +81,7 @@ def share_of(state: State, child: Child) -> Agent:
         max_depth=agent.limits.max_depth,
     )
     deepest = depth == limits.max_depth
-    tools = tuple(tool for tool in chosen.tools if tool.name != DELEGATE) if deepest else chosen.tools
+    tools = tuple(tool for tool in chosen.tools if not (deepest and state.definition(tool.name).delegates))
     if chosen is agent:
         return replace(agent, limits=limits, tools=tools, output=None)
     rules = tuple(dict.fromkeys((*agent.rules, *chosen.rules)))

@@ -8,7 +8,7 @@ from ..specs import Agent, Content, SecurityRisk, Thinking, ToolDefinition, Work
 from ..specs.flow import Label
 from .base import Event, Source
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 
 class ConversationCreated(Event, frozen=True, kw_only=True):

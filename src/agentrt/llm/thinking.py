@@ -21,7 +21,7 @@ class ThinkingClient(Around):
         """As the inner client."""
         apart = _Apart(watch)
         try:
-            return reasoned(await self._inner.complete(request, apart))
+            return reasoned(await self._inner.complete(request, apart), request.tools)
         finally:
             apart.flush()
 

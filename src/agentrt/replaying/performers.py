@@ -38,6 +38,7 @@ from ..hooks import HookInput, HookResult
 from ..protocols import Critic, SecurityAnalyzer
 from ..specs import Hook, Workspace
 from ..state import State
+from ..tools import Tools
 from .calls import JUDGED_WITHOUT, model_error
 from .recording import Recording
 from .stage import Stage
@@ -57,7 +58,7 @@ def stand_ins(
         return RecordedJudge(recording, stage, log, critics, calls, workspace)
 
     return {
-        "security": lambda log, parts: RecordedSecurity(recording, stage, log, analyzers),
+        "security": lambda log, parts: RecordedSecurity(recording, stage, log, analyzers, parts.tools),
         "condenser": lambda log, parts: RecordedCondenser(recording, stage, log),
         "hooks": lambda log, parts: RecordedHooks(recording, stage, log, parts),
         "critic": judge,
@@ -79,8 +80,9 @@ class RecordedSecurity(SecurityActor):
         stage: Stage,
         log: Log,
         analyzers: Mapping[str, Callable[[], SecurityAnalyzer]],
+        tools: Tools,
     ) -> None:
-        super().__init__(log, analyzers, recording.created.workspace)
+        super().__init__(log, analyzers, tools, recording.created.workspace)
         self._recording, self._stage, self._known = recording, stage, analyzers
 
     async def handle(self, message: Perform) -> None:

@@ -41,7 +41,6 @@ from ..hooks import HookResult
 from ..security.analyzers import MODEL
 from ..specs import Agent, HookEvent, ToolDefinition
 from ..specs.content import plain
-from ..specs.tool import DELEGATE
 from ..state import State, apply
 from .calls import Call, Checked, Replies, failure, verdict
 from .handovers import handed_over
@@ -251,7 +250,7 @@ class Recording:
         match event:
             case ExecutionStarted():
                 action = self._actions[event.action_id]
-                if action.tool_name == DELEGATE:
+                if self.definitions[action.tool_name].delegates:
                     key = self._delegated[event.action_id] = (action.seq, event.attempt)
                     self.delegations[key] = Delegation(begun=event.seq)
                 else:

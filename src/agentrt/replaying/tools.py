@@ -19,7 +19,7 @@ from ..protocols import Observation, ToolContext
 from ..security.analyzers import MODEL
 from ..specs import ToolDefinition, Workspace
 from ..specs.schemas import Reader
-from ..specs.tool import FINISH, THINK
+from ..specs.tool import ALWAYS
 from ..tools import BUILT_IN, ToolType
 from .recording import Execution, Recording
 from .stage import Stage
@@ -98,7 +98,7 @@ def tools_of(recording: Recording, stage: Stage, tools: Iterable[ToolType]) -> t
     """
     known = {kind.name: kind for kind in (*BUILT_IN, *tools)}
     specs = (spec for agent in recording.agents for spec in agent.tools)
-    names = dict.fromkeys([*(spec.name for spec in specs), THINK, FINISH])
+    names = dict.fromkeys([*(spec.name for spec in specs), *ALWAYS])
     found: list[ToolType] = []
     for name in names:
         if name in known:

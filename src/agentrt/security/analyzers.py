@@ -9,7 +9,7 @@ from ..events import ActionEvent
 from ..specs import RULES, SecurityRisk
 from .rating import Rating, Scene
 from .rules import rate_action
-from .verdicts import highest
+from .verdicts import highest, low
 
 
 class Analyzer(Protocol):
@@ -34,6 +34,8 @@ class ModelAnalyzer:
     async def assess(self, action: ActionEvent, scene: Scene) -> Rating:
         """The rating."""
         risk = action.security_risk
+        if risk is SecurityRisk.UNKNOWN and scene.only_reads:
+            return low("the tool says that it only reads")
         return Rating(risk, "the model did not rate it" if risk is SecurityRisk.UNKNOWN else "so the model rates it")
 
 

@@ -121,7 +121,7 @@ def _curl_anywhere(call: Call) -> Iterator[Rating]:
     if read.has("K", "config"):
         yield unknown("reads its options from a file")
     for text in (*read.operands, *read.all("url")):
-        yield from _url(call, text)
+        yield from rate_url(call, text)
     yield from _saved(call)
     if read.has("O", "remote-name", "o", "output") and read.all("x", "proxy"):
         yield _TALKS
@@ -146,7 +146,8 @@ def _data(call: Call, texts: tuple[str, ...], sign: str) -> Iterator[Rating]:
                 yield from rate_read(call, file)
 
 
-def _url(call: Call, text: str) -> Iterator[Rating]:
+def rate_url(call: Call, text: str) -> Iterator[Rating]:
+    """Fetching what a URL, or a host, leads to."""
     if text.lower().startswith("file:"):
         path = re.sub(r"(?i)^file:(?://[^/]*)?", "", text)
         yield from rate_read(call, path)
@@ -172,7 +173,7 @@ def _wget(call: Call) -> Iterator[Rating]:
     if read.has("use-askpass"):
         yield high("runs a command in an option")
     for text in read.operands:
-        yield from _url(call, text)
+        yield from rate_url(call, text)
     yield from _saved(call)
 
 

@@ -1,15 +1,18 @@
-"""Fixed rules that rate an action by its tool and arguments. Pure."""
+"""Fixed rules that rate an action by what it reads, writes, runs and reaches. Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterator
 
 import msgspec
 
 from ..events import ActionEvent
+from ..specs.effects import Effects, Source
 from .calls import Call
 from .file_rules import rate_read, rate_write
+from .found import found_effects, texts
 from .injections import rate_text
 from .own_rules import rate_requests
 from .paths import Site, normal, site
@@ -17,92 +20,91 @@ from .rating import Rating, Scene
 from .shell_text import ANY
 from .verdicts import highest, low, unknown
 
-_HARMLESS = frozenset({"think", "finish", "task_tracker", "delegate"})
-"""Tools that touch nothing themselves; what is delegated is rated where it is done."""
 _KEY = re.compile(r"(?i)C-[a-z]|UP|DOWN|RIGHT|LEFT|HOME|END|PGUP|PGDN|TAB|ESC|BS|ENTER|y|n|yes|no|q|\d{1,6}")
 
 
-class _Edit(msgspec.Struct):
-    path: str
-    command: str = ""
-    file_text: str | None = None
-    old_str: str | None = None
-    new_str: str | None = None
-
-
-class _Command(msgspec.Struct):
-    command: str
-    is_input: bool = False
-
-
 def rate_action(action: ActionEvent, scene: Scene) -> Rating:
-    """The rating of an action by its tool and arguments; a tool without rules is UNKNOWN, whatever its arguments.
+    """The rating of an action by what its tool says that it does, or by what its arguments name.
 
-    Raises `msgspec.ValidationError` when the arguments are not the tool's.
+    An action whose tool does not say is UNKNOWN at least, unless the tool declares that it only reads. Raises
+    `msgspec.DecodeError` when the arguments are not JSON.
     """
-    where = site(scene.workspace.path, scene.directory, scene.own)
-    match action.tool_name:
-        case "terminal":
-            return _terminal(msgspec.json.decode(action.arguments, type=_Command), where, scene.files)
-        case "file_editor":
-            return _editor(msgspec.json.decode(action.arguments, type=_Edit), where)
-        case name:
-            rating = low("touches nothing") if name in _HARMLESS else unknown("no rule for this tool")
-            found = rate_text(bytes(action.arguments).decode("utf-8", "replace"), written=name in _HARMLESS)
-            return highest((rating, found)) if found is not None else rating
+    where, effects = _site(scene), _effects(action, scene)
+    call = Call(action.tool_name, (), where.workspace, where)
+    ratings = [rating for path in effects.reads for rating in rate_read(call, _rooted(path, where))]
+    ratings += [rate_write(call, _rooted(file.path, where)) for file in effects.files]
+    ratings += [rating for address in effects.reaches for rating in _rate_address(call, address)]
+    ratings += [_rate_source(source, where, scene) for source in effects.sources]
+    ratings += _rate_texts(action, effects, certain=scene.effects is not None)
+    if scene.effects is None:
+        nothing = low("the tool says that it only reads")
+        ratings.append(nothing if scene.only_reads else unknown("no rule for this tool"))
+    return highest(ratings, "only reads" if effects.reads else "touches nothing")
 
 
 def scripts(action: ActionEvent, scene: Scene) -> frozenset[str]:
     """The paths of what a command runs, and that `scene` has no text of."""
-    if action.tool_name != "terminal":
+    commands = [_command(source) for source in _effects(action, scene).sources if not source.typed]
+    if not commands:
         return frozenset()
-    call = msgspec.json.decode(action.arguments, type=_Command)
     from .command_rules import files_run
 
-    where = site(scene.workspace.path, scene.directory, scene.own)
-    return frozenset() if call.is_input else files_run(call.command, where, scene.files)
+    return frozenset().union(*(files_run(command, _site(scene), scene.files) for command in commands))
 
 
 def written(action: ActionEvent, scene: Scene) -> dict[str, str]:
     """The paths of what an action writes, with the text where it is known, else one that nobody can read."""
-    match action.tool_name:
-        case "terminal":
-            call = msgspec.json.decode(action.arguments, type=_Command)
-            if call.is_input:
-                return {}
-            from .command_rules import files_written
+    where, effects = _site(scene), _effects(action, scene)
+    found = {normal(_rooted(file.path, where)): ANY if file.text is None else file.text for file in effects.files}
+    for command in (_command(source) for source in effects.sources if not source.typed):
+        from .command_rules import files_written
 
-            return files_written(call.command, site(scene.workspace.path, scene.directory, scene.own))
-        case "file_editor":
-            edit = msgspec.json.decode(action.arguments, type=_Edit)
-            if edit.command == "view" or not edit.path.startswith("/"):
-                return {}
-            return {normal(edit.path): ANY if edit.file_text is None else edit.file_text}
-        case _:
-            return {}
+        found |= files_written(command, where)
+    return found
 
 
-def _terminal(call: _Command, where: Site, files: Mapping[str, str]) -> Rating:
-    text = call.command.strip()
-    if not text:
-        return low("waits")
-    if call.is_input and _KEY.fullmatch(text):
-        return low("presses a key")
+def _effects(action: ActionEvent, scene: Scene) -> Effects:
+    if scene.effects is not None:
+        return scene.effects
+    return found_effects(action.arguments, only_reads=scene.only_reads)
+
+
+def _site(scene: Scene) -> Site:
+    return site(scene.workspace.path, scene.directory, scene.own)
+
+
+def _rooted(path: str, where: Site) -> str:
+    """A path of an action; one that is relative is so to the workspace."""
+    return path if path.startswith(("/", "~")) else f"{where.workspace}/{path}"
+
+
+def _command(source: Source) -> str:
+    """The shell command that runs a program."""
+    return source.text if source.language == "shell" else f"python3 -c {shlex.quote(source.text)}"
+
+
+def _rate_source(source: Source, where: Site, scene: Scene) -> Rating:
     from .command_rules import rate_command, rate_input  # their patterns take 50 ms to compile: not at every start
 
-    rating = rate_input(call.command, where) if call.is_input else rate_command(call.command, where, files)
-    found = rate_text(call.command)
-    asked = rate_requests(call.command, where) if call.is_input else ()
-    return highest((rating, *asked, *((found,) if found is not None else ())))
+    if not source.text.strip():
+        return low("waits")
+    if not source.typed:
+        return rate_command(_command(source), where, scene.files)
+    if _KEY.fullmatch(source.text.strip()):
+        return low("presses a key")
+    return highest((rate_input(source.text, where), *rate_requests(source.text, where)))
 
 
-def _editor(edit: _Edit, where: Site) -> Rating:
-    if not edit.path.startswith("/"):
-        return low("no absolute path: it will be refused")
-    if "\0" in edit.path:
-        return low("no path: it will be refused")
-    call = Call("file_editor", (), where.workspace, where)
-    if edit.command == "view":
-        return highest(rate_read(call, edit.path), "only reads")
-    texts = (rate_text(text, written=True) for text in (edit.file_text, edit.old_str, edit.new_str) if text)
-    return highest((rate_write(call, edit.path), *(found for found in texts if found is not None)))
+def _rate_address(call: Call, address: str) -> Iterator[Rating]:
+    from .network_rules import rate_url
+
+    yield from rate_requests(address, call.where)
+    yield from rate_url(call, address)
+
+
+def _rate_texts(action: ActionEvent, effects: Effects, *, certain: bool) -> Iterator[Rating]:
+    """Orders for a model among the texts of a call; less is at stake where a tool that is known writes them down."""
+    run = [source.text for source in effects.sources]
+    for text in run or [text for _, text in texts(msgspec.json.decode(action.arguments))]:
+        if (found := rate_text(text, written=certain and not run)) is not None:
+            yield found

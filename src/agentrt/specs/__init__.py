@@ -2,6 +2,7 @@
 
 from .agent import DEFAULT_TOOLS, RULES, Agent, replaced
 from .content import BlobReference, Content, FileContent, ImageContent, TextContent, Thinking
+from .effects import Effects, FileText, Source
 from .flow import InformationFlow
 from .hooks import Hook, HookEvent
 from .llm import LLM, AnyLLM, Capabilities, FallbackLLM, RouterLLM
@@ -18,7 +19,7 @@ from .policies import (
 from .remote import RemoteWorkspace
 from .rules import PermissionRule
 from .stuck import Critic, StuckDetection
-from .tool import OnCrash, Tool, ToolAnnotations, ToolDefinition
+from .tool import OnCrash, Same, Tool, ToolAnnotations, ToolDefinition
 from .workspace import DockerWorkspace, LocalWorkspace, Workspace
 
 __all__ = [
@@ -37,8 +38,10 @@ __all__ = [
     "Critic",
     "DockerWorkspace",
     "Durability",
+    "Effects",
     "FallbackLLM",
     "FileContent",
+    "FileText",
     "Hook",
     "HookEvent",
     "ImageContent",
@@ -50,7 +53,9 @@ __all__ = [
     "PermissionRule",
     "RemoteWorkspace",
     "RouterLLM",
+    "Same",
     "SecurityRisk",
+    "Source",
     "StuckDetection",
     "TextContent",
     "Thinking",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from .given import Count, Given, Some
-from .tool import TERMINAL, Tool
+from .tool import Tool
 
 PROCESSES = "max_processes"
-"""The parameter of a terminal: how many processes it may have at once."""
+"""The parameter of every tool that says how many processes it may have at once."""
 
 
 class Quota(Given, frozen=True, omit_defaults=True):
@@ -20,11 +20,11 @@ class Quota(Given, frozen=True, omit_defaults=True):
     bytes: Count | None = None
     """Bytes of its log, and of what is kept beside it."""
     processes: Some | None = None
-    """Processes that its terminal has at once."""
+    """Processes that a tool has at once."""
 
     def of(self, tool: Tool) -> Tool:
         """The tool, within this."""
-        if self.processes is None or tool.name != TERMINAL:
+        if self.processes is None:
             return tool
         given = tool.params.get(PROCESSES)
         most = min(given, self.processes) if isinstance(given, int) else self.processes

@@ -11,10 +11,8 @@ from ..errors import ConfigurationError
 from .flow import Label
 from .given import Given
 
-FINISH = "finish"
-THINK = "think"
-DELEGATE = "delegate"
-TERMINAL = "terminal"
+ALWAYS = ("think", "finish")
+"""The tools that every agent has, whatever it names."""
 
 
 class OnCrash(StrEnum):
@@ -36,6 +34,16 @@ class ToolAnnotations(Given, frozen=True, omit_defaults=True):
     destructive: bool = True
     idempotent: bool = False
     open_world: bool = True
+
+
+class Same(Given, frozen=True, omit_defaults=True):
+    """What is "the same again" for an answer that holds always: the same `argument`, whatever the others are.
+
+    Where an argument in `unless` has the value there, it is the same call, with all of its arguments.
+    """
+
+    argument: str
+    unless: dict[str, str | bool] = msgspec.field(default_factory=dict)
 
 
 class Tool(Given, frozen=True, omit_defaults=True, dict=True):
@@ -68,7 +76,10 @@ def as_tool(given: Any) -> Any:
 
 
 class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A tool as it is offered to the model; `parameters` is a JSON schema of an object."""
+    """What a tool says of itself, but for the code; `parameters` is a JSON schema of an object.
+
+    The model is shown the name, the description and the parameters.
+    """
 
     name: str
     description: str
@@ -79,3 +90,17 @@ class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """Whether it keeps something alive between calls that a crash takes away, as a shell does."""
     labels: tuple[Label, ...] = ()
     """Where its results come from, when nobody vouches for what they say."""
+    same: Same | None = None
+    """What an answer that holds always remembers; None: the tool, or the whole call."""
+    headline: tuple[str, ...] = ()
+    """Templates of a line about a call (see `headline_of`); none: the arguments as they were sent."""
+    aliases: tuple[str, ...] = ()
+    """Other names that models call it by."""
+    shell: str = ""
+    """The argument that takes a shell command; "" where there is none."""
+    harmless: bool = False
+    """Whether it touches only the conversation, so that nobody is asked about it because of its risk."""
+    ends_turn: bool = False
+    """Whether a call of it that succeeds ends the run."""
+    delegates: bool = False
+    """Whether a conversation of its own does what a call asks for."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..specs.tool import FINISH
 from .parts import Pending
 
 EVERYTHING = "*"
@@ -12,15 +11,11 @@ EVERYTHING = "*"
 
 
 def beginnable(pending: Sequence[Pending], side_by_side: int) -> tuple[Pending, ...]:
-    """Those that have not begun and share no resource with an earlier one, as many as there is room for.
-
-    `finish` begins when the other calls have their results.
-    """
-    calls = [p for p in pending if p.action.tool_name != FINISH] or pending
-    room = side_by_side - sum(p.command is not None for p in calls)
+    """Those that have not begun and share no resource with an earlier one, as many as there is room for."""
+    room = side_by_side - sum(p.command is not None for p in pending)
     taken: set[str] = set()
     found: list[Pending] = []
-    for place, p in enumerate(calls):
+    for place, p in enumerate(pending):
         touches = p.action.resources
         if EVERYTHING in taken:
             break

@@ -15,8 +15,10 @@ from ..events import (
     SystemPromptEvent,
 )
 from ..ledger import GoalStatus, Ledger
-from ..specs import Agent, Durability, SecurityRisk
+from ..specs import Agent, Durability, SecurityRisk, ToolDefinition
 from ..specs.flow import Label, Sink
+
+_ANY = msgspec.Raw(b"{}")
 
 
 class Seen(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -130,6 +132,13 @@ class State(msgspec.Struct, frozen=True, gc=False):
     """The seq of the last rewind; 0: there was none."""
     checkpoints: Chain[Checkpoint] = Chain()
     """Every place to rewind to, on all branches, in the order of their seqs."""
+
+    def definition(self, name: str) -> ToolDefinition:
+        """What a tool says of itself; of one that the agent was not offered, nothing but its name."""
+        for definition in self.prompt.tools if self.prompt is not None else ():
+            if definition.name == name:
+                return definition
+        return ToolDefinition(name=name, description="", parameters=_ANY)
 
     @property
     def spec(self) -> Agent:

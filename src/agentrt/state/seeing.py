@@ -16,19 +16,20 @@ from ..events import (
     ResourceLost,
     UserRejectObservation,
 )
+from ..specs import ToolDefinition
 from ..specs.content import plain
-from ..specs.tool import FINISH
 from .parts import Seen
 
 
-def as_seen(event: Event) -> Seen:
-    """The place that an event takes in a view."""
+def as_seen(event: Event, tool: ToolDefinition | None = None) -> Seen:
+    """The place that an event takes in a view; `tool` is whose result it is."""
     match event:
         case ActionEvent():
             said = crc32(bytes(event.arguments), crc32(event.tool_name.encode())) or 1
             return Seen(event.seq, event.id, "ActionEvent", event.tool_name, fingerprint=said)
         case ObservationEvent():
-            kind, said, last = "ObservationEvent", event.fingerprint, event.tool_name == FINISH and not event.is_error
+            kind, said = "ObservationEvent", event.fingerprint
+            last = tool is not None and tool.ends_turn and not event.is_error
             return Seen(event.seq, event.id, kind, event.tool_name, event.action_id, last, said)
         case AgentErrorEvent():
             kind, said = "AgentErrorEvent", crc32(event.error.encode()) or 1

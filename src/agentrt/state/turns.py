@@ -21,7 +21,6 @@ from ..specs.content import plain
 from ..specs.flow import Label
 from ..specs.hooks import hooks_for
 from ..specs.stuck import judges_all
-from ..specs.tool import DELEGATE
 from .batches import beginnable
 from .parts import Branch, Pending, Seen, State
 from .seeing import as_seen
@@ -97,7 +96,7 @@ def waiting_for_children(state: State) -> State:
     running = [p for p in here.pending if p.command is not None]
     if beginnable(here.pending, state.spec.limits.tool_concurrency):
         return state
-    if running and all(p.action.tool_name == DELEGATE and p.action.id in asking for p in running):
+    if running and all(p.action.id in asking for p in running):
         return replace(state, status=ExecutionStatus.WAITING_FOR_CONFIRMATION)
     return state
 
@@ -148,7 +147,8 @@ def message(state: State, event: MessageEvent) -> State:
 
 def resulted(state: State, event: ActionResult) -> State:
     """An action has its result."""
-    here, seen = state.branch, as_seen(event)
+    here, tool = state.branch, state.definition(event.tool_name)
+    seen = as_seen(event, tool)
     closed = next((p for p in here.pending if p.action.id == event.action_id), None)
     if closed is None:
         return state
@@ -159,7 +159,7 @@ def resulted(state: State, event: ActionResult) -> State:
     if closed.command is not None and not seen.answer and state.agent is not None:
         here = _done(state.agent, here, seen)
     state = replace(state, branch=here, answer=_finishing(closed.action) if seen.answer else state.answer)
-    state = asked_anew(_child_lost(state, event.action_id) if event.tool_name == DELEGATE else state)
+    state = asked_anew(_child_lost(state, event.action_id) if tool.delegates else state)
     return _ending(state) if not pending and _has_finished(state.branch) else state
 
 
@@ -206,8 +206,7 @@ def _labels(state: State, closed: Pending, event: ActionResult) -> tuple[Label, 
         return event.labels
     if closed.command is None:
         return ()
-    tools = state.prompt.tools if state.prompt is not None else ()
-    return (*closed.labels, *(label for tool in tools if tool.name == event.tool_name for label in tool.labels))
+    return (*closed.labels, *state.definition(event.tool_name).labels)
 
 
 def hooked(state: State, event: HookExecutionEvent) -> State:

@@ -19,15 +19,22 @@ from ..errors import ConfigurationError, ToolMissing
 from ..protocols import ToolExecutor
 from ..specs import OnCrash, Tool, ToolAnnotations, ToolDefinition, Workspace
 from ..specs.content import sound
+from ..specs.effects import Effects
 from ..specs.flow import Label
-from ..specs.given import converted
+from ..specs.given import converted, instance
 from ..specs.schemas import Reader, is_type, reader_of, schema_of
+from ..specs.tool import Same
 
 Params: TypeAlias = Mapping[str, str | int | float | bool | None]
 
 
 def _undeclared(action: Any, workspace: Workspace) -> tuple[str, ...] | None:
     return None
+
+
+def nothing(action: Any, workspace: Workspace) -> Effects:
+    """The `effects` of a tool that touches nothing."""
+    return Effects()
 
 
 _CHECKED: Mapping[str, Any] = {
@@ -37,18 +44,30 @@ _CHECKED: Mapping[str, Any] = {
     "on_crash": OnCrash,
     "holds_resource": bool,
     "labels": tuple[Label, ...],
+    "same": Same | None,
+    "headline": tuple[str, ...],
+    "aliases": tuple[str, ...],
+    "shell": str,
+    "harmless": bool,
+    "ends_turn": bool,
+    "delegates": bool,
 }
+"""What a tool declares, as its definition has it."""
 
 
 @dataclass(frozen=True)
 class ToolType:
-    """A tool: its name and description, the type of its arguments, and how its executor is made.
+    """A tool: its name and description, the type of its arguments, how its executor is made, and what it declares.
 
     `action` is a struct, or another type whose values are JSON objects: a dataclass, a pydantic model.
 
+    `effects` says what a call reads, writes, runs and reaches, before it runs: the risk is rated by that. A call of a
+    tool without it is rated by the paths, addresses and commands among its arguments, and is UNKNOWN at least, unless
+    the annotations say that the tool only reads, and that its world is closed.
+
     `resources` gives the keys that a call touches ("file:/a/b"); calls that share one never run side by side. None
-    means that calls of this tool wait for each other, an empty tuple that nothing is shared. `labels` say where its
-    results come from, when nobody vouches for what they say.
+    means that calls of this tool wait for each other, an empty tuple that nothing is shared. The other fields are those
+    of `ToolDefinition`; `same` may be the name of an argument, and `headline` one template.
     """
 
     name: str
@@ -60,13 +79,25 @@ class ToolType:
     holds_resource: bool = False
     resources: Callable[[Any, Workspace], tuple[str, ...] | None] = _undeclared
     labels: tuple[Label, ...] = ()
+    effects: Callable[[Any, Workspace], Effects] | None = None
+    same: Same | str | None = None
+    headline: tuple[str, ...] | str = ()
+    aliases: tuple[str, ...] = ()
+    shell: str = ""
+    harmless: bool = False
+    ends_turn: bool = False
+    delegates: bool = False
 
     def __post_init__(self) -> None:
         """Raises `ConfigurationError` for what cannot be a tool."""
+        if isinstance(self.same, str):
+            object.__setattr__(self, "same", Same(self.same))
+        if isinstance(self.headline, str):
+            object.__setattr__(self, "headline", (self.headline,))
         for name, kind in _CHECKED.items():
             object.__setattr__(self, name, converted(getattr(self, name), kind, "ToolType", name))
-        for name in ("executor", "resources"):
-            if not callable(getattr(self, name)):
+        for name in ("executor", "resources", "effects"):
+            if not callable(getattr(self, name)) and (name != "effects" or self.effects is not None):
                 raise ConfigurationError(f"ToolType({name}=...): expected a function")
         if not is_type(self.action):
             raise ConfigurationError("ToolType(action=...): expected a type, whose values are the arguments")
@@ -74,15 +105,8 @@ class ToolType:
     @cached_property
     def definition(self) -> ToolDefinition:
         """The tool as the model sees it."""
-        return ToolDefinition(
-            name=self.name,
-            description=self.description,
-            parameters=msgspec.Raw(msgspec.json.encode(schema_of(self.action))),
-            annotations=self.annotations,
-            on_crash=self.on_crash,
-            holds_resource=self.holds_resource,
-            labels=self.labels,
-        )
+        declared: dict[str, Any] = {name: getattr(self, name) for name in _CHECKED}
+        return ToolDefinition(parameters=msgspec.Raw(msgspec.json.encode(schema_of(self.action))), **declared)
 
     @cached_property
     def reader(self) -> Reader:
@@ -146,6 +170,17 @@ class Tools:
     def annotations(self, name: str) -> ToolAnnotations:
         """What a tool says that it does."""
         return self._types[name].annotations
+
+    def effects(self, name: str, arguments: msgspec.Raw) -> Effects | None:
+        """What a call does, as its tool says; None where it does not say. Raises `BadCall` when it cannot run."""
+        kind = self._types.get(name)
+        if kind is None or kind.effects is None:
+            return None
+        parsed = self.parse(name, arguments)
+        try:
+            return instance(kind.effects(parsed, self._workspace), Effects, name, "effects")
+        except (Exception, SystemExit) as error:  # of a tool that was not written here
+            raise BadCall(f"{name} cannot say what it does: {_told(error)}") from error
 
     def parse(self, name: str, arguments: msgspec.Raw) -> Any:
         """The arguments as the tool's action. Raises `BadCall` when they do not fit."""

@@ -12,8 +12,7 @@ from msgspec import Meta
 from ..errors import ToolError
 from ..protocols import Observation, ToolContext
 from ..specs import Agent, OnCrash
-from ..specs.tool import DELEGATE
-from .definition import ToolType
+from .definition import ToolType, nothing
 
 
 class DelegateAction(msgspec.Struct, frozen=True):
@@ -39,13 +38,16 @@ class _NobodyHere:
 
 
 delegate = ToolType(
-    name=DELEGATE,
+    name="delegate",
     description="Have a task done by another agent in the same workspace, and get its report. It knows only what you"
     " tell it. Several calls in one reply run side by side.",
     action=DelegateAction,
     executor=lambda params: _NobodyHere(),
     on_crash=OnCrash.RETRY,
     resources=lambda action, workspace: (),
+    effects=nothing,  # what is delegated is rated where it is done
+    headline=("to {agent}: {task}", "{task}"),
+    delegates=True,
 )
 
 

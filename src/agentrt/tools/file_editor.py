@@ -16,7 +16,8 @@ from msgspec import Meta
 
 from ..errors import ToolError
 from ..protocols import Files, Observation, ToolContext
-from ..specs import Content, ImageContent, OnCrash, TextContent, ToolAnnotations, Workspace
+from ..specs import Content, ImageContent, OnCrash, Same, TextContent, ToolAnnotations, Workspace
+from ..specs.effects import Effects, FileText
 from .clipping import clip
 from .definition import Params, ToolType, file_key
 from .edits import Replaced, diff, insert_after, replace_once, shown_lines, snippet
@@ -229,6 +230,19 @@ def _touches(action: FileEditorAction, workspace: Workspace) -> tuple[str, ...]:
     return (file_key(action.path, workspace),)
 
 
+def _effects(action: FileEditorAction, workspace: Workspace) -> Effects:
+    if not action.path.startswith("/") or "\0" in action.path:
+        return Effects()  # it will be refused
+    if action.command == "view":
+        return Effects(reads=(action.path,))
+    return Effects(writes=(FileText(action.path, action.file_text),))
+
+
+_ALIASES = (
+    "str_replace", "str_replace_editor", "str_replace_based_edit_tool",
+    "edit_file", "editor", "edit", "text_editor",
+)  # fmt: skip
+
 file_editor = ToolType(
     name="file_editor",
     description=(
@@ -242,4 +256,8 @@ file_editor = ToolType(
     annotations=ToolAnnotations(title="File editor", open_world=False),
     on_crash=OnCrash.ASK,
     resources=_touches,
+    effects=_effects,
+    same=Same("path", {"command": "view"}),
+    headline="{command} {path}",
+    aliases=_ALIASES,
 )

@@ -15,8 +15,7 @@ from ..protocols import Observation, ToolContext
 from ..specs import Agent, OnCrash, ToolDefinition
 from ..specs.content import text
 from ..specs.schemas import Reader, Schema, as_schema, reader_of, schema_of
-from ..specs.tool import FINISH
-from .definition import ToolType
+from .definition import ToolType, nothing
 from .simple import HARMLESS
 
 _LONGEST = 5
@@ -136,11 +135,16 @@ def _kinds_in(agent: Agent) -> Iterator[Schema]:
 
 
 finish = ToolType(
-    name=FINISH,
+    name="finish",
     description="End the task, once it is done or cannot be done.",
     action=FinishAction,
     executor=lambda params: _Finish(),
     annotations=HARMLESS,
     on_crash=OnCrash.RETRY,
     resources=lambda action, workspace: (EVERYTHING,),
+    effects=nothing,
+    harmless=True,
+    ends_turn=True,
+    headline="{message}",
+    aliases=("done", "submit", "complete", "attempt_completion", "task_complete"),
 )

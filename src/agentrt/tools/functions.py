@@ -7,12 +7,14 @@ import re
 from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
 from functools import lru_cache, partial
+from types import SimpleNamespace
 from typing import Any, TypeAlias, overload
 
 from ..errors import ConfigurationError
 from ..protocols import Observation, ToolContext
-from ..specs import Agent, OnCrash, ToolAnnotations
+from ..specs import Agent, Effects, OnCrash, Same, ToolAnnotations, Workspace
 from ..specs.content import sound, text
+from ..specs.flow import Label
 from ..specs.schemas import encoded
 from .definition import ToolType
 from .finish import finish_in
@@ -30,21 +32,27 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 def tool(function: Function) -> ToolType: ...
 @overload
 def tool(
-    *, name: str | None = None, annotations: ToolAnnotations = ..., on_crash: OnCrash = ...
-) -> Callable[[Function], ToolType]: ...
-def tool(
-    function: Function | None = None,
     *,
     name: str | None = None,
-    annotations: ToolAnnotations = ToolAnnotations(),
-    on_crash: OnCrash = OnCrash.ASK,
+    annotations: ToolAnnotations = ...,
+    on_crash: OnCrash = ...,
+    effects: Callable[[Any, Workspace], Effects] | None = ...,
+    resources: Callable[[Any, Workspace], tuple[str, ...] | None] = ...,
+    same: Same | str | None = ...,
+    headline: tuple[str, ...] | str = ...,
+    labels: tuple[Label, ...] = ...,
+) -> Callable[[Function], ToolType]: ...
+def tool(
+    function: Function | None = None, *, name: str | None = None, **declared: Any
 ) -> ToolType | Callable[[Function], ToolType]:
     """Make a tool of a function: its signature becomes the schema, its docstring the description.
 
     One that is not async runs in a thread. It returns a string, an `Observation`, or anything that is JSON. A parameter
     is described by its docstring (in Google's or NumPy's style), by `Annotated[str, msgspec.Meta(description="...")]`
     or by pydantic's `Field`. One of type `ToolContext` is given the call's context, and one with `Depends(function)`
-    what that function makes; the model sees neither. Raises `ConfigurationError` for a function that cannot be a tool.
+    what that function makes; the model sees neither. What else is `declared` is a field of `ToolType`: `effects` and
+    `resources` are given the arguments as an object with their names. Raises `ConfigurationError` for a function that
+    cannot be a tool.
     """
 
     def make(function: Function) -> ToolType:
@@ -61,16 +69,27 @@ def tool(
                 " context.output(...)"
             )
         signature = signature_of(function, called)
+        of_arguments = {key: _named(declared[key], signature) for key in ("effects", "resources") if key in declared}
         return ToolType(
             name=called,
             description=signature.description,
             action=signature.arguments,
             executor=lambda params: _FunctionExecutor(function, signature),
-            annotations=annotations,
-            on_crash=on_crash,
+            **{**declared, **of_arguments},
         )
 
     return make if function is None else make(function)
+
+
+def _named(declared: Any, signature: Signature) -> Any:
+    """A function of the arguments and the workspace, as `ToolType` calls it: with the names of the parameters."""
+    if not callable(declared):
+        return declared
+
+    def told(action: Any, workspace: Workspace) -> Any:
+        return declared(SimpleNamespace(**signature.values(action)), workspace)
+
+    return told
 
 
 class _FunctionExecutor:
@@ -80,7 +99,7 @@ class _FunctionExecutor:
 
     async def __call__(self, action: Any, context: ToolContext) -> Observation:
         signature = self._signature
-        given = {name: getattr(action, field) for name, field in signature.given.items()}
+        given = signature.values(action)
         if signature.context:
             given |= dict.fromkeys(signature.context, context)
         result = await (self._with_depends(given) if signature.depends else self._called(given))

@@ -30,6 +30,10 @@ class Signature:
     """Parameters that are the call's `ToolContext`."""
     depends: Mapping[str, Depends] = field(default_factory=dict)
 
+    def values(self, action: Any) -> dict[str, Any]:
+        """What the model gave, by the names of the parameters."""
+        return {name: getattr(action, field) for name, field in self.given.items()}
+
 
 def signature_of(function: Callable[..., Any], called: str) -> Signature:
     """The signature of a function. Raises `ConfigurationError` for one that a model could not call."""

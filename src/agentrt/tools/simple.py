@@ -11,8 +11,7 @@ from msgspec import Meta
 from ..protocols import Observation, ToolContext
 from ..specs import OnCrash, ToolAnnotations
 from ..specs.content import text
-from ..specs.tool import THINK
-from .definition import Params, ToolType
+from .definition import Params, ToolType, nothing
 
 HARMLESS = ToolAnnotations(read_only=True, destructive=False, idempotent=True, open_world=False)
 
@@ -128,13 +127,17 @@ def _as_task(given: Any) -> Any:
 
 
 think = ToolType(
-    name=THINK,
+    name="think",
     description="Think something through. It changes nothing; the thought is kept in the conversation.",
     action=ThinkAction,
     executor=lambda params: _Noted(),
     annotations=HARMLESS,
     on_crash=OnCrash.RETRY,
     resources=lambda action, workspace: (),
+    effects=nothing,
+    harmless=True,
+    headline="{thought}",
+    aliases=("thinking", "thought"),
 )
 
 task_tracker = _Lenient(
@@ -144,4 +147,6 @@ task_tracker = _Lenient(
     executor=TaskTracker,
     annotations=HARMLESS,
     on_crash=OnCrash.RETRY,
+    effects=nothing,
+    aliases=("todo", "todos", "todo_write", "todo_list", "task_list", "plan", "update_plan"),
 )

@@ -17,9 +17,9 @@ from ..errors import ToolError
 from ..protocols import Observation, ToolContext
 from ..sandboxes.place import Place, place_of
 from ..sandboxes.shell import Shell
-from ..specs import Content, OnCrash, TextContent, ToolAnnotations
+from ..specs import Content, OnCrash, Same, TextContent, ToolAnnotations, Workspace
+from ..specs.effects import Effects, Source
 from ..specs.quota import PROCESSES
-from ..specs.tool import TERMINAL
 from .clipping import clip, whole_in
 from .definition import Params, ToolType
 from .escapes import Unescaping
@@ -272,8 +272,17 @@ def _typed(keys: str) -> bytes:
     return keys.encode() + (b"" if keys.endswith("\n") else b"\n")
 
 
+def _runs(action: TerminalAction, workspace: Workspace) -> Effects:
+    return Effects(runs=(Source(action.command, typed=action.is_input),))
+
+
+_ALIASES = (
+    "bash", "shell", "sh", "cmd", "command", "execute", "execute_bash", "execute_command", "run", "run_command",
+    "run_bash", "bash_tool", "run_terminal_cmd", "shell_command", "run_shell_command",
+)  # fmt: skip
+
 terminal = ToolType(
-    name=TERMINAL,
+    name="terminal",
     description=(
         "Run a command in a bash that lasts: its directory, variables and background jobs stay from call to call."
         " Output is cut in the middle beyond 30000 characters; the result names a file that has all of it. A command"
@@ -286,4 +295,9 @@ terminal = ToolType(
     annotations=ToolAnnotations(title="Terminal"),
     on_crash=OnCrash.ASK,
     holds_resource=True,
+    effects=_runs,
+    same=Same("command", {"is_input": True}),
+    headline=("$ {command}", "(waits for more output){command:empty}"),
+    aliases=_ALIASES,
+    shell="command",
 )

@@ -1,0 +1,82 @@
+"""Upcasters: how a record of an older schema version becomes one of the next. Pure.
+
+An upcaster stays as it is once its version was released: what a log means does not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+def _tag_llm(record: dict[str, Any]) -> dict[str, Any]:
+    """Version 2 has several ways to choose a model: what had been the only one is named."""
+    if record["type"] == "ConversationCreated":
+        record["agent"]["llm"]["type"] = "LLM"
+    elif record["key"] == "llm":
+        record["value"]["type"] = "LLM"
+    return record
+
+
+_DECLARED: Mapping[str, Mapping[str, Any]] = {
+    "terminal": {
+        "same": {"argument": "command", "unless": {"is_input": True}},
+        "headline": ["$ {command}", "(waits for more output){command:empty}"],
+        "aliases": [
+            "bash",
+            "shell",
+            "sh",
+            "cmd",
+            "command",
+            "execute",
+            "execute_bash",
+            "execute_command",
+            "run",
+            "run_command",
+            "run_bash",
+            "bash_tool",
+            "run_terminal_cmd",
+            "shell_command",
+            "run_shell_command",
+        ],
+        "shell": "command",
+    },
+    "file_editor": {
+        "same": {"argument": "path", "unless": {"command": "view"}},
+        "headline": ["{command} {path}"],
+        "aliases": [
+            "str_replace",
+            "str_replace_editor",
+            "str_replace_based_edit_tool",
+            "edit_file",
+            "editor",
+            "edit",
+            "text_editor",
+        ],
+    },
+    "task_tracker": {"aliases": ["todo", "todos", "todo_write", "todo_list", "task_list", "plan", "update_plan"]},
+    "think": {"headline": ["{thought}"], "aliases": ["thinking", "thought"], "harmless": True},
+    "finish": {
+        "headline": ["{message}"],
+        "aliases": ["done", "submit", "complete", "attempt_completion", "task_complete"],
+        "harmless": True,
+        "ends_turn": True,
+    },
+    "delegate": {"headline": ["to {agent}: {task}", "{task}"], "delegates": True},
+}
+
+
+def _declare(record: dict[str, Any]) -> dict[str, Any]:
+    """From version 4 on a tool's definition says what had been known of the built-in ones by their names."""
+    record["tools"] = [{**tool, **_DECLARED.get(tool["name"], {})} for tool in record.get("tools", ())]
+    return record
+
+
+UPCASTERS: Mapping[tuple[int, str], Upcaster] = {
+    (1, "ConversationCreated"): _tag_llm,
+    (1, "ConversationStateUpdateEvent"): _tag_llm,
+    (3, "SystemPromptEvent"): _declare,
+}
+"""By schema version and type: what makes of a record of that version one of the next."""

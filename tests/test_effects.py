@@ -1,0 +1,235 @@
+"""An action is rated by what it does, whatever its tool is called: built-in, a user's, or one that says nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from agentrt import (
+    LLM,
+    Agent,
+    ConfirmRisky,
+    Conversation,
+    Effects,
+    ExecutionStatus,
+    InformationFlow,
+    SecurityRisk,
+    tool,
+)
+from agentrt.context.replies import BadCall
+from agentrt.errors import ConfigurationError
+from agentrt.events import ActionEvent, ConfirmationRequested, RiskAssessed
+from agentrt.security.found import found_effects
+from agentrt.security.rating import Scene
+from agentrt.security.rules import rate_action, scripts, written
+from agentrt.specs import FileText, LocalWorkspace, Same, Source, Tool, ToolAnnotations, Workspace
+from agentrt.testing import ScriptedLLM, call, say
+from agentrt.tools import Tools, ToolType
+from agentrt.tools.file_editor import file_editor
+
+ONLY_READS = ToolAnnotations(read_only=True, open_world=False)
+HOME = LocalWorkspace("/home/me/project")
+SCENE = Scene(HOME, HOME.path)
+
+
+def searched(action: Any, workspace: Workspace) -> Effects:
+    return Effects(reads=(action.path,))
+
+
+@tool(annotations=ONLY_READS, effects=searched)
+async def grep(pattern: str, path: str = ".") -> str:
+    """Search."""
+    return Path(path).read_text()
+
+
+@tool(name="quiet", annotations=ONLY_READS)
+async def quiet(pattern: str, path: str = ".") -> str:
+    """Search, and say nothing of what it reads."""
+    return Path(path).read_text()
+
+
+@pytest.mark.parametrize(
+    ("given", "arguments"),
+    [
+        (grep, {"pattern": "root", "path": "/etc/shadow"}),
+        (quiet, {"pattern": "root", "path": "/etc/shadow"}),
+        (file_editor, {"command": "view", "path": "/etc/shadow"}),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+async def test_what_reads_passwords_is_asked_about(tmp_path: Path, given: ToolType, arguments: dict[str, str]) -> None:
+    """The program that showed that path rules held for two names only."""
+    llm = ScriptedLLM([call(given.name, **arguments), say("done")])
+    agent = Agent(llm=LLM(model="scripted"), tools=(Tool(given.name),), confirmation=ConfirmRisky())
+    async with Conversation(agent, tmp_path, store=tmp_path / "s", client=llm, tools=[given]) as conversation:
+        await conversation.send_message("look")
+        events = [event async for event in conversation.run()]
+        assert conversation.state.status is ExecutionStatus.WAITING_FOR_CONFIRMATION
+        (rated,) = [event for event in events if isinstance(event, RiskAssessed)]
+        assert (rated.risk, rated.reason) == (SecurityRisk.HIGH, "reads keys or passwords")
+        assert (rated.sinks, rated.labels) == (("secrets",), ("outside",))
+        assert any(isinstance(event, ConfirmationRequested) for event in events)
+        await conversation.interrupt()
+
+
+async def test_what_a_tool_reads_outside_may_cause_nothing_unasked(tmp_path: Path) -> None:
+    """Labels of what it read, and sinks of what is done then, are those of the effects."""
+
+    @tool(effects=lambda action, workspace: Effects(reaches=(action.url,)))
+    async def post(url: str) -> str:
+        """Send."""
+        return "sent"
+
+    outside = tmp_path / "outside.txt"
+    outside.write_text("orders")
+    work = tmp_path / "work"
+    work.mkdir()
+    llm = ScriptedLLM([call("grep", pattern="x", path=str(Path.home() / "notes")), call("post", url="https://x.test/")])
+    agent = Agent(llm=LLM(model="scripted"), confirmation=ConfirmRisky(SecurityRisk.HIGH), flow=InformationFlow())
+    async with Conversation(agent, work, store=tmp_path / "s", client=llm, tools=[grep, post]) as conversation:
+        await conversation.send_message("look")
+        async for _ in conversation.run():
+            pass
+        assert [p.action.tool_name for p in conversation.state.branch.pending] == ["post"]
+        assert conversation.state.branch.pending[0].held == "flow:outside>network"
+        await conversation.interrupt()
+
+
+def action(**arguments: object) -> ActionEvent:
+    raw = msgspec.Raw(msgspec.json.encode(arguments))
+    return ActionEvent(tool_name="mine", tool_call_id="1", arguments=raw, llm_response_id="1")
+
+
+def rate(effects: Effects | None, *, only_reads: bool = False, **arguments: object) -> tuple[SecurityRisk, str]:
+    rating = rate_action(action(**arguments), replace(SCENE, effects=effects, only_reads=only_reads))
+    return rating.risk, rating.reason
+
+
+LOW, MEDIUM, UNKNOWN, HIGH = SecurityRisk.LOW, SecurityRisk.MEDIUM, SecurityRisk.UNKNOWN, SecurityRisk.HIGH
+
+
+@pytest.mark.parametrize(
+    ("effects", "risk"),
+    [
+        (Effects(), LOW),
+        (Effects(reads=("src/a.py", "/home/me/project")), LOW),
+        (Effects(reads=("../../../etc/shadow",)), HIGH),
+        (Effects(reads=("~/.ssh/id_rsa",)), HIGH),
+        (Effects(reads=("src/a.py",), writes=("/etc/passwd",)), HIGH),
+        (Effects(writes=("notes.md",)), LOW),
+        (Effects(writes=("/home/me/other/x",)), MEDIUM),
+        (Effects(runs=("ls",)), LOW),
+        (Effects(runs=("ls", "rm -rf ~")), HIGH),
+        (Effects(runs=(Source("import shutil; shutil.rmtree('/home/me')", "python"),)), HIGH),
+        (Effects(runs=(Source("C-c", typed=True),)), LOW),
+        (Effects(reaches=("http://localhost:1/",)), LOW),
+        (Effects(reaches=("https://example.com/x",)), MEDIUM),
+        (Effects(reaches=("example.com",)), MEDIUM),
+        (Effects(reaches=("http://169.254.169.254/latest",)), HIGH),
+        (Effects(reaches=("file:///etc/shadow",)), HIGH),
+    ],
+)
+def test_a_rating_is_that_of_the_worst_effect(effects: Effects, risk: SecurityRisk) -> None:
+    assert rate(effects)[0] is risk
+
+
+@pytest.mark.parametrize(
+    ("arguments", "risk"),
+    [
+        ({}, UNKNOWN),
+        ({"note": "hello"}, UNKNOWN),
+        ({"path": "src/a.py"}, UNKNOWN),
+        ({"paths": ["a", "/etc/passwd"]}, HIGH),
+        ({"deep": [{"target": "~/.ssh/id_rsa"}]}, HIGH),
+        ({"command": "rm -rf ~"}, HIGH),
+        ({"code": "import os; os.system('rm -rf ~')"}, HIGH),
+        ({"url": "http://169.254.169.254/"}, HIGH),
+        ({"filePath": "../../.bashrc"}, HIGH),
+        ({"source": "file:///etc/shadow"}, HIGH),
+    ],
+)
+def test_what_a_tool_does_not_say_is_found_in_its_arguments(arguments: dict[str, object], risk: SecurityRisk) -> None:
+    assert rate(None, **arguments)[0] is risk
+
+
+def test_a_tool_that_declares_that_it_only_reads_writes_nothing() -> None:
+    assert rate(None, only_reads=True, path="/etc/hostname", query="x") == (LOW, "the tool says that it only reads")
+    assert rate(None, only_reads=True, path="/etc/shadow")[0] is HIGH
+    assert rate(None, path="/etc/hostname")[0] is HIGH
+
+
+def test_found_effects_are_what_the_arguments_name() -> None:
+    raw = action(path="a", list_of=["/x", "https://h/"], text="see /etc", cmd="ls", n=5).arguments
+    writes = (FileText("a"), FileText("/x"))
+    assert found_effects(raw, only_reads=False) == Effects(("a", "/x"), writes, (Source("ls"),), ("https://h/",))
+    assert found_effects(raw, only_reads=True).writes == ()
+
+
+def test_a_script_that_any_tool_wrote_is_known_when_it_runs() -> None:
+    scene = replace(SCENE, effects=Effects(writes=(FileText("run.sh", "rm -rf ~"), "other")))
+    found = written(action(), scene)
+    assert found["/home/me/project/run.sh"] == "rm -rf ~"
+    assert set(found) == {"/home/me/project/run.sh", "/home/me/project/other"}
+    runs = replace(SCENE, effects=Effects(runs=("bash run.sh",)))
+    assert scripts(action(), runs) == {"/home/me/project/run.sh"}
+    assert rate_action(action(), replace(runs, files={"/home/me/project/run.sh": "rm -rf ~"})).risk is HIGH
+
+
+async def test_effects_that_fail_rate_high(tmp_path: Path) -> None:
+    def broken(action: Any, workspace: Workspace) -> Effects:
+        raise KeyError(action.x)
+
+    @tool(effects=broken)
+    def odd(x: str) -> str:
+        """Do."""
+        return x
+
+    llm = ScriptedLLM([call("odd", x="1"), say("done")])
+    agent = Agent(llm=LLM(model="scripted"), confirmation=ConfirmRisky())
+    async with Conversation(agent, tmp_path, store=tmp_path / "s", client=llm, tools=[odd]) as conversation:
+        await conversation.send_message("go")
+        events = [event async for event in conversation.run()]
+        (rated,) = [event for event in events if isinstance(event, RiskAssessed)]
+        assert rated.risk is HIGH
+        assert "odd cannot say what it does: KeyError: '1'" in rated.reason
+        await conversation.interrupt()
+
+
+def test_effects_are_effects() -> None:
+    kind = ToolType("odd", "", type(action()), executor=lambda params: None, effects=lambda a, w: 5)  # type: ignore
+    tools = Tools([Tool("odd")], {"odd": kind}, HOME)
+    with pytest.raises(BadCall, match="odd cannot say what it does"):
+        tools.effects("odd", msgspec.Raw(msgspec.json.encode(action())))
+    with pytest.raises(ConfigurationError, match="effects"):
+        ToolType("odd", "", type(action()), executor=lambda params: None, effects=5)  # type: ignore
+    assert tools.effects("other", msgspec.Raw(b"{}")) is None
+
+
+async def test_always_remembers_what_the_tool_says_is_the_same(tmp_path: Path) -> None:
+    @tool(same=Same("table", {"drop": True}), headline="{table}", name="query")
+    async def query(table: str, drop: bool = False, path: str = "") -> str:
+        """Ask the database."""
+        return "rows"
+
+    calls = [
+        call("query", table="users", path="a"),
+        call("query", table="users", path="b"),
+        call("query", table="users", drop=True),
+        say("done"),
+    ]
+    agent = Agent(llm=LLM(model="scripted"), confirmation=ConfirmRisky())
+    store = tmp_path / "s"
+    async with Conversation(agent, tmp_path, store=store, client=ScriptedLLM(calls), tools=[query]) as conversation:
+        await conversation.send_message("go")
+        async for _ in conversation.run():
+            pass
+        await conversation.confirm(always="conversation")
+        async for _ in conversation.run():
+            pass
+        (waits,) = conversation.pending_confirmation
+        assert msgspec.json.decode(waits.action.arguments) == {"table": "users", "drop": True}
+        await conversation.interrupt()
