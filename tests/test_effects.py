@@ -104,7 +104,7 @@ def action(**arguments: object) -> ActionEvent:
     return ActionEvent(tool_name="mine", tool_call_id="1", arguments=raw, llm_response_id="1")
 
 
-def rate(effects: Effects | None, *, only_reads: bool = False, **arguments: object) -> tuple[SecurityRisk, str]:
+def rate(effects: Effects | None, *, only_reads: bool = False, **arguments: Any) -> tuple[SecurityRisk, str]:
     rating = rate_action(action(**arguments), replace(SCENE, effects=effects, only_reads=only_reads))
     return rating.risk, rating.reason
 
@@ -152,7 +152,7 @@ def test_a_rating_is_that_of_the_worst_effect(effects: Effects, risk: SecurityRi
         ({"source": "file:///etc/shadow"}, HIGH),
     ],
 )
-def test_what_a_tool_does_not_say_is_found_in_its_arguments(arguments: dict[str, object], risk: SecurityRisk) -> None:
+def test_what_a_tool_does_not_say_is_found_in_its_arguments(arguments: dict[str, Any], risk: SecurityRisk) -> None:
     assert rate(None, **arguments)[0] is risk
 
 
@@ -227,7 +227,7 @@ async def test_always_remembers_what_the_tool_says_is_the_same(tmp_path: Path) -
         await conversation.send_message("go")
         async for _ in conversation.run():
             pass
-        await conversation.confirm(always="conversation")
+        await conversation.confirm(always="session")
         async for _ in conversation.run():
             pass
         (waits,) = conversation.pending_confirmation

@@ -20,41 +20,23 @@ def _tag_llm(record: dict[str, Any]) -> dict[str, Any]:
     return record
 
 
+_TERMINAL = (
+    "bash shell sh cmd command execute execute_bash execute_command run run_command run_bash bash_tool run_terminal_cmd"
+    " shell_command run_shell_command"
+)
+_EDITOR = "str_replace str_replace_editor str_replace_based_edit_tool edit_file editor edit text_editor"
+
 _DECLARED: Mapping[str, Mapping[str, Any]] = {
     "terminal": {
         "same": {"argument": "command", "unless": {"is_input": True}},
         "headline": ["$ {command}", "(waits for more output){command:empty}"],
-        "aliases": [
-            "bash",
-            "shell",
-            "sh",
-            "cmd",
-            "command",
-            "execute",
-            "execute_bash",
-            "execute_command",
-            "run",
-            "run_command",
-            "run_bash",
-            "bash_tool",
-            "run_terminal_cmd",
-            "shell_command",
-            "run_shell_command",
-        ],
+        "aliases": _TERMINAL.split(),
         "shell": "command",
     },
     "file_editor": {
         "same": {"argument": "path", "unless": {"command": "view"}},
         "headline": ["{command} {path}"],
-        "aliases": [
-            "str_replace",
-            "str_replace_editor",
-            "str_replace_based_edit_tool",
-            "edit_file",
-            "editor",
-            "edit",
-            "text_editor",
-        ],
+        "aliases": _EDITOR.split(),
     },
     "task_tracker": {"aliases": ["todo", "todos", "todo_write", "todo_list", "task_list", "plan", "update_plan"]},
     "think": {"headline": ["{thought}"], "aliases": ["thinking", "thought"], "harmless": True},

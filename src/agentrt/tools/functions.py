@@ -69,7 +69,9 @@ def tool(
                 " context.output(...)"
             )
         signature = signature_of(function, called)
-        of_arguments = {key: _named(declared[key], signature) for key in ("effects", "resources") if key in declared}
+        of_arguments: dict[str, Any] = {
+            key: _named(declared[key], signature) for key in ("effects", "resources") if key in declared
+        }
         return ToolType(
             name=called,
             description=signature.description,

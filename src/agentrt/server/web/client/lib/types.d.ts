@@ -28,5 +28,6 @@ export type ServerInfo = Schemas["ServerInfo"];
 export type Answer = Schemas["Answer"];
 export type Forked = Schemas["Forked"];
 export type Ticket = Schemas["Ticket"];
+export type ToolDefinition = Schemas["ToolDefinition"];
 export type ConversationsQuery = NonNullable<operations["list_conversations"]["parameters"]["query"]>;
 export {};

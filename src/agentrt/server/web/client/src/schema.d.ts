@@ -1250,7 +1250,7 @@ export interface components {
             owner?: string | null;
             /** @default null */
             parent?: string | null;
-            /** @default 3 */
+            /** @default 4 */
             schema_version?: number;
             /** @default 0 */
             seq: number;
@@ -2350,6 +2350,13 @@ export interface components {
             /** @constant */
             type: "RunRequested";
         };
+        Same: {
+            argument: string;
+            /** @default {} */
+            unless?: {
+                [key: string]: string | boolean;
+            };
+        };
         SavedCallable: {
             /** @default  */
             description?: string;
@@ -2702,8 +2709,18 @@ export interface components {
             title?: string;
         };
         ToolDefinition: {
+            /** @default [] */
+            aliases?: string[];
             annotations?: components["schemas"]["ToolAnnotations"];
+            /** @default false */
+            delegates?: boolean;
             description: string;
+            /** @default false */
+            ends_turn?: boolean;
+            /** @default false */
+            harmless?: boolean;
+            /** @default [] */
+            headline?: string[];
             /** @default false */
             holds_resource?: boolean;
             /** @default [] */
@@ -2712,6 +2729,10 @@ export interface components {
             /** @default ask */
             on_crash?: components["schemas"]["OnCrash"];
             parameters: unknown;
+            /** @default null */
+            same?: components["schemas"]["Same"] | null;
+            /** @default  */
+            shell?: string;
         };
         ToolList: {
             items: components["schemas"]["ToolDefinition"][];

@@ -1,7 +1,8 @@
 import { expect, it } from "vitest";
 import { rowsOf, statOf } from "../src/model/diff";
 import { linesOf, spansOf } from "../src/model/terminal";
-import { clean, compact, headline, money, spentOf, whyAsked } from "../src/model/words";
+import { headline, labelOf } from "../src/model/tools";
+import { clean, compact, money, spentOf, whyAsked } from "../src/model/words";
 
 const DIFF = `--- a/x.py
 +++ b/x.py
@@ -56,6 +57,13 @@ it("has short words for numbers and actions", () => {
   expect([0, 2].map((unpriced) => spentOf({ cost: 0.5, unpriced }))).toEqual(["$0.5000", "$0.5000 + 2 unpriced"]);
   expect([0, 1].map((unpriced) => spentOf({ cost: 0, unpriced }))).toEqual(["$0.0000", "price unknown"]);
   expect([0.001234, 2.5, 250].map(money)).toEqual(["$0.0012", "$2.50", "$250"]);
-  expect(headline("terminal", { command: "ls" })).toBe("ls");
-  expect(headline("other", { a: 1 })).toBe('{"a":1}');
+});
+
+it("draws headlines from what a tool declares", () => {
+  const shell = { name: "terminal", annotations: { title: "Terminal" }, headline: ["$ {command}", "(waits){command:empty}"] };
+  expect(headline(shell, { command: "ls" })).toBe("$ ls");
+  expect(headline(shell, { command: "" })).toBe("(waits)");
+  expect(headline(shell, { cmd: "ls" })).toBe('{"cmd":"ls"}');
+  expect(headline({ name: "other" }, { a: 1 })).toBe('{"a":1}');
+  expect([labelOf(shell), labelOf({ name: "task_tracker" })]).toEqual(["Terminal", "Task tracker"]);
 });

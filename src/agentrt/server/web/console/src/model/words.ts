@@ -33,28 +33,6 @@ export function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** The argument that says most of a call. */
-const TELLING: Record<string, string> = { terminal: "command", file_editor: "path", delegate: "task", think: "thought", finish: "message" };
-
-/** An action's arguments on one line: the one that says most, or all as they were sent. */
-export function headline(tool: string, given: Record<string, unknown>): string {
-  const told = given[TELLING[tool] ?? ""];
-  if (typeof told === "string") return told === "" && tool === "terminal" ? "(waits for more output)" : told;
-  const shown = JSON.stringify(given);
-  return shown === "{}" ? "" : shown.length > 200 ? `${shown.slice(0, 200)}…` : shown;
-}
-
-const EDITS: Record<string, string> = { view: "Read", create: "Create", str_replace: "Edit", insert: "Edit", undo_edit: "Undo edit of" };
-
-/** What a tool does, as a short label. */
-export function verb(tool: string, given: Record<string, unknown>): string {
-  if (tool === "file_editor") return EDITS[String(given.command)] ?? "Edit";
-  if (tool === "terminal") return given.is_input ? "Type" : "Run";
-  if (tool === "task_tracker") return (given.command ?? (given.task_list ? "plan" : "view")) === "view" ? "Look at the plan" : "Plan";
-  if (tool === "delegate") return "Delegate";
-  return tool;
-}
-
 const CAUSES: Record<string, string> = {
   web: "what the agent read on the web",
   mcp: "what an MCP server said",
@@ -125,10 +103,4 @@ export function ago(time: string | null | undefined, now: number): string {
 
 export function clock(time: string): string {
   return new Date(time).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
-}
-
-/** The last parts of a path, that still tell files apart. */
-export function shortPath(path: string, workspace?: string | null): string {
-  if (workspace && path.startsWith(`${workspace}/`)) return path.slice(workspace.length + 1);
-  return path;
 }

@@ -7,6 +7,7 @@ import { Transcript } from "../model/transcript";
 import * as list from "./list";
 import { explain, isLocked, rest, stream } from "./session";
 import { announceEvent } from "./telling";
+import { learn } from "./tools";
 
 const PAGE = 200;
 /** Milliseconds until it is asked for again, where someone else has it open, and where the server failed. */
@@ -84,7 +85,12 @@ export class Open {
   private async load(): Promise<void> {
     try {
       if (this.locked.value) await rest.conversation(this.id); // whether it is still so
-      const [info, page] = await Promise.all([rest.conversation(this.id), rest.eventsBefore(this.id, undefined, PAGE)]);
+      const [info, page, prompt] = await Promise.all([
+        rest.conversation(this.id),
+        rest.eventsBefore(this.id, undefined, PAGE),
+        rest.events(this.id, { type: "SystemPromptEvent", limit: 1 }),
+      ]);
+      learn(prompt.items);
       if (this.closed) return;
       batch(() => {
         this.info.value = info;
@@ -138,6 +144,7 @@ export class Open {
       } else this.drafts.grow(item.delta);
     }
     if (events.length > 0) {
+      learn(events);
       for (const event of events) {
         this.events.push(event);
         this.transcript.add(event);
@@ -149,6 +156,7 @@ export class Open {
   }
 
   private take(events: Event[]): void {
+    learn(events);
     this.events = events;
     this.transcript = Transcript.of(events);
     this.shown();

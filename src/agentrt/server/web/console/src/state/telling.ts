@@ -3,7 +3,8 @@
 import type { Event } from "@agentrt/client";
 import { textOf } from "../model/content";
 import type { Transcript } from "../model/transcript";
-import { headline, verb } from "../model/words";
+import { headline, labelOf } from "../model/tools";
+import { toolOf } from "./tools";
 import { announce } from "./ui";
 
 export function announceEvent(event: Event, transcript: Transcript): void {
@@ -12,12 +13,12 @@ export function announceEvent(event: Event, transcript: Transcript): void {
       if (event.source === "agent") announce(`The agent says: ${textOf(event.content)}`);
       break;
     case "ActionEvent":
-      if (event.tool_name === "finish") announce(`Finished: ${headline("finish", event.arguments as Record<string, unknown>)}`);
+      if (toolOf(event.tool_name).ends_turn) announce(`Finished: ${headline(toolOf(event.tool_name), event.arguments as Record<string, unknown>)}`);
       break;
     case "ConfirmationRequested": {
       const first = transcript.waiting[0];
-      const what = first ? `${verb(first.event.tool_name, first.arguments)} ${headline(first.event.tool_name, first.arguments)}` : "";
-      announce(`Needs your approval: ${what}`);
+      const tool = toolOf(first?.event.tool_name ?? "");
+      announce(`Needs your approval: ${first ? `${labelOf(tool)} ${headline(tool, first.arguments)}` : ""}`);
       break;
     }
     case "ConversationErrorEvent":

@@ -4,8 +4,10 @@ import { memo } from "./memo";
 import type { Draft } from "../model/drafts";
 import { textOf } from "../model/content";
 import type { ActionEntry, Result } from "../model/transcript";
-import { clean, headline, seconds, shortPath, verb, whyAsked } from "../model/words";
+import { headline, labelOf, type Tool } from "../model/tools";
+import { clean, seconds, whyAsked } from "../model/words";
 import { open } from "../state/open";
+import { toolOf } from "../state/tools";
 import { Approval } from "./approval";
 import { RiskBadge } from "./badges";
 import { Children } from "./children";
@@ -24,22 +26,31 @@ interface Details {
   task_list?: { title: string; status?: string; notes?: string }[];
 }
 
-const ICONS: Record<string, IconName> = { terminal: "terminal", task_tracker: "list", delegate: "branch", think: "more" };
+/** Whether what a call is about is a file. */
+const ofFiles = (tool: Tool): boolean => tool.same?.argument === "path";
+
+function iconOf(tool: Tool, details: Details): IconName {
+  if (tool.shell) return "terminal";
+  if (tool.delegates) return "branch";
+  if (details.task_list) return "list";
+  if (ofFiles(tool)) return details.diff ? "edit" : "eye";
+  return "tool";
+}
 
 export const Action = memo(function Action({ entry, output, past }: { entry: ActionEntry; output: Draft | undefined; past: boolean }) {
-  const tool = entry.event.tool_name;
-  if (tool === "finish" && (entry.phase === "done" || entry.phase === "running")) return <Finish entry={entry} />;
-  if (tool === "think") return <Thought text={headline(tool, entry.arguments)} />;
+  const tool = toolOf(entry.event.tool_name);
+  const line = headline(tool, entry.arguments);
+  if (tool.ends_turn && (entry.phase === "done" || entry.phase === "running")) return <Finish text={line} phase={entry.phase} />;
+  if (tool.harmless && !tool.ends_turn) return <Thought text={line} />;
   const details = detailsOf(entry.result);
-  const icon = ICONS[tool] ?? (tool === "file_editor" ? (entry.arguments.command === "view" ? "eye" : "edit") : "tool");
   return (
     <div class={`action phase-${entry.phase}`} data-phase={entry.phase}>
       <div class="action-head">
         <span class="action-icon">
-          <Icon name={icon} size={16} />
+          <Icon name={iconOf(tool, details)} size={16} />
         </span>
-        <span class="action-verb">{verb(tool, entry.arguments)}</span>
-        <Headline entry={entry} />
+        <span class="action-verb">{clean(labelOf(tool))}</span>
+        <Headline tool={tool} entry={entry} plan={details.task_list !== undefined} />
         <span class="action-facts">
           {details.diff ? <DiffCount diff={details.diff} /> : null}
           <Outcome entry={entry} details={details} />
@@ -47,19 +58,20 @@ export const Action = memo(function Action({ entry, output, past }: { entry: Act
         </span>
       </div>
       {entry.children ? <Children children={entry.children} past={past} /> : null}
-      <Body entry={entry} details={details} output={output} />
+      <Body tool={tool} entry={entry} details={details} output={output} />
       {entry.phase === "waiting" && !past ? <Approval ids={[entry.event.id]} why={whyAsked(entry.held ?? "")} detail={entry.why} /> : null}
     </div>
   );
 });
 
-function Headline({ entry }: { entry: ActionEntry }) {
-  const tool = entry.event.tool_name;
+function Headline({ tool, entry, plan }: { tool: Tool; entry: ActionEntry; plan: boolean }) {
+  const command = tool.shell ? entry.arguments[tool.shell] : undefined;
+  if (typeof command === "string" && command !== "") return <Command line={clean(command)} />;
+  if (plan) return null;
   const line = clean(headline(tool, entry.arguments));
-  if (tool === "terminal") return <Command line={line} />;
-  if (tool === "file_editor") return <code class="action-line">{shortPath(line, open.value?.info.value?.workspace)}</code>;
-  if (tool === "delegate") return <span class="action-line">{line}</span>;
-  return <code class="action-line">{tool === "task_tracker" ? "" : line}</code>;
+  if (tool.delegates) return <span class="action-line">{line}</span>;
+  const workspace = open.value?.info.value?.workspace;
+  return <code class="action-line">{workspace ? line.replaceAll(`${workspace}/`, "") : line}</code>;
 }
 
 function Outcome({ entry, details }: { entry: ActionEntry; details: Details }) {
@@ -88,24 +100,22 @@ function Outcome({ entry, details }: { entry: ActionEntry; details: Details }) {
   }
 }
 
-function Body({ entry, details, output }: { entry: ActionEntry; details: Details; output: Draft | undefined }) {
-  const tool = entry.event.tool_name;
+function Body({ tool, entry, details, output }: { tool: Tool; entry: ActionEntry; details: Details; output: Draft | undefined }) {
   const result = entry.result;
   if (entry.event.malformed) return <Terminal output={entry.event.malformed} label="What the model wrote" />;
   if (result === undefined) {
     if (output?.output) return <Terminal output={output.output} label="Output so far" most={20} />;
-    return entry.phase === "waiting" || entry.phase === "asked" ? <Proposed entry={entry} /> : null;
+    return entry.phase === "waiting" || entry.phase === "asked" ? <Proposed tool={tool} given={entry.arguments} /> : null;
   }
   if (result.type === "UserRejectObservation") return <p class="rejection">{clean(result.rejection_reason ?? "Rejected by the user.")}</p>;
   if (result.type === "AgentErrorEvent") return <p class="rejection">{clean(result.error)}</p>;
   const path = String(entry.arguments.path ?? "");
   if (details.diff) return <Diff diff={details.diff} label={`Changes of ${path}`} path={path} />;
   if (details.task_list) return <Plan tasks={details.task_list} />;
-  if (tool === "delegate" && !result.is_error) return <Report text={textOf(result.content).replace(TRAILER, "")} />;
-  const looks = tool === "file_editor" && entry.arguments.command === "view";
+  if (tool.delegates && !result.is_error) return <Report text={textOf(result.content).replace(TRAILER, "")} />;
   return (
     <>
-      <Output output={outputOf(tool, result)} label={tool === "terminal" ? "Output" : "Result"} path={looks ? path : undefined} />
+      <Output output={outputOf(result)} label={tool.shell ? "Output" : "Result"} path={ofFiles(tool) ? path : undefined} />
       <Attachments content={result.content} />
     </>
   );
@@ -133,10 +143,8 @@ function Report({ text }: { text: string }) {
 }
 
 /** What an action that has not run yet would change. */
-function Proposed({ entry }: { entry: ActionEntry }) {
-  const { tool_name: tool } = entry.event;
-  const given = entry.arguments;
-  if (tool === "file_editor") {
+function Proposed({ tool, given }: { tool: Tool; given: Record<string, unknown> }) {
+  if (ofFiles(tool)) {
     const removed = typeof given.old_str === "string" ? given.old_str : "";
     const added = [given.new_str, given.file_text].find((text): text is string => typeof text === "string") ?? "";
     const lines = (text: string, sign: string): string[] => (text === "" ? [] : text.split("\n").map((line) => sign + line));
@@ -144,7 +152,7 @@ function Proposed({ entry }: { entry: ActionEntry }) {
     const path = typeof given.path === "string" ? given.path : "";
     return rows.length === 0 ? null : <Diff diff={["@@ -1 +1 @@", ...rows].join("\n")} label="What would change" path={path} />;
   }
-  if (tool === "terminal" || tool === "delegate") return null;
+  if (tool.shell || tool.delegates) return null;
   const shown = JSON.stringify(given, null, 2);
   return shown === "{}" ? null : <Code code={shown} language="json" label="Arguments" />;
 }
@@ -166,13 +174,13 @@ function Plan({ tasks }: { tasks: NonNullable<Details["task_list"]> }) {
   );
 }
 
-function Finish({ entry }: { entry: ActionEntry }) {
+function Finish({ text, phase }: { text: string; phase: string }) {
   return (
-    <div class="finish" data-phase={entry.phase}>
+    <div class="finish" data-phase={phase}>
       <span class="finish-mark">
         <Icon name="check" size={15} /> Finished
       </span>
-      <Markdown text={headline("finish", entry.arguments)} />
+      <Markdown text={text} />
     </div>
   );
 }
@@ -188,7 +196,7 @@ export function Thought({ text, open: shown = false, growing = false }: { text: 
 
 export function ResultAlone({ event }: { event: Result }) {
   const said =
-    event.type === "ObservationEvent" ? outputOf(event.tool_name, event) : event.type === "AgentErrorEvent" ? event.error : (event.rejection_reason ?? "Rejected");
+    event.type === "ObservationEvent" ? outputOf(event) : event.type === "AgentErrorEvent" ? event.error : (event.rejection_reason ?? "Rejected");
   return (
     <div class="action">
       <div class="action-head">
@@ -204,10 +212,10 @@ function detailsOf(result: Result | undefined): Details {
   return result.details as Details;
 }
 
-/** What the model sees of a result; of a terminal without its last line, which says what stands in the head. */
-function outputOf(tool: string, result: Extract<Result, { type: "ObservationEvent" }>): string {
+/** What the model sees of a result; of a command without the last line, which says what stands in the head. */
+function outputOf(result: Extract<Result, { type: "ObservationEvent" }>): string {
   const blocks = result.content;
-  const footer = tool === "terminal" && blocks.length > 1 ? blocks.at(-1) : undefined;
+  const footer = blocks.length > 1 ? blocks.at(-1) : undefined;
   const usual = footer?.type === "text" && /^\[exit code -?\d+, in /.test(footer.text);
   return textOf(usual ? blocks.slice(0, -1) : blocks);
 }

@@ -1,8 +1,10 @@
 import type { Status } from "@agentrt/client";
 import type { Child } from "../model/transcript";
-import { clean, compact, headline, money, STATUS } from "../model/words";
+import { headline, labelOf } from "../model/tools";
+import { clean, compact, money, STATUS } from "../model/words";
 import * as list from "../state/list";
 import { linkTo } from "../state/route";
+import { toolOf } from "../state/tools";
 import { Approval } from "./approval";
 import { RiskBadge, StatusDot } from "./badges";
 import { Icon } from "./icons";
@@ -40,7 +42,7 @@ function Card({ child, past }: { child: Child; past: boolean }) {
         <div key={action.action_id} class="child-action">
           <div class="child-asks">
             <code class="action-line">
-              {action.tool_name === "terminal" ? "$" : clean(action.tool_name)} {clean(headline(action.tool_name, argumentsOf(action.arguments)))}
+              {clean(labelOf(toolOf(action.tool_name)))} {clean(headline(toolOf(action.tool_name), argumentsOf(action.arguments)))}
             </code>
             {action.risk ? <RiskBadge risk={action.risk} /> : null}
           </div>

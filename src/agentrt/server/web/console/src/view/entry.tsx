@@ -2,7 +2,9 @@ import { useState } from "preact/hooks";
 import type { Draft } from "../model/drafts";
 import { textOf } from "../model/content";
 import type { ChildEntry, Entry, MessageEntry, NoticeEntry } from "../model/transcript";
-import { clean, clock, count, headline } from "../model/words";
+import { headline } from "../model/tools";
+import { clean, clock, count } from "../model/words";
+import { toolOf } from "../state/tools";
 import { askToRewind, fork } from "../state/doing";
 import { may } from "../state/session";
 import { copy, dialog } from "../state/ui";
@@ -142,7 +144,7 @@ function plainOf(entry: Entry): string {
     case "notice":
       return entry.text;
     case "action":
-      return [headline(entry.event.tool_name, entry.arguments), entry.result?.type === "ObservationEvent" ? textOf(entry.result.content) : ""]
+      return [headline(toolOf(entry.event.tool_name), entry.arguments), entry.result?.type === "ObservationEvent" ? textOf(entry.result.content) : ""]
         .filter(Boolean)
         .join("\n");
     case "result":

@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import type { Origin } from "../../model/configuration";
 import { clean } from "../../model/words";
 import { may } from "../../state/session";
+import { tools } from "../../state/tools";
 import { Field, Form, Said, useSaving } from "./parts";
 import type { SectionProps } from "./settings";
 
@@ -28,7 +29,7 @@ export function Rules(props: SectionProps) {
   const found = props.configured.found;
   const own = found?.agent?.rules ?? [];
   const rules: Shown[] = [...own.map((rule) => ({ rule, origin: "agent" as const })), ...(found?.rules ?? [])];
-  const tools = ["terminal", "file_editor", "task_tracker", "delegate", ...(found?.agent?.tools ?? []).map((tool) => tool.name)];
+  const names = [...new Set([...tools.value.keys(), ...(found?.agent?.tools ?? []).map((tool) => tool.name)])];
   const admin = may({ scope: "admin" });
   const set = (name: "tool" | "pattern" | "argument") => (event: { currentTarget: HTMLInputElement }) => setDraft({ ...draft, [name]: event.currentTarget.value });
   const save = async (): Promise<void> => {
@@ -78,7 +79,7 @@ export function Rules(props: SectionProps) {
           <Field label="Tool" hint="empty: any">
             <input type="text" list="tools" value={draft.tool} placeholder="terminal" autocomplete="off" spellcheck={false} onInput={set("tool")} />
             <datalist id="tools">
-              {[...new Set(tools)].map((name) => (
+              {names.map((name) => (
                 <option key={name} value={name} />
               ))}
             </datalist>

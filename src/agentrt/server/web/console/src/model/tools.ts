@@ -1,0 +1,29 @@
+/** What tools declare of themselves, and a call as it is told by that. Pure. */
+
+import type { ToolDefinition } from "@agentrt/client";
+import { capitalized } from "./words";
+
+export type Tool = Partial<ToolDefinition> & { name: string };
+
+/** What a tool is called: its title, or its name in words. */
+export function labelOf(tool: Tool): string {
+  return tool.annotations?.title || capitalized(tool.name.replaceAll("_", " "));
+}
+
+/** A call on one line: the first template of the tool that fits it, or its arguments as they were sent. */
+export function headline(tool: Tool, given: Record<string, unknown>): string {
+  const template = tool.headline?.find((one) => [...one.matchAll(NAMED)].every(([, name, empty]) => fits(given[name!], empty)));
+  if (template !== undefined) return template.replace(NAMED, (_, name: string) => wordOf(given[name]));
+  const shown = JSON.stringify(given);
+  return shown === "{}" ? "" : shown.length > 200 ? `${shown.slice(0, 200)}…` : shown;
+}
+
+const NAMED = /\{(\w+)(:empty)?\}/g;
+
+function fits(value: unknown, empty: string | undefined): boolean {
+  return empty ? value === "" : wordOf(value) !== "";
+}
+
+function wordOf(value: unknown): string {
+  return typeof value === "string" || typeof value === "number" ? String(value) : "";
+}
