@@ -44,6 +44,18 @@ def test_importing_it_is_light() -> None:
     assert not heavy & set(loaded)
 
 
+KNOW_TOOLS = ("tools/", "cli/demo.py", "specs/agent.py", "server/endpoints/controls.py", "upcasters.py")
+"""What may name a built-in tool: the tools, the demonstration, the default of an agent, an example, and old logs."""
+
+
+def test_nothing_knows_a_tool_by_its_name() -> None:
+    for path in MODULES:
+        here = path.relative_to(ROOT / "src" / "agentrt").as_posix()
+        if not here.startswith(KNOW_TOOLS):
+            assert not re.search(r"""["'](terminal|file_editor|task_tracker)["']""", path.read_text()), path
+            assert not re.search(r"""tool_name (==|!=|in|not in) \(?["'A-Z]""", path.read_text()), path
+
+
 def test_no_module_starts_a_task_of_its_own_or_swallows_a_failure_unsaid() -> None:
     for path in MODULES:
         text = path.read_text()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 
@@ -47,9 +47,15 @@ _FAILED = re.compile(r"^(?P<kind>\w+): (?P<text>.*)$", re.DOTALL)
 
 
 def stand_ins(
-    recording: Recording, stage: Stage, analyzers: Mapping[str, Callable[[], SecurityAnalyzer]]
+    recording: Recording,
+    stage: Stage,
+    analyzers: Mapping[str, Callable[[], SecurityAnalyzer]],
+    from_log: Collection[str],
 ) -> dict[str, PerformerFactory]:
-    """What takes the place of a conversation's performers, but for the agent and the tools."""
+    """What takes the place of a conversation's performers, but for the agent and the tools.
+
+    Calls of the tools `from_log`, whose implementation is not here, are rated as was recorded.
+    """
     workspace = recording.created.workspace
 
     def judge(log: Log, parts: Parts) -> CriticActor:
@@ -58,7 +64,7 @@ def stand_ins(
         return RecordedJudge(recording, stage, log, critics, calls, workspace)
 
     return {
-        "security": lambda log, parts: RecordedSecurity(recording, stage, log, analyzers, parts.tools),
+        "security": lambda log, parts: RecordedSecurity(recording, stage, log, analyzers, parts.tools, from_log),
         "condenser": lambda log, parts: RecordedCondenser(recording, stage, log),
         "hooks": lambda log, parts: RecordedHooks(recording, stage, log, parts),
         "critic": judge,
@@ -72,7 +78,7 @@ def critics_of(recording: Recording) -> tuple[str, ...]:
 
 
 class RecordedSecurity(SecurityActor):
-    """Rates in the recorded order: by analyzers that are known, or else as was recorded."""
+    """Rates in the recorded order: by analyzers and tools that are known, or else as was recorded."""
 
     def __init__(
         self,
@@ -81,9 +87,10 @@ class RecordedSecurity(SecurityActor):
         log: Log,
         analyzers: Mapping[str, Callable[[], SecurityAnalyzer]],
         tools: Tools,
+        from_log: Collection[str],
     ) -> None:
         super().__init__(log, analyzers, tools, recording.created.workspace)
-        self._recording, self._stage, self._known = recording, stage, analyzers
+        self._recording, self._stage, self._known, self._from_log = recording, stage, analyzers, from_log
 
     async def handle(self, message: Perform) -> None:
         """Rate one action, for the recorded workspace."""
@@ -91,7 +98,7 @@ class RecordedSecurity(SecurityActor):
         action = message.command.action
         rating = self._recording.rating(action.seq, self._stage.matched)
         await self._stage.turn(rating.seq if rating is not None else None)
-        if all(name in self._known for name in self._log.state.spec.analyzers):
+        if action.tool_name not in self._from_log and all(name in self._known for name in message.command.analyzers):
             await super().handle(message)
         elif rating is not None:
             again = replace(rating, seq=0, action_id=action.id, caused_by=action.id)

@@ -88,7 +88,7 @@ class _Player:
         self._stage = Stage(recording)
         self._tools, self._from_log = tools_of(recording, self._stage, tools)
         self._client = RecordedModel(recording, self._stage, self._recorded, self._replayed)
-        self._performers = stand_ins(recording, self._stage, ANALYZERS)
+        self._performers = stand_ins(recording, self._stage, ANALYZERS, self._from_log)
         self._store, self._name, self._life = scratch / "store-1", "replayed-1", 1
         """Where it is played, under which id, and how many processes there were."""
         self._state = State()
