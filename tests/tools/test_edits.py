@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from agentrt.errors import ToolError
-from agentrt.tools.edits import SNIPPET, diff, insert_after, numbered, replace_once, snippet, view_lines
+from agentrt.tools.edits import SNIPPET, diff, insert_after, numbered, replace_once, shown_lines, snippet
 
 LINES = "".join(f"line {number}\n" for number in range(1, 21))
 ODD = st.text("ab\n\r\f\x1c\u2028\x85", max_size=40)
@@ -86,16 +86,20 @@ def test_numbers_as_cat_does(tmp_path: Path) -> None:
     assert numbered(LINES) + "\n" == subprocess.run(["cat", "-n", file], capture_output=True, text=True).stdout
 
 
+def view_lines(text: str, view_range: list[int] | None) -> str:
+    return shown_lines(text, view_range, "/f", 100_000)
+
+
 @given(st.integers(min_value=1, max_value=20), st.integers(min_value=0, max_value=25))
 def test_a_range_shows_its_lines(first: int, more: int) -> None:
-    shown = view_lines(LINES, [first, first + more]).split("\n")
+    shown = view_lines(LINES, [first, first + more]).removesuffix("\n[the file ends with line 20]").split("\n")
     assert shown == [f"{number:6}\tline {number}" for number in range(first, min(first + more, 20) + 1)]
 
 
 def test_a_range_to_the_end_and_none_at_all() -> None:
     assert view_lines(LINES, [19, -1]) == "    19\tline 19\n    20\tline 20"
     assert view_lines(LINES, None) == numbered(LINES)
-    assert view_lines("", [1, -1]) == ""
+    assert view_lines("", [1, -1]) == "[/f is empty]"
 
 
 @pytest.mark.parametrize("view_range", [[0, 3], [-1, 3], [21, 22], [5, 4], [5, -2], [3, 0]])

@@ -97,14 +97,11 @@ def numbered(text: str, first: int = 1, last: int | None = None) -> str:
     return "".join(f"{number:6}\t{line}" for number, line in shown).removesuffix("\n")
 
 
-def view_lines(text: str, view_range: list[int] | None) -> str:
-    """The numbered lines of a range [first, last]; last -1 is the end."""
-    first, last = _range(len(_lines(text)), view_range)
-    return numbered(text, first, last)
-
-
 def shown_lines(text: str, view_range: list[int] | None, path: str, limit: int) -> str:
-    """The same in at most `limit` characters: as many whole lines as there is room for, and how to go on."""
+    """The numbered lines of a range [first, last], in at most `limit` characters; last -1 is the end.
+
+    There are as many whole lines as there is room for, and how to go on.
+    """
     lines = _lines(text)
     first, last = _range(len(lines), view_range)
     if not lines:
