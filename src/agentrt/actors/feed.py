@@ -48,6 +48,23 @@ class _Subscriber(Reader):
             self.news.set_result(None)
 
 
+class Fresh:
+    """The JSON of events that were published, for one reader, until the reader takes it or is too far behind."""
+
+    def __init__(self) -> None:
+        self._encoded: dict[int, bytes] = {}
+
+    def add(self, events: Sequence[Event], encoded: Sequence[bytes]) -> None:
+        """Keep what was published: the last `RECENT` events that were not taken."""
+        if len(self._encoded) + len(encoded) > RECENT:
+            self._encoded.clear()
+        self._encoded.update(zip((event.seq for event in events[-RECENT:]), encoded[-RECENT:], strict=False))
+
+    def take(self, seq: int) -> bytes | None:
+        """The JSON of an event, once; None when it has to be read from the file."""
+        return self._encoded.pop(seq, None)
+
+
 class Feed:
     """What the log made visible: everything in it is durable, but for drafts, the text so far of what is growing.
 
@@ -63,6 +80,7 @@ class Feed:
         self._waiting: dict[asyncio.Future[None], Until] = {}
         self._drafts: dict[tuple[str, Channel], Draft] = {}
         self._subscribers: dict[_Subscriber, None] = {}
+        self._fresh: list[Fresh] = []
         self._timer: asyncio.TimerHandle | None = None
         """Runs from when subscribers were woken for deltas until they may be again."""
         self._unsaid = False
@@ -77,9 +95,11 @@ class Feed:
         """Whether the log takes no more."""
         return self._error is not None
 
-    def publish(self, events: Sequence[Event], state: State) -> None:
-        """Make committed events visible."""
+    def publish(self, events: Sequence[Event], state: State, encoded: Sequence[bytes] = ()) -> None:
+        """Make committed events visible; `encoded` is their JSON, for those who pass it on."""
         self._recent.extend(events)
+        for fresh in self._fresh:
+            fresh.add(events, encoded)
         self.state, self.published = state, time.monotonic()
         if self._drafts:
             self._replace(events)
@@ -145,9 +165,16 @@ class Feed:
             if not isinstance(item, Delta):
                 yield item
 
-    async def stream(self, after: int, until: Until = never, *, deltas: bool = True) -> AsyncIterator[Event | Delta]:
-        """As `events`, with deltas in between; each comes after all events that were published when it was shown."""
+    async def stream(
+        self, after: int, until: Until = never, *, deltas: bool = True, fresh: Fresh | None = None
+    ) -> AsyncIterator[Event | Delta]:
+        """As `events`, with deltas in between; each comes after all events that were published when it was shown.
+
+        `fresh` gets the JSON of those that are published meanwhile.
+        """
         subscriber = _Subscriber()
+        if fresh is not None:
+            self._fresh.append(fresh)
         if deltas:
             subscriber.places = dict.fromkeys(self._drafts.values(), 0)
             self._subscribers[subscriber] = None
@@ -169,6 +196,8 @@ class Feed:
         finally:
             if deltas:
                 self._leave(subscriber)
+            if fresh is not None:
+                self._fresh.remove(fresh)
 
     def _leave(self, subscriber: _Subscriber) -> None:
         del self._subscribers[subscriber]

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
+from ..codec import Line
 from ..context.titles import Naming
 from ..controls import (
     AddRule,
@@ -364,6 +365,18 @@ class Conversation:
         conversation. Raises `CursorExpired` for a cursor of an earlier epoch.
         """
         async for item in self._end.stream(self._seq(after)):
+            yield item
+
+    async def page_json(self, after: Cursor | int = 0, limit: int = 100) -> Sequence[bytes]:
+        """As `page`, for who passes the events on: each is the JSON that stands in its line of the log.
+
+        Raises `ConfigurationError` for a conversation on a server, as does `lines`.
+        """
+        return await self._end.page_json(self._seq(after), limit)
+
+    async def lines(self, after: Cursor | int = 0) -> AsyncIterator[Line | Delta]:
+        """As `stream`, for who passes the events on: each comes as the JSON that stands in its line of the log."""
+        async for item in self._end.lines(self._seq(after)):
             yield item
 
     async def _do(self, control: AnyControl) -> Cursor:

@@ -10,8 +10,9 @@ from pathlib import Path
 import anyio.to_thread
 import msgspec
 
-from ..actors.feed import Until, never
+from ..actors.feed import Fresh, Until, never
 from ..actors.group import ConversationGroup
+from ..codec import Line
 from ..context.titles import UNNAMED, Naming, checked_length
 from ..controls import (
     Answer,
@@ -260,7 +261,27 @@ class LocalEnd:
         async with self._guest.use() as group:
             return await group.feed.page(after, min(after + limit, group.feed.state.seq))
 
-    async def stream(self, after: int, until: Until = never, *, deltas: bool = True) -> AsyncIterator[Event | Delta]:
+    async def page_json(self, after: int, limit: int) -> Sequence[bytes]:
+        """As `page`, with the JSON of each event as it stands in the log."""
+        async with self._guest.use() as group:
+            upto = min(after + limit, group.feed.state.seq)
+            return await self._runtime.store.load_json(self._known, after, upto)
+
+    async def lines(self, after: int) -> AsyncIterator[Line | Delta]:
+        """As `stream`, with the JSON of each event as it stands in the log."""
+        fresh = Fresh()
+        async for item in self.stream(after, fresh=fresh):
+            if isinstance(item, Delta):
+                yield item
+                continue
+            data = fresh.take(item.seq)
+            if data is None:
+                (data,) = await self._runtime.store.load_json(self._known, item.seq - 1, item.seq)
+            yield Line(item.seq, item.id, data)
+
+    async def stream(
+        self, after: int, until: Until = never, *, deltas: bool = True, fresh: Fresh | None = None
+    ) -> AsyncIterator[Event | Delta]:
         """The events after a seq as they come, with deltas in between; it ends when `until` holds, or it is left."""
         guest = self._guest
 
@@ -269,7 +290,7 @@ class LocalEnd:
 
         while True:
             if (group := guest.group) is not None:
-                async for item in group.feed.stream(after, over, deltas=deltas):
+                async for item in group.feed.stream(after, over, deltas=deltas, fresh=fresh):
                     after = after if isinstance(item, Delta) else item.seq
                     yield item
                 if over(group.feed.state):

@@ -148,7 +148,6 @@ class Streams:
     def leave(self, follower: Follower) -> None:
         """He follows no more; nobody reads what nobody follows."""
         relay = follower.relay
-        assert isinstance(relay, Relay)
         relay.leave(follower)
         if not relay.followers:
             relay.scope.cancel()
