@@ -55,10 +55,11 @@ class Fresh:
         self._encoded: dict[int, bytes] = {}
 
     def add(self, events: Sequence[Event], encoded: Sequence[bytes]) -> None:
-        """Keep what was published: the last `RECENT` events that were not taken."""
+        """Keep what was published; what came before is forgotten when there is too much that was not taken."""
         if len(self._encoded) + len(encoded) > RECENT:
             self._encoded.clear()
-        self._encoded.update(zip((event.seq for event in events[-RECENT:]), encoded[-RECENT:], strict=False))
+        for event, data in zip(events, encoded, strict=False):
+            self._encoded[event.seq] = data
 
     def take(self, seq: int) -> bytes | None:
         """The JSON of an event, once; None when it has to be read from the file."""
@@ -182,7 +183,12 @@ class Feed:
             while True:
                 state = self.state
                 if after < state.seq:
-                    async for event in self._between(after, state.seq):
+                    if (found := self._in_memory(after, state.seq)) is not None:
+                        after = state.seq
+                        for event in found:
+                            yield event
+                        continue
+                    async for event in self._records.read(after, state.seq):
                         after = event.seq
                         yield event
                 elif until(state) or self._closed:
@@ -251,21 +257,17 @@ class Feed:
         if self._unsaid:
             self._say()
 
-    async def _between(self, after: int, upto: int) -> AsyncIterator[Event]:
+    def _in_memory(self, after: int, upto: int) -> list[Event] | None:
+        """The events after seq `after`, up to `upto`; None when the first of them is only in the file."""
         recent = self._recent
-        if recent and recent[0].seq <= after + 1:
-            for event in list(islice(recent, after + 1 - recent[0].seq, None)):
-                yield event
-            return
-        async for event in self._records.read(after, upto):
-            yield event
+        if not recent or recent[0].seq > after + 1:
+            return None
+        return list(islice(recent, after + 1 - recent[0].seq, upto + 1 - recent[0].seq))
 
     async def page(self, after: int, upto: int) -> Sequence[Event]:
         """The events after seq `after`, up to `upto`, which both are visible, all at once."""
-        recent = self._recent
-        if recent and recent[0].seq <= after + 1:
-            return list(islice(recent, after + 1 - recent[0].seq, upto + 1 - recent[0].seq))
-        return await self._records.load(range(after + 1, upto + 1))
+        found = self._in_memory(after, upto)
+        return found if found is not None else await self._records.load(range(after + 1, upto + 1))
 
     async def load(self, view: Sequence[Seen]) -> list[Event]:
         """The events of places in a view, of which those that are not recent are read from the file."""

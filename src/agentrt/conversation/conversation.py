@@ -374,10 +374,9 @@ class Conversation:
         """
         return await self._end.page_json(self._seq(after), limit)
 
-    async def lines(self, after: Cursor | int = 0) -> AsyncIterator[Line | Delta]:
+    def lines(self, after: Cursor | int = 0) -> AsyncIterator[Line | Delta]:
         """As `stream`, for who passes the events on: each comes as the JSON that stands in its line of the log."""
-        async for item in self._end.lines(self._seq(after)):
-            yield item
+        return self._end.lines(self._seq(after))
 
     async def _do(self, control: AnyControl) -> Cursor:
         reply = await self.do(control)
