@@ -60,11 +60,11 @@ from ..specs.llm import as_llm
 from ..specs.rules import Scope
 from ..specs.schemas import reader_of
 from ..specs.tool import FINISH
-from ..state import Pending, State
+from ..state import Pending, State, seq_of
 from ..tools import AnyTool
 from .end import End
 from .ends import end_of
-from .run import Run, answer_of, seq_of
+from .run import Run, answer_of
 from .workspace import WorkspaceFiles
 
 T = TypeVar("T")
@@ -314,8 +314,12 @@ class Conversation:
         return cast("T", reader_of(kind)(found["output"])) if found else None
 
     async def rewind(self, to: Cursor | int) -> Cursor:
-        """Go back to how it was after event `to`; nothing is erased. Raises `EventRefused` while it runs."""
-        return await self._do(Rewind(self._seq(to) if isinstance(to, Cursor) else to))
+        """Go back to how it was after event `to`; nothing is erased.
+
+        Raises `EventRefused` while it runs, and `CursorExpired` for a cursor of another epoch.
+        """
+        place = to if isinstance(to, Cursor) else Cursor(0, to)
+        return await self._do(Rewind(place.seq, place.epoch))
 
     async def rest(self, idle: float = 0.0) -> bool:
         """Let it leave memory now, unless something runs or it was used in the last `idle` seconds; whether it did.
@@ -344,7 +348,7 @@ class Conversation:
         agent = None if agent is None else instance(agent, Agent, "fork", "agent")
         name = converted(id, str | None, "fork", "id")
         place = None if at is None else self._seq(converted(at, Cursor | int, "fork", "at"))
-        wanted = Fork(place, name, naming.title, naming.tags, agent)
+        wanted = Fork(place, name, naming.title, naming.tags, agent, self.state.epoch)
         fork = Conversation.__new__(Conversation)
         fork._end = await self._end.fork(wanted)
         return fork
@@ -352,7 +356,7 @@ class Conversation:
     def events(self, after: Cursor | int = 0) -> AsyncIterator[Event]:
         """The events after a cursor, up to the newest one now; they are read while it sleeps, too.
 
-        Raises `CursorExpired` for one of an earlier epoch.
+        Raises `CursorExpired` for one of another epoch. A seq alone is a cursor of epoch 0, here and elsewhere.
         """
         return self._end.events(self._seq(after))
 

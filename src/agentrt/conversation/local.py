@@ -42,7 +42,7 @@ from ..runtime import Runtime
 from ..secrets import AnySecret, SecretRegistry
 from ..specs import Agent, BusyPolicy, DockerWorkspace, TextContent
 from ..specs.content import text
-from ..state import Seen, State
+from ..state import Seen, State, seq_of
 from ..storage.pages import read_created
 from ..tools import ToolType, distinct, tools_in
 from ..workspaces.local import LocalFiles
@@ -240,7 +240,8 @@ class LocalEnd:
         agent, naming = wanted.agent, Naming.checked(wanted.title, wanted.tags)
         tools = self._tools if agent is None else (*self._tools, *distinct(tools_in(agent)))
         async with self._guest.use() as group:
-            upto = group.feed.state.seq if wanted.at is None else wanted.at
+            state = group.feed.state
+            upto = state.seq if wanted.place is None else seq_of(wanted.place, state)
             await group.log.sync()
             made = await self._runtime.fork(
                 self._known, upto, wanted.id, group.secrets, agent, tools, naming.events(by)

@@ -13,9 +13,9 @@ import anyio
 from anyio.abc import TaskGroup
 from starlette.websockets import WebSocket, WebSocketState
 
-from ...conversation.run import seq_of
 from ...events import Cursor
 from ...pacing import Pace
+from ...state import seq_of
 from ..hosting import Hosting
 from ..principals import Principal, Scope
 from ..problems import refusal
@@ -126,7 +126,7 @@ class Streams:
         self,
         conversation_id: str,
         principal: Principal,
-        after: Cursor | int,
+        after: Cursor,
         news: Callable[[Follower], None],
         *,
         deltas: bool,
