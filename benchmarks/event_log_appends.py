@@ -51,7 +51,7 @@ class Appends(msgspec.Struct, frozen=True):
 class Log(Protocol):
     """What the journals of all stores have in common."""
 
-    def append(self, events: Sequence[Event], then: Committed) -> None:
+    def append(self, events: Sequence[Event], then: Committed) -> object:
         """Begin to write a batch; `then` is told on the event loop once it is durable."""
         ...
 

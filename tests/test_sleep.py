@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from agentrt import LLM, Agent, Conversation, Event, ExecutionStatus, Runtime, State, Tool, tool
+from agentrt.codec import Line
 from agentrt.errors import ConfigurationError, CursorExpired, EventRefused
 from agentrt.events import Cursor, DurabilityChanged, ObservationEvent, ResourceLost
 from agentrt.specs import AlwaysConfirm, Durability
@@ -260,3 +261,31 @@ async def test_text_that_is_no_unicode_is_refused_and_nothing_else(tmp_path: Pat
             await conversation.send_message("\ud800")
         await conversation.send_message("hello")
         assert (await conversation.run()).status is ExecutionStatus.FINISHED
+
+
+async def test_the_json_of_events_is_that_of_their_lines_awake_and_asleep(tmp_path: Path) -> None:
+    runtime = Runtime(tmp_path / "store", client=ScriptedLLM([say("one"), say("two")]))
+    async with runtime, Conversation(AGENT, tmp_path, runtime=runtime, id="c") as conversation:
+
+        def written() -> list[bytes]:
+            lines = (tmp_path / "store/conversations/c/events.jsonl").read_bytes().splitlines()
+            return [b"{%b}" % line[line.index(b'"type":') : line.rindex(b',"crc":"')] for line in lines]
+
+        stream, seen = conversation.lines(), list[bytes]()
+
+        async def read() -> None:
+            while len(seen) < conversation.state.seq:
+                if isinstance(item := await anext(stream), Line):
+                    seen.append(item.data)
+            assert seen == written() == list(await conversation.page_json(0, 1000))
+
+        await conversation.send_message("first")
+        await read()
+        await conversation.run()
+        assert await conversation.rest()
+        await read()
+        await conversation.send_message("second")
+        await read()
+        await conversation.run()
+        await read()
+        assert list(await conversation.page_json(3, 2)) == seen[3:5]

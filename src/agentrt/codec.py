@@ -25,6 +25,14 @@ class Envelope(msgspec.Struct, frozen=True):
     timestamp: datetime | None = None
 
 
+class Line(msgspec.Struct, frozen=True, gc=False):
+    """An event for who passes it on: `data` is its JSON, as it stands in its line of the log."""
+
+    seq: int
+    id: str
+    data: bytes
+
+
 class _Outline(msgspec.Struct, frozen=True, gc=False):
     """What the fold needs of a message or an observation."""
 
@@ -75,6 +83,11 @@ def decode(record: bytes, version: int | None = None) -> Event:
             raise
         return _unknown(record, envelope)
     return event
+
+
+def is_current(kind: str, version: int) -> bool:
+    """Whether an event of a type that was written under schema `version` is read today as it was written."""
+    return not any((step, kind) in UPCASTERS for step in range(version, SCHEMA_VERSION))
 
 
 def version_of(record: bytes) -> int:

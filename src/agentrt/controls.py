@@ -144,6 +144,8 @@ class Rewind(Control, frozen=True, tag="rewind"):
     """Go back to how it was after event `to`; nothing is erased."""
 
     to: int
+    epoch: int = 0
+    """That of the log in which the event was seen."""
 
 
 class Condense(Control, frozen=True, tag="condense"):
@@ -162,6 +164,13 @@ class Fork(Control, frozen=True, tag="fork"):
     title: str = ""
     tags: dict[str, str] = {}
     agent: Agent | None = None
+    epoch: int = 0
+    """That of the log in which the event `at` was seen."""
+
+    @property
+    def place(self) -> Cursor | None:
+        """The place up to which events are shared."""
+        return None if self.at is None else Cursor(self.epoch, self.at)
 
 
 AnyControl: TypeAlias = (

@@ -259,10 +259,10 @@ class Records(Protocol):
 class Journal(Records, Protocol):
     """The log of one conversation on its storage, held by its only writer."""
 
-    def append(self, events: Sequence[Event], then: Committed) -> None:
+    def append(self, events: Sequence[Event], then: Committed) -> Sequence[bytes]:
         """Begin to write a batch. `then` is told on the event loop that it is durable, or why not, in the order given.
 
-        After a failure no batch is durable any more.
+        After a failure no batch is durable any more. Returns the JSON of each event, as it will stand in the log.
         """
         ...
 

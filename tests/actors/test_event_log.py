@@ -13,6 +13,7 @@ from anyio import wait_all_tasks_blocked
 
 from agentrt.actors.event_log import Append, EventLogActor, Interrupt
 from agentrt.actors.feed import Feed
+from agentrt.codec import encode
 from agentrt.decisions import CallModel, Command
 from agentrt.errors import ActorCrashed, ActorStopped, LogFailed, NoLongerDue
 from agentrt.events import Event, ModelCalled, RunRequested
@@ -30,8 +31,9 @@ class SlowJournal:
     def __init__(self) -> None:
         self.written: deque[tuple[list[int], Committed]] = deque()
 
-    def append(self, events: Sequence[Event], then: Committed) -> None:
+    def append(self, events: Sequence[Event], then: Committed) -> Sequence[bytes]:
         self.written.append(([event.seq for event in events], then))
+        return [encode(event) for event in events]
 
     def remember(self, state: State) -> None:
         pass

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentrt.actors.feed import COALESCE, RECENT, Feed
+from agentrt.actors.feed import COALESCE, RECENT, Feed, Fresh
+from agentrt.codec import encode
 from agentrt.deltas import KEPT, Channel, Delta, Draft
 from agentrt.errors import LogFailed
 from agentrt.events import (
@@ -509,3 +510,27 @@ async def test_who_waits_for_more_than_the_state_looks_again_when_told() -> None
         left = True
         published.look_again()
     assert not published._waiting
+
+
+async def test_who_passes_events_on_gets_their_bytes_once_and_nobody_keeps_them() -> None:
+    talk, fresh = Talk(), Fresh()
+    stream = cast(AsyncGenerator[Event | Delta], talk.feed.stream(talk.seq, fresh=fresh))
+    reading = asyncio.ensure_future(anext(stream))
+    await settle()
+
+    def publish(number: int) -> tuple[list[Event], list[bytes]]:
+        batch = samples.numbered([samples.message() for _ in range(number)], talk.seq + 1)
+        encoded = [encode(event) for event in batch]
+        talk.feed.publish(batch, fold(batch, talk.feed.state), encoded)
+        return batch, encoded
+
+    (event, other), encoded = publish(2)
+    assert await reading == event
+    assert fresh.take(event.seq) is encoded[0], "it is the one that was written, not a copy"
+    assert (fresh.take(event.seq), fresh.take(other.seq)) == (None, encoded[1])
+    behind = [event.seq for _ in range(RECENT + 1) for event in publish(1)[0]]
+    assert sum(fresh.take(seq) is not None for seq in behind) == 1, "who is too far behind reads the file"
+    publish(2 * RECENT)
+    await stream.aclose()
+    late, _ = publish(1)
+    assert fresh.take(late[0].seq) is None, "who has left gets none"

@@ -172,6 +172,14 @@ async def test_where_nothing_waits_nothing_is_approved() -> None:
         assert bodies(there) == []
 
 
+async def test_the_lines_of_its_log_are_on_the_server() -> None:
+    end = RemoteEnd(RemoteWorkspace("http://localhost"), name=NAME)
+    with pytest.raises(ConfigurationError, match="on the server"):
+        end.lines(0)
+    with pytest.raises(ConfigurationError, match="on the server"):
+        await end.page_json(0, 1)
+
+
 @pytest.mark.parametrize("secret", [EnvironmentSecret("HOME"), LookupSecret("http://localhost/"), lambda: "value"])
 def test_a_secret_that_only_this_process_has_is_refused(secret: AnySecret) -> None:
     with pytest.raises(ConfigurationError, match="give its value"):

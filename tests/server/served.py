@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, cast
 
 import aiohttp
+import anyio
 import msgspec
+from hypercorn.asyncio import serve as serve_plainly
+from hypercorn.config import Config
 from starlette.applications import Starlette
+from starlette.types import Message, Receive, Scope, Send
 
 from agentrt import LLM, Agent, Runtime
 from agentrt.protocols import ModelClient
@@ -18,6 +24,9 @@ from agentrt.server.auth.credentials import COOKIE
 from agentrt.server.running import serving
 from agentrt.server.services import Authenticator, Services
 from agentrt.specs import Durability
+
+Serve: TypeAlias = Callable[[Starlette, ServerSettings], AbstractAsyncContextManager[str]]
+"""Serves an application; the URL at which it answers."""
 
 
 class Client:
@@ -49,13 +58,33 @@ async def served(
     settings: ServerSettings | None = None,
     authenticate: Authenticator | None = None,
     durability: Durability = Durability.COMMIT,
+    serve: Serve = serving,
 ) -> AsyncIterator[Client]:
     """A client of a server whose store and workspaces are in `directory`."""
     settings = settings or ServerSettings(port=0, workspaces=(directory / "workspaces",))
     (directory / "workspaces").mkdir(exist_ok=True)
     app = create_app(Runtime(directory / "store", client=model, durability=durability), settings, authenticate)
-    async with serving(app, settings) as url, aiohttp.ClientSession(cookies=token_of(app)) as session:
+    async with serve(app, settings) as url, aiohttp.ClientSession(cookies=token_of(app)) as session:
         yield Client(session, url, app)
+
+
+@asynccontextmanager
+async def serving_plainly(app: Starlette, settings: ServerSettings) -> AsyncIterator[str]:
+    """As `serving`, with Hypercorn as anyone runs it, behind an application that hands on ASGI messages alone."""
+
+    async def hidden(scope: Scope, receive: Receive, send: Send) -> None:
+        async def pass_on(message: Message) -> None:
+            await send(message)
+
+        await app(scope, receive, pass_on)
+
+    listener, config, stop = socket.create_server(("127.0.0.1", 0)), Config(), anyio.Event()
+    port = listener.getsockname()[1]
+    config.bind, config.errorlog, config.graceful_timeout = [f"fd://{listener.detach()}"], None, 0.1
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(partial(serve_plainly, cast(Any, hidden), config, shutdown_trigger=stop.wait))
+        yield f"http://127.0.0.1:{port}"
+        stop.set()
 
 
 def token_of(app: Starlette) -> dict[str, str]:

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentrt.codec import decode, encode
 from agentrt.errors import LogCorrupt
-from agentrt.events import Event
-from agentrt.storage.framing import frame, place, scan
+from agentrt.events import SCHEMA_VERSION, Event
+from agentrt.storage.framing import cut, frame, place, scan
 from tests import samples
 
 PATH = Path("events.jsonl")
@@ -49,6 +50,28 @@ def test_every_sample_has_a_good_place() -> None:
     assert good(lines) == lines
 
 
+@given(st.lists(st.text(), min_size=1), st.integers(0, 2**63))
+def test_the_event_of_a_record_is_cut_out_of_its_line(texts: list[str], durable: int) -> None:
+    events = samples.numbered([*samples.every_event(), *(samples.message(words) for words in texts)])
+    for event, line in zip(events, frame(events, durable), strict=True):
+        assert cut(line) == b"{%b}" % line[line.index(b'"type":') : line.rindex(b',"crc":')] == encode(event)
+
+
+def test_an_old_event_that_is_read_otherwise_today_is_made_anew() -> None:
+    lines = (Path(__file__).parent / "released" / "version-1.jsonl").read_bytes().splitlines(keepends=True)
+    assert cut(lines[0]) == encode(decode(lines[0])) != b"{%b}" % lines[0][lines[0].index(b'"type":') : -18]
+    for line in lines[1:]:
+        if b'"ConversationStateUpdateEvent"' not in line:
+            assert cut(line) == b"{%b}" % line[line.index(b'"type":') : line.rindex(b',"crc":')]
+            assert decode(cut(line), SCHEMA_VERSION) == decode(line)
+
+
+def test_a_record_of_another_form_has_its_event_all_the_same() -> None:
+    (event,) = samples.numbered([samples.message("é")])
+    body = json.dumps({"type": "MessageEvent", "i": 1, "n": 1, "durable": 0} | json.loads(encode(event)))[:-1].encode()
+    assert cut(b'%b,"crc":"%08x"}\n' % (body, zlib.crc32(body))) == encode(event)
+
+
 @given(st.data())
 def test_no_flipped_bit_is_accepted(data: st.DataObject) -> None:
     (line,) = log(1)
@@ -61,11 +84,11 @@ def test_no_flipped_bit_is_accepted(data: st.DataObject) -> None:
 @given(st.lists(st.integers(1, 4), max_size=5), st.data())
 def test_a_cut_anywhere_leaves_whole_batches(sizes: list[int], data: st.DataObject) -> None:
     whole = b"".join(log(*sizes))
-    cut = whole[: data.draw(st.integers(0, len(whole)))]
-    found = good(cut.splitlines(keepends=True))
+    left = whole[: data.draw(st.integers(0, len(whole)))]
+    found = good(left.splitlines(keepends=True))
     assert whole.startswith(b"".join(found))
     ends = [sum(sizes[:n]) for n in range(len(sizes) + 1)]
-    assert len(found) == max(end for end in ends if len(b"".join(log(*sizes)[:end])) <= len(cut))
+    assert len(found) == max(end for end in ends if len(b"".join(log(*sizes)[:end])) <= len(left))
 
 
 def test_a_torn_tail_is_cut() -> None:

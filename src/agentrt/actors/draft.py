@@ -65,10 +65,9 @@ class Draft(Watch):
             left, wanted = allowance(ledger, limits, besides=self._command), request.one.max_output_tokens
             may = afford(left, limits, self._estimated(), wanted, known)
             usage_id = request.one.usage_id
-            try:
-                await self._log.append(
-                    BudgetReserved(command=self._command, tokens=may.tokens, cost=may.cost, usage_id=usage_id)
-                )
+            reserved = BudgetReserved(command=self._command, tokens=may.tokens, cost=may.cost, usage_id=usage_id)
+            try:  # a side call is no command of the log; one that is has its end release what it reserved
+                await self._log.append(reserved, command=self._command if self._visible else None)
             except EventRefused:  # something else has reserved it, and is about to be seen
                 await self._log.wait_for(partial(_newer, seq))
             else:

@@ -91,11 +91,13 @@ CLEANUP_SECONDS = 5.0
 class _Commit:
     """A batch on its way to the disk, and what follows once it is there."""
 
-    __slots__ = ("batch", "begun", "cut", "due", "over", "reply", "state")
+    __slots__ = ("batch", "begun", "cut", "due", "encoded", "over", "reply", "state")
 
     def __init__(self, batch: Sequence[Event], state: State, due: Sequence[Task]) -> None:
         self.batch, self.state, self.due = batch, state, due
         self.cut = any(isinstance(event, InterruptEvent) for event in batch)
+        self.encoded: Sequence[bytes] = ()
+        """The JSON of the batch, until it is published."""
         self.over, self.begun = False, time.monotonic()
         self.reply: asyncio.Future[Cursor] = asyncio.get_running_loop().create_future()
 
@@ -176,7 +178,7 @@ class EventLogActor:
         try:
             commit = self._decide([self._hide(event) for event in self._wanted(request)])
             if commit.batch or self._state is not self._feed.state:
-                self._journal.append(commit.batch, partial(self._committed, commit))
+                commit.encoded = self._journal.append(commit.batch, partial(self._committed, commit))
             else:
                 self._committed(commit, None)
         except AgentrtError:
@@ -239,7 +241,7 @@ class EventLogActor:
         failure: AgentrtError | None = error and self._end(error)
         if failure is None:
             try:
-                self._feed.publish(commit.batch, commit.state)
+                self._feed.publish(commit.batch, commit.state, commit.encoded)
                 if commit.cut:
                     self._cut()
                 self._hand_out(commit.due)

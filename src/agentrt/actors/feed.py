@@ -48,6 +48,24 @@ class _Subscriber(Reader):
             self.news.set_result(None)
 
 
+class Fresh:
+    """The JSON of events that were published, for one reader, until the reader takes it or is too far behind."""
+
+    def __init__(self) -> None:
+        self._encoded: dict[int, bytes] = {}
+
+    def add(self, events: Sequence[Event], encoded: Sequence[bytes]) -> None:
+        """Keep what was published; what came before is forgotten when there is too much that was not taken."""
+        if len(self._encoded) + len(encoded) > RECENT:
+            self._encoded.clear()
+        for event, data in zip(events, encoded, strict=False):
+            self._encoded[event.seq] = data
+
+    def take(self, seq: int) -> bytes | None:
+        """The JSON of an event, once; None when it has to be read from the file."""
+        return self._encoded.pop(seq, None)
+
+
 class Feed:
     """What the log made visible: everything in it is durable, but for drafts, the text so far of what is growing.
 
@@ -63,6 +81,7 @@ class Feed:
         self._waiting: dict[asyncio.Future[None], Until] = {}
         self._drafts: dict[tuple[str, Channel], Draft] = {}
         self._subscribers: dict[_Subscriber, None] = {}
+        self._fresh: list[Fresh] = []
         self._timer: asyncio.TimerHandle | None = None
         """Runs from when subscribers were woken for deltas until they may be again."""
         self._unsaid = False
@@ -77,9 +96,11 @@ class Feed:
         """Whether the log takes no more."""
         return self._error is not None
 
-    def publish(self, events: Sequence[Event], state: State) -> None:
-        """Make committed events visible."""
+    def publish(self, events: Sequence[Event], state: State, encoded: Sequence[bytes] = ()) -> None:
+        """Make committed events visible; `encoded` is their JSON, for those who pass it on."""
         self._recent.extend(events)
+        for fresh in self._fresh:
+            fresh.add(events, encoded)
         self.state, self.published = state, time.monotonic()
         if self._drafts:
             self._replace(events)
@@ -145,9 +166,16 @@ class Feed:
             if not isinstance(item, Delta):
                 yield item
 
-    async def stream(self, after: int, until: Until = never, *, deltas: bool = True) -> AsyncIterator[Event | Delta]:
-        """As `events`, with deltas in between; each comes after all events that were published when it was shown."""
+    async def stream(
+        self, after: int, until: Until = never, *, deltas: bool = True, fresh: Fresh | None = None
+    ) -> AsyncIterator[Event | Delta]:
+        """As `events`, with deltas in between; each comes after all events that were published when it was shown.
+
+        `fresh` gets the JSON of those that are published meanwhile.
+        """
         subscriber = _Subscriber()
+        if fresh is not None:
+            self._fresh.append(fresh)
         if deltas:
             subscriber.places = dict.fromkeys(self._drafts.values(), 0)
             self._subscribers[subscriber] = None
@@ -155,7 +183,12 @@ class Feed:
             while True:
                 state = self.state
                 if after < state.seq:
-                    async for event in self._between(after, state.seq):
+                    if (found := self._in_memory(after, state.seq)) is not None:
+                        after = state.seq
+                        for event in found:
+                            yield event
+                        continue
+                    async for event in self._records.read(after, state.seq):
                         after = event.seq
                         yield event
                 elif until(state) or self._closed:
@@ -169,6 +202,8 @@ class Feed:
         finally:
             if deltas:
                 self._leave(subscriber)
+            if fresh is not None:
+                self._fresh.remove(fresh)
 
     def _leave(self, subscriber: _Subscriber) -> None:
         del self._subscribers[subscriber]
@@ -222,21 +257,17 @@ class Feed:
         if self._unsaid:
             self._say()
 
-    async def _between(self, after: int, upto: int) -> AsyncIterator[Event]:
+    def _in_memory(self, after: int, upto: int) -> list[Event] | None:
+        """The events after seq `after`, up to `upto`; None when the first of them is only in the file."""
         recent = self._recent
-        if recent and recent[0].seq <= after + 1:
-            for event in list(islice(recent, after + 1 - recent[0].seq, None)):
-                yield event
-            return
-        async for event in self._records.read(after, upto):
-            yield event
+        if not recent or recent[0].seq > after + 1:
+            return None
+        return list(islice(recent, after + 1 - recent[0].seq, upto + 1 - recent[0].seq))
 
     async def page(self, after: int, upto: int) -> Sequence[Event]:
         """The events after seq `after`, up to `upto`, which both are visible, all at once."""
-        recent = self._recent
-        if recent and recent[0].seq <= after + 1:
-            return list(islice(recent, after + 1 - recent[0].seq, upto + 1 - recent[0].seq))
-        return await self._records.load(range(after + 1, upto + 1))
+        found = self._in_memory(after, upto)
+        return found if found is not None else await self._records.load(range(after + 1, upto + 1))
 
     async def load(self, view: Sequence[Seen]) -> list[Event]:
         """The events of places in a view, of which those that are not recent are read from the file."""

@@ -1,18 +1,29 @@
-"""Which conversation a person means."""
+"""Which conversation a person means, and which place in it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import click
+
 from ..conversation import Conversation
 from ..errors import ConfigurationError, ConversationMissing
+from ..events import Cursor
 from ..runtime import Runtime
 from ..storage import conversations, default_store
 from ..storage.catalogue import Catalogue
 from ..storage.reading import EVENTS
 from ..tools import ToolType
+
+
+def place(given: str) -> Cursor:
+    """The place in a log that SEQ or EPOCH-SEQ is. Raises `click.BadParameter`."""
+    if not re.fullmatch(r"([0-9]+-)?0*[1-9][0-9]*", given):
+        raise click.BadParameter(f"{given!r} is no event: give SEQ, or EPOCH-SEQ where the log is not of epoch 0")
+    return Cursor.parse(given)
 
 
 def find(name: str | None, store: Path | None) -> Path:

@@ -8,26 +8,27 @@ from pathlib import Path
 import anyio
 import click
 
+from ..events import Cursor
 from ..runtime import Runtime
-from .finding import find
+from ..state import fold, seq_of
+from ..storage import read_conversation
+from .finding import find, place
 from .options import store_option
 
 
 @click.command()
 @click.argument("conversation", required=False)
-@click.option("--at", type=click.IntRange(1), default=None, help="The last event to share. Default: the newest.")
+@click.option("--at", type=place, default=None, help="The last event to share. Default: the newest.")
 @store_option
-def fork(conversation: str | None, at: int | None, store: Path | None) -> None:
+def fork(conversation: str | None, at: Cursor | None, store: Path | None) -> None:
     """Begin a new conversation that shares a CONVERSATION's events up to --at. Prints its id; resume it to go on."""
     directory = find(conversation, store)
+    state = fold(read_conversation(directory))
+    last = state.seq if at is None else seq_of(at, state)
 
     async def begin() -> str:
         async with Runtime(store or directory.parent.parent) as runtime:
-            last = at
-            if last is None:
-                async for event in runtime.store.read(directory.name):
-                    last = event.seq
-            return await runtime.fork(directory.name, last or 0)
+            return await runtime.fork(directory.name, last)
 
     click.echo(anyio.run(begin))
 

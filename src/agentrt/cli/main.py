@@ -16,13 +16,13 @@ from rich.text import Text
 from .. import __version__
 from ..conversation import Conversation
 from ..errors import AgentrtError, MissingKey
-from ..events import ExecutionStatus
+from ..events import Cursor, ExecutionStatus
 from ..runtime import Runtime
 from ..specs import ConfirmationPolicy
-from ..state import fold
+from ..state import fold, seq_of
 from ..storage import read_conversation
 from .asking import Answer, approve, ask_person, refuse
-from .finding import find, reopened
+from .finding import find, place, reopened
 from .keys import keys
 from .labels import rename, tag
 from .lineage import delete, fork
@@ -212,14 +212,14 @@ def ask(conversation: str, question: str, own: tuple[str, ...], store: Path | No
 @commands.command()
 @click.argument("conversation", required=False)
 @click.option("--all", "whole", is_flag=True, help="Do not fold long results.")
-@click.option("--at", type=click.IntRange(1), default=None, help="As it was after this event. Default: now.")
+@click.option("--at", type=place, default=None, help="As it was after this event. Default: now.")
 @json_option
 @store_option
-def show(conversation: str | None, whole: bool, at: int | None, as_json: bool, store: Path | None) -> None:
+def show(conversation: str | None, whole: bool, at: Cursor | None, as_json: bool, store: Path | None) -> None:
     """Print a CONVERSATION (an id, a directory, or the newest one). It is only read, also while it runs."""
-    events = read_conversation(find(conversation, store), at)
-    if at is not None and at > len(events):
-        raise click.BadParameter(f"there is no event {at}: the last one is {len(events)}", param_hint="'--at'")
+    events = read_conversation(find(conversation, store))
+    if at is not None:
+        events = events[: seq_of(at, fold(events))]
     if as_json:
         for event in events:
             JsonView().show(event)

@@ -10,7 +10,15 @@ from msgspec.structs import replace
 from ..conversation import Conversation
 from ..decisions.permissions import remembering, ruling
 from ..errors import LogError
-from ..events import ActionEvent, ChildWaiting, ConfirmationRequested, Event, HookExecutionEvent, RiskAssessed
+from ..events import (
+    ActionEvent,
+    ChildWaiting,
+    ConfirmationRequested,
+    Cursor,
+    Event,
+    HookExecutionEvent,
+    RiskAssessed,
+)
 from ..specs import PermissionRule, SecurityRisk, ToolDefinition
 from ..state import Pending
 from .permissions import rule_words
@@ -45,7 +53,7 @@ async def question_of(conversation: Conversation, pending: Pending, read: Read) 
             if waiting.action_id == action.id:
                 question = asked(question, waiting.reason, await _below(child_id, action.id, read))
                 return replace(question, task=child.task)
-    events = [event async for event in conversation.events(max(action.seq - 1, 0))]
+    events = [event async for event in conversation.events(Cursor(state.epoch, max(action.seq - 1, 0)))]
     return asked(question, pending.held, events, ruling(state, action))
 
 

@@ -11,9 +11,8 @@ from ..deltas import Delta
 from ..errors import CursorExpired
 from ..events import Cursor, Event
 from ..frames import DeltaFrame, EventFrame, FromServer, Live
-from ..protocols import Records
 from ..state import State, apply
-from .records import event_of
+from .records import RemoteRecords, event_of
 
 _deltas = msgspec.json.Decoder(Delta)
 
@@ -25,8 +24,8 @@ class Gap(Exception):
 class Mirror:
     """The fold of the events that came, published to those who follow them here."""
 
-    def __init__(self, records: Records) -> None:
-        self.feed = Feed(records, State())
+    def __init__(self, records: RemoteRecords) -> None:
+        self.feed, self._records = Feed(records, State()), records
 
     @property
     def cursor(self) -> Cursor:
@@ -62,4 +61,5 @@ class Mirror:
 
     def _publish(self, events: list[Event], state: State) -> None:
         if events:
+            self._records.epoch = state.epoch
             self.feed.publish(events, state)

@@ -29,16 +29,19 @@ def event_of(record: bytes) -> Event:
 
 
 class RemoteRecords:
-    """The events of a conversation that are not in memory here; raises as `Transport.ask` does."""
+    """The events of a conversation that are not in memory here; raises as `Transport.ask` does, and for a server's
+    log that is of another epoch.
+    """
 
     def __init__(self, transport: Transport, name: str) -> None:
         self._transport, self._name = transport, name
+        self.epoch = 0
+        """That of the events that were seen."""
 
     async def read(self, after: int, upto: int) -> AsyncIterator[Event]:
         """The events after seq `after`, up to `upto`."""
         while after < upto:
-            path = f"{path_of(self._name)}/events?after={after}&limit={min(PAGE, upto - after)}"
-            page = _pages.decode(await self._transport.ask("GET", path, name=self._name))
+            page = await self._page(after, min(PAGE, upto - after))
             if not page.items:
                 return
             for record in page.items:
@@ -52,5 +55,8 @@ class RemoteRecords:
         """The events with these seqs, which rise."""
         if seqs and seqs[-1] - seqs[0] == len(seqs) - 1:
             return [event async for event in self.read(seqs[0] - 1, seqs[-1])]
-        paths = [f"{path_of(self._name)}/events/{seq}" for seq in seqs]
-        return [event_of(await self._transport.ask("GET", path, name=self._name)) for path in paths]
+        return [event_of(bytes((await self._page(seq - 1, 1)).items[0])) for seq in seqs]
+
+    async def _page(self, after: int, limit: int) -> _Page:
+        path = f"{path_of(self._name)}/events?after={after}&epoch={self.epoch}&limit={limit}"
+        return _pages.decode(await self._transport.ask("GET", path, name=self._name))

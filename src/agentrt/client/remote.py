@@ -9,6 +9,7 @@ import anyio
 import msgspec
 
 from ..actors.feed import Until, never
+from ..codec import Line
 from ..context.titles import UNNAMED, Naming
 from ..controls import (
     Answer,
@@ -43,6 +44,8 @@ TRIES = 2
 """So many connections may be lost at the beginning before it is given up."""
 
 LEFT = "the conversation was left: enter it again to go on"
+
+ELSEWHERE = "the lines of its log are on the server: use events() or stream()"
 
 BEHIND_SECONDS = 2.0
 """How long events may be behind the answer to a control before another socket is tried."""
@@ -166,6 +169,14 @@ class RemoteEnd:
     async def page(self, after: int, limit: int) -> Sequence[Event]:
         """At most `limit` events after a seq, all at once."""
         return await self._here.feed.page(after, min(after + limit, self.state.seq))
+
+    async def page_json(self, after: int, limit: int) -> Sequence[bytes]:
+        """Refused: the log is on the server."""
+        raise ConfigurationError(ELSEWHERE)
+
+    def lines(self, after: int) -> AsyncIterator[Line | Delta]:
+        """Refused: the log is on the server."""
+        raise ConfigurationError(ELSEWHERE)
 
     async def stream(self, after: int, until: Until = never, *, deltas: bool = True) -> AsyncIterator[Event | Delta]:
         """The events after a seq with deltas in between, as they come; it ends when `until` holds, or this is left."""

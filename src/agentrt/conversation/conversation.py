@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
+from ..codec import Line
 from ..context.titles import Naming
 from ..controls import (
     AddRule,
@@ -58,11 +59,11 @@ from ..specs.given import converted, instance
 from ..specs.llm import as_llm
 from ..specs.rules import Scope
 from ..specs.schemas import reader_of
-from ..state import Pending, State
+from ..state import Pending, State, seq_of
 from ..tools import AnyTool
 from .end import End
 from .ends import end_of
-from .run import Run, answer_of, seq_of
+from .run import Run, answer_of
 from .workspace import WorkspaceFiles
 
 T = TypeVar("T")
@@ -312,8 +313,12 @@ class Conversation:
         return cast("T", reader_of(kind)(found["output"])) if found else None
 
     async def rewind(self, to: Cursor | int) -> Cursor:
-        """Go back to how it was after event `to`; nothing is erased. Raises `EventRefused` while it runs."""
-        return await self._do(Rewind(self._seq(to) if isinstance(to, Cursor) else to))
+        """Go back to how it was after event `to`; nothing is erased.
+
+        Raises `EventRefused` while it runs, and `CursorExpired` for a cursor of another epoch.
+        """
+        place = to if isinstance(to, Cursor) else Cursor(0, to)
+        return await self._do(Rewind(place.seq, place.epoch))
 
     async def rest(self, idle: float = 0.0) -> bool:
         """Let it leave memory now, unless something runs or it was used in the last `idle` seconds; whether it did.
@@ -342,7 +347,7 @@ class Conversation:
         agent = None if agent is None else instance(agent, Agent, "fork", "agent")
         name = converted(id, str | None, "fork", "id")
         place = None if at is None else self._seq(converted(at, Cursor | int, "fork", "at"))
-        wanted = Fork(place, name, naming.title, naming.tags, agent)
+        wanted = Fork(place, name, naming.title, naming.tags, agent, self.state.epoch)
         fork = Conversation.__new__(Conversation)
         fork._end = await self._end.fork(wanted)
         return fork
@@ -350,7 +355,7 @@ class Conversation:
     def events(self, after: Cursor | int = 0) -> AsyncIterator[Event]:
         """The events after a cursor, up to the newest one now; they are read while it sleeps, too.
 
-        Raises `CursorExpired` for one of an earlier epoch.
+        Raises `CursorExpired` for one of another epoch. A seq alone is a cursor of epoch 0, here and elsewhere.
         """
         return self._end.events(self._seq(after))
 
@@ -364,6 +369,17 @@ class Conversation:
         """
         async for item in self._end.stream(self._seq(after)):
             yield item
+
+    async def page_json(self, after: Cursor | int = 0, limit: int = 100) -> Sequence[bytes]:
+        """As `page`, for who passes the events on: each is the JSON that stands in its line of the log.
+
+        Raises `ConfigurationError` for a conversation on a server, as does `lines`.
+        """
+        return await self._end.page_json(self._seq(after), limit)
+
+    def lines(self, after: Cursor | int = 0) -> AsyncIterator[Line | Delta]:
+        """As `stream`, for who passes the events on: each comes as the JSON that stands in its line of the log."""
+        return self._end.lines(self._seq(after))
 
     async def _do(self, control: AnyControl) -> Cursor:
         reply = await self.do(control)

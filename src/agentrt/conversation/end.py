@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Protocol
 
 from ..actors.feed import Until
+from ..codec import Line
 from ..controls import AnyControl, Fork, Reply
 from ..deltas import Delta
 from ..events import Cursor, Event
@@ -62,6 +63,14 @@ class End(Protocol):
 
     def stream(self, after: int, until: Until = ..., *, deltas: bool = True) -> AsyncIterator[Event | Delta]:
         """The events after a place as they come, with deltas in between; it ends when `until` holds, or it is left."""
+        ...
+
+    async def page_json(self, after: int, limit: int) -> Sequence[bytes]:
+        """As `page`, with the JSON of each event as it stands in the log."""
+        ...
+
+    def lines(self, after: int) -> AsyncIterator[Line | Delta]:
+        """As `stream`, with the JSON of each event as it stands in the log."""
         ...
 
     async def wait_for(self, until: Until) -> State:

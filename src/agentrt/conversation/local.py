@@ -10,8 +10,9 @@ from pathlib import Path
 import anyio.to_thread
 import msgspec
 
-from ..actors.feed import Until, never
+from ..actors.feed import Fresh, Until, never
 from ..actors.group import ConversationGroup
+from ..codec import Line
 from ..context.titles import UNNAMED, Naming, checked_length
 from ..controls import (
     Answer,
@@ -41,7 +42,7 @@ from ..runtime import Runtime
 from ..secrets import AnySecret, SecretRegistry
 from ..specs import Agent, BusyPolicy, DockerWorkspace, TextContent
 from ..specs.content import text
-from ..state import Seen, State
+from ..state import Seen, State, seq_of
 from ..storage.pages import read_created
 from ..tools import ToolType, distinct, tools_in
 from ..workspaces.local import LocalFiles
@@ -239,7 +240,8 @@ class LocalEnd:
         agent, naming = wanted.agent, Naming.checked(wanted.title, wanted.tags)
         tools = self._tools if agent is None else (*self._tools, *distinct(tools_in(agent)))
         async with self._guest.use() as group:
-            upto = group.feed.state.seq if wanted.at is None else wanted.at
+            state = group.feed.state
+            upto = state.seq if wanted.place is None else seq_of(wanted.place, state)
             await group.log.sync()
             made = await self._runtime.fork(
                 self._known, upto, wanted.id, group.secrets, agent, tools, naming.events(by)
@@ -260,7 +262,27 @@ class LocalEnd:
         async with self._guest.use() as group:
             return await group.feed.page(after, min(after + limit, group.feed.state.seq))
 
-    async def stream(self, after: int, until: Until = never, *, deltas: bool = True) -> AsyncIterator[Event | Delta]:
+    async def page_json(self, after: int, limit: int) -> Sequence[bytes]:
+        """As `page`, with the JSON of each event as it stands in the log."""
+        async with self._guest.use() as group:
+            upto = min(after + limit, group.feed.state.seq)
+            return await self._runtime.store.load_json(self._known, after, upto)
+
+    async def lines(self, after: int) -> AsyncIterator[Line | Delta]:
+        """As `stream`, with the JSON of each event as it stands in the log."""
+        fresh = Fresh()
+        async for item in self.stream(after, fresh=fresh):
+            if isinstance(item, Delta):
+                yield item
+                continue
+            data = fresh.take(item.seq)
+            if data is None:
+                (data,) = await self._runtime.store.load_json(self._known, item.seq - 1, item.seq)
+            yield Line(item.seq, item.id, data)
+
+    async def stream(
+        self, after: int, until: Until = never, *, deltas: bool = True, fresh: Fresh | None = None
+    ) -> AsyncIterator[Event | Delta]:
         """The events after a seq as they come, with deltas in between; it ends when `until` holds, or it is left."""
         guest = self._guest
 
@@ -269,7 +291,7 @@ class LocalEnd:
 
         while True:
             if (group := guest.group) is not None:
-                async for item in group.feed.stream(after, over, deltas=deltas):
+                async for item in group.feed.stream(after, over, deltas=deltas, fresh=fresh):
                     after = after if isinstance(item, Delta) else item.seq
                     yield item
                 if over(group.feed.state):

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Generator
 from typing import Any
 
 from ..deltas import Delta
-from ..errors import CursorExpired, NoAnswer
+from ..errors import NoAnswer
 from ..events import Cursor, Event, ExecutionStatus
-from ..state import State
+from ..state import State, seq_of
 from .end import End
 
 
@@ -58,14 +58,3 @@ class Run:
 
     async def _begin(self) -> int:
         return await self._end.begin(None if self._after is None else seq_of(self._after, self._end.state))
-
-
-def seq_of(after: Cursor | int, state: State) -> int:
-    """The seq of a cursor. Raises `CursorExpired` for one of an earlier epoch, or after the end."""
-    if isinstance(after, Cursor):
-        if after.seq and after.epoch != state.epoch:
-            raise CursorExpired(f"the cursor is of epoch {after.epoch}, the log in epoch {state.epoch}")
-        after = after.seq
-    if after > state.seq:
-        raise CursorExpired(f"the cursor is after event {after}, the log ends with {state.seq}")
-    return after

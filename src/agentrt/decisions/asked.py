@@ -32,6 +32,7 @@ from ..events import (
     BudgetGranted,
     CondensationRequest,
     ConversationStateUpdateEvent,
+    Cursor,
     Event,
     ExecutionStatus,
     GoalSet,
@@ -46,7 +47,7 @@ from ..events import (
 from ..ledger import Origin
 from ..specs import Agent, PermissionRule, replaced
 from ..specs.rules import Scope
-from ..state import State
+from ..state import State, check_epoch
 from .answers import approval, rejection, waiting
 
 _FIXED = frozenset({"tools", "system_prompt", "output"})
@@ -56,7 +57,7 @@ _FIXED = frozenset({"tools", "system_prompt", "output"})
 def asked(state: State, control: AnyControl, by: str | None = None) -> tuple[Event, ...]:
     """The batch that a control logs, on behalf of the principal `by`; of one that is more than its events, nothing.
 
-    Raises `ConfigurationError` for what cannot be.
+    Raises `ConfigurationError` for what cannot be, and `CursorExpired` for a place that is not of this log.
     """
     return signed(_events(state, control), by)
 
@@ -126,7 +127,8 @@ def _events(state: State, control: AnyControl) -> tuple[Event, ...]:
             if not 0 <= amount < float("inf"):
                 raise ConfigurationError(f"cannot grant {amount} USD: give a number that is not negative")
             return (BudgetGranted(amount=amount),)
-        case Rewind(to=to):
+        case Rewind(to=to, epoch=epoch):
+            check_epoch(Cursor(epoch, to), state)
             return (HeadMoved(to=to),)
         case Condense():
             return (CondensationRequest(source="user"),)

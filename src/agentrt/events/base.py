@@ -24,6 +24,12 @@ class Cursor(msgspec.Struct, frozen=True, order=True):
     epoch: int = 0
     seq: int = 0
 
+    @classmethod
+    def parse(cls, place: str, epoch: int = 0) -> Cursor:
+        """The cursor that EPOCH-SEQ is, or SEQ of an epoch. Raises `ValueError`."""
+        given, _, seq = place.rpartition("-")
+        return cls(int(given or epoch), int(seq))
+
 
 class ExecutionStatus(StrEnum):
     """What a conversation is doing."""

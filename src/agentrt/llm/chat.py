@@ -41,7 +41,7 @@ async def complete(
     settings = _settings(llm, known, given.pop("max_output_tokens"), thinks)
     tools = [wire_tool(definition) for definition in request.tools] or None
     body = _body(litellm, llm, provider, messages)
-    response = await litellm.acompletion(**({"tools": tools} | given | settings | body))
+    response = await litellm.acompletion(**({"tools": tools, "drop_params": True} | given | settings | body))
     if llm.stream:
         response = await _gather(litellm, response, messages, watch, llm.timeout)
     return _reply(response, llm)

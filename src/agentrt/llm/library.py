@@ -22,6 +22,9 @@ import anyio.to_thread
 _in_use: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
 """Users of a loop. The connections are shared: the first drops those of loops that are gone, the last closes them."""
 
+_NO_NETWORK = "LITELLM_LOCAL_MODEL_COST_MAP"
+"""Has litellm take the prices that came with it, and not ask for those of today while it is imported."""
+
 
 async def acquire() -> ModuleType:
     """litellm, imported off the loop and without network; to be given back to `release`."""
@@ -47,18 +50,21 @@ def _count(change: int) -> int:
 
 
 def _import() -> ModuleType:
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # no network at import
+    """litellm, with settings for the process; as it is where a program of this process imported it first."""
+    if "litellm" in sys.modules:
+        return import_module("litellm")
     for said in ("Item '.*' on TypedDict class '.*' is using the `ReadOnly`", "Pydantic serializer warnings"):
         warnings.filterwarnings("ignore", said, UserWarning)  # of litellm's own types, when it first uses them
-    first = "litellm" not in sys.modules
-    litellm: Any = import_module("litellm")
-    if first:
-        gc.freeze()  # its 400,000 objects stay: looking through them would stop the loop for 200 ms, now and then
+    kept = os.environ.get(_NO_NETWORK)
+    os.environ.setdefault(_NO_NETWORK, "True")
+    try:
+        litellm: Any = import_module("litellm")
+    finally:
+        if kept is None:
+            del os.environ[_NO_NETWORK]
+    gc.freeze()  # its 400,000 objects stay: looking through them would stop the loop for 200 ms, now and then
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
         logging.getLogger(name).setLevel(logging.ERROR)
-    litellm.suppress_debug_info = True
-    litellm.telemetry = False
-    litellm.drop_params = True
-    litellm.modify_params = False
+    litellm.suppress_debug_info, litellm.modify_params = True, False
     module: ModuleType = litellm
     return module

@@ -46,6 +46,7 @@ async def complete(
         instructions="\n\n".join(plain(message.content) for message in system) or None,
         tools=[_tool(definition) for definition in request.tools] or None,
         store=False,
+        drop_params=True,
         extra_body=llm.extra_body or None,
         **given,
         **_settings(llm, known),

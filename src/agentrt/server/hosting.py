@@ -21,7 +21,7 @@ from ..events import PauseEvent
 from ..ids import new_id
 from ..runtime import Runtime
 from ..specs import Agent
-from ..state import State
+from ..state import State, seq_of
 from ..storage.endings import last_word
 from ..storage.pages import read_created, read_state
 from ..storage.rows import CRASHED, Mark, Row, Wanted
@@ -259,15 +259,16 @@ class Hosting:
 
         Raises what a fork does, and `Refusal` where it would have less asked than is asked now.
         """
-        conversation, at = await self.get(conversation_id, principal), wanted.at
-        if at is not None or wanted.agent is not None:
+        conversation = await self.get(conversation_id, principal)
+        if wanted.place is not None or wanted.agent is not None:
             now = then = await self._whole(conversation)
-            if at is not None:
+            if wanted.place is not None:
+                at = seq_of(wanted.place, conversation.state)
                 then = await anyio.to_thread.run_sync(read_state, self.runtime.store.directory(conversation_id), at)
             if then.agent is not None:
                 check(principal, of_fork(then, now, wanted.agent))
         fork = await conversation.fork(
-            at, id=_free(wanted.id), title=wanted.title, tags=wanted.tags, agent=wanted.agent
+            wanted.place, id=_free(wanted.id), title=wanted.title, tags=wanted.tags, agent=wanted.agent
         )
         await fork.__aenter__()
         self._hosted[fork.id] = _Hosted(fork)

@@ -17,9 +17,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ..errors import ConfigurationError
 from ..runtime import Runtime
 from .connections import serve_connections
+from .hypercorn_sockets import adapt
 from .services import Services
 from .settings import ServerSettings
-from .streams.wire import decline_compression, lay_wire
 
 BACKLOG = 2048
 
@@ -92,8 +92,7 @@ def _with_wires(app: ASGIApp) -> ASGIApp:
 
     async def serve_one(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
-            decline_compression(send)
-            lay_wire(scope, send)
+            adapt(scope, send)
         await app(scope, receive, send)
 
     return serve_one

@@ -153,8 +153,8 @@ class EventsCountQuery(_Request, frozen=True, kw_only=True):
     """Only those before this time."""
     text: Annotated[str, Meta(max_length=1000)] = ""
     """Part of what was said, called or observed, in any case."""
-    epoch: Seq | None = None
-    """That of the cursor that `after` comes from: a later one means that what was seen may be gone."""
+    epoch: Seq = 0
+    """That of the cursor that `after` or `before` comes from: another one means that what was seen may be gone."""
 
 
 class EventsQuery(EventsCountQuery, frozen=True, kw_only=True):
@@ -190,6 +190,8 @@ class StateQuery(_Request, frozen=True, kw_only=True):
 
     at: Seq | None = None
     """After the event of this seq; null: now."""
+    epoch: Seq = 0
+    """That of the cursor that `at` comes from."""
 
 
 class StateInfo(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ does: what was spent, which messages were received, what was decided for good.
 from .batches import EVERYTHING, beginnable
 from .fold import apply, branch, fold
 from .parts import Branch, Checkpoint, Condensing, Pending, Seen, State
+from .places import check_epoch, seq_of
 from .seeing import as_seen, summarized
 from .turns import answered, unread
 
@@ -23,7 +24,9 @@ __all__ = [
     "as_seen",
     "beginnable",
     "branch",
+    "check_epoch",
     "fold",
+    "seq_of",
     "summarized",
     "unread",
 ]

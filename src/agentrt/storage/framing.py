@@ -5,6 +5,8 @@
 `i` of `n` is the record's place in its batch, which stands or falls whole. `durable` is the highest seq known to be
 synced when the record was written. From schema version 2 on, `v` is that version, before `type`. `crc` is the CRC-32
 (ISO 3309, as in zlib) of the bytes of the line before `,"crc"`.
+
+The event of a record is what stands from `"type"` to before `,"crc"`, in braces: `cut` takes it out.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from zlib import crc32
 
 import msgspec
 
-from ..codec import encode
+from ..codec import decode, encode, is_current
 from ..errors import LogCorrupt
 from ..events import SCHEMA_VERSION, Event
 
@@ -35,18 +37,34 @@ class Place(msgspec.Struct, frozen=True, gc=False):
 
 _SCHEMA = b'"v":%d,' % SCHEMA_VERSION if SCHEMA_VERSION > 1 else b""
 _places = msgspec.json.Decoder(Place)
-_HEAD = re.compile(rb'\{"i":(\d+),"n":(\d+),"durable":(\d+),(?:"v":\d+,)?"type":"\w+","seq":(\d+),')
-"""How a record begins that this version wrote: its place without a look at the rest."""
+_HEAD = re.compile(rb'\{"i":(\d+),"n":(\d+),"durable":(\d+),(?:"v":(\d+),)?(?="type":"(\w+)","seq":(\d+),)')
+"""How a record begins that was written here: its place without a look at the rest, and where its event begins."""
 
 
 def frame(events: Sequence[Event], durable: int) -> list[bytes]:
     """The lines of a batch of numbered events."""
-    n = len(events)
+    return frame_json([encode(event) for event in events], durable)
+
+
+def frame_json(encoded: Sequence[bytes], durable: int) -> list[bytes]:
+    """The lines of a batch of numbered events, each as `codec.encode` made it."""
+    n = len(encoded)
     lines = []
-    for i, event in enumerate(events, 1):
-        body = b'{"i":%d,"n":%d,"durable":%d,%s%s' % (i, n, durable, _SCHEMA, encode(event)[1:-1])
+    for i, event in enumerate(encoded, 1):
+        body = b'{"i":%d,"n":%d,"durable":%d,%s%s' % (i, n, durable, _SCHEMA, memoryview(event)[1:-1])
         lines.append(b'%s,"crc":"%08x"}\n' % (body, crc32(body)))
     return lines
+
+
+def cut(line: bytes) -> bytes:
+    """The event of a whole record as JSON: the bytes of the line, without what framing added.
+
+    An event that an upcaster changes, or whose record has another form, is decoded and encoded instead.
+    """
+    head = _HEAD.match(line)
+    if head is None or not is_current(head[5].decode(), int(head[4] or 1)):
+        return encode(decode(line))
+    return b"{%s}" % memoryview(line)[head.end() : -_TAIL]
 
 
 def whole(line: bytes) -> bool:
@@ -61,7 +79,7 @@ def place(line: bytes) -> Place | None:
     if not whole(line):
         return None
     if head := _HEAD.match(line):
-        return Place(int(head[4]), int(head[1]), int(head[2]), int(head[3]))
+        return Place(int(head[6]), int(head[1]), int(head[2]), int(head[3]))
     try:
         return _places.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError):

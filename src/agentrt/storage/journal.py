@@ -12,6 +12,7 @@ from typing import BinaryIO, TypeAlias
 
 import anyio.to_thread
 
+from ..codec import encode
 from ..errors import LogFailed
 from ..events import Event
 from ..protocols import Committed
@@ -20,7 +21,7 @@ from ..specs.content import TEXT
 from ..state import State
 from .blobs import find_blob, write_blob
 from .disk import sync_directory
-from .framing import frame, scan
+from .framing import frame_json, scan
 from .reading import EVENTS, PAGE, Part, load, origin
 from .writer import LogFile, Writer
 
@@ -76,15 +77,17 @@ class FileJournal:
         ends = self._own.ends
         return (ends[-1] if ends else 0) + self._kept
 
-    def append(self, events: Sequence[Event], then: Committed) -> None:
-        """Begin to write a batch; `then` is told once it is durable, or why not."""
-        lines, ends = frame(events, durable=self._file.synced), self._own.ends
+    def append(self, events: Sequence[Event], then: Committed) -> Sequence[bytes]:
+        """Begin to write a batch, whose JSON it returns; `then` is told once it is durable, or why not."""
+        encoded = [encode(event) for event in events]
+        lines, ends = frame_json(encoded, durable=self._file.synced), self._own.ends
         end = ends[-1] if ends else 0
         for line in lines:
             end += len(line)
             ends.append(end)
         seq = self._own.last
         self._writer.commit(self._file, b"".join(lines), seq, partial(self._committed, seq, then))
+        return encoded
 
     def _committed(self, seq: int, then: Committed, error: LogFailed | None) -> None:
         if error is None:

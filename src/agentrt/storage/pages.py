@@ -8,11 +8,11 @@ from pathlib import Path
 
 import msgspec
 
-from ..codec import decode, decode_envelope, encode
+from ..codec import decode, decode_envelope
 from ..errors import ConversationMissing, LogCorrupt
 from ..events import ConversationCreated, Event
 from ..state import State, apply
-from .framing import whole
+from .framing import cut, whole
 from .index import text_of
 from .lineage import is_deleted
 from .memos import read_memo
@@ -135,7 +135,7 @@ def read_page(parts: Sequence[Part], wanted: Wanted, limit: int, most: int = SCA
     for scanned, (seq, line) in enumerate(_records(parts, first, last, wanted.backwards), 1):
         looked_at += len(line)
         if _fits(line, wanted):
-            event = encode(decode(line))  # without what framing adds
+            event = cut(line)
             events.append(msgspec.Raw(event))
             size += len(event)
         full = len(events) >= limit or size >= PAGE_BYTES

@@ -11,7 +11,7 @@ import msgspec
 from ..codec import decode, skim
 from ..errors import LogCorrupt
 from ..events import Event
-from .framing import scan, whole
+from .framing import cut, scan, whole
 
 EVENTS = "events.jsonl"
 
@@ -41,8 +41,17 @@ class Part(msgspec.Struct, frozen=True, gc=False):
 
 
 def load(parts: Sequence[Part], seqs: Sequence[int]) -> list[Event]:
-    """Events by their seqs; for a thread. Each run of neighbours in a file is one read."""
-    events: list[Event] = []
+    """Events by their seqs; for a thread."""
+    return [decode(line) for line in _lines(parts, seqs)]
+
+
+def load_json(parts: Sequence[Part], seqs: Sequence[int]) -> list[bytes]:
+    """The JSON of events by their seqs, as `framing.cut` takes it out of their records; for a thread."""
+    return [cut(line) for line in _lines(parts, seqs)]
+
+
+def _lines(parts: Sequence[Part], seqs: Sequence[int]) -> Iterator[bytes]:
+    """The records of these seqs; each run of neighbours in a file is one read."""
     for part in parts:
         here = [seq for seq in seqs if part.after < seq <= part.last]
         if not here:
@@ -58,9 +67,8 @@ def load(parts: Sequence[Part], seqs: Sequence[int]) -> list[Event]:
                     if not whole(line):
                         number = seq - part.after
                         raise LogCorrupt(part.path, number, f"record {number} is damaged, though it was good before")
-                    events.append(decode(line))
+                    yield line
         seqs = [seq for seq in seqs if seq > here[-1]]
-    return events
 
 
 def _runs(seqs: Sequence[int]) -> Iterator[list[int]]:

@@ -34,7 +34,7 @@ from .locks import Locks
 from .memos import read_memo, write_memo
 from .pages import parts_of
 from .project_rules import recover_project_rules
-from .reading import EVENTS, PAGE, Part, load, read_log, read_on
+from .reading import EVENTS, PAGE, Part, load, load_json, read_log, read_on
 from .snapshots import write_snapshot
 from .threads import to_the_end
 from .writer import Probe, Writer
@@ -196,6 +196,13 @@ class FileStore:
             page = range(first, min(first + PAGE, last + 1))
             for event in await anyio.to_thread.run_sync(load, parts, page):
                 yield event
+
+    async def load_json(self, conversation_id: str, after: int, upto: int) -> Sequence[bytes]:
+        """The JSON of the events after seq `after`, up to `upto`, as it stands in their lines.
+
+        Raises `ConversationMissing` or `LogCorrupt`.
+        """
+        return await anyio.to_thread.run_sync(load_json, await self.parts(conversation_id), range(after + 1, upto + 1))
 
     async def parts(self, conversation_id: str) -> Sequence[Part]:
         """The files that have the records of a conversation, which need not be open, for `read_page`.

@@ -6,7 +6,7 @@ from agentrt.codec import encode
 from agentrt.deltas import Delta
 from agentrt.events import Cursor
 from agentrt.frames import DeltaFrame, Ended, EventFrame, FromServer, Live, Problem
-from agentrt.server.streams.encoding import Piece, ended, event_piece, frame, live, message, sent_event
+from agentrt.server.streams.encoding import Piece, ended, frame, live, message, sent_event
 from tests import samples
 
 NAME = b'"c\\"1"'
@@ -20,7 +20,8 @@ def test_pieces_are_the_frames_that_clients_know() -> None:
     (event,) = samples.numbered([samples.message()], 7)
     delta = Delta("e", "text", "two\nlines", 3, 7)
     problem = Problem(title="Gone", status=404)
-    made = decoded(event_piece(event), Piece("delta", msgspec.json.encode(delta)), live(Cursor(1, 7)), ended(problem))
+    piece, grown = Piece("event", encode(event), 7), Piece("delta", msgspec.json.encode(delta))
+    made = decoded(piece, grown, live(Cursor(1, 7)), ended(problem))
     assert made == [
         EventFrame(conversation='c"1', event=msgspec.Raw(encode(event))),
         DeltaFrame(conversation='c"1', delta=msgspec.Raw(msgspec.json.encode(delta))),
@@ -31,7 +32,7 @@ def test_pieces_are_the_frames_that_clients_know() -> None:
 
 def test_server_sent_events_have_the_cursor_as_their_id_and_one_line_of_data() -> None:
     (event,) = samples.numbered([samples.message()], 7)
-    assert sent_event(event_piece(event), 2) == b"id: 2-7\nevent: event\ndata: " + encode(event) + b"\n\n"
+    assert sent_event(Piece("event", encode(event), 7), 2) == b"id: 2-7\nevent: event\ndata: " + encode(event) + b"\n\n"
     delta = Piece("delta", msgspec.json.encode(Delta("e", "text", "two\nlines", 3, 7)))
     assert sent_event(delta, 2).startswith(b"event: delta\ndata: ")
     assert sent_event(delta, 2).count(b"\n") == 3

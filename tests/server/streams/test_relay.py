@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentrt import Conversation
-from agentrt.codec import encode
+from agentrt.codec import Line, encode
 from agentrt.deltas import Delta
 from agentrt.errors import ConversationMissing, LogCorrupt, LogFailed
 from agentrt.events import Cursor, Event, MessageEvent
@@ -38,16 +38,16 @@ class Talk:
     def state(self) -> State:
         return State(seq=len(self.log), epoch=self.epoch)
 
-    async def stream(self, after: int) -> AsyncIterator[Event | Delta]:
+    async def lines(self, after: Cursor) -> AsyncIterator[Line | Delta]:
         while (item := await self.items.get()) is not None:
             if isinstance(item, Exception):
                 raise item
-            yield item
+            yield item if isinstance(item, Delta) else Line(item.seq, item.id, encode(item))
 
-    async def page(self, after: int, limit: int) -> Sequence[Event]:
+    async def page_json(self, after: Cursor, limit: int) -> Sequence[bytes]:
         self.pages += 1
         await asyncio.sleep(0)
-        return self.log[after : after + limit]
+        return [encode(event) for event in self.log[after.seq : after.seq + limit]]
 
     def say(self, size: int, id: str = "") -> None:
         """Log an event."""
@@ -304,7 +304,7 @@ async def test_a_new_epoch_is_told() -> None:
 
 async def test_a_file_that_cannot_be_read_ends_the_one_who_reads_it() -> None:
     class Damaged(Talk):
-        async def page(self, after: int, limit: int) -> Sequence[Event]:
+        async def page_json(self, after: Cursor, limit: int) -> Sequence[bytes]:
             raise LogCorrupt(cast(Any, "x"), 1, "damaged")
 
     follower = relay_of(Damaged(3)).join(0, ignore, deltas=True)

@@ -9,10 +9,8 @@ import anyio.to_thread
 from msgspec.structs import replace
 from starlette.responses import Response
 
-from ...conversation.run import seq_of
-from ...errors import CursorExpired
 from ...events import Cursor
-from ...state import State
+from ...state import State, check_epoch, seq_of
 from ...storage.blobs import find_blob
 from ...storage.journal import BLOBS
 from ...storage.pages import SCANNED, Wanted, count_events, read_event, read_page, read_state
@@ -70,7 +68,8 @@ async def count_events_of(call: Call[None, EventsCountQuery]) -> EventCount:
 
 def _wanted(query: EventsCountQuery, state: State, *, backwards: bool = False) -> Wanted:
     """Which events a query names. Raises `CursorExpired`."""
-    seq_of(query.after if query.epoch is None else Cursor(query.epoch, query.after), state)
+    seq_of(Cursor(query.epoch, query.after), state)
+    check_epoch(Cursor(query.epoch, query.before or 0), state)
     return Wanted(
         query.after,
         state.seq + 1 if query.before is None else min(query.before, state.seq + 1),
@@ -99,8 +98,8 @@ async def get_state(call: Call[None, StateQuery]) -> StateInfo:
     """How the conversation stood after an event, or stands now: a fold of the log up to there."""
     conversation, at = await call.conversation(), call.query.at
     state = conversation.state
-    if at is not None and at > state.seq:
-        raise CursorExpired(f"the log ends with event {state.seq}")
+    if at is not None:
+        seq_of(Cursor(call.query.epoch, at), state)
     if state.created is None or (at is not None and at != state.seq):
         directory = call.services.runtime.store.directory(conversation.id)
         state = await anyio.to_thread.run_sync(read_state, directory, state.seq if at is None else at)

@@ -23,18 +23,15 @@ class FollowQuery(msgspec.Struct, frozen=True, kw_only=True):
 
     after: Annotated[str, Meta(pattern=_CURSOR)] = "0"
     """A place in the log: SEQ, or EPOCH-SEQ."""
-    epoch: Annotated[int, Meta(ge=0)] | None = None
-    """That of `after`, where it has none: a later one means that what was seen may be gone."""
+    epoch: Annotated[int, Meta(ge=0)] = 0
+    """That of `after`, where it has none: another one means that what was seen may be gone."""
     deltas: bool = True
     """Whether what is still growing comes, too."""
 
     @property
-    def cursor(self) -> Cursor | int:
-        """The place; with its epoch, where one is known."""
-        epoch, dash, seq = self.after.rpartition("-")
-        if dash:
-            return Cursor(int(epoch), int(seq))
-        return int(seq) if self.epoch is None else Cursor(self.epoch, int(seq))
+    def cursor(self) -> Cursor:
+        """The place."""
+        return Cursor.parse(self.after, self.epoch)
 
 
 _OF_PAGES = frozenset(EventsQuery.__struct_encode_fields__) - frozenset(FollowQuery.__struct_encode_fields__)

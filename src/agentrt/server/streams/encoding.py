@@ -7,8 +7,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from ...codec import encode
-from ...events import Cursor, Event
+from ...events import Cursor
 from ...frames import Problem
 
 Kind: TypeAlias = Literal["event", "delta", "live", "ended"]
@@ -23,7 +22,9 @@ _encoder = msgspec.json.Encoder()
 
 
 class Piece(msgspec.Struct, frozen=True, gc=False):
-    """Something that a follower is sent; `data` is JSON, made once for all followers. An event has a `seq`."""
+    """Something that a follower is sent; `data` is JSON, made once for all followers. An event has a `seq`, and the
+    bytes of its line in the log.
+    """
 
     kind: Kind
     data: bytes
@@ -33,11 +34,6 @@ class Piece(msgspec.Struct, frozen=True, gc=False):
     def size(self) -> int:
         """About how many bytes it takes on the wire."""
         return len(self.data) + OVERHEAD
-
-
-def event_piece(event: Event) -> Piece:
-    """An event, as it stands in the log."""
-    return Piece("event", encode(event), event.seq)
 
 
 def live(cursor: Cursor) -> Piece:

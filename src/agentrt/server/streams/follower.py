@@ -2,45 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from ...deltas import Delta, Reader
+from ...deltas import Reader
 from ...errors import AgentrtError
-from ...events import Cursor, Event
+from ...events import Cursor
 from ...frames import Problem
 from ..problems import problem_of
-from .encoding import Piece, ended, event_piece, live
+from .encoding import Piece, ended, live
+
+if TYPE_CHECKING:
+    from .relay import Relay
 
 PAGE = 256
 """The most events that are read from the file at once, by one who is behind."""
 
 FIRST_PAGE = 32
-
-
-class Source(Protocol):
-    """What a follower follows: see `Relay`."""
-
-    name: bytes
-    seq: int
-    epoch: int
-    problem: Problem | None
-
-    def recent(self, after: int, limit: int) -> list[Piece] | None:
-        """The events after seq `after` that are in memory; None when the next is not."""
-        ...
-
-    async def page(self, after: int, limit: int) -> Sequence[Event]:
-        """At most `limit` events after seq `after`, from the file."""
-        ...
-
-    def encoded(self, delta: Delta) -> Piece:
-        """A delta's piece."""
-        ...
-
-    def message(self, pieces: list[Piece]) -> bytes:
-        """Pieces as a message on the wire."""
-        ...
 
 
 class Follower(Reader):
@@ -51,7 +29,7 @@ class Follower(Reader):
 
     __slots__ = ("_page", "_told", "deltas", "more", "news", "problem", "relay", "seq")
 
-    def __init__(self, relay: Source, seq: int, news: Callable[[Follower], None], *, deltas: bool) -> None:
+    def __init__(self, relay: Relay, seq: int, news: Callable[[Follower], None], *, deltas: bool) -> None:
         super().__init__()
         self.relay, self.seq, self.news, self.deltas = relay, seq, news, deltas
         self.problem: Problem | None = None
@@ -99,12 +77,11 @@ class Follower(Reader):
         """From the file, as many as will do."""
         self._told, pieces, size = None, list[Piece](), 0
         try:
-            events = await self.relay.page(self.seq, min(self._page, self.relay.seq - self.seq))
+            page = await self.relay.page(self.seq, min(self._page, self.relay.seq - self.seq))
         except AgentrtError as error:
             self.problem = self.relay.problem or problem_of(error)
             return [ended(self.problem)]
-        for event in events:
-            piece = event_piece(event)
+        for piece in page:
             if pieces and size + piece.size > limit:
                 break
             pieces.append(piece)

@@ -1,26 +1,27 @@
-"""`Relay`: reads one conversation, for all who follow it; each event is encoded once."""
+"""`Relay`: reads one conversation, for all who follow it, and passes on its events as they stand in the log."""
 
 from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 
 import anyio
 import msgspec
 
+from ...codec import Line
 from ...conversation import Conversation
 from ...deltas import Channel, Delta, Draft
 from ...errors import AgentrtError
-from ...events import Event
+from ...events import Cursor
 from ...frames import Problem
 from ..problems import problem_of
-from .encoding import Piece, event_piece, frame, message
+from .encoding import Piece, frame, message
 from .follower import Follower
 from .wire import framed
 
 RECENT = 256 * 1024
-"""Bytes of encoded events that are kept of a conversation while someone follows it; the file has the rest."""
+"""Bytes of events that are kept of a conversation while someone follows it; the file has the rest."""
 
 DRAFTS = 64
 """Things that may grow at once in a conversation; of more, the oldest are no longer shown to who comes late."""
@@ -39,7 +40,7 @@ _encoder = msgspec.json.Encoder()
 class Relay:
     """Reads one conversation, for all who follow it.
 
-    It keeps the last events, encoded, and drafts of what grows; each follower has a place in both. Who is further
+    It keeps the last events, as JSON, and drafts of what grows; each follower has a place in both. Who is further
     behind reads the file.
     """
 
@@ -94,7 +95,7 @@ class Relay:
         self.end(problem)
 
     async def _read(self, conversation: Conversation) -> None:
-        async for item in conversation.stream(self.seq):
+        async for item in conversation.lines(Cursor(self.epoch, self.seq)):
             if isinstance(item, Delta):
                 self._grow(item)
             else:
@@ -123,9 +124,10 @@ class Relay:
             size += piece.size
         return pieces
 
-    async def page(self, after: int, limit: int) -> Sequence[Event]:
+    async def page(self, after: int, limit: int) -> list[Piece]:
         """At most `limit` events after seq `after`, from the file. Raises what reading it does."""
-        return await self.conversation.page(after, limit)
+        found = await self.conversation.page_json(Cursor(self.conversation.state.epoch, after), limit)
+        return [Piece("event", data, seq) for seq, data in enumerate(found, after + 1)]
 
     def encoded(self, delta: Delta) -> Piece:
         """A delta's piece, which those who are at the same place share."""
@@ -141,8 +143,8 @@ class Relay:
             self._message = pieces, framed(message(frame(piece, self.name) for piece in pieces))
         return self._message[1]
 
-    def _publish(self, event: Event) -> None:
-        piece = event_piece(event)
+    def _publish(self, event: Line) -> None:
+        piece = Piece("event", event.data, event.seq)
         self._events.append(piece)
         self._size += piece.size
         while self._size > self._most and len(self._events) > 1:

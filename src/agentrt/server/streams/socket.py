@@ -88,7 +88,7 @@ class Socket:
         self._last: Closing | None = None
         """How to close it once what waits was sent."""
 
-    async def serve(self, after: Cursor | int = 0, *, deltas: bool = True) -> None:
+    async def serve(self, after: Cursor = Cursor(), *, deltas: bool = True) -> None:
         """Talk until one of both ends it; where it is for one conversation, that is followed from a cursor on."""
         try:
             async with anyio.create_task_group() as tasks:
@@ -155,7 +155,7 @@ class Socket:
                 lane = f"{name} {frame.id}" if isinstance(frame.control, _BESIDE) else name
                 await lanes.put(lane, partial(self._do, frame))
 
-    async def _follow(self, name: str, after: Cursor | int, *, deltas: bool) -> None:
+    async def _follow(self, name: str, after: Cursor, *, deltas: bool) -> None:
         self._unfollow(name)
         try:
             if len(self._followers) >= FOLLOWED:

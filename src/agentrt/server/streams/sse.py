@@ -43,7 +43,7 @@ class EventSource(Response):
         self._sending: float | None = None
         self._beat = self._over = False
 
-    async def follow(self, conversation_id: str, principal: Principal, after: Cursor | int, *, deltas: bool) -> None:
+    async def follow(self, conversation_id: str, principal: Principal, after: Cursor, *, deltas: bool) -> None:
         """Begin to follow. Raises what `Streams.follow` does, and `Refusal` when there are too many streams."""
         self._streams.add(self)
         try:

@@ -13,9 +13,9 @@ import anyio
 from anyio.abc import TaskGroup
 from starlette.websockets import WebSocket, WebSocketState
 
-from ...conversation.run import seq_of
 from ...events import Cursor
 from ...pacing import Pace
+from ...state import seq_of
 from ..hosting import Hosting
 from ..principals import Principal, Scope
 from ..problems import refusal
@@ -126,7 +126,7 @@ class Streams:
         self,
         conversation_id: str,
         principal: Principal,
-        after: Cursor | int,
+        after: Cursor,
         news: Callable[[Follower], None],
         *,
         deltas: bool,
@@ -148,7 +148,6 @@ class Streams:
     def leave(self, follower: Follower) -> None:
         """He follows no more; nobody reads what nobody follows."""
         relay = follower.relay
-        assert isinstance(relay, Relay)
         relay.leave(follower)
         if not relay.followers:
             relay.scope.cancel()

@@ -12,6 +12,8 @@ export interface RestOptions {
 export interface EventQuery {
     after?: number;
     before?: number | undefined;
+    /** That of the cursor that `after` or `before` comes from: 0, unless events were lost. */
+    epoch?: number | undefined;
     limit?: number;
     order?: "asc" | "desc";
     type?: string;
@@ -47,15 +49,15 @@ export declare class Rest {
     events(id: string, query?: EventQuery): Promise<EventPage>;
     /** How many there are; of a long log in several steps. */
     countEvents(id: string, query?: Omit<EventQuery, "limit" | "order">): Promise<number>;
-    /** At least `limit` events before one, where there are so many: in order, without a gap, up to it. */
-    eventsBefore(id: string, before: number | undefined, limit: number): Promise<EventPage>;
-    /** All events of some types after one, the oldest first, and up to where the log was read. */
-    eventsOf(id: string, types: EventType[], after?: number): Promise<{
+    /** At least `limit` events before one of an epoch, where there are so many: in order, without a gap, up to it. */
+    eventsBefore(id: string, before: number | undefined, limit: number, epoch?: number): Promise<EventPage>;
+    /** All events of some types after one of an epoch, the oldest first, and up to where the log was read. */
+    eventsOf(id: string, types: EventType[], after?: number, epoch?: number): Promise<{
         events: Event[];
         upto: number;
     }>;
     event(id: string, seq: number): Promise<Event>;
-    state(id: string, seq: number): Promise<StateInfo>;
+    state(id: string, seq: number, epoch?: number): Promise<StateInfo>;
     changes(id: string): Promise<GitChanges>;
     diff(id: string, path: string): Promise<GitDiff>;
     /** Where these words stand, in all conversations. */

@@ -44,32 +44,34 @@ export class Rest {
     /** How many there are; of a long log in several steps. */
     async countEvents(id, query = {}) {
         let count = 0;
+        let epoch = query.epoch;
         for (let after = query.after ?? 0; after !== null;) {
-            const told = await this.json("GET", `${at(id)}/events/count${search({ ...query, after })}`);
+            const told = await this.json("GET", `${at(id)}/events/count${search({ ...query, after, epoch })}`);
+            epoch = told.cursor.epoch;
             count += told.count;
             after = told.next;
         }
         return count;
     }
-    /** At least `limit` events before one, where there are so many: in order, without a gap, up to it. */
-    async eventsBefore(id, before, limit) {
-        let page = await this.events(id, { before, limit, order: "desc" });
+    /** At least `limit` events before one of an epoch, where there are so many: in order, without a gap, up to it. */
+    async eventsBefore(id, before, limit, epoch = 0) {
+        let page = await this.events(id, { before, epoch, limit, order: "desc" });
         const { cursor } = page;
         const items = [...page.items];
         while (page.next !== null && items.length < limit) {
-            page = await this.events(id, { before: page.next, limit: limit - items.length, order: "desc" });
+            page = await this.events(id, { before: page.next, epoch: cursor.epoch, limit: limit - items.length, order: "desc" });
             items.push(...page.items);
         }
         return { items: items.reverse(), next: page.next, cursor };
     }
-    /** All events of some types after one, the oldest first, and up to where the log was read. */
-    async eventsOf(id, types, after = 0) {
+    /** All events of some types after one of an epoch, the oldest first, and up to where the log was read. */
+    async eventsOf(id, types, after = 0, epoch = 0) {
         const query = { type: types.join(","), limit: 1000 };
-        let page = await this.events(id, { ...query, after });
+        let page = await this.events(id, { ...query, after, epoch });
         const events = [...page.items];
         const upto = page.cursor.seq ?? 0;
         while (page.next !== null) {
-            page = await this.events(id, { ...query, after: page.next });
+            page = await this.events(id, { ...query, after: page.next, epoch: page.cursor.epoch });
             events.push(...page.items);
         }
         return { events: events.filter((event) => event.seq <= upto), upto };
@@ -77,8 +79,8 @@ export class Rest {
     event(id, seq) {
         return this.json("GET", `${at(id)}/events/${seq}`);
     }
-    state(id, seq) {
-        return this.json("GET", `${at(id)}/state${search({ at: seq })}`);
+    state(id, seq, epoch = 0) {
+        return this.json("GET", `${at(id)}/state${search({ at: seq, epoch })}`);
     }
     changes(id) {
         return this.json("GET", `${at(id)}/git/changes`);

@@ -34,6 +34,8 @@ export interface RestOptions {
 export interface EventQuery {
   after?: number;
   before?: number | undefined;
+  /** That of the cursor that `after` or `before` comes from: 0, unless events were lost. */
+  epoch?: number | undefined;
   limit?: number;
   order?: "asc" | "desc";
   type?: string;
@@ -104,34 +106,36 @@ export class Rest {
   /** How many there are; of a long log in several steps. */
   async countEvents(id: string, query: Omit<EventQuery, "limit" | "order"> = {}): Promise<number> {
     let count = 0;
+    let epoch = query.epoch;
     for (let after: number | null = query.after ?? 0; after !== null; ) {
-      const told: EventCount = await this.json("GET", `${at(id)}/events/count${search({ ...query, after })}`);
+      const told: EventCount = await this.json("GET", `${at(id)}/events/count${search({ ...query, after, epoch })}`);
+      epoch = told.cursor.epoch;
       count += told.count;
       after = told.next;
     }
     return count;
   }
 
-  /** At least `limit` events before one, where there are so many: in order, without a gap, up to it. */
-  async eventsBefore(id: string, before: number | undefined, limit: number): Promise<EventPage> {
-    let page = await this.events(id, { before, limit, order: "desc" });
+  /** At least `limit` events before one of an epoch, where there are so many: in order, without a gap, up to it. */
+  async eventsBefore(id: string, before: number | undefined, limit: number, epoch = 0): Promise<EventPage> {
+    let page = await this.events(id, { before, epoch, limit, order: "desc" });
     const { cursor } = page;
     const items = [...page.items];
     while (page.next !== null && items.length < limit) {
-      page = await this.events(id, { before: page.next, limit: limit - items.length, order: "desc" });
+      page = await this.events(id, { before: page.next, epoch: cursor.epoch, limit: limit - items.length, order: "desc" });
       items.push(...page.items);
     }
     return { items: items.reverse(), next: page.next, cursor };
   }
 
-  /** All events of some types after one, the oldest first, and up to where the log was read. */
-  async eventsOf(id: string, types: EventType[], after = 0): Promise<{ events: Event[]; upto: number }> {
+  /** All events of some types after one of an epoch, the oldest first, and up to where the log was read. */
+  async eventsOf(id: string, types: EventType[], after = 0, epoch = 0): Promise<{ events: Event[]; upto: number }> {
     const query = { type: types.join(","), limit: 1000 };
-    let page = await this.events(id, { ...query, after });
+    let page = await this.events(id, { ...query, after, epoch });
     const events = [...page.items];
     const upto = page.cursor.seq ?? 0;
     while (page.next !== null) {
-      page = await this.events(id, { ...query, after: page.next });
+      page = await this.events(id, { ...query, after: page.next, epoch: page.cursor.epoch });
       events.push(...page.items);
     }
     return { events: events.filter((event) => event.seq <= upto), upto };
@@ -141,8 +145,8 @@ export class Rest {
     return this.json("GET", `${at(id)}/events/${seq}`);
   }
 
-  state(id: string, seq: number): Promise<StateInfo> {
-    return this.json("GET", `${at(id)}/state${search({ at: seq })}`);
+  state(id: string, seq: number, epoch = 0): Promise<StateInfo> {
+    return this.json("GET", `${at(id)}/state${search({ at: seq, epoch })}`);
   }
 
   changes(id: string): Promise<GitChanges> {

@@ -1583,6 +1583,8 @@ export interface components {
             agent?: components["schemas"]["Agent"] | null;
             /** @default null */
             at?: number | null;
+            /** @default 0 */
+            epoch?: number;
             /** @default null */
             id?: string | null;
             /** @default {} */
@@ -1599,6 +1601,8 @@ export interface components {
             agent?: components["schemas"]["Agent"] | null;
             /** @default null */
             at?: number | null;
+            /** @default 0 */
+            epoch?: number;
             /** @default null */
             id?: string | null;
             /** @default {} */
@@ -2235,11 +2239,15 @@ export interface components {
             type: "ResourceLost";
         };
         Rewind: {
+            /** @default 0 */
+            epoch?: number;
             to: number;
             /** @constant */
             type: "rewind";
         };
         RewindBody: {
+            /** @default 0 */
+            epoch?: number;
             to: number;
             /** @constant */
             type?: "rewind";
@@ -4123,6 +4131,7 @@ export interface operations {
         parameters: {
             query?: {
                 at?: number;
+                epoch?: number;
             };
             header?: never;
             path: {

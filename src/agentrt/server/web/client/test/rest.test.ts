@@ -21,11 +21,11 @@ beforeEach(async () => {
         response.writeHead(502).end("<html>");
       } else if (request.url?.includes("/count")) {
         const after = Number(new URL(request.url, base).searchParams.get("after") ?? 0);
-        response.end(JSON.stringify({ count: 3, next: after < 10 ? after + 5 : null }));
+        response.end(JSON.stringify({ count: 3, next: after < 10 ? after + 5 : null, cursor: { epoch: 2, seq: 12 } }));
       } else if (request.url?.includes("/long/")) {
         const after = Number(new URL(request.url, base).searchParams.get("after") ?? 0);
         const items = [1, 2].map((by) => ({ type: "RuleAdded", seq: after + by }));
-        response.end(JSON.stringify({ items, next: after < 4 ? after + 2 : null, cursor: { epoch: 0, seq: 5 } }));
+        response.end(JSON.stringify({ items, next: after < 4 ? after + 2 : null, cursor: { epoch: 2, seq: 5 } }));
       } else response.end(JSON.stringify({ ticket: "once" }));
     });
   });
@@ -52,7 +52,7 @@ it("needs no ticket without a key", async () => {
 it("counts a long log in steps", async () => {
   const rest = new Rest({ base });
   expect(await rest.countEvents("long", { source: "user", since: "2026-01-01T00:00:00Z" })).toBe(9);
-  expect(asked.map((request) => request.url?.split("&after=")[1])).toEqual(["0", "5", "10"]);
+  expect(asked.map((request) => request.url?.split("&after=")[1])).toEqual(["0", "5&epoch=2", "10&epoch=2"]);
   expect(asked[0]!.url).toContain("/conversations/long/events/count?source=user&since=2026-01-01T00%3A00%3A00Z");
   expect(await rest.countConversations({ status: "idle" })).toBe(3);
 });
@@ -66,7 +66,20 @@ it("posts a control to the path of its name", async () => {
 it("reads all events of a type, up to where the log stood at first", async () => {
   const { events, upto } = await new Rest({ base }).eventsOf("long", ["RuleAdded", "GoalSet"]);
   expect([events.map((event) => event.seq), upto]).toEqual([[1, 2, 3, 4, 5], 5]);
-  expect(asked.at(-1)!.url).toBe("/conversations/long/events?type=RuleAdded%2CGoalSet&limit=1000&after=4");
+  expect(asked.at(-1)!.url).toBe("/conversations/long/events?type=RuleAdded%2CGoalSet&limit=1000&after=4&epoch=2");
+});
+
+it("names the epoch of every place", async () => {
+  const rest = new Rest({ base });
+  await rest.eventsBefore("long", 9, 3, 2);
+  await rest.eventsOf("long", ["GoalSet"], 7, 2);
+  await rest.state("c", 4, 2);
+  expect(asked.map((request) => request.url)).toEqual([
+    "/conversations/long/events?before=9&epoch=2&limit=3&order=desc",
+    "/conversations/long/events?before=2&epoch=2&limit=1&order=desc",
+    "/conversations/long/events?type=GoalSet&limit=1000&after=7&epoch=2",
+    "/conversations/c/state?at=4&epoch=2",
+  ]);
 });
 
 it("changes a title by itself", async () => {

@@ -51,7 +51,7 @@ export function askToReject(actions: string[] = []): void {
 export async function fork(at: number | null = null): Promise<void> {
   const conversation = open.value;
   if (conversation === null) return;
-  const forked = await attempt(() => rest.do(conversation.id, { type: "fork", ...(at === null ? {} : { at }) }));
+  const forked = await attempt(() => rest.do(conversation.id, { type: "fork", ...(at === null ? {} : { at, epoch: conversation.epoch }) }));
   if (forked === undefined) return;
   void list.refresh();
   go(forked.id);
@@ -65,7 +65,7 @@ export function askToRewind(to: number): void {
     text: `It goes on from event ${to}. Nothing is erased: what came after stays in the log. Files in the workspace stay as they are.`,
     action: "Rewind",
     done: async () => {
-      if (await control({ type: "rewind", to })) goTo(null);
+      if (await control({ type: "rewind", to, epoch: open.value?.epoch ?? 0 })) goTo(null);
     },
   };
 }

@@ -43,6 +43,10 @@ export class Open {
     void this.load();
   }
 
+  get epoch(): number {
+    return this.cursor.value.epoch;
+  }
+
   get first(): number {
     return this.events[0]?.seq ?? 1;
   }
@@ -59,7 +63,7 @@ export class Open {
     if (this.loadingOlder.value || this.first <= 1) return;
     this.loadingOlder.value = true;
     try {
-      const page = await rest.eventsBefore(this.id, this.first, PAGE);
+      const page = await rest.eventsBefore(this.id, this.first, PAGE, this.epoch);
       if (this.closed) return;
       this.events = [...page.items, ...this.events];
       this.transcript = Transcript.of(this.events);
@@ -94,10 +98,11 @@ export class Open {
       if (this.closed) return;
       batch(() => {
         this.info.value = info;
+        this.cursor.value = { epoch: page.cursor.epoch ?? 0, seq: 0 };
         this.take(page.items);
         this.loading.value = this.locked.value = false;
       });
-      this.follow({ epoch: page.cursor.epoch ?? 0, seq: this.events.at(-1)?.seq ?? 0 });
+      this.follow(this.cursor.value);
     } catch (error) {
       if (this.closed) return;
       this.loading.value = false;
@@ -113,7 +118,8 @@ export class Open {
   private follow(after: Cursor): void {
     this.unfollow = stream.follow(this.id, after, {
       batch: (items) => this.grow(items),
-      live: () => {
+      live: (cursor) => {
+        this.cursor.value = { epoch: cursor.epoch, seq: this.cursor.value.seq };
         this.live.value = true;
         this.locked.value = false;
         this.refreshSoon();
@@ -175,7 +181,7 @@ export class Open {
   private shown(): void {
     batch(() => {
       this.version.value += 1;
-      this.cursor.value = { epoch: this.cursor.value.epoch, seq: this.events.at(-1)?.seq ?? 0 };
+      this.cursor.value = { epoch: this.epoch, seq: this.events.at(-1)?.seq ?? 0 };
     });
   }
 

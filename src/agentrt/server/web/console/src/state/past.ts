@@ -35,19 +35,19 @@ async function visit(conversation: Open, at: number, mine: number): Promise<void
     const loaded = conversation.events;
     const first = conversation.first;
     const near = at >= first && (first <= 1 || at - first >= 20);
-    const events = near ? loaded.slice(0, at - first + 1) : await before(conversation.id, at);
+    const events = near ? loaded.slice(0, at - first + 1) : await before(conversation, at);
     if (mine !== asked) return;
     const visited = { at, first: events[0]?.seq ?? 1, transcript: Transcript.of(events), time: events.at(-1)?.timestamp ?? "" };
     past.value = { ...visited, state: past.peek()?.state ?? null };
     await new Promise((resolve) => setTimeout(resolve, 120)); // while the slider moves, figures are not asked for
     if (mine !== asked) return;
-    const state = await rest.state(conversation.id, at);
+    const state = await rest.state(conversation.id, at, conversation.epoch);
     if (mine === asked && past.value !== null) past.value = { ...past.value, state };
   } catch (error) {
     if (mine === asked) explain(error);
   }
 }
 
-async function before(id: string, at: number): Promise<Event[]> {
-  return (await rest.eventsBefore(id, at + 1, PAGE)).items;
+async function before({ id, epoch }: Open, at: number): Promise<Event[]> {
+  return (await rest.eventsBefore(id, at + 1, PAGE, epoch)).items;
 }

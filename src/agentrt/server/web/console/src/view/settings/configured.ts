@@ -25,7 +25,7 @@ export function useConfiguration(conversation: Open): Configured {
   const refresh = useCallback(async () => {
     try {
       const after = read?.upto ?? 0;
-      const { events, upto } = await rest.eventsOf(conversation.id, TELLING, after);
+      const { events, upto } = await rest.eventsOf(conversation.id, TELLING, after, conversation.epoch);
       setRead((before) => grown(before, events, upto));
       setFailed("");
     } catch (error) {

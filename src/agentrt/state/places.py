@@ -1,0 +1,25 @@
+"""What a cursor means in a log as it is now."""
+
+from __future__ import annotations
+
+from ..errors import CursorExpired
+from ..events import Cursor
+from .parts import State
+
+
+def check_epoch(place: Cursor, state: State) -> None:
+    """Raises `CursorExpired` for a place of another epoch than the log's, but for the beginning."""
+    if place.seq and place.epoch != state.epoch:
+        raise CursorExpired(f"the cursor is of epoch {place.epoch}, the log in epoch {state.epoch}")
+
+
+def seq_of(place: Cursor | int, state: State) -> int:
+    """The seq of a cursor; one without an epoch is of epoch 0.
+
+    Raises `CursorExpired` for one of another epoch, or after the end.
+    """
+    place = place if isinstance(place, Cursor) else Cursor(0, place)
+    check_epoch(place, state)
+    if place.seq > state.seq:
+        raise CursorExpired(f"the cursor is after event {place.seq}, the log ends with {state.seq}")
+    return place.seq
