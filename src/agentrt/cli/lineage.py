@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import anyio
 import click
@@ -17,17 +16,13 @@ from .options import store_option
 @click.argument("conversation", required=False)
 @click.option("--at", type=click.IntRange(1), default=None, help="The last event to share. Default: the newest.")
 @store_option
-def fork(conversation: str | None, at: int | None, store: Path | None) -> None:
+def fork(conversation: str | None, at: int | None, store: str | None) -> None:
     """Begin a new conversation that shares a CONVERSATION's events up to --at. Prints its id; resume it to go on."""
-    directory = find(conversation, store)
+    found = find(conversation, store)
 
     async def begin() -> str:
-        async with Runtime(store or directory.parent.parent) as runtime:
-            last = at
-            if last is None:
-                async for event in runtime.store.read(directory.name):
-                    last = event.seq
-            return await runtime.fork(directory.name, last or 0)
+        async with Runtime(found.store) as runtime:
+            return await runtime.fork(found.id, at or await runtime.store.history(found.id).last())
 
     click.echo(anyio.run(begin))
 
@@ -36,16 +31,16 @@ def fork(conversation: str | None, at: int | None, store: Path | None) -> None:
 @click.argument("conversation")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @store_option
-def delete(conversation: str, yes: bool, store: Path | None) -> None:
+def delete(conversation: str, yes: bool, store: str | None) -> None:
     """Delete a CONVERSATION. What forks share with it stays on disk until the last of them is deleted."""
-    directory = find(conversation, store)
+    found = find(conversation, store)
     if not yes and not sys.stdin.isatty():
-        raise click.UsageError(f"nobody can be asked whether to delete {directory.name}: say so with --yes")
+        raise click.UsageError(f"nobody can be asked whether to delete {found.id}: say so with --yes")
     if not yes:
-        click.confirm(f"delete conversation {directory.name}?", abort=True)
+        click.confirm(f"delete conversation {found.id}?", abort=True)
 
     async def end() -> None:
-        async with Runtime(store or directory.parent.parent) as runtime:
-            await runtime.store.delete(directory.name)
+        async with Runtime(found.store) as runtime:
+            await runtime.store.delete(found.id)
 
     anyio.run(end)
