@@ -184,7 +184,7 @@ class LogCorrupt(LogError):
     """Raised when a record that was durable is damaged; the file is left as it is."""
 
     def __init__(self, where: Path | str, line: int, reason: str) -> None:
-        self.where, self.line, self.reason = str(where), line, reason
+        self.where, self.line, self.reason = where, line, reason
         super().__init__(f"{where}:{line}: {reason}; the log is damaged and was left untouched: restore it from a copy")
 
 
@@ -192,7 +192,7 @@ class LogFailed(LogError):
     """Raised when a log could not be written; nothing more is acknowledged in it."""
 
     def __init__(self, where: Path | str, cause: OSError) -> None:
-        self.where, self.cause = str(where), cause
+        self.where, self.cause = where, cause
         super().__init__(
             f"cannot write {where}: {cause.strerror or cause}; the conversation stops: reopen it once that is mended"
         )
@@ -201,9 +201,9 @@ class LogFailed(LogError):
 class VersionConflict(AgentrtError):
     """Raised when a document is replaced that another process has replaced since it was read."""
 
-    def __init__(self, where: str) -> None:
-        self.where = where
-        super().__init__(f"{where} was changed since it was read: read it again")
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"{name!r} was changed since it was read: read it again")
 
 
 class ConversationBusy(LogError):

@@ -259,7 +259,7 @@ def check_read(directory: Path, log: Log, place: int) -> None:
     else:
         with pytest.raises(LogCorrupt) as refused:
             read_conversation(directory)
-        assert (refused.value.where, refused.value.line) == (str(directory / "events.jsonl"), line)
+        assert (refused.value.where, refused.value.line) == (directory / "events.jsonl", line)
         assert f"events.jsonl:{line}: " in str(refused.value)
 
 
@@ -353,7 +353,7 @@ async def test_a_bit_flipped_after_opening_is_refused(log: Log, tmp_path: Path) 
                     os.pwrite(file.fileno(), bytes([log.data[place] ^ 1 << place % 8]), place)
                     with pytest.raises(LogCorrupt) as refused:
                         await journal.load([seq])
-                    assert (refused.value.where, refused.value.line) == (str(path), seq)
+                    assert (refused.value.where, refused.value.line) == (path, seq)
                     with pytest.raises(LogCorrupt):
                         [event async for event in journal.read(0, len(events))]
                     others = [other for other in range(1, len(events) + 1) if other != seq]

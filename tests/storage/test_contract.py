@@ -463,7 +463,7 @@ async def test_blobs_are_kept_by_their_hash(storage: Storage) -> None:
     assert await (await opened(storage, "c"))[0].fetch(blob) == b"all of it"
 
 
-@pytest.mark.parametrize("kind", ["rules", "intents", "notes"])
+@pytest.mark.parametrize("kind", ["rules", "notes"])
 async def test_a_document_is_replaced_only_by_one_who_saw_it(storage: Storage, kind: str) -> None:
     shelf = storage.shelf
     assert await shelf.get(kind, "a") is None

@@ -34,8 +34,8 @@ def stored(tmp_path: Path) -> ProjectRules:
     return msgspec.json.decode(path.read_bytes(), type=ProjectRules)
 
 
-def intents(tmp_path: Path) -> list[Path]:
-    return list((tmp_path / "store" / "rules" / "intents").glob("*.json"))
+def intents(tmp_path: Path) -> tuple[Intent, ...]:
+    return stored(tmp_path).intents
 
 
 async def test_a_rule_that_the_log_refuses_holds_nowhere(tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ async def test_a_rule_that_the_log_refuses_holds_nowhere(tmp_path: Path) -> None
             await one.add_rule(ALLOW, "project")
         assert one.state.ledger.rules == ()
     assert await rules_in(tmp_path / "store", tmp_path) == ()
-    assert intents(tmp_path) == []
+    assert intents(tmp_path) == ()
 
 
 async def test_an_entry_names_its_conversation_and_event_and_outlives_the_conversation(tmp_path: Path) -> None:
@@ -74,10 +74,10 @@ async def crashed(tmp_path: Path) -> Path:
     """A store whose process died after a rule was logged, before it was in the workspace's file."""
     store = tmp_path / "store"
     async with runtime(tmp_path) as one, Conversation(AGENT, tmp_path, runtime=one, id="c") as conversation:
-        await intend(FileShelf(store), Intent(str(tmp_path), "c", conversation.state.seq, "i"))
+        await intend(FileShelf(store), str(tmp_path), Intent("c", conversation.state.seq, "i"))
         async with conversation._end._guest.use() as group:  # type: ignore[attr-defined]
             await group.log.append(RuleAdded(rule=DENY, scope="project"))
-    assert not list((store / "rules").glob("*.json"))
+    assert stored(tmp_path).rules == ()
     return store
 
 
@@ -89,13 +89,13 @@ async def test_what_a_crash_kept_from_being_written_is_made_good(tmp_path: Path,
             pass
         assert [entry.rule for entry in stored(tmp_path).rules] == [DENY]
     assert await rules_in(store, tmp_path) == (DENY,)
-    assert intents(tmp_path) == []
+    assert intents(tmp_path) == ()
 
 
 async def test_an_open_conversation_fulfils_its_own_intents(tmp_path: Path) -> None:
     store = tmp_path / "store"
     async with runtime(tmp_path) as one, Conversation(AGENT, tmp_path, runtime=one, id="c"):
-        await intend(FileShelf(store), Intent(str(tmp_path), "c", 0, "i"))
+        await intend(FileShelf(store), str(tmp_path), Intent("c", 0, "i"))
         assert await rules_in(store, tmp_path) == ()
         assert len(intents(tmp_path)) == 1
 
@@ -118,7 +118,7 @@ async def test_an_intent_is_kept_when_nobody_knows_whether_the_rule_was_logged(t
             assert len(intents(tmp_path)) == 1
             await group.log.append(RuleAdded(rule=DENY, scope="project"))
     assert await rules_in(store, tmp_path) == (DENY,)
-    assert intents(tmp_path) == []
+    assert intents(tmp_path) == ()
 
 
 async def test_rules_are_not_known_while_the_log_that_may_have_added_some_cannot_be_read(tmp_path: Path) -> None:
@@ -133,11 +133,11 @@ async def test_rules_are_not_known_while_the_log_that_may_have_added_some_cannot
 
 
 async def test_what_is_fulfilled_twice_counts_once(tmp_path: Path) -> None:
-    intent = Intent("/w", "c", 1, "i")
+    intent = Intent("c", 1, "i")
     logged = samples.numbered([samples.message(), RuleAdded(rule=DENY, scope="project"), RuleAdded(rule=ALLOW)])
     for _ in range(2):
-        await intend(FileShelf(tmp_path), intent)
-        await fulfil(FileShelf(tmp_path), intent, logged)
+        await intend(FileShelf(tmp_path), "/w", intent)
+        await fulfil(FileShelf(tmp_path), "/w", intent, logged)
     assert await rules_in(tmp_path, "/w") == (DENY,)
 
 

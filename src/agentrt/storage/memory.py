@@ -78,7 +78,7 @@ class MemoryShelf(Shelf):
 
     async def put(self, kind: str, name: str, data: bytes, version: int) -> int:
         if self._documents.get((kind, name), (b"", 0))[1] != version:
-            raise VersionConflict(self.where(kind, name))
+            raise VersionConflict(name)
         self._documents[kind, name] = data, (made := next(self._versions))
         return made
 

@@ -13,7 +13,7 @@ from ..errors import ConfigurationError, VersionConflict
 from ..storing import Shelf
 from .disk import make_directories, replace_file, sync_directory
 
-_DIRECTORIES = {"rules": "rules", "intents": "rules/intents"}
+_DIRECTORIES = {"rules": "rules"}
 """Where the documents of a kind are; those of others are below `shelf`."""
 
 _ALONE = ("keys",)
@@ -53,7 +53,7 @@ class Document:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 held = self.read()
                 if (0 if held is None else held[1]) != version:
-                    raise VersionConflict(str(self.path))
+                    raise VersionConflict(self.path.stem)
                 replace_file(self.path, data, durable=True)
         except OSError as error:
             raise ConfigurationError(f"cannot write {self.path}: {error.strerror or error}") from error
