@@ -11,6 +11,7 @@ import pytest
 
 from agentrt.errors import ConfigurationError, ConversationExists, ConversationMissing, LogCorrupt, LogLocked
 from agentrt.events import Event
+from agentrt.listing import Filter
 from agentrt.storage import FileStore, conversations, read_conversation
 from agentrt.storage.blobs import read_blob
 from tests import samples
@@ -76,6 +77,27 @@ async def test_a_damaged_log_is_refused_and_left_as_it_is(tmp_path: Path) -> Non
         assert path.read_bytes() == damaged
         with pytest.raises(LogCorrupt):
             read_conversation(path.parent)
+
+
+async def test_what_comes_before_a_damage_can_be_read(tmp_path: Path) -> None:
+    async with FileStore(tmp_path) as store:
+        written = await write(store, "c", 6)
+        path = directory(store, "c") / "events.jsonl"
+        path.write_bytes(path.read_bytes().replace(b'"text":"4"', b'"text":"9"'))
+        assert [event async for event in store.history("c").read(0, 4)] == written[:4]
+        with pytest.raises(LogCorrupt):
+            await store.history("c").last()
+
+
+async def test_a_lazy_store_that_is_only_read_leaves_nothing(tmp_path: Path) -> None:
+    async with FileStore(tmp_path / "store", lazy=True) as store:
+        assert await store.listing.page() == []
+        assert await store.listing.search("pelican") == []
+        assert await store.listing.count() == await store.listing.count(Filter()) == 0
+        assert await store.shelf.get("keys", "keys") is None
+        with pytest.raises(ConversationMissing):
+            await store.history("c").last()
+    assert not (tmp_path / "store").exists()
 
 
 async def test_there_is_one_writer_in_a_process(tmp_path: Path) -> None:

@@ -127,7 +127,6 @@ class MemoryStorage:
         return copy
 
     async def create(self, conversation_id: str) -> MemoryJournal:
-        """A new, empty journal. Raises `ConversationExists`."""
         if checked_id(conversation_id) in self._logs:
             raise ConversationExists(conversation_id)
         return self._held(Log(conversation_id))
@@ -135,10 +134,6 @@ class MemoryStorage:
     async def open(
         self, conversation_id: str, replay: Callable[[Event], None], recall: Callable[[State], None] | None = None
     ) -> MemoryJournal:
-        """The journal, its events given to `replay`, or to `recall` the state that they give.
-
-        Raises `ConversationMissing` or `LogLocked`.
-        """
         log = self._there(conversation_id)
         if recall is not None:
             recall(log.state())
@@ -148,7 +143,6 @@ class MemoryStorage:
         return self._held(log)
 
     async def fork(self, parent: str, conversation_id: str, at: int, replay: Callable[[Event], None]) -> MemoryJournal:
-        """A new journal that shares the first `at` events of `parent`; otherwise as of any storage."""
         origin = self._logs.get(checked_id(parent))
         if origin is None or not origin.begun:
             raise ConversationMissing(parent)
@@ -161,7 +155,6 @@ class MemoryStorage:
         return self._held(Log(conversation_id, origin.events[:at], origin.blobs))
 
     async def release(self, conversation_id: str, state: State | None = None) -> None:
-        """Close a journal, so that others may write it."""
         log = self._logs.get(conversation_id)
         if log is None or log.writer is None:
             return
@@ -170,18 +163,15 @@ class MemoryStorage:
         if state is not None:
             log.snapshot = snapshot(state)
         if not log.begun:
-            del self._logs[conversation_id]
+            self._logs.pop(conversation_id, None)
 
     async def delete(self, conversation_id: str) -> None:
-        """Delete a conversation that is not open. Raises `ConversationMissing` or `LogLocked`."""
         del self._logs[self._there(conversation_id).name]
 
     def history(self, conversation_id: str) -> MemoryHistory:
-        """The log of a conversation, for readers. Raises `ConfigurationError` for a name that is no id."""
         return MemoryHistory(self._logs, checked_id(conversation_id))
 
     def where(self, conversation_id: str) -> str:
-        """That it is in memory."""
         return f"{checked_id(conversation_id)} in memory"
 
     def _there(self, conversation_id: str) -> Log:
