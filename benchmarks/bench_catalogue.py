@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from agentrt import LLM, Agent
 from agentrt.events import ConversationCreated, Event, MessageEvent, SystemPromptEvent
 from agentrt.ids import new_id
+from agentrt.listing import Filter
 from agentrt.specs import LocalWorkspace, ToolDefinition
 from agentrt.specs.content import text
 from agentrt.state import State
@@ -97,7 +98,7 @@ def ready(root: Path) -> float:
 
 def listed(root: Path, status: str | None = None) -> float:
     """Seconds of a list of 20."""
-    return timed(lambda: Catalogue(root).page(20, status=status))
+    return timed(lambda: Catalogue(root).page(20, wanted=Filter(status)))
 
 
 def searched(root: Path, words: str) -> float:

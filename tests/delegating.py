@@ -19,6 +19,7 @@ from agentrt.state import State
 from agentrt.storage import read_conversation
 from agentrt.testing import ScriptedLLM, calls
 from agentrt.usage import Spending, total
+from tests.stores import directory
 
 TOP = "top"
 PRICED = LLM(model="scripted", input_cost_per_token=1e-6, output_cost_per_token=1e-5, max_output_tokens=1000)
@@ -121,7 +122,7 @@ class Family:
 
     def log(self, conversation_id: str = TOP) -> list[Event]:
         """What is on disk of a conversation."""
-        return read_conversation(self.runtime.store.directory(conversation_id))
+        return read_conversation(directory(self.runtime.store, conversation_id))
 
     def below(self, conversation_id: str = TOP) -> dict[str, str]:
         """The ids of what a conversation delegated, by the task."""
@@ -145,7 +146,7 @@ class Family:
         return None
 
     def _begun(self, conversation_id: str) -> bool:
-        return (self.runtime.store.directory(conversation_id) / "events.jsonl").exists()
+        return (directory(self.runtime.store, conversation_id) / "events.jsonl").exists()
 
     def all(self, conversation_id: str = TOP) -> list[list[Event]]:
         """The logs of the whole tree."""

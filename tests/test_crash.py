@@ -62,24 +62,26 @@ async def killed(tmp_path: Path) -> Path:
 
 async def test_it_is_listed_as_interrupted_by_a_crash_until_it_is_opened(killed: Path) -> None:
     store = str(killed / "store")
-    listed = CliRunner().invoke(commands, ["list", "--store", store]).output
+
+    async def listed_as(*status: str) -> str:
+        words = ["list", *status, "--store", store]
+        return await anyio.to_thread.run_sync(lambda: CliRunner().invoke(commands, words).output)
+
+    listed = await listed_as()
     assert "interrupted by a crash" in listed
     assert "running" not in listed
-    assert "c " in CliRunner().invoke(commands, ["list", "--status", "crashed", "--store", store]).output
-    assert (
-        "no conversation is running"
-        in CliRunner().invoke(commands, ["list", "--status", "running", "--store", store]).output
-    )
+    assert "c " in await listed_as("--status", "crashed")
+    assert "no conversation is running" in await listed_as("--status", "running")
     async with FileStore(killed / "store") as other:
-        (row,) = other.catalogue.page()
+        (row,) = await other.listing.page()
         assert row.status == "crashed"
         other._locks.acquire("c")
-        (row,) = other.catalogue.page()
+        (row,) = await other.listing.page()
         assert row.status == "running", "somebody has it open"
     async with Runtime(killed / "store", client=ScriptedLLM([say("Well.")])) as runtime:
         async with Conversation(id="c", runtime=runtime):
             pass
-        (row,) = runtime.store.catalogue.page()
+        (row,) = await runtime.store.listing.page()
         assert row.status == "paused"
 
 

@@ -44,6 +44,7 @@ from agentrt.events import (
 from agentrt.host import Host, Hosts
 from agentrt.specs.content import plain
 from agentrt.testing import call, calls, finish, say
+from tests.stores import directory
 
 from .delegating import (
     TOP,
@@ -537,7 +538,7 @@ async def test_a_log_below_that_cannot_be_written_is_told_above(tmp_path: Path) 
         with anyio.fail_after(SECONDS):
             async with running(live.top):
                 await eventually(lambda: sorted(gate.entered) == ["big", "small"], "both")
-                size = (live.runtime.store.directory(live.id_of("big")) / "events.jsonl").stat().st_size
+                size = (directory(live.runtime.store, live.id_of("big")) / "events.jsonl").stat().st_size
                 assert size > 14_000
                 with file_size_limit(size + 100):
                     gate.open.set()

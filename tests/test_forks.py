@@ -178,7 +178,7 @@ async def test_forks_and_a_deletion_at_once(tmp_path: Path) -> None:
                 tasks.start_soon(fork, f"two-{turn}")
                 tasks.start_soon(runtime.store.delete, f"trunk-{turn}")
             for name in made:
-                assert len([event async for event in runtime.store.read(name)]) == 4
+                assert len([event async for event in runtime.store.history(name).read()]) == 4
 
 
 async def test_a_copied_conversation_is_its_own(tmp_path: Path) -> None:

@@ -82,3 +82,22 @@ def test_no_module_swallows_a_failure_unsaid() -> None:
     for path in MODULES:
         text = path.read_text()
         assert not re.search(r"except (Base)?Exception:\s*(#.*)?\n\s*pass", text), path
+
+
+OPEN = {"checking"}
+"""Modules of `storage` that others may import: `agentrt log verify` and `repair` are about files by nature."""
+
+
+def test_nobody_knows_how_a_storage_keeps_things() -> None:
+    """All that others use is `agentrt.storage` itself and `agentrt.storing`; a file's parts and offsets are its own."""
+    inside = ROOT / "src" / "agentrt" / "storage"
+    modules = {path.stem for path in inside.glob("*.py")} - {"__init__"}
+    for path in MODULES:
+        if inside in path.parents:
+            continue
+        text = path.read_text()
+        for module in re.findall(r"(?:from|import) [.\w]*\bstorage\.(\w+)", text):
+            assert module in OPEN, f"{path} imports storage.{module}"
+        for names in re.findall(r"from [.\w]*\bstorage import ([^\n(]+|\([^)]*\))", text):
+            assert not modules & set(re.findall(r"\w+", names)) - OPEN, path
+        assert not re.search(r"\bstore\.(root|directory|parts|catalogue|read)\b|events\.jsonl\"", text), path

@@ -32,8 +32,9 @@ from agentrt.events import (
 from agentrt.host.host import TAKEN_OVER
 from agentrt.protocols import ModelRequest
 from agentrt.specs.content import plain, text
-from agentrt.storage import read_conversation
+from agentrt.storage import FileStore, read_conversation
 from agentrt.testing import ScriptedLLM, call, finish, say
+from tests.stores import directory
 
 from .delegating import (
     TOP,
@@ -92,6 +93,7 @@ def check_followed(seen: list[Event], live: Family, task: str = "a") -> None:
 def check_nothing_is_held(runtime: Runtime) -> None:
     """Law: what nobody has open has no place, and no lock."""
     assert not len(runtime.hosts)
+    assert isinstance(runtime.store, FileStore)
     assert not runtime.store._open
     assert not runtime.store._locks._held
 
@@ -462,7 +464,7 @@ async def test_nothing_is_begun_in_one_that_is_being_left(tmp_path: Path) -> Non
             await group.log.append(PauseEvent())
             tasks.start_soon(run_it)
         await runtime.release("c")
-    happened = [type(event).__name__ for event in read_conversation(runtime.store.directory("c"))]
+    happened = [type(event).__name__ for event in read_conversation(directory(runtime.store, "c"))]
     assert happened[-4:] == ["PauseEvent", "RunRequested", "AgentErrorEvent", "InterruptEvent"]
 
 
@@ -525,7 +527,7 @@ async def test_whoever_comes_to_one_whose_log_failed_finds_it_opened_again(tmp_p
             async with Conversation(id="c", runtime=runtime) as second:
                 await second.send_message("hi")
                 assert (await first.run()).status is ExecutionStatus.FINISHED
-        check_numbering(read_conversation(runtime.store.directory("c")))
+        check_numbering(read_conversation(directory(runtime.store, "c")))
 
 
 async def test_outside_of_its_runtime_nothing_is_opened(tmp_path: Path) -> None:
@@ -571,7 +573,7 @@ class Crowd:
     async def _look(self) -> None:
         children = [*self._live.state.ledger.children]
         name = self._chance.choice([TOP, *children])
-        if not (self._live.runtime.store.directory(name) / "events.jsonl").exists():
+        if not (directory(self._live.runtime.store, name) / "events.jsonl").exists():
             await anyio.lowlevel.checkpoint()
             return
         async with Conversation(id=name, runtime=self._live.runtime) as conversation:

@@ -21,6 +21,7 @@ from agentrt.specs import AlwaysConfirm, Durability
 from agentrt.specs.content import plain
 from agentrt.storage import read_conversation
 from agentrt.testing import ScriptedLLM, call, finish, say
+from tests.stores import directory
 
 AGENT = Agent(llm=LLM(model="scripted"), tools=())
 
@@ -61,7 +62,7 @@ async def test_it_sleeps_by_itself(tmp_path: Path) -> None:
         with anyio.fail_after(5):
             while conversation.state.prompt is not None:
                 await anyio.lowlevel.checkpoint()
-        assert [event.seq for event in read_conversation(runtime.store.directory("c"))] == [1, 2]
+        assert [event.seq for event in read_conversation(directory(runtime.store, "c"))] == [1, 2]
 
 
 async def test_a_follower_sees_everything_once_across_a_sleep(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@
     │   ├── EventRefused
     │   │   └── LimitReached
     │   └── NoLongerDue
+    ├── VersionConflict           a document that another process changed
     ├── ModelError                a model call that failed
     │   ├── AuthenticationFailed
     │   ├── RateLimited
@@ -182,19 +183,27 @@ class LogLocked(LogError):
 class LogCorrupt(LogError):
     """Raised when a record that was durable is damaged; the file is left as it is."""
 
-    def __init__(self, path: Path, line: int, reason: str) -> None:
-        self.path, self.line, self.reason = path, line, reason
-        super().__init__(f"{path}:{line}: {reason}; the log is damaged and was left untouched: restore it from a copy")
+    def __init__(self, where: Path | str, line: int, reason: str) -> None:
+        self.where, self.line, self.reason = where, line, reason
+        super().__init__(f"{where}:{line}: {reason}; the log is damaged and was left untouched: restore it from a copy")
 
 
 class LogFailed(LogError):
     """Raised when a log could not be written; nothing more is acknowledged in it."""
 
-    def __init__(self, path: Path, cause: OSError) -> None:
-        self.path, self.cause = path, cause
+    def __init__(self, where: Path | str, cause: OSError) -> None:
+        self.where, self.cause = where, cause
         super().__init__(
-            f"cannot write {path}: {cause.strerror or cause}; the conversation stops: reopen it once that is mended"
+            f"cannot write {where}: {cause.strerror or cause}; the conversation stops: reopen it once that is mended"
         )
+
+
+class VersionConflict(AgentrtError):
+    """Raised when a document is replaced that another process has replaced since it was read."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"{name!r} was changed since it was read: read it again")
 
 
 class ConversationBusy(LogError):

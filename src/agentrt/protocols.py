@@ -1,10 +1,13 @@
-"""The seams: what the runtime asks of a model, a tool, an analyzer and a storage. One to three methods each."""
+"""The seams: what the runtime asks of a model, a tool, an analyzer and a storage. One to three methods each.
+
+Those of a storage are in `storing`.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 import msgspec
@@ -12,13 +15,18 @@ import msgspec
 from .context.judging import CriticResult
 from .context.messages import Message
 from .context.replies import ModelReply
-from .errors import LogFailed
 from .events import ActionEvent, Event
 from .security.rating import Rating, Scene
 from .specs import LLM, AnyLLM, BlobReference, Capabilities, Content, ToolDefinition, Workspace
 from .specs.content import TEXT, text
 from .specs.llm import known_of
-from .state import State
+from .storing import Committed as Committed
+from .storing import History as History
+from .storing import Journal as Journal
+from .storing import Listing as Listing
+from .storing import Records as Records
+from .storing import Shelf as Shelf
+from .storing import Storage as Storage
 
 
 class ModelRequest(msgspec.Struct, frozen=True):
@@ -238,74 +246,6 @@ class Critic(Protocol):
 
     async def evaluate(self, events: Sequence[Event], workspace: Workspace) -> CriticResult:
         """How good the work is, given what the model has seen and done. What it raises ends the run."""
-        ...
-
-
-Committed = Callable[[LogFailed | None], None]
-
-
-class Records(Protocol):
-    """The committed events of one conversation."""
-
-    def read(self, after: int, upto: int) -> AsyncIterator[Event]:
-        """The events after seq `after`, up to `upto`. Raises `LogCorrupt`."""
-        ...
-
-    async def load(self, seqs: Sequence[int]) -> list[Event]:
-        """The events with these seqs, which rise. Raises `LogCorrupt`."""
-        ...
-
-
-class Journal(Records, Protocol):
-    """The log of one conversation on its storage, held by its only writer."""
-
-    def append(self, events: Sequence[Event], then: Committed) -> Sequence[bytes]:
-        """Begin to write a batch. `then` is told on the event loop that it is durable, or why not, in the order given.
-
-        After a failure no batch is durable any more. Returns the JSON of each event, as it will stand in the log.
-        """
-        ...
-
-    @property
-    def size(self) -> int:
-        """Bytes of the log, and of what is kept beside it."""
-        ...
-
-    def remember(self, state: State) -> None:
-        """The state after what was acknowledged last: of use to the next opening. It is cheap, and may do nothing."""
-        ...
-
-    async def sync(self) -> None:
-        """Make durable all that was acknowledged. Raises `LogFailed`."""
-        ...
-
-    async def keep(self, data: bytes, name: str, media_type: str = TEXT) -> BlobReference:
-        """Store bytes by their hash, durable when this returns. Raises `LogFailed`."""
-        ...
-
-    async def fetch(self, blob: BlobReference) -> bytes:
-        """Bytes that were stored. Raises `LogCorrupt` when they are gone or damaged."""
-        ...
-
-
-class Storage(Protocol):
-    """Where conversations are kept."""
-
-    async def create(self, conversation_id: str) -> Journal:
-        """A new, empty journal. Raises `ConversationExists`."""
-        ...
-
-    async def open(
-        self, conversation_id: str, replay: Callable[[Event], None], recall: Callable[[State], None] | None = None
-    ) -> Journal:
-        """The journal, its events given to `replay`, or to `recall` a state in place of the first of them.
-
-        Raises `ConversationMissing`, `LogLocked` or `LogCorrupt`.
-        """
-        ...
-
-    async def release(self, conversation_id: str, state: State | None = None) -> None:
-        """Close a journal, so that others may write it; its last state is of use to the next opening."""
         ...
 
 

@@ -32,7 +32,7 @@ from .ids import new_id
 from .ledger import Child
 from .llm import LimitedClient, LiteLLMClient, PacedClient, ProviderLimits, RetryingClient, RoutedClient, ThinkingClient
 from .llm.masking import keys_of
-from .protocols import Critic, ModelClient, SecurityAnalyzer
+from .protocols import Critic, ModelClient, SecurityAnalyzer, Storage
 from .sandboxes.container import check_engine
 from .secrets import AnySecret, Cipher, LogMask, SecretRegistry
 from .security.analyzers import ANALYZERS, MODEL
@@ -51,11 +51,11 @@ from .specs.quota import Quota
 from .specs.secrets import SavedSecret
 from .specs.tool import ALWAYS
 from .state import State, apply
-from .storage import FileStore, default_store
-from .storage.writer import Probe
+from .storage import Probe, open_storage
 from .tools import BUILT_IN, AnyTool, Tools, ToolType, as_tool_types, delegate, finish, structured
 from .tools.delegate import to_agents
 from .workspaces import workspace_of
+from .workspaces.project_rules import recover_project_rules
 
 LOGGERS = ("agentrt", "asyncio", "LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "aiohttp", "httpx")
 """Whose records are masked, with all that goes to the same handlers."""
@@ -78,7 +78,7 @@ class Runtime:
 
     def __init__(
         self,
-        store: Path | str | None = None,
+        store: Path | str | Storage | None = None,
         *,
         tools: Iterable[AnyTool] = (),
         client: ModelClient | None = None,
@@ -99,9 +99,8 @@ class Runtime:
         if client is not None and not hasattr(client, "complete"):
             raise ConfigurationError(f"Runtime(client=...): expected a ModelClient, got {type(client).__name__}")
         environment = os.environ if environment is None else environment
-        place: Path = default_store() if store is None else converted(store, Path, "Runtime", "store")
         durability = converted(durability, Durability, "Runtime", "durability")
-        self.store = FileStore(place, probe, durability)
+        self.store = open_storage(store, durability, probe)
         self.hosts = Hosts(self, converted(idle_after, Amount | None, "Runtime", "idle_after"))
         """The conversations that have a place here: whoever opens one that is there shares it."""
         self._own_client = None if client is not None else LiteLLMClient(environment)
@@ -136,6 +135,7 @@ class Runtime:
             if self._own_client is not None:
                 stack.push_async_callback(self._own_client.aclose)
             await stack.enter_async_context(self.store)
+            await recover_project_rules(self.store)
             await stack.enter_async_context(self.hosts)
             self._stack = stack.pop_all()
         return self
@@ -163,7 +163,7 @@ class Runtime:
         Docker engine answers.
         """
         agent = sound_agent(agent)
-        place, rules = await workspace_of(workspace, self.store.root)
+        place, rules = await workspace_of(workspace, self.store)
         if isinstance(place, DockerWorkspace):
             await check_engine()
         agent = await self.pinned(agent, place.path)
@@ -202,7 +202,7 @@ class Runtime:
         journal = await self.store.open(conversation_id, replay, recall)
         try:
             assert state.created is not None
-            place, rules = await workspace_of(state.created.workspace, self.store.root)
+            place, rules = await workspace_of(state.created.workspace, self.store)
             secrets = secrets or self.secrets()
             if not secrets.used:
                 self._restore(secrets, state, conversation_id)
@@ -377,14 +377,12 @@ class Runtime:
             quota=self._quota,
             observers=self.observers,
             own=self._own,
-            store=os.path.realpath(self.store.root),
+            store=self.store.address,
         )
         return self._recast(parts)
 
     def _own(self) -> Own:
-        root = self.store.root.absolute()
-        stores = (os.path.normpath(root), os.path.realpath(root))
-        return Own(tuple(dict.fromkeys(stores)), tuple(sorted(self.ports)))
+        return Own(tuple(self.store.places), tuple(sorted(self.ports)))
 
     @property
     def tools(self) -> tuple[ToolDefinition, ...]:

@@ -6,9 +6,12 @@ import json
 import re
 from pathlib import Path
 
+import anyio
+
 from agentrt.cli.keys import SCOPES
 from agentrt.server.auth import has_keys
 from agentrt.server.principals import Scope
+from agentrt.storage.shelf import FileShelf
 
 from .test_main import agentrt
 
@@ -17,14 +20,14 @@ def test_a_key_is_made_listed_and_revoked(tmp_path: Path) -> None:
     assert agentrt(tmp_path, "keys", "list").stdout == (
         "no keys yet: 'agentrt keys create --owner NAME --scope steer' makes one\n"
     )
-    assert not has_keys(tmp_path)
+    assert not anyio.run(has_keys, FileShelf(tmp_path))
     options = ("--owner", "ada", "--scope", "steer", "--scope", "observe", "--expires", "90")
     made = agentrt(tmp_path, "keys", "create", *options)
     assert made.returncode == 0, made.stderr
     key = made.stdout.strip()
     assert re.fullmatch(r"agentrt_[0-9a-f]{12}_[\w-]{43}", key)
     assert "shown only now" in made.stderr
-    assert has_keys(tmp_path)
+    assert anyio.run(has_keys, FileShelf(tmp_path))
     key_id, secret = key.split("_", 2)[1:]
     kept = (tmp_path / "keys.json").read_text()
     assert secret not in kept
@@ -33,7 +36,7 @@ def test_a_key_is_made_listed_and_revoked(tmp_path: Path) -> None:
     assert row.split()[:4] == [key_id, "ada", "observe", "steer"]
     assert row.split()[-1] == "good"
     assert agentrt(tmp_path, "keys", "revoke", key_id).stdout == f"revoked {key_id}\n"
-    assert not has_keys(tmp_path)
+    assert not anyio.run(has_keys, FileShelf(tmp_path))
     assert agentrt(tmp_path, "keys", "list").stdout.split()[-1] == "revoked"
 
 

@@ -227,7 +227,7 @@ def test_replay_compares_with_the_snapshot(store: Path, log: Call) -> None:
     events = read_conversation(directory)
     (directory / "snapshot.json").unlink(missing_ok=True)
     ran = log("replay")
-    assert ran == Ran(0, f"c  {len(events)} events, finished; no snapshot.json to compare with\n", "")
+    assert ran == Ran(0, f"c  {len(events)} events, finished; no snapshot to compare with\n", "")
     write_snapshot(directory, snapshot(fold(events)))
     assert log("replay") == Ran(0, f"c  the state after {len(events)} events is that of the snapshot\n", "")
     write_snapshot(directory, snapshot(fold(events[:-3])))

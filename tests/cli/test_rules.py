@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import anyio
 import pytest
 from click.testing import CliRunner
 
 from agentrt.cli.main import commands
 from agentrt.errors import WorkspaceMissing
 from agentrt.specs import PermissionRule
-from agentrt.storage import project_rules
+from tests.stores import rules_in
 
 
 def rules(tmp_path: Path, *words: str) -> tuple[int, str, str]:
@@ -29,7 +30,7 @@ def test_rules_are_added_listed_and_removed(tmp_path: Path) -> None:
     rules(tmp_path, "add", "allow", "file_editor")
     rules(tmp_path, "add", "allow", "file_editor")
     assert rules(tmp_path)[1].splitlines() == ['1  deny terminal, command like "*git push*"', "2  allow file_editor"]
-    assert project_rules(tmp_path / "store", str(tmp_path)) == (
+    assert anyio.run(rules_in, tmp_path / "store", tmp_path) == (
         PermissionRule("deny", "terminal", "*git push*", "command"),
         PermissionRule("allow", "file_editor"),
     )

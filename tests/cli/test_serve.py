@@ -22,12 +22,12 @@ from click.testing import CliRunner
 from agentrt.cli.main import commands
 from agentrt.errors import ConfigurationError
 from agentrt.events import PauseEvent
-from agentrt.server.auth.keyring import Keyring
 from agentrt.server.principals import Scope
 from agentrt.storage import read_conversation
 from agentrt.testing import ScriptedProvider, Stall
 from agentrt.testing.turns import Turn
 from tests.proofs.waiting import eventually
+from tests.stores import make_key
 
 CANARY = "canary-value-4d1f"
 _ADDRESS = re.compile(r"agentrt listens on (http://127\.0\.0\.1:\d+)/#token=(\S+) ")
@@ -157,7 +157,7 @@ def test_other_addresses_need_a_key(tmp_path: Path) -> None:
     error = invoke("--host", "0.0.0.0", "--store", str(tmp_path))
     assert isinstance(error, ConfigurationError)
     assert "agentrt keys create" in str(error)
-    Keyring(tmp_path).create("ada", [Scope.ADMIN])
+    anyio.run(make_key, tmp_path, "ada", [Scope.ADMIN])
     with socket.create_server(("0.0.0.0", 0)) as taken:
         error = invoke("--host", "0.0.0.0", "--store", str(tmp_path), "--port", str(taken.getsockname()[1]))
     assert "is taken" in str(error), "with a key it gets as far as to listen"

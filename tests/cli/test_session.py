@@ -11,9 +11,10 @@ import pytest
 
 from agentrt.events import ChildAnswered, ConfirmationGiven, InterruptEvent, RuleAdded, UserRejectObservation
 from agentrt.specs import PermissionRule
-from agentrt.storage import project_rules, read_conversation
+from agentrt.storage import read_conversation
 from agentrt.testing import ScriptedProvider, call, calls, finish, say
 from agentrt.testing.turns import Turn
+from tests.stores import rules_in
 
 from .terminal import SECONDS, Terminal
 from .test_main import agentrt, environment
@@ -64,7 +65,7 @@ async def test_each_answer_does_what_it_says(tmp_path: Path) -> None:
         assert '+ rule in this conversation: allow terminal, command "rm -rf ~/three"' in terminal.text
         assert sorted(path.name for path in tmp_path.iterdir()) == ["five", "one", "store", "work"]
         remembered = PermissionRule("allow", "terminal", "rm -rf ~/four", "command")
-        assert project_rules(tmp_path / "store", str(tmp_path / "work")) == (remembered,)
+        assert await rules_in(tmp_path / "store", tmp_path / "work") == (remembered,)
         ran = await anyio.to_thread.run_sync(lambda: agentrt(tmp_path / "store", "resume", HOME=str(tmp_path)))
         assert ran.returncode == 0, ran.stderr
     (directory,) = (tmp_path / "store" / "conversations").iterdir()
@@ -129,6 +130,7 @@ from agentrt import LLM, Agent, ConfirmRisky, Conversation, Limits, Runtime, Too
 from agentrt.cli.asking import ask_person
 from agentrt.cli.session import work
 from agentrt.cli.views import LiveView
+from tests.stores import rules_in
 
 url, store, workspace = sys.argv[1:]
 
@@ -143,7 +145,7 @@ async def main():
     )
     async with Runtime(store) as runtime, Conversation(agent, workspace, runtime=runtime) as conversation:
         await conversation.send_message("top")
-        return await work(conversation, LiveView(console), console, ask_person(console), runtime.store.read)
+        return await work(conversation, LiveView(console), console, ask_person(console), runtime.store)
 
 
 sys.exit(anyio.run(main))

@@ -39,6 +39,7 @@ SAMPLES: tuple[AgentrtError, ...] = (
     errors.EventRefused("nothing waits"),
     errors.LimitReached("max_events", "it has 1000 events"),
     errors.NoLongerDue("model-7"),
+    errors.VersionConflict("keys"),
     errors.ModelError("odd"),
     errors.AuthenticationFailed("the key is refused"),
     errors.RateLimited("too much", retry_after=2.5),

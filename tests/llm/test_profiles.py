@@ -43,7 +43,7 @@ def test_the_file_is_for_its_owner_and_readable(store: ProfileStore) -> None:
     store.save("b", STRONG)
     store.save("a", LLM(model="openai/fast"))
     assert stat.S_IMODE(store.path.stat().st_mode) == 0o600
-    assert [path.name for path in store.path.parent.iterdir()] == ["profiles.json"]
+    assert {path.name for path in store.path.parent.iterdir()} == {"profiles.json", "profiles.lock"}
     assert store.path.read_text() == (
         '{\n  "version": 1,\n  "profiles": {\n'
         '    "a": {\n      "type": "LLM",\n      "model": "openai/fast"\n    },\n'
@@ -93,7 +93,7 @@ def test_a_broken_file_is_one_error_with_its_path(store: ProfileStore, broken: s
 
 def test_where_nothing_can_be_written_that_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(ConfigurationError, match="cannot read the profiles in .*: Not a directory|Errno 20"):
+    with pytest.raises(ConfigurationError, match="cannot read .*: Not a directory|Errno 20"):
         ProfileStore(tmp_path / "file" / "profiles.json").save("a", FAST)
 
 

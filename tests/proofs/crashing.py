@@ -25,6 +25,7 @@ from agentrt.storage.reading import EVENTS, Part, read_log
 from agentrt.storage.writer import FEW, Writer
 from tests.storage.commits import append
 from tests.storage.simulated_disk import SimulatedDisk
+from tests.stores import directory
 
 SIZES = (1, 1, 1, 10, 100, 400, 400, 3_000, 12_000)
 """Of messages, in characters."""
@@ -236,7 +237,7 @@ class World:
 
     def __init__(self, store: FileStore, durability: Durability, seed: int, *, through_store: bool = True) -> None:
         self._store, self._durability, self._through_store = store, durability, through_store
-        self._root = store.directory("any").parent
+        self._root = directory(store, "any").parent
         self._name = f"{durability.value}-{seed}"
         self._chance = Random(self._name)
         count = self._chance.choice((1, 1, 1, 1, 2, 2, 3, 4, FEW + 2, FEW + 4))

@@ -12,10 +12,10 @@ import anyio
 import pytest
 from playwright.async_api import expect
 
-from agentrt.server.auth.keyring import Keyring
 from agentrt.server.principals import Scope
 from agentrt.testing import call, finish, say
 from agentrt.testing.turns import Stall
+from tests.stores import make_key
 
 from .consoles import PATIENCE, PHONE, Console, Tab, console, process, stage
 from .waiting import eventually
@@ -154,7 +154,7 @@ async def test_a_server_that_is_killed_and_comes_back(tmp_path: Path) -> None:
     script = [call("think", LONG, thought=f"{number} {LONG}") for number in range(5)] + [finish("Done.")]
     port = _free_port()
     async with stage(tmp_path, script, pace=0.004) as (provider, browser):
-        key = Keyring(tmp_path / "store").create("ada", [Scope.ADMIN])
+        key = await make_key(tmp_path / "store", "ada", [Scope.ADMIN])
         server = Console(f"http://127.0.0.1:{port}", provider, browser, key)
         async with process(tmp_path, provider, port) as running:
             tab = await server.tab()

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from playwright.async_api import expect
 
-from agentrt.server.auth.keyring import Keyring
 from agentrt.server.principals import Scope
 from agentrt.testing import call, finish
 from agentrt.testing.turns import Stall
+from tests.stores import keyring
 
 from .consoles import PATIENCE, PHONE, SECTIONS, Console, Tab, console
 
@@ -222,10 +222,10 @@ async def test_with_the_keyboard_alone(tmp_path: Path) -> None:
 
 
 async def test_what_a_key_does_not_allow_is_not_offered(tmp_path: Path) -> None:
-    keys = Keyring(tmp_path / "store")
-    owner = keys.create("ada", [Scope.STEER, Scope.OBSERVE, Scope.APPROVE])
-    steering = keys.create("ada", [Scope.STEER, Scope.OBSERVE])
-    looking = keys.create("ada", [Scope.OBSERVE])
+    keys = keyring(tmp_path / "store")
+    owner = await keys.create("ada", [Scope.STEER, Scope.OBSERVE, Scope.APPROVE])
+    steering = await keys.create("ada", [Scope.STEER, Scope.OBSERVE])
+    looking = await keys.create("ada", [Scope.OBSERVE])
     async with console(tmp_path, [RISKY, finish("Done.")], store=tmp_path / "store") as server:
         tab = await server.tab()
         await tab.unlock(owner)

@@ -10,10 +10,10 @@ from playwright.async_api import expect
 from agentrt import LLM, Agent, Conversation, Runtime
 from agentrt.context.replies import ModelReply
 from agentrt.protocols import ModelRequest
-from agentrt.server.auth.keyring import Keyring
 from agentrt.server.principals import Scope
 from agentrt.specs import Limits
 from agentrt.testing import ScriptedLLM, call, calls, finish, say
+from tests.stores import make_key
 
 from .consoles import PATIENCE, PHONE, SECTIONS, console
 
@@ -90,7 +90,7 @@ async def test_the_policy_holds_even_if_the_page_failed(tmp_path: Path) -> None:
 
 
 async def test_a_key_is_in_no_address_and_not_kept(tmp_path: Path) -> None:
-    key = Keyring(tmp_path / "store").create("ada", [Scope.STEER, Scope.OBSERVE, Scope.APPROVE])
+    key = await make_key(tmp_path / "store", "ada", [Scope.STEER, Scope.OBSERVE, Scope.APPROVE])
     async with console(tmp_path, [say("Hello."), say("Again.")], store=tmp_path / "store") as server:
         tab = await server.tab()
         asked: list[str] = []

@@ -33,6 +33,7 @@ from agentrt.specs.content import plain
 from agentrt.storage import read_conversation
 from agentrt.testing import ScriptedLLM, ScriptedProvider, Stall, call, calls, finish, say
 from agentrt.tools.definition import Params
+from tests.stores import directory
 
 from .evidence import check_numbering, number_of, results
 from .waiting import eventually
@@ -120,7 +121,7 @@ async def begun(runtime: Runtime, agent: Agent, workspace: Path) -> AsyncIterato
         tools = counting_tools(workspace)
         async with Conversation(agent, workspace, id=NAME, tools=tools, runtime=runtime) as conversation:
             await conversation.send_message("Begin.")
-            yield Subject(conversation, runtime.store.directory(NAME))
+            yield Subject(conversation, directory(runtime.store, NAME))
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # litellm's own

@@ -25,6 +25,7 @@ from agentrt.specs.content import plain
 from agentrt.state import State, fold
 from agentrt.storage import read_conversation
 from agentrt.testing import ScriptedLLM, call, calls, finish
+from tests.stores import directory
 
 from .evidence import check_numbering, results
 from .test_interrupt import family, marked, unique_mark
@@ -119,7 +120,7 @@ async def interrupt(subject: Subject, live: Conversation) -> tuple[str, float]:
                 if isinstance(event, awaited.get(kind, ())):
                     held.set()
 
-        logged = _interrupts(read_conversation(subject.runtime.store.directory(live.id)))
+        logged = _interrupts(read_conversation(directory(subject.runtime.store, live.id)))
         tasks.start_soon(run)
         if kind == "time":
             await anyio.sleep(chance.uniform(0.0, 0.15))
@@ -134,7 +135,7 @@ async def interrupt(subject: Subject, live: Conversation) -> tuple[str, float]:
         took = monotonic() - begun
         subject.points.wanted = None
         subject.points.open()
-        durable = read_conversation(subject.runtime.store.directory(live.id))
+        durable = read_conversation(directory(subject.runtime.store, live.id))
         assert _interrupts(durable) == logged + 1, "this one, and not one of an earlier moment"
     return where, took
 
@@ -146,7 +147,7 @@ def _interrupts(events: Sequence[Event]) -> int:
 async def valid(subject: Subject, live: Conversation) -> list[Event]:
     """The log once all that was cut has ended: numbered, one result for every call, and what memory says."""
     await eventually(lambda: not live.state.in_flight, "the end of what was cut", GONE_SECONDS)
-    events = read_conversation(subject.runtime.store.directory(live.id))
+    events = read_conversation(directory(subject.runtime.store, live.id))
     check_numbering(events)
     outcomes = results(events)
     assert all("interrupted" in e.error.lower() for e in outcomes.values() if isinstance(e, AgentErrorEvent))

@@ -14,6 +14,7 @@ from agentrt.events import MessageEvent
 from agentrt.specs.content import plain
 from agentrt.storage import FileStore, read_conversation
 from agentrt.testing import ScriptedLLM, say
+from tests.stores import directory
 
 from .evidence import Work, check_finished, check_numbering
 from .waiting import eventually
@@ -119,7 +120,7 @@ async def test_one_creator_of_many_wins(tmp_path: Path) -> None:
 async def test_the_same_blob_from_several_calls(tmp_path: Path) -> None:
     async with FileStore(tmp_path) as store:
         journal = await store.create(NAME)
-        store.directory(NAME).mkdir()
+        directory(store, NAME).mkdir()
         for number in range(20):
             data = b"the same output\n" * 20_000 + bytes([number])
             kept = set[str]()
@@ -131,5 +132,5 @@ async def test_the_same_blob_from_several_calls(tmp_path: Path) -> None:
                 for _ in range(4):
                     tasks.start_soon(keep)
             (digest,) = kept
-            assert (store.directory(NAME) / "blobs" / digest).read_bytes() == data
-    assert len(list((store.directory(NAME) / "blobs").iterdir())) == 20
+            assert (directory(store, NAME) / "blobs" / digest).read_bytes() == data
+    assert len(list((directory(store, NAME) / "blobs").iterdir())) == 20

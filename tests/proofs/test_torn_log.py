@@ -134,7 +134,7 @@ def set_aside(path: Path) -> list[bytes]:
 
 async def check_cut(store: FileStore, log: Log, length: int, *, takes_more: bool = True) -> None:
     """A log that ends after `length` bytes opens as its whole batches; when asked, it takes more and opens again."""
-    path = put(store.root, log.data[:length])
+    path = put(store._root, log.data[:length])
     expected, kept = log.prefix(log.whole(length))
     journal, events = await reopen(store, NAME)
     assert events == expected
@@ -259,7 +259,7 @@ def check_read(directory: Path, log: Log, place: int) -> None:
     else:
         with pytest.raises(LogCorrupt) as refused:
             read_conversation(directory)
-        assert (refused.value.path, refused.value.line) == (directory / "events.jsonl", line)
+        assert (refused.value.where, refused.value.line) == (directory / "events.jsonl", line)
         assert f"events.jsonl:{line}: " in str(refused.value)
 
 
@@ -353,7 +353,7 @@ async def test_a_bit_flipped_after_opening_is_refused(log: Log, tmp_path: Path) 
                     os.pwrite(file.fileno(), bytes([log.data[place] ^ 1 << place % 8]), place)
                     with pytest.raises(LogCorrupt) as refused:
                         await journal.load([seq])
-                    assert (refused.value.path, refused.value.line) == (path, seq)
+                    assert (refused.value.where, refused.value.line) == (path, seq)
                     with pytest.raises(LogCorrupt):
                         [event async for event in journal.read(0, len(events))]
                     others = [other for other in range(1, len(events) + 1) if other != seq]

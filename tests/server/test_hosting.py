@@ -12,13 +12,13 @@ from agentrt.context.replies import ModelReply
 from agentrt.controls import Fork, Forked, Interrupt, Pause, Rename, SendMessage
 from agentrt.errors import ConfigurationError, ConversationMissing, LimitReached, LogCorrupt
 from agentrt.host import Opening
+from agentrt.listing import Row
 from agentrt.protocols import ModelClient, ModelRequest, Watch
 from agentrt.server import ServerSettings
 from agentrt.server.hosting import Hosting
 from agentrt.server.principals import EVERYONE, Principal, Scope
 from agentrt.server.problems import Refusal
 from agentrt.specs.quota import Quota
-from agentrt.storage.rows import Row
 from agentrt.testing import ScriptedLLM, call, finish
 from tests.proofs.waiting import eventually
 from tests.steering import HeldModel

@@ -17,12 +17,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from agentrt.events import Event, ExecutionStatus, ModelCalled, ModelCallStarted, TagsChanged, TitleChanged
+from agentrt.listing import DAMAGED, Filter, Mark, Row, from_micros
 from agentrt.state import State, fold
 from agentrt.storage import FileStore, read_conversation
 from agentrt.storage.catalogue import CATALOGUE, Catalogue
 from agentrt.storage.lineage import adopt, delete
 from agentrt.storage.locks import Locks
-from agentrt.storage.rows import DAMAGED, Mark, Row, Wanted, from_micros, read_row
+from agentrt.storage.rows import read_row
 from agentrt.usage import Usage
 from tests import samples
 
@@ -121,14 +122,14 @@ def test_a_status_is_found_also_where_no_log_was_read_yet(tmp_path: Path) -> Non
         aged(tmp_path, f"c{number:03}", number)
     conversation(tmp_path, "x", samples.message("go"), *(e for e in samples.every_event()[3:4]))
     catalogue = Catalogue(tmp_path)
-    assert ids(catalogue.page(5, status="crashed")) == ["x"]
-    assert catalogue.page(5, status="running") == [], "nobody has it open"
+    assert ids(catalogue.page(5, wanted=Filter(status="crashed"))) == ["x"]
+    assert catalogue.page(5, wanted=Filter(status="running")) == [], "nobody has it open"
     locks = Locks(tmp_path / "lock")
     locks.acquire("x")
-    assert ids(catalogue.page(5, status="running")) == ["x"]
+    assert ids(catalogue.page(5, wanted=Filter(status="running"))) == ["x"]
     locks.close()
-    assert ids(catalogue.page(2, status="idle")) == ["c599", "c598"]
-    assert catalogue.page(5, status="finished") == []
+    assert ids(catalogue.page(2, wanted=Filter(status="idle"))) == ["c599", "c598"]
+    assert catalogue.page(5, wanted=Filter(status="finished")) == []
 
 
 @pytest.mark.parametrize("read", [False, True], ids=["not-read-yet", "known"])
@@ -141,47 +142,47 @@ def test_of_an_owner_with_words_and_with_tags(tmp_path: Path, read: bool) -> Non
     catalogue = Catalogue(tmp_path)
     if read:
         assert {row.id: row.owner for row in catalogue.page()} == {"a": "ada", "b": "ada", "c": "bob", "d": None}
-    assert set(ids(catalogue.page(owner="ada"))) == {"a", "b"}
-    assert set(ids(catalogue.page(query="strasse"))) == {"a", "c"}
-    assert ids(catalogue.page(query="STRASSE", owner="bob")) == ["c"]
-    assert set(ids(catalogue.page(query="d"))) == {"a", "d"}
-    assert ids(catalogue.page(tags={"team": "core", "kind": "bug"})) == ["a"]
-    assert ids(catalogue.page(tags={"team": "web"})) == ["b"]
-    assert catalogue.page(tags={"team": "core", "kind": "x"}) == []
-    assert catalogue.page(tags={'"; DROP': "core"}) == []
+    assert set(ids(catalogue.page(wanted=Filter(owner="ada")))) == {"a", "b"}
+    assert set(ids(catalogue.page(wanted=Filter(query="strasse")))) == {"a", "c"}
+    assert ids(catalogue.page(wanted=Filter(query="STRASSE", owner="bob"))) == ["c"]
+    assert set(ids(catalogue.page(wanted=Filter(query="d")))) == {"a", "d"}
+    assert ids(catalogue.page(wanted=Filter(tags={"team": "core", "kind": "bug"}))) == ["a"]
+    assert ids(catalogue.page(wanted=Filter(tags={"team": "web"}))) == ["b"]
+    assert catalogue.page(wanted=Filter(tags={"team": "core", "kind": "x"})) == []
+    assert catalogue.page(wanted=Filter(tags={'"; DROP': "core"})) == []
 
 
 @given(
     st.lists(st.tuples(st.sampled_from("xyz"), st.text("ab", max_size=3)), max_size=6),
     st.builds(
-        Wanted,
+        Filter,
         owner=st.sampled_from([None, "x", "y"]),
         query=st.text("ab", max_size=2),
         status=st.sampled_from([None, "idle", "finished"]),
     ),
 )
 @settings(max_examples=25, deadline=None)
-def test_what_is_found_is_what_fits(rows: list[tuple[str, str]], wanted: Wanted) -> None:
+def test_what_is_found_is_what_fits(rows: list[tuple[str, str]], wanted: Filter) -> None:
     """The database's filter and that of the rows are one."""
     with tempfile.TemporaryDirectory() as directory:
         for number, (owner, title) in enumerate(rows):
             conversation(Path(directory), f"{number}", TitleChanged(title=title), owner=owner)
         catalogue = Catalogue(Path(directory))
         everything = catalogue.page(100)
-        found = catalogue.page(100, status=wanted.status, owner=wanted.owner, query=wanted.query)
+        found = catalogue.page(100, wanted=Filter(status=wanted.status, owner=wanted.owner, query=wanted.query))
         assert found == [row for row in everything if wanted.fits(row)]
-        assert catalogue.count_those(wanted) == Catalogue(Path(directory)).count_those(wanted) == len(found)
+        assert catalogue.count(wanted) == Catalogue(Path(directory)).count(wanted) == len(found)
 
 
 def test_what_is_in_memory_is_not_read(tmp_path: Path) -> None:
     conversation(tmp_path, "c", "Mend it.")
     state = replace(state_of(tmp_path, "c"), status=ExecutionStatus.STUCK)  # not what the log says
     catalogue = Catalogue(tmp_path)
-    (row,) = catalogue.page(status="stuck", live={"c": state}.get)
+    (row,) = catalogue.page(wanted=Filter(status="stuck"), live={"c": state}.get)
     assert (row.status, row.title) == ("stuck", "Mend it.")
     catalogue.begin("c")
-    assert catalogue.count_those(Wanted(status="stuck"), live={"c": state}.get) == 1
-    assert catalogue.page(status="stuck") == []
+    assert catalogue.count(Filter(status="stuck"), live={"c": state}.get) == 1
+    assert catalogue.page(wanted=Filter(status="stuck")) == []
 
 
 def test_what_came_and_went_without_a_word_is_found(tmp_path: Path) -> None:
@@ -262,7 +263,7 @@ async def test_a_note_makes_a_row_without_the_log(tmp_path: Path) -> None:
     settled(tmp_path)
     (row,) = catalogue.page()
     assert (row.status, row.title, row.events) == ("stuck", "Mend it.", 3)
-    assert ids(catalogue.page(status="stuck")) == ["c"]
+    assert ids(catalogue.page(wanted=Filter(status="stuck"))) == ["c"]
     catalogue.close()
 
 
@@ -326,7 +327,7 @@ def test_a_damaged_log_is_listed_as_such(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b'"go"', b'"no"'))
     (row,) = Catalogue(tmp_path).page()
     assert (row.status, row.title) == (DAMAGED, "")
-    assert ids(Catalogue(tmp_path).page(status=DAMAGED)) == ["c"]
+    assert ids(Catalogue(tmp_path).page(wanted=Filter(status=DAMAGED))) == ["c"]
 
 
 def test_a_name_that_cannot_be_printed_is_passed_over(tmp_path: Path) -> None:
@@ -465,7 +466,7 @@ def test_it_says_what_the_logs_say_whatever_happened(steps: list[tuple[str, str]
         stats = {place: (place / "events.jsonl").stat() for place in places}
         read = [read_row(place, from_micros(seen.st_mtime_ns // 1000), seen.st_size) for place, seen in stats.items()]
         assert rows == sorted(read, key=lambda row: (row.updated, row.id), reverse=True)
-        assert store.catalogue.count_those(Wanted()) == len(read)
+        assert store.catalogue.count(Filter()) == len(read)
         found = store.catalogue.search("word0", 99)
         assert sorted(hit.conversation for hit in found) == sorted(store.lengths)
         assert not list(store.root.glob(".*")), "nothing temporary is left"

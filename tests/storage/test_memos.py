@@ -13,6 +13,7 @@ from agentrt.state import State, fold
 from agentrt.storage import FileStore, read_conversation
 from agentrt.storage.memos import MEMO
 from tests import samples
+from tests.stores import directory
 
 from .commits import append
 
@@ -38,7 +39,7 @@ async def let_go(root: Path) -> Path:
         for event in events:
             await append(journal, [event])
         await store.release("c", fold(events))
-        return store.directory("c")
+        return directory(store, "c")
 
 
 async def test_nothing_is_folded_again(tmp_path: Path) -> None:

@@ -15,10 +15,12 @@ from agentrt.events import Event, MessageEvent
 from agentrt.specs.content import plain
 from agentrt.state import fold
 from agentrt.storage import FileStore
-from agentrt.storage.pages import Wanted, count_events, parts_of, read_created, read_event, read_page, read_state
+from agentrt.storage.pages import count_events, parts_of, read_created, read_page, read_state
 from agentrt.storage.reading import Part
 from agentrt.storage.store import read_conversation
+from agentrt.storing import Wanted
 from tests import samples
+from tests.stores import directory
 
 from .commits import append
 from .logs import conversation, created
@@ -132,12 +134,12 @@ async def test_a_fork_is_read_through_both_files(tmp_path: Path) -> None:
         read: list[Event] = []
         journal = await store.fork("c", "f", 10, read.append)
         await append(journal, samples.numbered(created("f", parent="c"), 11))
-        live = await store.parts("f")
+        live = journal.parts
         assert [part.path.parent.name for part in live] == ["c", "f"]
         assert [codec.decode(event).seq for event in read_all(live, Wanted(8, 99), 3)] == [9, 10, 11, 12]
-        assert read_event(live, 10) == read_event(parts_of(log), 10)
+        assert await store.history("f").event(10) == await store.history("c").event(10)
         assert read_created(log).conversation_id == "c"
-        assert read_created(store.directory("f")).parent == "c"
+        assert read_created(directory(store, "f")).parent == "c"
 
 
 def test_the_state_at_any_place_is_the_fold_up_to_there(log: Path) -> None:
@@ -152,7 +154,7 @@ def test_what_is_not_there(tmp_path: Path, log: Path) -> None:
     for read in (parts_of, read_state, read_created):
         with pytest.raises(ConversationMissing):
             read(tmp_path / "nobody")
-    assert read_event(parts_of(log), 999) is None
+    assert read_page(parts_of(log), Wanted(998, 1000), 1).events == ()
 
 
 def test_a_record_that_was_damaged_since_is_told(tmp_path: Path) -> None:

@@ -11,9 +11,11 @@ import pytest
 
 from agentrt.errors import ConfigurationError, ConversationExists, ConversationMissing, LogCorrupt, LogLocked
 from agentrt.events import Event
+from agentrt.listing import Filter
 from agentrt.storage import FileStore, conversations, read_conversation
 from agentrt.storage.blobs import read_blob
 from tests import samples
+from tests.stores import directory
 
 from .commits import append, reopen
 
@@ -51,7 +53,7 @@ async def test_a_long_log_is_read_a_page_at_a_time(tmp_path: Path) -> None:
 async def test_a_torn_tail_is_set_aside_and_the_log_goes_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async with FileStore(tmp_path) as store:
         written = await write(store, "c", 2)
-        path = store.directory("c") / "events.jsonl"
+        path = directory(store, "c") / "events.jsonl"
         whole = path.read_bytes()
         path.write_bytes(whole + b'{"i":1,"n":2,"du')
         journal, read = await reopen(store, "c")
@@ -66,7 +68,7 @@ async def test_a_torn_tail_is_set_aside_and_the_log_goes_on(tmp_path: Path, capl
 async def test_a_damaged_log_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     async with FileStore(tmp_path) as store:
         await write(store, "c", 4)
-        path = store.directory("c") / "events.jsonl"
+        path = directory(store, "c") / "events.jsonl"
         damaged = path.read_bytes().replace(b'"text":"0"', b'"text":"9"')
         path.write_bytes(damaged)
         for _ in range(2):
@@ -75,6 +77,27 @@ async def test_a_damaged_log_is_refused_and_left_as_it_is(tmp_path: Path) -> Non
         assert path.read_bytes() == damaged
         with pytest.raises(LogCorrupt):
             read_conversation(path.parent)
+
+
+async def test_what_comes_before_a_damage_can_be_read(tmp_path: Path) -> None:
+    async with FileStore(tmp_path) as store:
+        written = await write(store, "c", 6)
+        path = directory(store, "c") / "events.jsonl"
+        path.write_bytes(path.read_bytes().replace(b'"text":"4"', b'"text":"9"'))
+        assert [event async for event in store.history("c").read(0, 4)] == written[:4]
+        with pytest.raises(LogCorrupt):
+            await store.history("c").last()
+
+
+async def test_a_lazy_store_that_is_only_read_leaves_nothing(tmp_path: Path) -> None:
+    async with FileStore(tmp_path / "store", lazy=True) as store:
+        assert await store.listing.page() == []
+        assert await store.listing.search("pelican") == []
+        assert await store.listing.count() == await store.listing.count(Filter()) == 0
+        assert await store.shelf.get("keys", "keys") is None
+        with pytest.raises(ConversationMissing):
+            await store.history("c").last()
+    assert not (tmp_path / "store").exists()
 
 
 async def test_there_is_one_writer_in_a_process(tmp_path: Path) -> None:
@@ -133,7 +156,7 @@ async def test_conversations_are_listed_newest_first(tmp_path: Path) -> None:
     async with FileStore(tmp_path) as store:
         for age, name in enumerate(("b", "c", "a")):
             await write(store, name, 0)
-            os.utime(store.directory(name) / "events.jsonl", (1000 + age, 1000 + age))
+            os.utime(directory(store, name) / "events.jsonl", (1000 + age, 1000 + age))
         assert [path.name for path in conversations(tmp_path)] == ["a", "c", "b"]
 
 
@@ -143,9 +166,9 @@ async def test_a_blob_is_kept_once_by_its_hash(tmp_path: Path) -> None:
         await append(journal, samples.numbered(samples.beginning()))
         kept = await journal.keep(b"all of it", "full output")
         assert kept == await journal.keep(b"all of it", "full output")
-        directory = store.directory("c") / "blobs"
-        assert [path.name for path in directory.iterdir()] == [kept.sha256]
-        assert read_blob(directory, kept.sha256) == b"all of it"
-        (directory / kept.sha256).write_bytes(b"something else")
+        blobs = directory(store, "c") / "blobs"
+        assert [path.name for path in blobs.iterdir()] == [kept.sha256]
+        assert read_blob(blobs, kept.sha256) == b"all of it"
+        (blobs / kept.sha256).write_bytes(b"something else")
         with pytest.raises(ValueError, match="damaged"):
-            read_blob(directory, kept.sha256)
+            read_blob(blobs, kept.sha256)

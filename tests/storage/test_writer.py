@@ -72,7 +72,7 @@ async def test_many_files_are_synced_with_their_file_system(tmp_path: Path) -> N
         try:
             await commit(writer, file, b"x\n")
         except LogFailed as error:
-            failed.append(error.path.name)
+            failed.append(Path(error.where).name)
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(attempt, LogFile(tmp_path / "first" / "events.jsonl", new=True))

@@ -54,7 +54,7 @@ def script(project: Path) -> list[ModelReply]:
 
 
 async def demo(
-    view: View, console: Console, *, pace: float = 0.0, store: Path | None = None, tools: Sequence[ToolType] = ()
+    view: View, console: Console, *, pace: float = 0.0, store: str | None = None, tools: Sequence[ToolType] = ()
 ) -> int:
     """Run it and then the project's tests; 0 only when the conversation finished and the tests pass."""
     project = await anyio.to_thread.run_sync(_scratch_project)
@@ -72,8 +72,8 @@ async def demo(
                 await runtime.client.prepare(agent.llm)
             async with Conversation(agent, project, runtime=runtime) as conversation:
                 await conversation.send_message(TASK)
-                code = await work(conversation, view, console, refuse, runtime.store.read)
-            log = runtime.store.directory(conversation.id) / "events.jsonl"
+                code = await work(conversation, view, console, refuse, runtime.store)
+            log = runtime.store.where(conversation.id)
     passed = await _tests_pass(project, console)
     console.print(Text(f"log     {log}\nread it: agentrt show {conversation.id}", "dim"), soft_wrap=True)
     return code or (0 if passed else 1)

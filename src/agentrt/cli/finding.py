@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+import anyio
 import click
+import msgspec
 
 from ..conversation import Conversation
-from ..errors import ConfigurationError, ConversationMissing
-from ..events import Cursor
+from ..errors import ConfigurationError, ConversationMissing, LogCorrupt
+from ..events import Cursor, Event
+from ..listing import Filter
 from ..runtime import Runtime
-from ..storage import conversations, default_store
-from ..storage.catalogue import Catalogue
-from ..storage.reading import EVENTS
+from ..storage import FileHistory, default_store, open_storage
+from ..storage.checking import directory_of, is_log
+from ..storing import History, Storage
 from ..tools import ToolType
 
 
@@ -26,38 +29,78 @@ def place(given: str) -> Cursor:
     return Cursor.parse(given)
 
 
-def find(name: str | None, store: Path | None) -> Path:
-    """The directory of a conversation by id, by a unique part of one, or by path; the newest without a name.
+class Found(msgspec.Struct, frozen=True):
+    """A conversation: its id, the storage that it is in, and its directory where that was named."""
+
+    id: str
+    store: Path | str
+    named: Path | None = None
+
+    @property
+    def directory(self) -> Path:
+        """Where its files are. Raises `ConfigurationError` when they are in no directory."""
+        return self.named or directory_of(self.store, self.id)
+
+    @asynccontextmanager
+    async def history(self) -> AsyncIterator[History]:
+        """Its log, for reading."""
+        if self.named is not None:
+            yield FileHistory(self.named)
+            return
+        async with open_storage(self.store, lazy=True) as storage:
+            yield storage.history(self.id)
+
+    def events(self, upto: int | None = None) -> list[Event]:
+        """All of its events, or those up to a seq. Raises `ConversationMissing` or `LogCorrupt`."""
+
+        async def read() -> list[Event]:
+            async with self.history() as history:
+                return [event async for event in history.read(0, upto)]
+
+        return anyio.run(read)
+
+
+def find(name: str | None, store: str | None) -> Found:
+    """A conversation by id, by a unique part of one, or by path; the newest without a name.
 
     Raises `ConversationMissing`, or `ConfigurationError` when there are several.
     """
-    root = store or default_store()
+    if name is not None and is_log(Path(name)):
+        whole = Path(name).absolute()
+        return Found(whole.name, whole.parent.parent, Path(name))
+    where = store or default_store()
+
+    async def found() -> Found:
+        async with open_storage(where, lazy=True) as storage:
+            return Found(await _id_of(name, storage), where)
+
+    return anyio.run(found)
+
+
+async def _id_of(name: str | None, storage: Storage) -> str:
     if name is None:
-        newest = Catalogue(root).page(1)
+        newest = await storage.listing.page(1)
         if not newest:
             raise ConversationMissing("(none yet)")
-        return root / "conversations" / newest[0].id
-    if Path(name, EVENTS).exists():
-        return Path(name)
-    found = [path for path in conversations(root) if name in path.name]
-    exact = [path for path in found if path.name == name]
+        return newest[0].id
+    with suppress(ConfigurationError, ConversationMissing, LogCorrupt):  # no id, only a part of one, or damaged
+        await storage.history(name).created()
+        return name
+    found = [row.id for row in await storage.listing.page(1 << 30, None, Filter(query=name)) if name in row.id]
+    exact = [each for each in found if each == name]
     if not found:
         raise ConversationMissing(name)
     if len(exact or found) > 1:
-        some = ", ".join(sorted(path.name for path in found)[:3])
+        some = ", ".join(sorted(found)[:3])
         raise ConfigurationError(f"{len(found)} conversations have {name!r} in their ids, as {some}: give more of it")
     return (exact or found)[0]
 
 
 @asynccontextmanager
 async def reopened(
-    directory: Path, runtime: Runtime | None = None, tools: Sequence[ToolType] = ()
+    found: Found, runtime: Runtime | None = None, tools: Sequence[ToolType] = ()
 ) -> AsyncIterator[Conversation]:
-    """The conversation of a directory, open. Raises `LogLocked` while it is open elsewhere, or another `LogError`."""
-    async with Conversation(
-        id=directory.name,
-        tools=tools,
-        runtime=runtime,
-        store=directory.parent.parent if runtime is None else None,
-    ) as live:
+    """A conversation, open. Raises `LogLocked` while it is open elsewhere, or another `LogError`."""
+    store = found.store if runtime is None else None
+    async with Conversation(id=found.id, tools=tools, runtime=runtime, store=store) as live:
         yield live

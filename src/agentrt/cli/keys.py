@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+import anyio
 import click
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from ..errors import ConfigurationError
-from ..storage import default_store
+from ..storage import open_storage
 from .options import store_option
 
 if TYPE_CHECKING:
     from ..server.auth.keyring import Keyring
     from ..server.auth.keys import ApiKey
+
+R = TypeVar("R")
 
 SCOPES = ("observe", "steer", "approve", "admin")
 
@@ -49,29 +52,28 @@ def keys() -> None:
 )
 @click.option("--expires", type=click.FloatRange(0, min_open=True), metavar="DAYS", help="Default: never.")
 @store_option
-def create(owner: str, scopes: tuple[str, ...], expires: float | None, store: Path | None) -> None:
+def create(owner: str, scopes: tuple[str, ...], expires: float | None, store: str | None) -> None:
     """Make a key, and print it. It is shown only now."""
     from ..server.principals import Scope  # heavy
 
-    text = _keyring(store).create(owner, [Scope(scope) for scope in scopes], expires)
+    text = anyio.run(_asked, store, lambda keyring: keyring.create(owner, [Scope(scope) for scope in scopes], expires))
     click.echo(text)
     click.echo("It is shown only now. It is sent as 'Authorization: Bearer KEY', never in a URL.", err=True)
 
 
 @keys.command(name="list")
 @store_option
-def list_(store: Path | None) -> None:
+def list_(store: str | None) -> None:
     """List the keys, without their secrets; those that were revoked as well."""
-    keyring = _keyring(store)
-    keyring.look_now()
-    if not keyring.keys:
+    held = anyio.run(_asked, store, _held)
+    if not held:
         click.echo("no keys yet: 'agentrt keys create --owner NAME --scope steer' makes one")
         return
     table = Table(box=None, header_style="bold", pad_edge=False)
     for column in ("id", "owner", "scopes", "created", "expires", "state"):
         table.add_column(column, overflow="fold")
     now = time.time()
-    for key in keyring.keys.values():
+    for key in held.values():
         table.add_row(*map(Text, _row(key, now)))
     Console().print(table)
 
@@ -79,18 +81,24 @@ def list_(store: Path | None) -> None:
 @keys.command()
 @click.argument("key_id", metavar="ID")
 @store_option
-def revoke(key_id: str, store: Path | None) -> None:
+def revoke(key_id: str, store: str | None) -> None:
     """Have the key with this ID not be good any more."""
-    _keyring(store).revoke(key_id)
+    anyio.run(_asked, store, lambda keyring: keyring.revoke(key_id))
     click.echo(f"revoked {key_id}")
 
 
-def _keyring(store: Path | None) -> Keyring:
+async def _asked(store: str | None, ask: Callable[[Keyring], Awaitable[R]]) -> R:
     try:
         from ..server.auth.keyring import Keyring  # heavy, and an extra
     except ModuleNotFoundError as error:
         raise ConfigurationError("keys are for a server, which is an extra: pip install 'agentrt[server]'") from error
-    return Keyring(store or default_store())
+    async with open_storage(store, lazy=True) as storage:
+        return await ask(Keyring(storage.shelf))
+
+
+async def _held(keyring: Keyring) -> Mapping[str, ApiKey]:
+    await keyring.look()
+    return keyring.keys
 
 
 def _row(key: ApiKey, now: float) -> tuple[str, ...]:

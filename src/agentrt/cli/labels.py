@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 
 import anyio
 import click
 
 from ..conversation import Conversation
-from .finding import find, reopened
+from .finding import Found, find, reopened
 from .options import store_option, tags_of
 from .wording import clean
 
@@ -18,7 +17,7 @@ from .wording import clean
 @click.argument("conversation")
 @click.argument("title")
 @store_option
-def rename(conversation: str, title: str, store: Path | None) -> None:
+def rename(conversation: str, title: str, store: str | None) -> None:
     """Give a CONVERSATION a TITLE, in place of its task in `agentrt list`."""
     if not title.strip():
         raise click.UsageError("the title is empty: give one")
@@ -29,7 +28,7 @@ def rename(conversation: str, title: str, store: Path | None) -> None:
 @click.argument("conversation")
 @click.argument("tags", nargs=-1, metavar="[KEY=VALUE]...", callback=tags_of)
 @store_option
-def tag(conversation: str, tags: dict[str, str], store: Path | None) -> None:
+def tag(conversation: str, tags: dict[str, str], store: str | None) -> None:
     """Add tags to a CONVERSATION, and print those that it has then.
 
     A tag of the same KEY is replaced; KEY= takes it away. Keys are of small letters and digits.
@@ -45,9 +44,9 @@ def tag(conversation: str, tags: dict[str, str], store: Path | None) -> None:
     _with(find(conversation, store), set_tags)
 
 
-def _with(directory: Path, change: Callable[[Conversation], Awaitable[object]]) -> None:
+def _with(found: Found, change: Callable[[Conversation], Awaitable[object]]) -> None:
     async def changed() -> None:
-        async with reopened(directory) as live:
+        async with reopened(found) as live:
             await change(live)
 
     anyio.run(changed)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 import sys
-from pathlib import Path
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
+import anyio
 import click
 import msgspec
 from rich.console import Console
@@ -15,12 +17,13 @@ from rich.table import Table
 from rich.text import Text
 
 from ..events import ExecutionStatus
-from ..storage import default_store
-from ..storage.catalogue import Catalogue
-from ..storage.index import Hit
-from ..storage.rows import CRASHED, DAMAGED, Row
+from ..listing import CRASHED, DAMAGED, Filter, Hit, Row
+from ..storage import open_storage
+from ..storing import Listing
 from .options import store_option
 from .wording import clean, count, money
+
+R = TypeVar("R")
 
 _SPACE = re.compile(r"\s+")
 
@@ -46,9 +49,9 @@ MANY = 1000
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one conversation a line, as JSON, with its tags.")
 @store_option
-def list_(limit: int, status: str | None, as_json: bool, store: Path | None) -> None:
+def list_(limit: int, status: str | None, as_json: bool, store: str | None) -> None:
     """List conversations, the newest first: with the title that each was given, else what was first said in it."""
-    rows = Catalogue(store or default_store()).page(limit, status=status)
+    rows = anyio.run(_asked, store, lambda listing: listing.page(limit, wanted=Filter(status)))
     if as_json:
         for row in rows:
             click.echo(msgspec.json.encode(row))
@@ -73,6 +76,11 @@ def list_(limit: int, status: str | None, as_json: bool, store: Path | None) -> 
     console.print(table)
 
 
+async def _asked(store: str | None, ask: Callable[[Listing], Awaitable[R]]) -> R:
+    async with open_storage(store, lazy=True) as storage:
+        return await ask(storage.listing)
+
+
 def _cells(row: Row) -> tuple[str, ...]:
     if row.status == DAMAGED:
         return row.id, row.status, "", "", ""
@@ -86,15 +94,18 @@ def _cells(row: Row) -> tuple[str, ...]:
 @click.option("--newest", is_flag=True, help="The newest conversations first, not the best matches.")
 @click.option("--json", "as_json", is_flag=True, help="Print one event a line, as JSON.")
 @store_option
-def search(words: tuple[str, ...], limit: int, newest: bool, as_json: bool, store: Path | None) -> None:
+def search(words: tuple[str, ...], limit: int, newest: bool, as_json: bool, store: str | None) -> None:
     """Find the events in which all WORDS occur: messages, actions and their results.
 
     A phrase in quotes stays one ('"exit code"', inside the shell's own quotes), a star ends a beginning ('migrat*').
     The exit code is 1 when nothing is found. The first search reads every log, later ones what is new.
     """
-    catalogue = Catalogue(store or default_store())
     with Console(stderr=True).status(Text("searching", "dim")) as status:
-        found = catalogue.search(" ".join(words), limit, newest=newest, progress=_Progress(status))
+        progress = _Progress(status)
+        sought = " ".join(words)
+        found = anyio.run(
+            _asked, store, lambda listing: listing.search(sought, limit, newest=newest, progress=progress)
+        )
     if not found:
         click.echo("nothing found", err=True)
         sys.exit(1)

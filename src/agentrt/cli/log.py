@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from pathlib import Path
 from typing import IO
 
 import anyio
 import click
 
-from ..errors import ConversationMissing, LogCorrupt
+from ..errors import LogCorrupt
 from ..events import Event
 from ..replaying import Difference, replay
-from ..snapshot import differences, snapshot
+from ..snapshot import Snapshot, differences, snapshot
 from ..state import fold
-from ..storage import conversations, default_store, read_conversation
-from ..storage.checking import Verdict, repair, verify
-from ..storage.snapshots import SNAPSHOT, read_snapshot
+from ..storage import conversations
+from ..storage.checking import Verdict, repair, root_of, verify
 from .exports import FORMATS
-from .finding import find
+from .finding import Found, find
 from .options import store_option
 from .wording import clean, count
 
@@ -36,14 +34,14 @@ def log() -> None:
 @click.argument("conversation", required=False)
 @click.option("--all", "every", is_flag=True, help="Check every conversation of the store.")
 @store_option
-def verify_(conversation: str | None, every: bool, store: Path | None) -> None:
+def verify_(conversation: str | None, every: bool, store: str | None) -> None:
     """Check every record and blob, and change nothing.
 
     One line a conversation; the exit code is 0 when nothing is wrong, 1 when something is.
     """
     if every and conversation is not None:
         raise click.UsageError("give a conversation or --all, not both")
-    directories = conversations(store or default_store()) if every else [find(conversation, store)]
+    directories = conversations(root_of(store)) if every else [find(conversation, store).directory]
     wrong = checked = 0
     for directory in directories:
         checked += 1
@@ -81,13 +79,13 @@ def _told(verdict: Verdict) -> str:
 @click.argument("conversation", required=False)
 @click.option("--force", is_flag=True, help="Also cut a damaged log before its first damaged batch; a copy is kept.")
 @store_option
-def repair_(conversation: str | None, force: bool, store: Path | None) -> None:
+def repair_(conversation: str | None, force: bool, store: str | None) -> None:
     """Set a torn tail aside, as opening the conversation would.
 
     A record that is damaged although a later one proves that it was durable is only touched with --force. Blobs that
     are missing cannot be made again. Exit code 0 when the log can be opened.
     """
-    directory = find(conversation, store)
+    directory = find(conversation, store).directory
     try:
         done = repair(directory, force=force)
     except LogCorrupt as corrupt:
@@ -125,9 +123,9 @@ def repair_(conversation: str | None, force: bool, store: Path | None) -> None:
     help="A file to write, once all is there. Default: the terminal.",
 )
 @store_option
-def export(conversation: str | None, form: str, output: IO[str], store: Path | None) -> None:
+def export(conversation: str | None, form: str, output: IO[str], store: str | None) -> None:
     """Write a conversation in another form."""
-    events = _events(find(conversation, store))
+    events = find(conversation, store).events()
     output.write(FORMATS[form](events))
 
 
@@ -140,35 +138,33 @@ def export(conversation: str | None, form: str, output: IO[str], store: Path | N
     help="Run it again, with the recorded replies of the model and results of the tools.",
 )
 @store_option
-def replay_(conversation: str | None, model: str | None, store: Path | None) -> None:
+def replay_(conversation: str | None, model: str | None, store: str | None) -> None:
     """Recompute a conversation's state, and compare it with the stored snapshot.
 
     With --model scripted the whole conversation runs again in a scratch directory: the model's replies and the tools'
     results are the recorded ones, everything else is real, and nothing is executed. The exit code is 1 when something
     differs, such as the system prompt, a tool's definition, a decision or a message to the model.
     """
-    directory = find(conversation, store)
-    events = _events(directory)
-    sys.exit(_compare(directory, events) if model is None else _rerun(directory, events))
+    found = find(conversation, store)
+    events = found.events()
+    sys.exit(_compare(found, events) if model is None else _rerun(found, events))
 
 
-def _events(directory: Path) -> list[Event]:
-    events = read_conversation(directory)
-    if not events:  # only a torn beginning
-        raise ConversationMissing(directory.name)
-    return events
+async def _stored(found: Found) -> Snapshot | None:
+    async with found.history() as history:
+        return await history.snapshot()
 
 
-def _compare(directory: Path, events: list[Event]) -> int:
-    name, stored = clean(directory.name), read_snapshot(directory)
+def _compare(found: Found, events: list[Event]) -> int:
+    name, stored = clean(found.id), anyio.run(_stored, found)
     if stored is None:
         state = fold(events)
-        click.echo(f"{name}  {count(state.seq, 'event')}, {state.status.value}; no {SNAPSHOT} to compare with")
+        click.echo(f"{name}  {count(state.seq, 'event')}, {state.status.value}; no snapshot to compare with")
         return 0
-    found = differences(stored, snapshot(fold(event for event in events if event.seq <= stored.seq)))
-    if found:
-        click.echo(f"{name}  the snapshot of event {stored.seq} is not what the events give: {clean(found[0])}")
-        if more := len(found) - 1:
+    wrong = differences(stored, snapshot(fold(event for event in events if event.seq <= stored.seq)))
+    if wrong:
+        click.echo(f"{name}  the snapshot of event {stored.seq} is not what the events give: {clean(wrong[0])}")
+        if more := len(wrong) - 1:
             click.echo(f"and {count(more, 'more difference')}")
         return 1
     behind = f" ({len(events) - stored.seq} came later)" if len(events) > stored.seq else ""
@@ -176,8 +172,8 @@ def _compare(directory: Path, events: list[Event]) -> int:
     return 0
 
 
-def _rerun(directory: Path, events: list[Event]) -> int:
-    name, done = clean(directory.name), anyio.run(partial(replay, events))
+def _rerun(found: Found, events: list[Event]) -> int:
+    name, done = clean(found.id), anyio.run(partial(replay, events))
     for tool in done.from_log:
         click.echo(f"agentrt: tool {tool!r} has no implementation here; its definition is the recorded one", err=True)
     if done.difference is None:

@@ -20,9 +20,8 @@ from ..events import Cursor, ExecutionStatus
 from ..runtime import Runtime
 from ..specs import ConfirmationPolicy
 from ..state import fold, seq_of
-from ..storage import read_conversation
 from .asking import Answer, approve, ask_person, refuse
-from .finding import find, place, reopened
+from .finding import Found, find, place, reopened
 from .keys import keys
 from .labels import rename, tag
 from .lineage import delete, fork
@@ -95,7 +94,7 @@ def run(
     own: tuple[str, ...],
     yes: bool,
     as_json: bool,
-    store: Path | None,
+    store: str | None,
     **agent: Any,
 ) -> None:
     """Give an agent a TASK and watch it work. A TASK of - is read from standard input.
@@ -134,7 +133,7 @@ def run(
                 await beginning.of(conversation)
                 await conversation.send_message(task)
                 view = view_for(console, as_json=as_json)
-                return await work(conversation, view, console, _answer(console, yes=yes), runtime.store.read)
+                return await work(conversation, view, console, _answer(console, yes=yes), runtime.store)
 
     _drive(begin, as_json)
 
@@ -157,19 +156,19 @@ def resume(
     grant: float | None,
     yes: bool,
     as_json: bool,
-    store: Path | None,
+    store: str | None,
     **limits: Any,
 ) -> None:
     """Go on with a CONVERSATION where it stands; without an id, with the newest one.
 
     What waits for an answer is asked again, as by `agentrt run`.
     """
-    directory = find(conversation, store)
+    found = find(conversation, store)
     changed = {name: value for name, value in limits.items() if value is not None}
     tools = own_tools(own)
 
     async def go_on(console: Console) -> int:
-        async with _runtime_of(directory) as runtime, reopened(directory, runtime, tools) as live:
+        async with _runtime_of(found) as runtime, reopened(found, runtime, tools) as live:
             view = view_for(console, as_json=as_json)
             if confirm is not None:
                 await live.set_confirmation_policy(confirm)
@@ -184,7 +183,7 @@ def resume(
                 await live.send_message(message)
             elif live.state.status is ExecutionStatus.FINISHED:
                 console.print(Text("it has finished: say what more there is to do with --message", "dim"))
-            return await work(live, view, console, _answer(console, yes=yes), runtime.store.read)
+            return await work(live, view, console, _answer(console, yes=yes), runtime.store)
 
     _drive(go_on, as_json)
 
@@ -194,16 +193,16 @@ def resume(
 @click.argument("question")
 @tools_option
 @store_option
-def ask(conversation: str, question: str, own: tuple[str, ...], store: Path | None) -> None:
+def ask(conversation: str, question: str, own: tuple[str, ...], store: str | None) -> None:
     """Ask the agent of a CONVERSATION a QUESTION, besides its task.
 
     It answers from what it has seen. Nothing is run, and its history stays as it is; only the cost is added. While
     another process runs the conversation, that one must be asked.
     """
-    directory = find(conversation, store)
+    found = find(conversation, store)
 
     async def answered() -> str:
-        async with _runtime_of(directory) as runtime, reopened(directory, runtime, own_tools(own)) as live:
+        async with _runtime_of(found) as runtime, reopened(found, runtime, own_tools(own)) as live:
             return await live.ask_agent(question)
 
     click.echo(clean(anyio.run(answered)) or "(it answered in no words)")
@@ -215,9 +214,9 @@ def ask(conversation: str, question: str, own: tuple[str, ...], store: Path | No
 @click.option("--at", type=place, default=None, help="As it was after this event. Default: now.")
 @json_option
 @store_option
-def show(conversation: str | None, whole: bool, at: Cursor | None, as_json: bool, store: Path | None) -> None:
+def show(conversation: str | None, whole: bool, at: Cursor | None, as_json: bool, store: str | None) -> None:
     """Print a CONVERSATION (an id, a directory, or the newest one). It is only read, also while it runs."""
-    events = read_conversation(find(conversation, store))
+    events = find(conversation, store).events()
     if at is not None:
         events = events[: seq_of(at, fold(events))]
     if as_json:
@@ -237,7 +236,7 @@ def show(conversation: str | None, whole: bool, at: Cursor | None, as_json: bool
 )
 @json_option
 @store_option
-def demo(pace: float, as_json: bool, store: Path | None) -> None:
+def demo(pace: float, as_json: bool, store: str | None) -> None:
     """Watch an agent mend a small project, without a key and without a network.
 
     The model's words are scripted; the HTTP, the shell, the files, the test runs and the log are real.
@@ -251,9 +250,9 @@ for command in (delete, fork, keys, list_, log, profile, rename, rules, search, 
     commands.add_command(command)
 
 
-def _runtime_of(directory: Path) -> Runtime:
-    """A runtime with the store that a conversation's directory is in."""
-    return Runtime(directory.parent.parent, tools=offered_tools())
+def _runtime_of(found: Found) -> Runtime:
+    """A runtime with the storage that a conversation is in."""
+    return Runtime(found.store, tools=offered_tools())
 
 
 def _read() -> str:

@@ -57,7 +57,7 @@ def _positive(context: click.Context, parameter: click.Parameter, given: float |
 
 store_option = click.option(
     "--store",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=click.Path(file_okay=False),
     default=None,
     help="Where conversations are kept. Default: $AGENTRT_HOME, else ~/.agentrt.",
 )
@@ -258,7 +258,7 @@ def agent_of(
     base_url: str | None,
     price: tuple[float, float] | None,
     profile: str | None,
-    store: Path | None,
+    store: str | None,
     confirm: ConfirmationPolicy,
     allow: tuple[PermissionRule, ...],
     deny: tuple[PermissionRule, ...],
@@ -282,7 +282,7 @@ def chosen_llm(
     model: str | None,
     base_url: str | None,
     profile: str | None,
-    store: Path | None,
+    store: str | None,
     price: tuple[float, float] | None = None,
 ) -> AnyLLM:
     """The model that a command's options name. Raises `click.UsageError` for two, or `ProfileMissing`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import IO, get_args
 
 import click
@@ -29,7 +28,7 @@ def profile() -> None:
 
 @profile.command(name="list")
 @store_option
-def list_(store: Path | None) -> None:
+def list_(store: str | None) -> None:
     """List the profiles with their models."""
     profiles = ProfileStore(profiles_file(store))
     names = profiles.names()
@@ -47,7 +46,7 @@ def list_(store: Path | None) -> None:
 @profile.command()
 @click.argument("name")
 @store_option
-def show(name: str, store: Path | None) -> None:
+def show(name: str, store: str | None) -> None:
     """Print the profile NAME as JSON.
 
     It is in the form that `save --from-json` takes; what has its default is left out.
@@ -79,7 +78,7 @@ def save(
     api_key_env: str | None,
     reasoning_effort: Effort | None,
     from_json: IO[bytes] | None,
-    store: Path | None,
+    store: str | None,
 ) -> None:
     """Save a model as the profile NAME.
 
@@ -110,7 +109,7 @@ def save(
 @profile.command()
 @click.argument("name")
 @store_option
-def remove(name: str, store: Path | None) -> None:
+def remove(name: str, store: str | None) -> None:
     """Remove the profile NAME. Conversations that were begun with it go on as they are."""
     ProfileStore(profiles_file(store)).remove(name)
     click.echo(f"removed {name}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -21,11 +21,9 @@ from ..events import (
 )
 from ..specs import PermissionRule, SecurityRisk, ToolDefinition
 from ..state import Pending
+from ..storing import Storage
 from .permissions import rule_words
 from .wording import why_asked
-
-Read = Callable[[str], AsyncIterator[Event]]
-"""Reads the events of a conversation, by its id. Raises `LogError`."""
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -44,14 +42,14 @@ class Question(msgspec.Struct, frozen=True):
     task: str = ""
 
 
-async def question_of(conversation: Conversation, pending: Pending, read: Read) -> Question:
+async def question_of(conversation: Conversation, pending: Pending, store: Storage) -> Question:
     """The question about an action that waits in a conversation, or in one that it delegated to."""
     state, action = conversation.state, pending.action
     question = Question(action, state.definition(action.tool_name), pending.risk)
     for child_id, child in state.ledger.children.items():
         for waiting in child.waiting:
             if waiting.action_id == action.id:
-                question = asked(question, waiting.reason, await _below(child_id, action.id, read))
+                question = asked(question, waiting.reason, await _below(child_id, action.id, store))
                 return replace(question, task=child.task)
     events = [event async for event in conversation.events(Cursor(state.epoch, max(action.seq - 1, 0)))]
     return asked(question, pending.held, events, ruling(state, action))
@@ -73,15 +71,15 @@ def asked(question: Question, code: str, events: Sequence[Event], rule: Permissi
     return replace(question, why=why_asked(code, detail), always=always)
 
 
-async def _below(child_id: str, action_id: str, read: Read) -> list[Event]:
+async def _below(child_id: str, action_id: str, store: Storage) -> list[Event]:
     """The events of the delegated conversation whose own action it is; what cannot be read is left out."""
     try:
-        events = [event async for event in read(child_id)]
+        events = [event async for event in store.history(child_id).read()]
     except LogError:
         return []
     if any(isinstance(event, ActionEvent) and event.id == action_id for event in events):
         return events
     for event in events:
         if isinstance(event, ChildWaiting) and any(action.action_id == action_id for action in event.actions):
-            return await _below(event.child_id, action_id, read)
+            return await _below(event.child_id, action_id, store)
     return events

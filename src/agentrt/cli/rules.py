@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import get_args
 
+import anyio
 import click
 import msgspec
 
 from ..errors import WorkspaceMissing
 from ..specs import PermissionRule
 from ..specs.rules import Verdict
-from ..storage import change_project_rules, default_store, project_rules
+from ..storage import open_storage
 from ..tools import BUILT_IN
+from ..workspaces.project_rules import change_project_rules, project_rules
 from .options import store_option
 from .permissions import rule_for, rule_words
 from .places import workspace_option
@@ -23,18 +26,29 @@ from .wording import clean
 class _Place(msgspec.Struct, frozen=True):
     """Whose rules."""
 
-    store: Path
+    store: str | None
     workspace: str
 
     def rules(self) -> tuple[PermissionRule, ...]:
-        return project_rules(self.store, self.workspace)
+        return self.change()
+
+    def change(
+        self, add: Iterable[PermissionRule] = (), remove: Iterable[PermissionRule] = ()
+    ) -> tuple[PermissionRule, ...]:
+        async def changed() -> tuple[PermissionRule, ...]:
+            async with open_storage(self.store, lazy=True) as storage:
+                if add or remove:
+                    return await change_project_rules(storage, self.workspace, add=add, remove=remove)
+                return await project_rules(storage, self.workspace)
+
+        return anyio.run(changed)
 
 
 @click.group(invoke_without_command=True)
 @workspace_option
 @store_option
 @click.pass_context
-def rules(context: click.Context, workspace: Path, store: Path | None) -> None:
+def rules(context: click.Context, workspace: Path, store: str | None) -> None:
     """List, add and remove the permission rules of a workspace.
 
     They hold for every conversation in it, beside those of the agent: what one denies is never run, what one asks about
@@ -48,7 +62,7 @@ def rules(context: click.Context, workspace: Path, store: Path | None) -> None:
     """
     if not workspace.is_dir():
         raise WorkspaceMissing(workspace.absolute())
-    context.obj = place = _Place(store or default_store(), str(workspace.absolute()))
+    context.obj = place = _Place(store, str(workspace.absolute()))
     if context.invoked_subcommand is None:
         _print(place.rules(), f"no rules are remembered for {place.workspace}")
 
@@ -76,7 +90,7 @@ def add(place: _Place, verdict: Verdict, tool: str, pattern: str) -> None:
     rule = rule_for(verdict, tool, pattern)
     if not any(fnmatchcase(known.name, tool) for known in BUILT_IN):
         click.echo(f"note: {clean(tool)!r} is no built-in tool", err=True)
-    _print(change_project_rules(place.store, place.workspace, add=[rule]), "")
+    _print(place.change(add=[rule]), "")
 
 
 @rules.command()
@@ -90,7 +104,7 @@ def remove(place: _Place, number: int) -> None:
     held = place.rules()
     if number > len(held):
         raise click.UsageError(f"there is no rule {number}: 'agentrt rules' lists them")
-    _print(change_project_rules(place.store, place.workspace, remove=[held[number - 1]]), "no rules are left")
+    _print(place.change(remove=[held[number - 1]]), "no rules are left")
 
 
 def _print(held: tuple[PermissionRule, ...], none: str) -> None:

@@ -16,7 +16,7 @@ from ..runtime import Runtime
 from ..secrets import Cipher
 from ..specs import Durability
 from ..specs.quota import Quota
-from ..storage import default_store
+from ..storage import default_store, open_storage
 from .options import agent_of, agent_options, check_price, store_option
 from .own_tools import offered_tools, own_tools, tools_option
 from .places import container_of, container_options
@@ -129,7 +129,7 @@ NO_EXTRA = "the server is an extra: pip install 'agentrt[server]'"
 def serve(
     host: str,
     port: int,
-    store: Path | None,
+    store: str | None,
     workspaces: tuple[Path, ...],
     image: str | None,
     network: str | None,
@@ -184,7 +184,7 @@ def serve(
         agent=with_tools(agent_of(store=store, **rest), [kind.name for kind in tools]),
     )
     root = store or default_store()
-    _check(settings, root)
+    anyio.run(_check, settings, root)
     logs.configure(log_format, log_level.upper())
     runtime = Runtime(
         root,
@@ -197,18 +197,22 @@ def serve(
     run(_serve, create_app(runtime, settings), settings, root)
 
 
-def _check(settings: ServerSettings, root: Path) -> None:
+async def _check(settings: ServerSettings, root: Path | str) -> None:
     from ..server.auth import has_keys
     from ..server.settings import LOOPBACK
 
-    if settings.host not in LOOPBACK and not has_keys(root):
+    if settings.host in LOOPBACK:
+        return
+    async with open_storage(root, lazy=True) as storage:
+        closed = await has_keys(storage.shelf)
+    if not closed:
         raise ConfigurationError(
             f"{settings.host} may be reached from elsewhere, and the store has no API key: make one with"
             " 'agentrt keys create --owner NAME --scope admin', or listen on 127.0.0.1"
         )
 
 
-async def _serve(app: Starlette, settings: ServerSettings, root: Path) -> None:
+async def _serve(app: Starlette, settings: ServerSettings, root: Path | str) -> None:
     from ..sandboxes.container import check_engine
     from ..server.running import drain, serving
 

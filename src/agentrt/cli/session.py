@@ -15,8 +15,9 @@ from ..conversation import Conversation
 from ..errors import AgentrtError
 from ..events import ChildWaiting, ConfirmationRequested, ExecutionStatus
 from ..state import State
+from ..storing import Storage
 from .asking import Answer, Approve, Quit, Refuse, Reply
-from .questions import Question, Read, question_of
+from .questions import Question, question_of
 from .story import summary
 from .views import View
 
@@ -24,12 +25,12 @@ INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
 
 
-async def work(conversation: Conversation, view: View, console: Console, answer: Answer, read: Read) -> int:
+async def work(conversation: Conversation, view: View, console: Console, answer: Answer, store: Storage) -> int:
     """Run until nothing is due, and give the exit code: 0 finished, 130 interrupted, 1 anything else.
 
-    `read` reads the logs of conversations that are delegated to. Raises what the run does.
+    `store` has the logs of conversations that are delegated to. Raises what the run does.
     """
-    begun, session = time.monotonic(), _Session(conversation, view, answer, read)
+    begun, session = time.monotonic(), _Session(conversation, view, answer, store)
     async with anyio.create_task_group() as tasks:
         await tasks.start(session.listen, tasks.cancel_scope)
         try:
@@ -65,8 +66,8 @@ def _to_go_on(state: State, *, interrupted: bool) -> str | None:
 class _Session:
     """What a run and a person who may interrupt it share."""
 
-    def __init__(self, conversation: Conversation, view: View, answer: Answer, read: Read) -> None:
-        self._conversation, self._view, self._answer, self._read = conversation, view, answer, read
+    def __init__(self, conversation: Conversation, view: View, answer: Answer, store: Storage) -> None:
+        self._conversation, self._view, self._answer, self._store = conversation, view, answer, store
         self._question: anyio.CancelScope | None = None
         self.interrupted = False
         self.failure: AgentrtError | None = None
@@ -110,7 +111,7 @@ class _Session:
         """Ask about what waits, one after the other, until nothing does."""
         self._view.rest()
         while not self.interrupted and (waiting := self._conversation.pending_confirmation):
-            question = await question_of(self._conversation, waiting[0], self._read)
+            question = await question_of(self._conversation, waiting[0], self._store)
             reply = await self._answered(question)
             if self.interrupted:
                 await self._conversation.interrupt()

@@ -95,6 +95,7 @@ _ERRORS: Mapping[str, Callable[[_Told], AgentrtError]] = {
     "event-refused": lambda told: errors.EventRefused(told.detail),
     "limit-reached": lambda told: errors.LimitReached(told.text("limit"), told.text("why")),
     "no-longer-due": lambda told: errors.NoLongerDue(told.text("command")),
+    "version-conflict": lambda told: errors.VersionConflict(told.text("name")),
     "model": _model(ModelError),
     "model-authentication": _model(errors.AuthenticationFailed),
     "model-rate-limit": _model(errors.RateLimited),

@@ -42,7 +42,7 @@ from ..decisions import waiting
 from ..deltas import Delta
 from ..errors import ConfigurationError
 from ..events import Cursor, Event, ObservationEvent
-from ..protocols import ModelClient
+from ..protocols import ModelClient, Storage
 from ..runtime import Runtime
 from ..secrets import AnySecret
 from ..specs import (
@@ -95,7 +95,7 @@ class Conversation:
         id: str | None = None,
         tools: Sequence[AnyTool] = (),
         runtime: Runtime | None = None,
-        store: Path | str | None = None,
+        store: Path | str | Storage | None = None,
         client: ModelClient | None = None,
         secrets: Mapping[str, AnySecret] = {},
         owner: str | None = None,

@@ -9,7 +9,7 @@ from ..client import RemoteEnd
 from ..context.titles import Naming
 from ..decisions.agents import with_tools
 from ..errors import ConfigurationError
-from ..protocols import ModelClient
+from ..protocols import ModelClient, Storage
 from ..runtime import Runtime
 from ..secrets import AnySecret
 from ..secrets.sources import source_of
@@ -34,7 +34,7 @@ def end_of(
     name: str | None,
     tools: Sequence[AnyTool],
     runtime: Runtime | None,
-    store: Path | str | None,
+    store: Path | str | Storage | None,
     client: ModelClient | None,
     secrets: Mapping[str, AnySecret],
     owner: str | None,

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-import anyio.to_thread
 import msgspec
 
 from ..actors.feed import Fresh, Until, never
@@ -43,7 +42,6 @@ from ..secrets import AnySecret, SecretRegistry
 from ..specs import Agent, BusyPolicy, DockerWorkspace, TextContent
 from ..specs.content import text
 from ..state import Seen, State, seq_of
-from ..storage.pages import read_created
 from ..tools import ToolType, distinct, tools_in
 from ..workspaces.local import LocalFiles
 from .project_rules import append_with_rules
@@ -196,7 +194,7 @@ class LocalEnd:
             control = await self._pinned(control, agent, state)
             self._runtime.hide_keys(group.secrets, agent.llm)
         events = asked(state, control, by)
-        return await append_with_rules(self._runtime.store.root, group, events)
+        return await append_with_rules(self._runtime.store.shelf, group, events)
 
     async def _pinned(self, control: AnyControl, agent: Agent, state: State) -> AnyControl:
         """A control that changes hooks, with their programs in the workspace as they are now."""
@@ -254,7 +252,7 @@ class LocalEnd:
         """The events after a seq, up to the newest one now; they are read while it sleeps, too."""
         group, upto = self._guest.group, self.state.seq
         if group is None:
-            return self._runtime.store.read(self._known, after)
+            return self._runtime.store.history(self._known).read(after)
         return group.feed.events(after, lambda state: state.seq >= upto)
 
     async def page(self, after: int, limit: int) -> Sequence[Event]:
@@ -266,7 +264,7 @@ class LocalEnd:
         """As `page`, with the JSON of each event as it stands in the log."""
         async with self._guest.use() as group:
             upto = min(after + limit, group.feed.state.seq)
-            return await self._runtime.store.load_json(self._known, after, upto)
+            return await self._runtime.store.history(self._known).load_json(after, upto)
 
     async def lines(self, after: int) -> AsyncIterator[Line | Delta]:
         """As `stream`, with the JSON of each event as it stands in the log."""
@@ -277,7 +275,7 @@ class LocalEnd:
                 continue
             data = fresh.take(item.seq)
             if data is None:
-                (data,) = await self._runtime.store.load_json(self._known, item.seq - 1, item.seq)
+                (data,) = await self._runtime.store.history(self._known).load_json(item.seq - 1, item.seq)
             yield Line(item.seq, item.id, data)
 
     async def stream(
@@ -298,7 +296,7 @@ class LocalEnd:
                     return
                 await guest.settled()
             elif after < guest.state.seq:
-                async for event in self._runtime.store.read(self._known, after):
+                async for event in self._runtime.store.history(self._known).read(after):
                     after = event.seq
                     yield event
             elif over(guest.state):
@@ -324,7 +322,7 @@ class LocalEnd:
             raise ConfigurationError("the conversation was left: enter it again to go on")
         created = self.state.created
         if created is None:
-            created = await anyio.to_thread.run_sync(read_created, self._runtime.store.directory(self._known))
+            created = await self._runtime.store.history(self._known).created()
         return LocalFiles(created.workspace.path)
 
     async def rest(self, idle: float) -> bool:

@@ -1,35 +1,34 @@
-"""Rules of a workspace that a conversation adds or takes back: logged first, then written to the workspace's file."""
+"""Rules of a workspace that a conversation adds or takes back: logged first, then kept for the workspace."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import anyio
-import anyio.to_thread
 
 from ..actors.group import ConversationGroup
 from ..errors import ActorError, ConfigurationError, LogFailed
 from ..events import Cursor, Event, RuleAdded, RuleRemoved
 from ..ids import new_id
-from ..storage.project_rules import Intent, fulfil, intend
+from ..storing import Shelf
+from ..workspaces.project_rules import Intent, fulfil, intend
 
 
-async def append_with_rules(store: Path, group: ConversationGroup, events: Sequence[Event]) -> Cursor:
+async def append_with_rules(shelf: Shelf, group: ConversationGroup, events: Sequence[Event]) -> Cursor:
     """Append a batch, and have its rules of the workspace hold for all conversations there.
 
-    Raises as `Log.append` does, and `ConfigurationError` when the rules are logged and their file cannot be written:
-    whoever opens the store next writes it.
+    Raises as `Log.append` does, and `ConfigurationError` when the rules are logged and their document cannot be
+    written: whoever opens the storage next writes it.
     """
     if not any(isinstance(event, RuleAdded | RuleRemoved) and event.scope == "project" for event in events):
         return await group.log.append(*events)
     state = group.feed.state
     assert state.created is not None
-    intent = Intent(state.created.workspace.path, state.created.conversation_id, state.seq, new_id())
+    workspace, intent = state.created.workspace.path, Intent(state.created.conversation_id, state.seq, new_id())
     try:
-        await anyio.to_thread.run_sync(intend, store, intent)
-    except OSError as error:
-        raise ConfigurationError(f"the rule was not added: cannot write to {store / 'rules'}: {error}") from error
+        await intend(shelf, workspace, intent)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"the rule was not added: {error}") from error
     known = True
     """Whether the log says now whether it has the batch; else whoever opens it next finds out."""
     try:
@@ -43,7 +42,7 @@ async def append_with_rules(store: Path, group: ConversationGroup, events: Seque
     finally:
         if known:
             with anyio.CancelScope(shield=True):
-                await _fulfil(store, group, intent)
+                await _fulfil(shelf, group, workspace, intent)
 
 
 async def _is_logged(group: ConversationGroup, intent: Intent, events: Sequence[Event]) -> bool:
@@ -53,11 +52,9 @@ async def _is_logged(group: ConversationGroup, intent: Intent, events: Sequence[
     return events[0].id in {event.id for event in logged}
 
 
-async def _fulfil(store: Path, group: ConversationGroup, intent: Intent) -> None:
+async def _fulfil(shelf: Shelf, group: ConversationGroup, workspace: str, intent: Intent) -> None:
     logged = await group.feed.page(intent.after, group.feed.state.seq)
     try:
-        await anyio.to_thread.run_sync(fulfil, store, intent, logged)
-    except OSError as error:
-        raise ConfigurationError(
-            f"the rule holds in this conversation, and cannot be written for the others to {store / 'rules'}: {error}"
-        ) from error
+        await fulfil(shelf, workspace, intent, logged)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"the rule holds in this conversation, and not in others: {error}") from error

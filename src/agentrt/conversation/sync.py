@@ -10,6 +10,7 @@ from pathlib import Path
 import anyio
 
 from ..errors import ConfigurationError
+from ..protocols import Storage
 from ..secrets import AnySecret
 from ..specs import Agent, DockerWorkspace, RemoteWorkspace
 from ..tools import AnyTool
@@ -23,7 +24,7 @@ def run_sync(
     *,
     tools: Sequence[AnyTool] = (),
     secrets: Mapping[str, AnySecret] = {},
-    store: Path | str | None = None,
+    store: Path | str | Storage | None = None,
 ) -> str:
     """The agent's answer to `text`, in a new conversation; it blocks until that is there.
 

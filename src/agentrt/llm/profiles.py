@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import msgspec
 
-from ..errors import ConfigurationError, ProfileMissing
+from ..errors import ConfigurationError, ProfileMissing, VersionConflict
 from ..specs import LLM, AnyLLM
 from ..specs.llm import members
-from ..storage import default_store
-from ..storage.disk import make_directories, replace_file
+from ..storage import Document, default_store
 from .masking import holds_key
 
 VERSION = 1
@@ -33,12 +34,13 @@ class ProfileStore:
     """Profiles, each a spec without a key, in one JSON file of mode 0600 that is replaced as a whole.
 
     The file is `profiles.json` in the store of conversations: the directory in AGENTRT_HOME, else `~/.agentrt`. The
-    calls block; of two processes that save at the same moment the later one wins. Each raises `ConfigurationError` when
-    the file is broken or cannot be read or written.
+    calls block; what two processes save at the same moment is both there. Each raises `ConfigurationError` when the
+    file is broken or cannot be read or written.
     """
 
     def __init__(self, path: Path | str | None = None) -> None:
         self.path = Path(path) if path is not None else profiles_file()
+        self._document = Document(self.path)
 
     def names(self) -> tuple[str, ...]:
         """Those that there are, sorted."""
@@ -57,35 +59,42 @@ class ProfileStore:
             raise ConfigurationError(f"{name!r} is no name for a profile: use letters, digits, '.', '_' and '-'")
         for member in members(llm):
             _refuse_keys(member)
-        self._write(self._read() | {name: llm})
+        self._change(lambda profiles: profiles | {name: llm})
 
     def remove(self, name: str) -> None:
         """Remove a profile. Raises `ProfileMissing`."""
-        profiles = self._read()
-        if name not in profiles:
-            raise ProfileMissing(name, tuple(sorted(profiles)))
-        self._write({other: llm for other, llm in profiles.items() if other != name})
+
+        def without(profiles: dict[str, AnyLLM]) -> dict[str, AnyLLM]:
+            if name not in profiles:
+                raise ProfileMissing(name, tuple(sorted(profiles)))
+            return {other: llm for other, llm in profiles.items() if other != name}
+
+        self._change(without)
 
     def _read(self) -> dict[str, AnyLLM]:
+        return self._held()[0]
+
+    def _held(self) -> tuple[dict[str, AnyLLM], int]:
+        """The profiles, and the version of the file."""
+        if (found := self._document.read()) is None:
+            return {}, 0
         try:
-            file = _decoder.decode(self.path.read_bytes())
-        except FileNotFoundError:
-            return {}
-        except (OSError, msgspec.MsgspecError, UnicodeError) as error:
+            file = _decoder.decode(found[0])
+        except (msgspec.MsgspecError, UnicodeError) as error:
             raise ConfigurationError(f"cannot read the profiles in {self.path}: {error}; mend or move it") from error
         if file.version != VERSION:
             raise ConfigurationError(
                 f"the profiles in {self.path} are of version {file.version}, not {VERSION}: update agentrt"
             )
-        return file.profiles
+        return file.profiles, found[1]
 
-    def _write(self, profiles: dict[str, AnyLLM]) -> None:
-        whole = msgspec.json.encode(_File(VERSION, dict(sorted(profiles.items()))))
-        try:
-            make_directories(self.path.parent)
-            replace_file(self.path, msgspec.json.format(whole, indent=2) + b"\n")
-        except OSError as error:
-            raise ConfigurationError(f"cannot write the profiles in {self.path}: {error}") from error
+    def _change(self, change: Callable[[dict[str, AnyLLM]], dict[str, AnyLLM]]) -> None:
+        while True:
+            profiles, version = self._held()
+            whole = msgspec.json.encode(_File(VERSION, dict(sorted(change(profiles).items()))))
+            with suppress(VersionConflict):  # another process was first: what it made is changed
+                self._document.write(msgspec.json.format(whole, indent=2) + b"\n", version)
+                return
 
 
 class LLMRegistry:
@@ -121,9 +130,9 @@ class LLMRegistry:
         return tuple(self._llms)
 
 
-def profiles_file(store: Path | None = None) -> Path:
-    """Where a store has its profiles."""
-    return (store or default_store()) / "profiles.json"
+def profiles_file(store: Path | str | None = None) -> Path:
+    """Where a store has its profiles: in its directory; where it has none, in that of the user's own store."""
+    return (default_store() if store is None or "://" in str(store) else Path(store)) / "profiles.json"
 
 
 def _refuse_keys(llm: LLM) -> None:

@@ -20,7 +20,6 @@ from ..protocols import ModelClient, ModelRequest, Watch
 from ..secrets import Mask
 from ..specs import LLM, AnyLLM, Capabilities, ToolDefinition
 from ..specs.llm import known_of
-from ..storage.disk import make_directories
 from .around import Around
 from .masking import keys_of, recorded
 from .matching import Question, difference, question
@@ -186,7 +185,7 @@ def _masked(value: object, mask: Mask) -> bytes:
 def _append(path: Path, call: RecordedCall, mask: Mask) -> None:
     """Write a line, whole or not at all; for a thread. Raises `OSError`."""
     line = _masked(call, mask) + b"\n"
-    make_directories(path.parent)
+    path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -1,4 +1,4 @@
-"""`replay`: runs a recorded conversation through the runtime, in a scratch store and workspace."""
+"""`replay`: runs a recorded conversation through the runtime, in memory and a scratch workspace."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ from ..runtime import Runtime
 from ..security.analyzers import ANALYZERS
 from ..specs import BusyPolicy
 from ..state import Branch, State, apply
+from ..storage import MemoryStorage
 from ..tools import ToolType
 from .comparing import Difference, Side, compare, outline
 from .model import RecordedModel
@@ -81,7 +82,7 @@ async def replay(events: Sequence[Event], tools: Iterable[ToolType] = (), *, pat
 
 class _Player:
     def __init__(self, recording: Recording, tools: Iterable[ToolType], scratch: Path, patience: float) -> None:
-        self._recording, self._scratch, self._patience = recording, scratch, patience
+        self._recording, self._patience = recording, patience
         self._workspace = scratch / "workspace"
         self._recorded = Side({})
         self._replayed = Side({}, {str(self._workspace): recording.created.workspace.path})
@@ -89,7 +90,7 @@ class _Player:
         self._tools, self._from_log = tools_of(recording, self._stage, tools)
         self._client = RecordedModel(recording, self._stage, self._recorded, self._replayed)
         self._performers = stand_ins(recording, self._stage, ANALYZERS, self._from_log)
-        self._store, self._name, self._life = scratch / "store-1", "replayed-1", 1
+        self._store, self._name, self._life = MemoryStorage(), "replayed-1", 1
         """Where it is played, under which id, and how many processes there were."""
         self._state = State()
         """Of the recording, after the last event that came."""
@@ -166,10 +167,7 @@ class _Player:
         if isinstance(self._recording.events[self._stage.matched], ConversationCreated):
             self._name = await runtime.fork(self._name, self._stage.matched, f"replayed-{self._life}")
             return
-        following = self._scratch / f"store-{self._life}"
-        kept = self._store / "conversations"
-        await anyio.to_thread.run_sync(shutil.copytree, kept, following / "conversations")
-        self._store = following
+        self._store = self._store.copy()
 
     async def _play(self, group: ConversationGroup) -> bool:
         """Compare event after event, and do what a person did; no when another process is to go on."""

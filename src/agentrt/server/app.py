@@ -43,7 +43,7 @@ def create_app(
     Without `authenticate` it goes by the keys of the runtime's store. Raises `ConfigurationError` for settings that
     cannot be.
     """
-    access, figures, readiness = Access(runtime.store.root, settings), Figures(), Readiness()
+    access, figures, readiness = Access(runtime.store.shelf, settings), Figures(), Readiness()
     traced = tracing(settings)
     runtime.hide(access.token)
 

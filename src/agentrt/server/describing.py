@@ -8,10 +8,10 @@ from msgspec import convert
 
 from ..decisions import waiting
 from ..events import Cursor
+from ..listing import CRASHED, Row
 from ..specs import SecurityRisk
 from ..specs.llm import named
 from ..state import State
-from ..storage.rows import CRASHED, Row
 from .schemas import ConversationInfo, PendingAction, RunError, StateInfo, Status
 
 _CRASHED = RunError(

@@ -19,12 +19,10 @@ from ..conversation import Conversation
 from ..errors import AgentrtError, ConfigurationError, ConversationMissing, LogCorrupt, LogLocked
 from ..events import PauseEvent
 from ..ids import new_id
+from ..listing import CRASHED, Filter, Mark, Row
 from ..runtime import Runtime
 from ..specs import Agent
 from ..state import State, seq_of
-from ..storage.endings import last_word
-from ..storage.pages import read_created, read_state
-from ..storage.rows import CRASHED, Mark, Row, Wanted
 from .permissions import check, looks_at_agent, of_control, of_creation, of_fork
 from .principals import Principal, Scope
 from .readiness import stopping
@@ -109,12 +107,11 @@ class Hosting:
         That is what was at work when a process died, and what a server paused when it was stopped. It has begun when it
         is known which these are: whoever asks for one of them afterwards keeps it from nothing.
         """
-        catalogue = self.runtime.store.catalogue
-        running = await anyio.to_thread.run_sync(lambda: catalogue.page(1 << 30, status=CRASHED, live=self._live))
+        running = await self.runtime.store.listing.page(1 << 30, None, Filter(CRASHED), self._live)
         # one that is delegated to goes on with the one that it works for, which opens it
         names = [row.id for row in running if row.delegated_by is None or not self.settings.resume_running]
         if self.settings.resume_running:
-            names += await anyio.to_thread.run_sync(self._stopped)
+            names += await self._stopped()
         task_status.started()
         limiter = anyio.CapacityLimiter(RESUMED_AT_ONCE)
         async with anyio.create_task_group() as tasks:
@@ -135,11 +132,11 @@ class Hosting:
             except Exception:  # of one conversation: the others go on
                 _log.exception("conversation %s does not go on", name)
 
-    def _stopped(self) -> list[str]:
-        """What a server paused when it was stopped; for a thread."""
+    async def _stopped(self) -> list[str]:
+        """What a server paused when it was stopped."""
         store, names = self.runtime.store, list[str]()
-        for row in store.catalogue.page(1 << 30, status="paused"):
-            last = last_word(store.directory(row.id)) if row.delegated_by is None else None
+        for row in await store.listing.page(1 << 30, None, Filter("paused")):
+            last = await store.history(row.id).last_word() if row.delegated_by is None else None
             if isinstance(last, PauseEvent) and last.source == "environment" and last.reason == STOPPED:
                 names.append(row.id)
         return names
@@ -178,8 +175,7 @@ class Hosting:
     async def _owner(self, conversation_id: str) -> str | None:
         """Whose a conversation is that was not opened here; None also where that cannot be told."""
         try:
-            directory = self.runtime.store.directory(conversation_id)
-            return (await anyio.to_thread.run_sync(read_created, directory)).owner
+            return (await self.runtime.store.history(conversation_id).created()).owner
         except (ConversationMissing, LogCorrupt):
             return None
 
@@ -215,8 +211,7 @@ class Hosting:
         owner = None if Scope.ADMIN in principal.scopes else principal.owner
         if owner is None and Scope.ADMIN not in principal.scopes:
             return 0
-        catalogue, wanted = self.runtime.store.catalogue, Wanted(status, owner, query, dict(tags))
-        return await anyio.to_thread.run_sync(lambda: catalogue.count_those(wanted, self._live))
+        return await self.runtime.store.listing.count(Filter(status, owner, query, dict(tags)), self._live)
 
     async def page(
         self,
@@ -234,10 +229,8 @@ class Hosting:
         owner = None if Scope.ADMIN in principal.scopes else principal.owner
         if owner is None and Scope.ADMIN not in principal.scopes:
             return []
-        catalogue = self.runtime.store.catalogue
-        return await anyio.to_thread.run_sync(
-            lambda: catalogue.page(limit, after, status, owner=owner, query=query, tags=tags, live=self._live)
-        )
+        wanted = Filter(status, owner, query, dict(tags))
+        return await self.runtime.store.listing.page(limit, after, wanted, self._live)
 
     async def do(self, conversation_id: str, control: AnyControl, principal: Principal) -> Reply:
         """Carry out a control.
@@ -264,7 +257,7 @@ class Hosting:
             now = then = await self._whole(conversation)
             if wanted.place is not None:
                 at = seq_of(wanted.place, conversation.state)
-                then = await anyio.to_thread.run_sync(read_state, self.runtime.store.directory(conversation_id), at)
+                then = await self.runtime.store.history(conversation_id).state(at)
             if then.agent is not None:
                 check(principal, of_fork(then, now, wanted.agent))
         fork = await conversation.fork(
@@ -309,7 +302,7 @@ class Hosting:
         """The state, with the configuration that it has also while it sleeps."""
         if conversation.state.agent is not None:
             return conversation.state
-        return await anyio.to_thread.run_sync(read_state, self.runtime.store.directory(conversation.id))
+        return await self.runtime.store.history(conversation.id).state()
 
     def state(self, conversation_id: str) -> State | None:
         """The state of a conversation that was opened here; while it sleeps without what was said."""

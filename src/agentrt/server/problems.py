@@ -49,6 +49,7 @@ ERRORS: Mapping[type[AgentrtError], Told] = {
     errors.EventRefused: Told(409, "event-refused"),
     errors.LimitReached: Told(409, "limit-reached", ("limit", "why")),
     errors.NoLongerDue: Told(409, "no-longer-due", ("command",)),
+    errors.VersionConflict: Told(409, "version-conflict", ("name",)),
     errors.ModelError: Told(502, "model", _LATER),
     errors.AuthenticationFailed: Told(502, "model-authentication", _LATER),
     errors.RateLimited: Told(502, "model-rate-limit", _LATER),

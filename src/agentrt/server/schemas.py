@@ -9,8 +9,8 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from ..events import Cursor, ExecutionStatus
+from ..listing import Hit
 from ..specs import Agent, SecurityRisk, ToolDefinition
-from ..storage.index import Hit
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"
 """What a conversation may be called."""

@@ -13,6 +13,9 @@ from ..specs import BlobReference
 from ..specs.content import TEXT
 from .disk import sync_directory
 
+BLOBS = "blobs"
+"""The directory beside a log that has them."""
+
 
 def write_blob(directory: Path, data: bytes, name: str, media_type: str = TEXT) -> BlobReference:
     """Store `data`; for a thread, since it blocks. The same bytes are stored once. Raises `LogFailed`."""

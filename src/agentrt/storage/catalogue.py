@@ -5,32 +5,25 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 
+from ..errors import LogError
+from ..listing import CRASHED, RUNNING, Filter, Hit, Mark, Row, from_micros, to_micros
 from ..state import State
+from ..storing import Live, Progress
 from .database import Database, transaction
-from .index import Hit, Index, Log, Progress, to_match
+from .index import Index, Log, to_match
 from .lineage import DELETED
 from .locks import is_held
+from .pages import read_created
 from .reading import EVENTS
-from .rows import (
-    CRASHED,
-    RUNNING,
-    Mark,
-    Row,
-    Wanted,
-    from_micros,
-    read_row,
-    read_task,
-    row_of,
-    row_of_columns,
-    to_micros,
-)
+from .rows import parameters, read_row, read_task, row_of, row_of_columns
 
 CATALOGUE = "catalogue.sqlite"
 
@@ -80,13 +73,13 @@ _FITS = """
         )
     )
 """
-"""What `Wanted.fits` says, of the rows that are known."""
+"""What `Filter.fits` says, of the rows that are known."""
 
 _UNSURE = f"dirty OR NOT known OR status IS '{RUNNING}'"
 """The rows that may not be as they say: someone may be writing the log, or has died while doing it."""
 
-Live: TypeAlias = Callable[[str], State | None]
-"""The state of a conversation that this process has in memory: its log need not be read."""
+MOST = 2000
+"""Hits that are looked through for those of an owner."""
 
 
 class Catalogue:
@@ -123,42 +116,39 @@ class Catalogue:
         self,
         limit: int = 20,
         after: Mark | None = None,
-        status: str | None = None,
-        *,
-        owner: str | None = None,
-        query: str = "",
-        tags: Mapping[str, str] = {},
+        wanted: Filter = Filter(),
         live: Live = lambda name: None,
     ) -> list[Row]:
-        """The conversations after a place, those written last first.
-
-        Only those of one status, of one owner, with `query` in the title or id (in any case), and with all `tags`,
-        where these are given.
-        """
+        """The conversations after a place, those written last first."""
         if not self._conversations.exists():
             return []  # and no file is left where there is no store
-        wanted = Wanted(status, owner, query.casefold(), dict(tags))
         return self._database.ask(lambda connection: self._page(connection, limit, after, wanted, live))
 
-    def count(self) -> int:
-        """How many conversations there are, as far as it was told; no log is looked at."""
-        if not self._conversations.exists():
-            return 0
-        return int(self._database.ask(lambda c: c.execute("SELECT count(*) FROM conversations").fetchone())[0])
+    def count(self, wanted: Filter | None = None, live: Live = lambda name: None) -> int:
+        """How many conversations `page` has in all; only the logs of those that someone may write are looked at.
 
-    def count_those(self, wanted: Wanted, live: Live = lambda name: None) -> int:
-        """How many conversations `page` has in all; only the logs of those that someone may write are looked at."""
+        Without a filter it is how many there are as far as it was told, and no log is looked at.
+        """
         if not self._conversations.exists():
             return 0
+        if wanted is None:
+            return int(self._database.ask(lambda c: c.execute("SELECT count(*) FROM conversations").fetchone())[0])
         return self._database.ask(lambda connection: self._count(connection, wanted, live))
 
     def search(
-        self, words: str, limit: int = 20, *, newest: bool = False, progress: Progress = lambda done, of: None
+        self,
+        words: str,
+        limit: int = 20,
+        *,
+        newest: bool = False,
+        owner: str | None = None,
+        progress: Progress = lambda done, of: None,
     ) -> list[Hit]:
         """Events in which all `words` occur, the best first, or those of the `newest` conversations.
 
-        `progress` is told how many logs were read, of those that changed since the last search.
-        Raises `ConfigurationError` without a word, or without FTS5.
+        With an `owner` only those of that owner's conversations, of the first `MOST`. `progress` is told how many logs
+        were read, of those that changed since the last search. Raises `ConfigurationError` without a word, or without
+        FTS5.
         """
         match = to_match(words)
         if not self._conversations.exists():
@@ -171,9 +161,28 @@ class Catalogue:
             changed = index.changed()
             logs = (Log(number, self._log(name), size, updated) for number, name, size, updated in changed)
             index.update(logs, len(changed), progress)
-            return index.search(match, limit, newest=newest)
+            if owner is None:
+                return index.search(match, limit, newest=newest)
+            return self._theirs(owner, limit, lambda most: index.search(match, most, newest=newest))
 
         return self._database.ask(work)
+
+    def _theirs(self, owner: str, limit: int, search: Callable[[int], list[Hit]]) -> list[Hit]:
+        """The first hits in an owner's conversations."""
+
+        @cache
+        def visible(name: str) -> bool:
+            with suppress(LogError, OSError):
+                return read_created(self._conversations / name).owner == owner
+            return False
+
+        most = limit
+        while True:
+            hits = search(most)
+            shown = [hit for hit in hits if visible(hit.conversation)][:limit]
+            if len(shown) == limit or len(hits) < most or most >= MOST:
+                return shown
+            most = min(most * 10, MOST)
 
     def rebuild(self, progress: Progress = lambda done, of: None) -> int:
         """Read every log again; how many there are."""
@@ -207,13 +216,13 @@ class Catalogue:
         return row_of(name, from_micros(updated), size, state, task)
 
     def _page(
-        self, connection: sqlite3.Connection, limit: int, after: Mark | None, wanted: Wanted, live: Live
+        self, connection: sqlite3.Connection, limit: int, after: Mark | None, wanted: Filter, live: Live
     ) -> list[Row]:
         self._refresh(connection)
         connection.create_function("casefold", 1, str.casefold, deterministic=True)
         rows: list[Row] = []
         place = (1 << 62, "") if after is None else (to_micros(after.updated), after.id)
-        asked = wanted.parameters
+        asked = parameters(wanted)
         if wanted.status == CRASHED:  # so their logs say
             asked["status"] = RUNNING
         while len(rows) < limit:
@@ -221,7 +230,7 @@ class Catalogue:
                 f"SELECT known, {_COLUMNS} FROM conversations c WHERE bytes > 0"
                 f" AND (updated, id) < (:updated, :id) AND ({_FITS}) ORDER BY updated DESC, id DESC LIMIT :few",
                 asked
-                | {"updated": place[0], "id": place[1], "few": limit if wanted == Wanted() else max(limit, _CHUNK)},
+                | {"updated": place[0], "id": place[1], "few": limit if wanted == Filter() else max(limit, _CHUNK)},
             ).fetchall()
             if not chunk:
                 break
@@ -230,11 +239,11 @@ class Catalogue:
         rows.sort(key=lambda row: (row.updated, row.id), reverse=True)
         return rows[:limit]
 
-    def _count(self, connection: sqlite3.Connection, wanted: Wanted, live: Live) -> int:
+    def _count(self, connection: sqlite3.Connection, wanted: Filter, live: Live) -> int:
         self._refresh(connection)
         connection.create_function("casefold", 1, str.casefold, deterministic=True)
         query = f"SELECT count(*) FROM conversations c WHERE bytes > 0 AND NOT ({_UNSURE}) AND ({_FITS})"
-        (count,) = connection.execute(query, wanted.parameters).fetchone()
+        (count,) = connection.execute(query, parameters(wanted)).fetchone()
         place = 0
         while chunk := connection.execute(
             f"SELECT number, known, {_COLUMNS} FROM conversations WHERE bytes > 0 AND number > ? AND ({_UNSURE})"

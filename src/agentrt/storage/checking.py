@@ -16,12 +16,14 @@ from ..errors import ConfigurationError, ConversationMissing, LogCorrupt, LogFai
 from ..events import ConversationCreated, DurabilityChanged, Event, MessageEvent, ObservationEvent
 from ..specs import BlobReference
 from ..state import State, apply
+from .blobs import BLOBS
 from .disk import sync_directory
 from .framing import frame, place, scan
-from .journal import BLOBS, settle
+from .journal import settle
 from .lineage import forks
 from .locks import Locks
 from .memos import MEMO
+from .names import default_store
 from .reading import BUFFER, EVENTS, origin, read_log
 from .snapshots import SNAPSHOT
 
@@ -78,6 +80,23 @@ class Repair(msgspec.Struct, frozen=True, kw_only=True):
     kept: Path | None = None
     whole: bool = False
     """Whether `kept` is a copy of the whole file, and not of the tail alone."""
+
+
+def is_log(directory: Path) -> bool:
+    """Whether a directory has a log in it, in a store or anywhere."""
+    return (directory / EVENTS).exists()
+
+
+def directory_of(store: Path | str, conversation_id: str) -> Path:
+    """Where the files of a conversation are. Raises `ConfigurationError` for what is kept elsewhere than in files."""
+    return root_of(store) / "conversations" / conversation_id
+
+
+def root_of(store: Path | str | None) -> Path:
+    """The directory of a store. Raises `ConfigurationError` for what is kept elsewhere than in files."""
+    if store is not None and "://" in str(store):
+        raise ConfigurationError(f"{store} has no files: only those can be checked and repaired")
+    return default_store() if store is None else Path(store)
 
 
 def verify(directory: Path) -> Verdict:

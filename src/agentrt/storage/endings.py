@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from ..codec import decode
 from ..events import HeadMoved, InterruptEvent, MessageEvent, PauseEvent, RunRequested
+from ..storing import LastWord
 from .reading import EVENTS
 
 TAIL = 256 * 1024
 """Bytes of the end of a log that are looked through."""
 
 
-def last_word(directory: Path) -> PauseEvent | InterruptEvent | RunRequested | MessageEvent | HeadMoved | None:
+def last_word(directory: Path) -> LastWord | None:
     """The last event near the end of a log that began, stopped or changed a run from outside; for a thread."""
     try:
         with open(directory / EVENTS, "rb") as file:
@@ -21,7 +23,12 @@ def last_word(directory: Path) -> PauseEvent | InterruptEvent | RunRequested | M
             lines = file.read().splitlines()
     except OSError:
         return None
-    for line in reversed(lines):
+    return last_of(reversed(lines))
+
+
+def last_of(lines: Iterable[bytes]) -> LastWord | None:
+    """The first of some records, newest first, that began, stopped or changed a run from outside."""
+    for line in lines:
         try:
             event = decode(line)
         except (ValueError, UnicodeDecodeError):

@@ -9,22 +9,20 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TypeAlias
 
 import msgspec
 
 from ..codec import decode
 from ..errors import ConfigurationError, LogCorrupt
 from ..events import ActionEvent, AgentErrorEvent, Event, MessageEvent, ObservationEvent, UserRejectObservation
+from ..listing import Hit
 from ..specs.content import plain
+from ..storing import Progress
 from .database import transaction
 from .framing import scan
 from .reading import BUFFER, origin
-
-Progress: TypeAlias = Callable[[int, int], None]
-"""Called with how many are done, and of how many."""
 
 PIECE = 4 << 20
 """Characters that are indexed in one transaction, about; others wait for it to write."""
@@ -45,19 +43,6 @@ _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS indexed (number INTEGER PRIMARY KEY, size INTEGER NOT NULL, updated INTEGER NOT NULL,"
     " seq INTEGER NOT NULL, bytes INTEGER NOT NULL, tail BLOB NOT NULL)",
 )
-
-
-class Hit(msgspec.Struct, frozen=True):
-    """An event that was found. `matches` are where the words stand in `text`, a part of it: from, to.
-
-    `kind` is who spoke (user, agent, environment, hook), or action, observation, error, rejection.
-    """
-
-    conversation: str
-    seq: int
-    kind: str
-    text: str
-    matches: tuple[tuple[int, int], ...]
 
 
 class Log(msgspec.Struct, frozen=True):
@@ -210,14 +195,18 @@ def to_match(words: str) -> str:
 
     Nothing else means anything: there is no syntax to get wrong. Raises `ConfigurationError` without a word.
     """
-    parts = []
-    for found in _WORDS.finditer(words.translate(_MARKS)):
-        said = found[1] if found[2] is None else found[2]
-        if any(map(str.isalnum, said)):
-            parts.append(f'"{said}"*' if found[2] and said.endswith("*") else f'"{said}"')
-    if not parts:
+    return " ".join(f'"{said}"*' if begins else f'"{said}"' for said, begins in terms(words))
+
+
+def terms(words: str) -> list[tuple[str, bool]]:
+    """The words and phrases that a person typed, and whether each is only a beginning. Raises as `to_match` does."""
+    found = [
+        (each[1] if each[2] is None else each[2], bool(each[2]) and each[2].endswith("*"))
+        for each in _WORDS.finditer(words.translate(_MARKS))
+    ]
+    if not (said := [(term, begins) for term, begins in found if any(map(str.isalnum, term))]):
         raise ConfigurationError(f"nothing to search for in {words!r}: give a word, or several")
-    return " ".join(parts)
+    return said
 
 
 def _good(batches: Iterator[list[bytes]]) -> Iterator[list[bytes]]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import shutil
 from collections.abc import AsyncIterator, Callable, Sequence
+from errno import EBADF
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
@@ -15,17 +17,15 @@ import anyio.to_thread
 from ..codec import encode
 from ..errors import LogFailed
 from ..events import Event
-from ..protocols import Committed
 from ..specs import BlobReference
 from ..specs.content import TEXT
 from ..state import State
-from .blobs import find_blob, write_blob
+from ..storing import Committed
+from .blobs import BLOBS, find_blob, write_blob
 from .disk import sync_directory
 from .framing import frame_json, scan
 from .reading import EVENTS, PAGE, Part, load, origin
 from .writer import LogFile, Writer
-
-BLOBS = "blobs"
 
 _log = logging.getLogger(__name__)
 
@@ -60,11 +60,11 @@ class FileJournal:
     ) -> None:
         self.directory, self._writer = directory, writer
         self._parts, self._own = tuple(parts[:-1]), parts[-1]
-        self._seen = self._own.last
+        self.seen = self._own.last
         """The last seq that was acknowledged."""
-        self._file = LogFile(directory / EVENTS, new=new, seq=self._seen, disk=writer.disk)
-        self._failed, self._kept = False, kept
-        self._remember, self._next_memo = remember, max(2 * self._seen, FIRST_MEMO)
+        self._file = LogFile(directory / EVENTS, new=new, seq=self.seen, disk=writer.disk)
+        self._failed, self._closed, self._kept = False, False, kept
+        self._remember, self._next_memo = remember, max(2 * self.seen, FIRST_MEMO)
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -80,6 +80,10 @@ class FileJournal:
     def append(self, events: Sequence[Event], then: Committed) -> Sequence[bytes]:
         """Begin to write a batch, whose JSON it returns; `then` is told once it is durable, or why not."""
         encoded = [encode(event) for event in events]
+        if self._closed:
+            failed = LogFailed(self._file.path, OSError(EBADF, "the journal was released"))
+            asyncio.get_running_loop().call_soon(then, failed)
+            return encoded
         lines, ends = frame_json(encoded, durable=self._file.synced), self._own.ends
         end = ends[-1] if ends else 0
         for line in lines:
@@ -91,13 +95,13 @@ class FileJournal:
 
     def _committed(self, seq: int, then: Committed, error: LogFailed | None) -> None:
         if error is None:
-            self._seen = seq
+            self.seen = seq
         self._failed = error is not None
         then(error)
 
     async def read(self, after: int, upto: int) -> AsyncIterator[Event]:
         """The events after seq `after`, up to `upto`, a page at a time. Raises `LogCorrupt`."""
-        upto = min(upto, self._seen)
+        upto = min(upto, self.seen)
         while after < upto:
             page = min(after + PAGE, upto)
             for event in await self.load(range(after + 1, page + 1)):
@@ -133,6 +137,7 @@ class FileJournal:
 
     async def close(self) -> None:
         """Sync and close the file, once what was given to it is written. Raises a `LogFailed` that nobody was told."""
+        self._closed = True
         try:
             await self._writer.sync_file(self._file, close=True)
         except LogFailed:

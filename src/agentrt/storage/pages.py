@@ -1,8 +1,11 @@
-"""Pages of a log, and its state at any place: read by seq, forwards or backwards, without its lock."""
+"""Pages of a log, and its state at any place: read by seq, forwards or backwards, without its lock.
+
+`select` and `tally` look through records, wherever they come from.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -12,6 +15,7 @@ from ..codec import decode, decode_envelope
 from ..errors import ConversationMissing, LogCorrupt
 from ..events import ConversationCreated, Event
 from ..state import State, apply
+from ..storing import SCANNED, Page, Tally, Wanted
 from .framing import cut, whole
 from .index import text_of
 from .lineage import is_deleted
@@ -27,73 +31,44 @@ CHUNK_BYTES = 1 << 20
 PAGE_BYTES = 8 << 20
 """Bytes of a page, after which it ends."""
 
-SCANNED = 10_000
-"""Records that are looked at for a page, after which it ends, whatever was found."""
-
 SCANNED_BYTES = 64 << 20
 """Bytes of them, after which it ends, too."""
 
 
-class Wanted(msgspec.Struct, frozen=True):
-    """Which events: those with `after` < seq < `before`, and of these, where it is given, those of some `types`, of a
-    `source`, with `since` <= timestamp < `until`, or with `text` in what was said, called or observed, in any case.
-    """
-
-    after: int
-    before: int
-    backwards: bool = False
-    types: frozenset[str] = frozenset()
-    source: str | None = None
-    since: datetime | None = None
-    until: datetime | None = None
-    text: str = ""
-
-    @property
-    def all(self) -> bool:
-        """Whether every event between `after` and `before` is wanted."""
-        return not (self.types or self.source or self.since or self.until or self.text)
-
-
-class Page(msgspec.Struct, frozen=True):
-    """Events as JSON, in the order asked for; `next` is the seq from which to go on, None when nothing is left."""
-
-    events: tuple[msgspec.Raw, ...]
-    next: int | None
-
-
-class Tally(msgspec.Struct, frozen=True):
-    """How many events were found; `next` is the seq from which to go on, None when nothing is left."""
-
-    count: int
-    next: int | None
-
-
-def parts_of(directory: Path) -> list[Part]:
-    """The files that have a conversation's records, with where each record ends; for a thread.
+def parts_of(directory: Path, upto: int | None = None) -> list[Part]:
+    """The files that have a conversation's records, up to a seq, with where each record ends; for a thread.
 
     Raises `ConversationMissing` or `LogCorrupt`.
     """
-    return _found(directory, None)[1]
+    return _found(directory, upto, lambda event: None, lambda state: None)
 
 
 def read_state(directory: Path, at: int | None = None) -> State:
     """The state after event `at`, or after the last; for a thread. Raises `ConversationMissing` or `LogCorrupt`."""
-    return _found(directory, at)[0]
-
-
-def _found(directory: Path, at: int | None) -> tuple[State, list[Part]]:
     state = State()
 
     def replay(event: Event) -> None:
         nonlocal state
         state = apply(state, event)
 
+    def recall(stored: State) -> None:
+        nonlocal state
+        state = stored
+
+    _found(directory, at, replay, recall)
+    return state
+
+
+def _found(
+    directory: Path, at: int | None, replay: Callable[[Event], None], recall: Callable[[State], None]
+) -> list[Part]:
     try:
         if is_deleted(directory):
             raise ConversationMissing(directory.name)
         found = read_memo(directory)
         if found is not None and (at is None or found[0].seq <= at):
             state, parts = found
+            recall(state)
             read_on(parts[-1], replay, outlines=True, upto=at)
         else:
             parts = read_log(directory, replay, outlines=True, upto=at)
@@ -101,7 +76,7 @@ def _found(directory: Path, at: int | None) -> tuple[State, list[Part]]:
         raise ConversationMissing(directory.name) from error
     if not parts[-1].ends and at is None:
         raise ConversationMissing(directory.name)
-    return state, parts
+    return parts
 
 
 def read_created(directory: Path) -> ConversationCreated:
@@ -128,11 +103,16 @@ def read_page(parts: Sequence[Part], wanted: Wanted, limit: int, most: int = SCA
 
     Raises `LogCorrupt` or `OSError`.
     """
+    first, last = bounds(wanted, parts[-1].last if parts else 0)
+    end = first if wanted.backwards else last
+    return select(_records(parts, first, last, wanted.backwards), wanted, limit, end, most)
+
+
+def select(records: Iterable[tuple[int, bytes]], wanted: Wanted, limit: int, end: int, most: int = SCANNED) -> Page:
+    """The first events that are wanted of some records, each with its seq, the last of which is `end`."""
     events: list[msgspec.Raw] = []
     size = looked_at = 0
-    first, last = _bounds(parts, wanted)
-    end = first if wanted.backwards else last
-    for scanned, (seq, line) in enumerate(_records(parts, first, last, wanted.backwards), 1):
+    for scanned, (seq, line) in enumerate(records, 1):
         looked_at += len(line)
         if _fits(line, wanted):
             event = cut(line)
@@ -149,11 +129,16 @@ def count_events(parts: Sequence[Part], wanted: Wanted, most: int = SCANNED) -> 
 
     No record is looked at where all are wanted. Raises `LogCorrupt` or `OSError`.
     """
-    first, last = _bounds(parts, wanted)
+    first, last = bounds(wanted, parts[-1].last if parts else 0)
+    return tally(_records(parts, first, last, False), wanted, first, last, most)
+
+
+def tally(records: Iterable[tuple[int, bytes]], wanted: Wanted, first: int, last: int, most: int = SCANNED) -> Tally:
+    """How many events are wanted of some records, which are those from `first` to `last`."""
     if wanted.all:
         return Tally(max(last - first + 1, 0), None)
     count = looked_at = 0
-    for scanned, (seq, line) in enumerate(_records(parts, first, last, False), 1):
+    for scanned, (seq, line) in enumerate(records, 1):
         looked_at += len(line)
         count += _fits(line, wanted)
         if seq != last and (scanned >= most or looked_at >= SCANNED_BYTES):
@@ -161,15 +146,9 @@ def count_events(parts: Sequence[Part], wanted: Wanted, most: int = SCANNED) -> 
     return Tally(count, None)
 
 
-def read_event(parts: Sequence[Part], seq: int) -> bytes | None:
-    """An event as JSON; None when there is none of that seq; for a thread. Raises `LogCorrupt` or `OSError`."""
-    page = read_page(parts, Wanted(seq - 1, seq + 1), 1)
-    return bytes(page.events[0]) if page.events else None
-
-
-def _bounds(parts: Sequence[Part], wanted: Wanted) -> tuple[int, int]:
-    """The first and the last seq that are looked at; the last is smaller where there is none."""
-    return wanted.after + 1, min(wanted.before - 1, parts[-1].last if parts else 0)
+def bounds(wanted: Wanted, last: int) -> tuple[int, int]:
+    """The first and the last seq that are looked at in a log; the last is smaller where there is none."""
+    return wanted.after + 1, min(wanted.before - 1, last)
 
 
 def _fits(line: bytes, wanted: Wanted) -> bool:

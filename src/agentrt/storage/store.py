@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from array import array
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Self
 
 import anyio.to_thread
 
@@ -28,55 +28,71 @@ from ..specs import Durability
 from ..state import State
 from .catalogue import Catalogue
 from .disk import make_directories
+from .history import FileHistory, FileListing
 from .journal import FileJournal, clear, kept, settle
 from .lineage import adopt, delete, is_deleted
 from .locks import Locks
 from .memos import read_memo, write_memo
-from .pages import parts_of
-from .project_rules import recover_project_rules
-from .reading import EVENTS, PAGE, Part, load, load_json, read_log, read_on
+from .names import checked_id
+from .reading import EVENTS, Part, read_log, read_on
+from .shelf import FileShelf
 from .snapshots import write_snapshot
 from .threads import to_the_end
 from .writer import Probe, Writer
-
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-
 
 LINEAGE_SECONDS = 1.0
 """How long a fork or a deletion waits for another one of the same conversation."""
 
 
-def default_store() -> Path:
-    """Where conversations are kept: the directory in AGENTRT_HOME, else `~/.agentrt`."""
-    return Path(os.environ.get("AGENTRT_HOME") or Path.home() / ".agentrt")
-
-
 class FileStore:
     """One directory a conversation below `root/conversations`; shared by processes through locks.
 
-    An async context manager: the writer thread lives between enter and exit.
+    An async context manager: the writer thread lives between enter and exit; that of a `lazy` one begins with the first
+    conversation that is written, so that a reader leaves nothing behind.
     """
 
     def __init__(
-        self, root: Path, probe: Probe = lambda point: None, durability: Durability = Durability.COMMIT
+        self,
+        root: Path,
+        probe: Probe = lambda point: None,
+        durability: Durability = Durability.COMMIT,
+        *,
+        lazy: bool = False,
     ) -> None:
-        self.root, self.durability, self._probe = root, durability, probe
+        self.durability, self._root, self._probe, self._lazy = durability, root, probe, lazy
+        self._conversations = root / "conversations"
         self._open: dict[str, FileJournal] = {}
-        self.catalogue = Catalogue(root)
-        """A cache of what is in the store; blocking, for a thread."""
+        self._catalogue = Catalogue(root)
+        self.listing, self.shelf = FileListing(self._catalogue), FileShelf(root)
+        self._writing: AsyncExitStack | None = None
 
-    async def __aenter__(self) -> FileStore:
+    async def __aenter__(self) -> Self:
+        self._preparing = anyio.Lock()
+        if not self._lazy:
+            await self._prepare()
+        return self
+
+    async def _prepare(self) -> None:
+        """Make ready to write, once. Raises `ConfigurationError` where there can be no store."""
+        async with self._preparing:
+            if self._writing is None:
+                await self._begin()
+
+    async def _begin(self) -> None:
         try:
             await anyio.to_thread.run_sync(make_directories, self._conversations)
-            await anyio.to_thread.run_sync(recover_project_rules, self.root)
-            self._locks = Locks(self.root / "lock")
+            self._locks = Locks(self._root / "lock")
         except OSError as error:
             raise ConfigurationError(
-                f"there can be no store in {str(self.root)!r}: {error.strerror or error}; name another directory"
+                f"there can be no store in {str(self._root)!r}: {error.strerror or error}; name another directory"
             ) from error
         self._notes = ThreadPoolExecutor(1, "agentrt-catalogue")
         self._writer = Writer(self._conversations, self._probe, self.durability)
-        return self
+        self._writing = AsyncExitStack()
+        self._writing.callback(self._locks.close)
+        self._writing.push_async_callback(to_the_end, self._catalogue.close)
+        self._writing.push_async_callback(to_the_end, self._notes.shutdown)
+        self._writing.push_async_callback(self._writer.close)
 
     async def __aexit__(self, *_: object) -> None:
         with anyio.CancelScope(shield=True):
@@ -84,28 +100,36 @@ class FileStore:
                 for name in list(self._open):
                     await self.release(name)
             finally:
-                await self._writer.close()
-                await to_the_end(self._notes.shutdown)
-                await to_the_end(self.catalogue.close)
-                self._locks.close()
+                if (writing := self._writing) is not None:
+                    self._writing = None
+                    await writing.aclose()
 
     @property
-    def _conversations(self) -> Path:
-        return self.root / "conversations"
+    def address(self) -> str:
+        """The path of its directory, links followed."""
+        return os.path.realpath(self._root)
 
-    def directory(self, conversation_id: str) -> Path:
-        """Where a conversation is kept. Raises `ConfigurationError` when the id cannot be a directory's name."""
-        if not _NAME.fullmatch(conversation_id):
-            raise ConfigurationError(
-                f"{conversation_id!r} is no conversation id: letters, digits, '.', '_' and '-', 128 at most"
-            )
-        return self._conversations / conversation_id
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Its directory as it was named, and as it is."""
+        return tuple(dict.fromkeys((os.path.normpath(self._root.absolute()), self.address)))
+
+    def where(self, conversation_id: str) -> str:
+        """The path of a conversation's log."""
+        return str(self._directory(conversation_id) / EVENTS)
+
+    def history(self, conversation_id: str) -> FileHistory:
+        """The log of a conversation, for readers. Raises `ConfigurationError` for a name that is no id."""
+        return FileHistory(self._directory(conversation_id), self._open.get(conversation_id))
+
+    def _directory(self, conversation_id: str) -> Path:
+        return self._conversations / checked_id(conversation_id)
 
     async def create(self, conversation_id: str) -> FileJournal:
         """A new journal; its file comes with the first batch. Raises `ConversationExists`, also for one that
         is locked or damaged: whose it is, and what became of it, is nothing that its id alone should tell.
         """
-        directory = self.directory(conversation_id)
+        directory = self._directory(conversation_id)
         try:
             async with self._claim(conversation_id, directory / EVENTS):
                 if not await to_the_end(clear, directory / EVENTS):
@@ -115,7 +139,7 @@ class FileStore:
         journal = self._open[conversation_id] = FileJournal(
             directory, self._writer, [Part(directory / EVENTS, 0, array("Q"))], self._remember, new=True
         )
-        self._tell(self.catalogue.begin, conversation_id)
+        self._tell(self._catalogue.begin, conversation_id)
         return journal
 
     async def fork(self, parent: str, conversation_id: str, at: int, replay: Callable[[Event], None]) -> FileJournal:
@@ -123,7 +147,7 @@ class FileStore:
 
         Its own file comes with the first batch. Raises as `create` does, `ConversationMissing` or `LogCorrupt`.
         """
-        origin, directory = self.directory(parent), self.directory(conversation_id)
+        origin, directory = self._directory(parent), self._directory(conversation_id)
         if not await anyio.to_thread.run_sync(_is_there, origin):
             raise ConversationMissing(parent)
         await self.create(conversation_id)
@@ -146,12 +170,12 @@ class FileStore:
 
         Raises `ConversationMissing`, `LogLocked` or `LogFailed`.
         """
-        directory = self.directory(conversation_id)
+        directory = self._directory(conversation_id)
         if not await anyio.to_thread.run_sync(_is_there, directory):
             raise ConversationMissing(conversation_id)
         async with self._claim(conversation_id, directory / EVENTS), self._lineage(conversation_id):
             await to_the_end(delete, directory)
-            self._tell(self.catalogue.forget, conversation_id)
+            self._tell(self._catalogue.forget, conversation_id)
         self._locks.release(conversation_id)
 
     async def open(
@@ -165,13 +189,13 @@ class FileStore:
         With `recall`, a stored state may come in place of the first of them. Raises `ConversationMissing`, `LogLocked`
         or `LogCorrupt`.
         """
-        directory = self.directory(conversation_id)
+        directory = self._directory(conversation_id)
         path = directory / EVENTS
         if not await anyio.to_thread.run_sync(_is_there, directory):
             raise ConversationMissing(conversation_id)
         async with self._claim(conversation_id, path):
             parts, size = await to_the_end(lambda: (_read(directory, replay, recall), kept(directory)))
-        self._tell(self.catalogue.begin, conversation_id)
+        self._tell(self._catalogue.begin, conversation_id)
         journal = self._open[conversation_id] = FileJournal(
             directory, self._writer, parts, self._remember, new=False, kept=size
         )
@@ -180,38 +204,7 @@ class FileStore:
     @property
     def waiting(self) -> int:
         """Batches that are not written yet."""
-        return self._writer.waiting
-
-    async def read(self, conversation_id: str, after: int = 0) -> AsyncIterator[Event]:
-        """The events after seq `after` of a conversation that need not be open, a page at a time.
-
-        Raises `ConversationMissing` or `LogCorrupt`.
-        """
-        try:
-            parts = await anyio.to_thread.run_sync(_parts, self.directory(conversation_id))
-        except FileNotFoundError as error:
-            raise ConversationMissing(conversation_id) from error
-        last = parts[-1].last
-        for first in range(after + 1, last + 1, PAGE):
-            page = range(first, min(first + PAGE, last + 1))
-            for event in await anyio.to_thread.run_sync(load, parts, page):
-                yield event
-
-    async def load_json(self, conversation_id: str, after: int, upto: int) -> Sequence[bytes]:
-        """The JSON of the events after seq `after`, up to `upto`, as it stands in their lines.
-
-        Raises `ConversationMissing` or `LogCorrupt`.
-        """
-        return await anyio.to_thread.run_sync(load_json, await self.parts(conversation_id), range(after + 1, upto + 1))
-
-    async def parts(self, conversation_id: str) -> Sequence[Part]:
-        """The files that have the records of a conversation, which need not be open, for `read_page`.
-
-        Raises `ConversationMissing` or `LogCorrupt`.
-        """
-        if journal := self._open.get(conversation_id):
-            return journal.parts
-        return await anyio.to_thread.run_sync(parts_of, self.directory(conversation_id))
+        return 0 if self._writing is None else self._writer.waiting
 
     async def release(self, conversation_id: str, state: State | None = None) -> None:
         """Close a journal, so that others may write it; what was given to it is written first, and made durable.
@@ -223,9 +216,10 @@ class FileStore:
                 if journal := self._open.pop(conversation_id, None):
                     await journal.close()
                     await to_the_end(self._notes.submit(self._keep, journal, state).result)
-                    self._tell(self.catalogue.note, conversation_id, state)
+                    self._tell(self._catalogue.note, conversation_id, state)
             finally:
-                self._locks.release(conversation_id)
+                if self._writing is not None:
+                    self._locks.release(conversation_id)
 
     def _keep(self, journal: FileJournal, state: State | None) -> None:
         """Store what makes the next opening quick; for a thread."""
@@ -261,6 +255,8 @@ class FileStore:
     @asynccontextmanager
     async def _claim(self, conversation_id: str, path: Path) -> AsyncIterator[None]:
         """Lock a conversation, and let it go again when the body fails."""
+        if self._writing is None:
+            await self._prepare()
         self._locks.acquire(conversation_id)
         try:
             yield
@@ -286,10 +282,6 @@ def _share(origin: Path, fork: str, at: int, replay: Callable[[Event], None]) ->
         raise EventRefused(f"no event {at} to fork from: there are {last}")
     adopt(origin, fork)
     return parts
-
-
-def _parts(directory: Path) -> list[Part]:
-    return read_log(directory, lambda event: None, outlines=True)
 
 
 def conversations(root: Path) -> Iterator[Path]:

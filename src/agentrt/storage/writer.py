@@ -16,8 +16,8 @@ from typing import TypeAlias
 
 from ..errors import LogFailed
 from ..pacing import Pace
-from ..protocols import Committed
 from ..specs import Durability
+from ..storing import Committed
 from .disk import Disk
 
 Probe: TypeAlias = Callable[[str], None]

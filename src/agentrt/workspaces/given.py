@@ -9,22 +9,24 @@ from msgspec.structs import replace
 
 from ..errors import WorkspaceMissing
 from ..specs import LocalWorkspace, PermissionRule, Workspace
-from ..storage.project_rules import project_rules
+from ..storing import Storage
+from .project_rules import project_rules
 
 
-async def workspace_of(given: Path | str | Workspace, store: Path) -> tuple[Workspace, tuple[PermissionRule, ...]]:
-    """A workspace and the rules that were remembered for it in a store.
+async def workspace_of(given: Path | str | Workspace, storage: Storage) -> tuple[Workspace, tuple[PermissionRule, ...]]:
+    """A workspace and the rules that were remembered for it in a storage.
 
     Raises `WorkspaceMissing`, or `ConfigurationError` when the rules cannot be read.
     """
-    path, rules = await anyio.to_thread.run_sync(_looked_up, given, store)
+    path = await anyio.to_thread.run_sync(_looked_up, given)
+    rules = await project_rules(storage, path)
     if isinstance(given, Path | str):
         return LocalWorkspace(path), rules
     return replace(given, path=path), rules
 
 
-def _looked_up(given: Path | str | Workspace, store: Path) -> tuple[str, tuple[PermissionRule, ...]]:
+def _looked_up(given: Path | str | Workspace) -> str:
     path = Path(given if isinstance(given, Path | str) else given.path).absolute()
     if not path.is_dir():
         raise WorkspaceMissing(path)
-    return str(path), project_rules(store, str(path))
+    return str(path)

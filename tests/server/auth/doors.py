@@ -14,9 +14,9 @@ import msgspec
 from agentrt import LLM, Agent, ConfirmRisky
 from agentrt.protocols import ModelClient
 from agentrt.server import ServerSettings
-from agentrt.server.auth.keyring import Keyring
 from agentrt.server.principals import Scope
 from agentrt.testing import ScriptedLLM
+from tests.stores import make_key
 
 from ..served import Client, served
 
@@ -58,8 +58,7 @@ class Doors:
 async def doors(directory: Path, model: ModelClient | None = None, **settings: Any) -> AsyncIterator[Doors]:
     """A server with keys."""
     root = directory / "store"
-    keyring = Keyring(root)
-    keys = {name: keyring.create(owner, scopes) for name, (owner, scopes) in KEYS.items()}
+    keys = {name: await make_key(root, owner, scopes) for name, (owner, scopes) in KEYS.items()}
     asked = ServerSettings(port=0, workspaces=(directory / "workspaces",), **settings)
     async with served(directory, model or ScriptedLLM([]), asked) as client:
         yield Doors(client, keys, root)

@@ -18,13 +18,14 @@ from agentrt.protocols import ModelRequest
 from agentrt.server import ServerSettings
 from agentrt.server.auth import Access
 from agentrt.server.auth.credentials import COOKIE
-from agentrt.server.auth.keyring import Keyring
 from agentrt.server.principals import EVERYONE, Principal, Scope
 from agentrt.server.problems import Refusal
 from agentrt.specs.content import plain
+from agentrt.storage.shelf import FileShelf
 from agentrt.testing import ScriptedLLM, call, finish
 from agentrt.testing.scripted import Turn
 from tests.proofs.waiting import eventually
+from tests.stores import keyring, make_key
 
 from ..served import agent, served
 from .connections import connection
@@ -53,8 +54,8 @@ def with_key(key: str) -> HTTPConnection:
 
 
 async def test_without_keys_on_loopback_whoever_has_the_token_may_do_all(tmp_path: Path) -> None:
-    access = Access(tmp_path, ServerSettings())
-    assert access.token != Access(tmp_path, ServerSettings()).token, "another one at each start"
+    access = Access(FileShelf(tmp_path), ServerSettings())
+    assert access.token != Access(FileShelf(tmp_path), ServerSettings()).token, "another one at each start"
     async with access.watching():
         assert access.address("http://127.0.0.1:1") == f"http://127.0.0.1:1/#token={access.token}"
         assert await access(with_key(access.token)) is EVERYONE
@@ -69,7 +70,7 @@ async def test_without_keys_on_loopback_whoever_has_the_token_may_do_all(tmp_pat
 
 def test_a_token_that_can_be_guessed_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="16 characters"):
-        Access(tmp_path, ServerSettings(token="short"))
+        Access(FileShelf(tmp_path), ServerSettings(token="short"))
 
 
 async def test_an_agent_cannot_answer_for_a_person(tmp_path: Path) -> None:
@@ -98,13 +99,13 @@ async def test_an_agent_cannot_answer_for_a_person(tmp_path: Path) -> None:
 
 
 async def test_without_keys_elsewhere_nobody_may(tmp_path: Path) -> None:
-    access = Access(tmp_path, ServerSettings(host="0.0.0.0"))
+    access = Access(FileShelf(tmp_path), ServerSettings(host="0.0.0.0"))
     async with access.watching():
         assert await refused(access, connection()) == (401, "not-authenticated")
 
 
 async def test_a_key_tells_whose_it_is_and_what_he_may(tmp_path: Path) -> None:
-    access = Access(tmp_path, ServerSettings())
+    access = Access(FileShelf(tmp_path), ServerSettings())
     async with access.watching():
         key = await access.create("ada", [Scope.OBSERVE])
         assert await access(with_key(key)) == Principal("ada", frozenset({Scope.OBSERVE}), key.split("_")[1])
@@ -113,7 +114,7 @@ async def test_a_key_tells_whose_it_is_and_what_he_may(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["other secret", "no such id", "garbage", "empty secret"])
 async def test_what_is_not_the_key_is_refused_and_all_of_it_alike(tmp_path: Path, kind: str) -> None:
-    access = Access(tmp_path, ServerSettings())
+    access = Access(FileShelf(tmp_path), ServerSettings())
     async with access.watching():
         key = await access.create("ada", [Scope.OBSERVE])
         head, secret = key.rsplit("_", 1)[0], "x" * 43
@@ -131,22 +132,22 @@ async def test_what_is_not_the_key_is_refused_and_all_of_it_alike(tmp_path: Path
 
 
 async def test_a_key_of_another_process_is_good_at_once_and_closes_the_server_soon(tmp_path: Path) -> None:
-    access = Access(tmp_path, ServerSettings())
+    access = Access(FileShelf(tmp_path), ServerSettings())
     async with access.watching():
         await access.create("root", [Scope.ADMIN])
-        key = Keyring(tmp_path).create("ada", [Scope.OBSERVE])
+        key = await make_key(tmp_path, "ada", [Scope.OBSERVE])
         assert (await access(with_key(key))).owner == "ada"
-    access = Access(tmp_path / "other", ServerSettings())
+    access = Access(FileShelf(tmp_path / "other"), ServerSettings())
     async with access.watching():
         assert access.is_open
-        Keyring(tmp_path / "other").create("ada", [Scope.OBSERVE])
+        await make_key(tmp_path / "other", "ada", [Scope.OBSERVE])
         await eventually(lambda: not access.is_open, "it is closed", 10)
         assert await refused(access, connection()) == (401, "not-authenticated")
 
 
 async def test_expired_and_revoked_keys_are_refused(tmp_path: Path) -> None:
     now = [1000.0]
-    access = Access(tmp_path, ServerSettings(), lambda: now[0])
+    access = Access(FileShelf(tmp_path), ServerSettings(), lambda: now[0])
     async with access.watching():
         short = await access.create("ada", [Scope.OBSERVE], days=1)
         revoked = await access.create("ada", [Scope.OBSERVE])
@@ -160,10 +161,10 @@ async def test_expired_and_revoked_keys_are_refused(tmp_path: Path) -> None:
 
 
 async def test_a_file_that_breaks_lets_nobody_in(tmp_path: Path) -> None:
-    access = Access(tmp_path, ServerSettings())
+    access = Access(FileShelf(tmp_path), ServerSettings())
     async with access.watching():
         key = await access.create("ada", [Scope.OBSERVE])
-        access.keyring.path.write_text("{")
+        (tmp_path / "keys.json").write_text("{")
         await eventually(lambda: not access.keyring.keys, "the keys are gone", 10)
         assert await refused(access, with_key(key)) == (401, "not-authenticated")
         assert await refused(access, connection()) == (401, "not-authenticated")
@@ -173,7 +174,7 @@ async def test_a_ticket_is_its_keys_for_once(tmp_path: Path) -> None:
     def shown(ticket: str) -> HTTPConnection:
         return connection(kind="websocket", query=f"ticket={ticket}")
 
-    access = Access(tmp_path, ServerSettings())
+    access = Access(FileShelf(tmp_path), ServerSettings())
     async with access.watching():
         open_ticket = access.tickets.issue(EVERYONE)
         assert await access(shown(access.tickets.issue(EVERYONE))) is EVERYONE
@@ -270,7 +271,7 @@ async def test_a_revoked_key_ends_what_was_opened_with_it(tmp_path: Path, way: s
         if way == "over http":
             assert (await at.ask("root", "DELETE", f"/keys/{key_id}"))[0] == 204
         else:
-            Keyring(at.root).revoke(key_id)
+            await keyring(at.root).revoke(key_id)
         await eventually(lambda: len(ended) == 3, "three are ended", 10)
         assert sorted(map(str, ended)) == ["4001", "4001", "stream"]
         assert (await at.ask("ada", "GET", "/conversations"))[0] == 401

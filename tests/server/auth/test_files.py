@@ -17,8 +17,8 @@ import msgspec
 import pytest
 from yarl import URL
 
-from agentrt.server.auth.keyring import Keyring
 from agentrt.server.principals import Scope
+from tests.stores import make_key
 
 from .doors import AGENT, Doors, doors
 
@@ -304,7 +304,7 @@ RUNS_LATER = (
 
 async def test_a_key_that_steers_alone_writes_nothing_that_runs_by_itself_later(tmp_path: Path) -> None:
     async with doors(tmp_path) as at:
-        at.keys["eve"] = Keyring(at.root).create("eve", (Scope.STEER, Scope.OBSERVE))
+        at.keys["eve"] = await make_key(at.root, "eve", (Scope.STEER, Scope.OBSERVE))
         folder = tmp_path / "workspaces" / "w"
         (folder / ".git").mkdir(parents=True)
         (folder / "through").symlink_to(".git")

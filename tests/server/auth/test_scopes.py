@@ -11,11 +11,11 @@ import msgspec
 import pytest
 
 from agentrt.controls import AnyControl, tag_of
-from agentrt.server.auth.keyring import Keyring
 from agentrt.server.endpoints import ENDPOINTS
 from agentrt.server.principals import Scope
 from agentrt.storage import FileStore
 from agentrt.testing import ScriptedLLM, say
+from tests.stores import make_key
 
 from .doors import AGENT, Doors, closed_with, doors
 
@@ -107,8 +107,7 @@ def conversation_operations() -> Iterator[tuple[str, str, Any]]:
 async def one_scope_each(directory: Path) -> Any:
     """A server with a key for each scope, all of one owner."""
     async with doors(directory, ScriptedLLM([say("x")] * 100), rate=None) as at:
-        keyring = Keyring(at.root)
-        at.keys |= {scope.value: keyring.create("ada", [scope]) for scope in Scope}
+        at.keys |= {scope.value: await make_key(at.root, "ada", [scope]) for scope in Scope}
         yield at
 
 

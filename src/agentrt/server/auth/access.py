@@ -9,14 +9,13 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
-from pathlib import Path
 from typing import TypeAlias
 
 import anyio
-import anyio.to_thread
 from starlette.requests import HTTPConnection
 
 from ...errors import ConfigurationError
+from ...storing import Shelf
 from ..principals import EVERYONE, Principal, Scope
 from ..settings import LOOPBACK, ServerSettings
 from .credentials import credentials_of, not_known
@@ -43,11 +42,11 @@ class Access:
     token is made at each start and shown to the person who starts the server, so no command of an agent has it.
     """
 
-    def __init__(self, root: Path, settings: ServerSettings, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, shelf: Shelf, settings: ServerSettings, clock: Callable[[], float] = time.time) -> None:
         """Raises `ConfigurationError` for a token that can be guessed, or a rate that is none."""
         if settings.token is not None and len(settings.token) < SHORTEST_TOKEN:
             raise ConfigurationError(f"a server's token has {SHORTEST_TOKEN} characters or more; None makes one")
-        self.keyring, self.tickets, self.gate = Keyring(root, clock), Tickets(), Gate(settings)
+        self.keyring, self.tickets, self.gate = Keyring(shelf, clock), Tickets(), Gate(settings)
         self.token = settings.token or secrets.token_urlsafe(32)
         self._loopback = settings.host in LOOPBACK
 
@@ -94,11 +93,11 @@ class Access:
 
     async def create(self, owner: str, scopes: Iterable[Scope], days: float | None = None) -> str:
         """Make a key; its text, which cannot be had again. Raises `ConfigurationError`."""
-        return await anyio.to_thread.run_sync(self.keyring.create, owner, tuple(scopes), days)
+        return await self.keyring.create(owner, scopes, days)
 
     async def revoke(self, key_id: str) -> None:
         """Have a key not be good any more, nor what was opened with it. Raises `NoSuchKey`, `ConfigurationError`."""
-        await anyio.to_thread.run_sync(self.keyring.revoke, key_id)
+        await self.keyring.revoke(key_id)
         self._cut()
 
     def known(self, text: str) -> Principal | None:

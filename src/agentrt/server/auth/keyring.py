@@ -1,28 +1,21 @@
-"""`Keyring`: the keys of a store, in one file that several processes share."""
+"""`Keyring`: the keys of a storage, in one document that several processes share."""
 
 from __future__ import annotations
 
-import fcntl
-import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
-import anyio.to_thread
 import msgspec
 
 from ...errors import ConfigurationError
-from ...storage.disk import make_directories, replace_file, sync_directory
+from ...storing import Shelf, replaced
 from ..principals import Scope
 from .keys import ApiKey, new_key
 
 VERSION = 1
-FILE = "keys.json"
-
-Stamp = tuple[int, int, int]
-"""What of a file changes with it."""
+KEYS = "keys"
+"""The kind of the document, and its name."""
 
 
 class _File(msgspec.Struct, frozen=True):
@@ -38,18 +31,18 @@ class NoSuchKey(ConfigurationError):
 
 
 class Keyring:
-    """The keys of a store, in the file `keys.json` of its root, mode 0600, replaced as a whole under a lock.
+    """The keys of a storage, in one document of its shelf, replaced as a whole.
 
-    A key that was revoked stays in it, so that a store which had keys is never open to everyone again. What cannot be
-    read lets nobody in. The calls that are not async block; all raise `ConfigurationError` for a file that is broken,
-    that others than its owner may write, or that cannot be written.
+    A key that was revoked stays in it, so that a storage which had keys is never open to everyone again. What cannot be
+    read lets nobody in. All calls raise `ConfigurationError` for a document that is broken, that others than its owner
+    may write, or that cannot be written.
     """
 
-    def __init__(self, root: Path, clock: Callable[[], float] = time.time) -> None:
-        self.path, self._clock = root / FILE, clock
+    def __init__(self, shelf: Shelf, clock: Callable[[], float] = time.time) -> None:
+        self._shelf, self._clock = shelf, clock
         self.keys: Mapping[str, ApiKey] = MappingProxyType({})
-        """Those that the file had when it was last looked at."""
-        self._stamp: Stamp | None = None
+        """Those that the document had when it was last looked at."""
+        self._version = 0
         self.closed = False
         """Whether it ever had a key."""
 
@@ -58,95 +51,64 @@ class Keyring:
         return (key := self.keys.get(key_id)) is not None and key.is_good(self._clock())
 
     async def look(self) -> None:
-        """Read the file again when it has changed."""
-        await anyio.to_thread.run_sync(self.look_now)
-
-    def look_now(self) -> None:
-        """Read the file again when it has changed."""
-        stamp = self._stamped()
-        if stamp == self._stamp and stamp is not None:
-            return
+        """Read the document again when it has changed."""
         try:
-            held = self._read()
+            data, version = await self._shelf.get(KEYS, KEYS) or (None, 0)
+            if version and version == self._version:
+                return
+            self._take(self._held(data), version)
         except ConfigurationError:
-            self._take((), None)
+            self._take((), 0)
             self.closed = True
             raise
-        self._take(held, stamp)
 
-    def create(self, owner: str, scopes: Iterable[Scope], days: float | None = None) -> str:
+    async def create(self, owner: str, scopes: Iterable[Scope], days: float | None = None) -> str:
         """Make a key that may be used for so many days, None: for ever; its text, which cannot be had again."""
         now = self._clock()
         key, text = new_key(owner, scopes, now, now + days * 86400 if days is not None else None)
-        with self._changing() as held:
-            self._write((*held, key))
+        await self._change(lambda held: (*held, key))
         return text
 
-    def revoke(self, key_id: str) -> None:
+    async def revoke(self, key_id: str) -> None:
         """Have a key not be good any more. Raises `NoSuchKey`."""
-        with self._changing() as held:
+        now = self._clock()
+
+        def revoked(held: tuple[ApiKey, ...]) -> Iterable[ApiKey]:
             if all(key.id != key_id for key in held):
                 raise NoSuchKey(f"there is no key {key_id!r}: 'agentrt keys list' shows them")
-            now = self._clock()
-            self._write(
-                tuple(
-                    msgspec.structs.replace(key, revoked=now) if key.id == key_id and key.revoked is None else key
-                    for key in held
-                )
-            )
+            for key in held:
+                again = key.id != key_id or key.revoked is not None
+                yield key if again else msgspec.structs.replace(key, revoked=now)
 
-    @contextmanager
-    def _changing(self) -> Iterator[tuple[ApiKey, ...]]:
-        """While no other process changes the file: what is in it."""
-        try:
-            make_directories(self.path.parent)
-            descriptor = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            with os.fdopen(descriptor, "wb") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
-                yield self._read()
-        except OSError as error:
-            raise ConfigurationError(f"cannot write the keys in {self.path}: {error.strerror}") from error
+        await self._change(revoked)
 
-    def _read(self) -> tuple[ApiKey, ...]:
-        try:
-            with open(self.path, "rb") as opened:
-                if os.fstat(opened.fileno()).st_mode & 0o022:
-                    raise ConfigurationError(f"others may write the keys in {self.path}: chmod 600 it")
-                file = _decoder.decode(opened.read())
-        except FileNotFoundError:
+    async def _change(self, change: Callable[[tuple[ApiKey, ...]], Iterable[ApiKey]]) -> None:
+        def changed(data: bytes | None) -> bytes:
+            keys = tuple(change(self._held(data)))
+            return msgspec.json.format(msgspec.json.encode(_File(VERSION, keys)), indent=2) + b"\n"
+
+        data = await replaced(self._shelf, KEYS, KEYS, changed)
+        self._take(self._held(data), 0)
+
+    def _held(self, data: bytes | None) -> tuple[ApiKey, ...]:
+        if data is None:
             return ()
-        except OSError as error:
-            raise ConfigurationError(f"cannot read the keys in {self.path}: {error.strerror}") from error
+        where = self._shelf.where(KEYS, KEYS)
+        try:
+            file = _decoder.decode(data)
         except (msgspec.MsgspecError, UnicodeError) as error:
-            raise ConfigurationError(f"cannot read the keys in {self.path}: {error}; mend or move it") from error
+            raise ConfigurationError(f"cannot read the keys in {where}: {error}; mend or move it") from error
         if file.version != VERSION:
-            raise ConfigurationError(f"the keys in {self.path} are of version {file.version}: update agentrt")
+            raise ConfigurationError(f"the keys in {where} are of version {file.version}: update agentrt")
         return file.keys
 
-    def _write(self, keys: tuple[ApiKey, ...]) -> None:
-        replace_file(self.path, msgspec.json.format(msgspec.json.encode(_File(VERSION, keys)), indent=2) + b"\n")
-        descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)  # what was revoked stays so, whatever happens to the machine
-        finally:
-            os.close(descriptor)
-        sync_directory(self.path.parent)
-        self._take(keys, self._stamped())
-
-    def _take(self, keys: tuple[ApiKey, ...], stamp: Stamp | None) -> None:
-        self.keys, self._stamp = MappingProxyType({key.id: key for key in keys}), stamp
+    def _take(self, keys: tuple[ApiKey, ...], version: int) -> None:
+        self.keys, self._version = MappingProxyType({key.id: key for key in keys}), version
         self.closed = self.closed or bool(keys)
 
-    def _stamped(self) -> Stamp | None:
-        try:
-            found = os.stat(self.path)
-        except OSError:
-            return None
-        return found.st_ino, found.st_mtime_ns, found.st_size
 
-
-def has_keys(root: Path) -> bool:
-    """Whether a store has a key that may be used; for a thread. Raises `ConfigurationError`."""
-    keyring = Keyring(root)
-    keyring.look_now()
+async def has_keys(shelf: Shelf) -> bool:
+    """Whether a storage has a key that may be used. Raises `ConfigurationError`."""
+    keyring = Keyring(shelf)
+    await keyring.look()
     return any(keyring.is_good(key_id) for key_id in keyring.keys)

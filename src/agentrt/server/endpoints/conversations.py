@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable, Iterable
-from datetime import datetime
-from pathlib import Path
+from collections.abc import Iterable
 from urllib.parse import quote
 
-import anyio.to_thread
 import msgspec
 
 from ...context.titles import checked_tags
 from ...controls import Rename, SendMessage, SetTags
 from ...conversation import Conversation
 from ...errors import ConfigurationError, ConversationExists, ConversationMissing, LogError
+from ...listing import DAMAGED, Mark, Row, to_micros
 from ...specs import Durability
 from ...state import State
-from ...storage.pages import read_state
-from ...storage.reading import EVENTS
-from ...storage.rows import DAMAGED, Mark, Row, from_micros, read_task, to_micros
+from ...storing import Storage
 from ..describing import info_of, info_of_row
 from ..permissions import check, of_creation
 from ..principals import Scope
@@ -70,7 +66,7 @@ async def create_conversation(call: Call[CreateConversation, None]) -> Answered:
     if wanted.message is not None:
         await conversation.do(SendMessage(content=wanted.message, id=f"{conversation.id}-first", run=True), by)
     where = {"Location": f"{quote(call.request.scope.get('root_path', ''))}/conversations/{conversation.id}"}
-    return Answered(await described(conversation, services.runtime.store.directory(conversation.id)), status, where)
+    return Answered(await described(conversation, services.runtime.store), status, where)
 
 
 def _name_of(key: str, owner: str | None) -> str:
@@ -96,10 +92,8 @@ async def list_conversations(call: Call[None, ConversationsQuery]) -> Conversati
         call.principal, wanted.limit + 1, _mark(wanted.after), wanted.status, query=wanted.query, tags=tags
     )
     shown = rows[: wanted.limit]
-    store = call.services.runtime.store
-    exact = store.durability is not Durability.COMMIT
-    items = await anyio.to_thread.run_sync(_described, shown, hosting.state, store.directory, exact)
-    return ConversationPage(items, _token(shown[-1].mark) if len(rows) > len(shown) else None)
+    items = [info_of_row(row, await _state(row, hosting.state(row.id), call.services.runtime.store)) for row in shown]
+    return ConversationPage(tuple(items), _token(shown[-1].mark) if len(rows) > len(shown) else None)
 
 
 async def count_conversations(call: Call[None, ConversationsCountQuery]) -> ConversationCount:
@@ -112,26 +106,23 @@ def _tags(pairs: Iterable[str]) -> dict[str, str]:
     return dict(pair.split(":", 1) for pair in pairs)
 
 
-def _described(
-    rows: list[Row], live: Callable[[str], State | None], directory: Callable[[str], Path], exact: bool
-) -> tuple[ConversationInfo, ...]:
-    """The rows with what only the states say; for a thread."""
-    found = []
-    for row in rows:
-        state = live(row.id)
-        if state is None and row.status != DAMAGED and (exact or row.status in ("waiting_for_confirmation", "error")):
-            try:
-                state = read_state(directory(row.id))
-            except (LogError, OSError):
-                state = None  # deleted meanwhile, or just now damaged: the row says what was
-        found.append(info_of_row(row, state))
-    return tuple(found)
+async def _state(row: Row, live: State | None, store: Storage) -> State | None:
+    """The state of a row's conversation, where it says what the row does not."""
+    exact = store.durability is not Durability.COMMIT
+    if live is not None or row.status == DAMAGED:
+        return live
+    if not exact and row.status not in ("waiting_for_confirmation", "error"):
+        return None
+    try:
+        return await store.history(row.id).state()
+    except (LogError, OSError):
+        return None  # deleted meanwhile, or just now damaged: the row says what was
 
 
 async def get_conversation(call: Call[None, None]) -> ConversationInfo:
     """A conversation as it stands."""
     conversation = await call.conversation()
-    return await described(conversation, call.services.runtime.store.directory(conversation.id))
+    return await described(conversation, call.services.runtime.store)
 
 
 async def change_conversation(call: Call[ChangeConversation, None]) -> ConversationInfo:
@@ -141,7 +132,7 @@ async def change_conversation(call: Call[ChangeConversation, None]) -> Conversat
         await conversation.do(SetTags(checked_tags(wanted.tags)), call.principal.owner)
     if not isinstance(wanted.title, msgspec.UnsetType):
         await conversation.do(Rename(wanted.title), call.principal.owner)
-    return await described(conversation, call.services.runtime.store.directory(conversation.id))
+    return await described(conversation, call.services.runtime.store)
 
 
 async def delete_conversation(call: Call[None, None]) -> None:
@@ -149,17 +140,12 @@ async def delete_conversation(call: Call[None, None]) -> None:
     await call.services.hosting.delete(call.named(), call.principal)
 
 
-async def described(conversation: Conversation, directory: Path) -> ConversationInfo:
-    """A conversation as it stands, awake or asleep; the log is there, in `directory`, for what memory has not."""
-    state = conversation.state
-    known = state if state.created is not None else None
-    state, updated, title = await anyio.to_thread.run_sync(_read, directory, known, bool(state.ledger.title))
-    return info_of(conversation.id, state, updated, title)
-
-
-def _read(directory: Path, state: State | None, titled: bool) -> tuple[State, datetime, str]:
-    updated = from_micros((directory / EVENTS).stat().st_mtime_ns // 1000)
-    return state or read_state(directory), updated, "" if titled else read_task(directory)
+async def described(conversation: Conversation, store: Storage) -> ConversationInfo:
+    """A conversation as it stands, awake or asleep; the log is there for what memory has not."""
+    state, history = conversation.state, store.history(conversation.id)
+    updated = await history.updated()
+    title = "" if state.ledger.title else await history.task()
+    return info_of(conversation.id, state if state.created is not None else await history.state(), updated, title)
 
 
 def _token(mark: Mark) -> str:

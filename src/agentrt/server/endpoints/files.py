@@ -9,7 +9,6 @@ import anyio.to_thread
 from starlette.responses import Response
 
 from ...errors import WorkspaceError
-from ...storage.pages import read_created
 from ...workspaces import FileEntry, FileList
 from ...workspaces.beneath import Beneath
 from ...workspaces.local import LocalFiles
@@ -26,8 +25,7 @@ async def workspace(call: Call[Any, Any]) -> str:
     conversation = await call.conversation()
     created = conversation.state.created
     if created is None:
-        directory = call.services.runtime.store.directory(conversation.id)
-        created = await anyio.to_thread.run_sync(read_created, directory)
+        created = await call.services.runtime.store.history(conversation.id).created()
     return created.workspace.path
 
 

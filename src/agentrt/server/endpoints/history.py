@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-
 import anyio.to_thread
 from msgspec.structs import replace
 from starlette.responses import Response
 
 from ...events import Cursor
 from ...state import State, check_epoch, seq_of
-from ...storage.blobs import find_blob
-from ...storage.journal import BLOBS
-from ...storage.pages import SCANNED, Wanted, count_events, read_event, read_page, read_state
-from ...storage.reading import Part
+from ...storing import SCANNED, Wanted
 from ..describing import state_info
 from ..principals import Scope
 from ..problems import refusal
@@ -43,8 +37,7 @@ async def list_events(call: Call[None, EventsQuery]) -> EventPage:
     wanted, conversation = call.query, await call.conversation()
     state = conversation.state
     these = _wanted(wanted, state, backwards=wanted.order == "desc")
-    parts = await call.services.runtime.store.parts(conversation.id)
-    page = await anyio.to_thread.run_sync(read_page, parts, these, wanted.limit)
+    page = await call.services.runtime.store.history(conversation.id).page(these, wanted.limit)
     return EventPage(page.events, page.next, Cursor(state.epoch, state.seq))
 
 
@@ -57,11 +50,11 @@ async def count_events_of(call: Call[None, EventsCountQuery]) -> EventCount:
     conversation = await call.conversation()
     state = conversation.state
     these = _wanted(call.query, state)
-    parts = await call.services.runtime.store.parts(conversation.id)
+    history = call.services.runtime.store.history(conversation.id)
     further: int | None = these.after
     count, looks = 0, COUNTED // SCANNED
     while further is not None and looks and not await call.request.is_disconnected():
-        found = await anyio.to_thread.run_sync(count_events, parts, replace(these, after=further))
+        found = await history.count(replace(these, after=further))
         count, further, looks = count + found.count, found.next, looks - 1
     return EventCount(count, further, Cursor(state.epoch, state.seq))
 
@@ -87,8 +80,7 @@ async def get_event(call: Call[None, None]) -> Response:
     conversation, seq = await call.conversation(), int(call.path("seq"))
     found = None
     if 1 <= seq <= conversation.state.seq:
-        parts = await call.services.runtime.store.parts(conversation.id)
-        found = await anyio.to_thread.run_sync(read_event, parts, seq)
+        found = await call.services.runtime.store.history(conversation.id).event(seq)
     if found is None:
         raise refusal(404, "No such event", f"the log ends with event {conversation.state.seq}", "event-missing")
     return Response(found, media_type="application/json")
@@ -101,30 +93,18 @@ async def get_state(call: Call[None, StateQuery]) -> StateInfo:
     if at is not None:
         seq_of(Cursor(call.query.epoch, at), state)
     if state.created is None or (at is not None and at != state.seq):
-        directory = call.services.runtime.store.directory(conversation.id)
-        state = await anyio.to_thread.run_sync(read_state, directory, state.seq if at is None else at)
+        state = await call.services.runtime.store.history(conversation.id).state(state.seq if at is None else at)
     return state_info(state)
 
 
 async def get_blob(call: Call[None, None]) -> Response:
     """The bytes that an event names, such as the whole of an output that was cut."""
     conversation, sha256 = await call.conversation(), call.path("sha256")
-    parts = await call.services.runtime.store.parts(conversation.id)
-    data = await anyio.to_thread.run_sync(_blob, parts, sha256)
+    data = await call.services.runtime.store.history(conversation.id).fetch(sha256)
     if data is None:
         raise refusal(404, "No such blob", "no event of this conversation names it", "blob-missing")
     kind = "text/plain; charset=utf-8" if await anyio.to_thread.run_sync(_is_text, data) else "application/octet-stream"
     return Response(data, headers={**shown_as(sha256, kind), "ETag": f'"{sha256}"'})
-
-
-def _blob(parts: Sequence[Part], sha256: str) -> bytes | None:
-    """The bytes of a blob, here or in what a fork shares; for a thread."""
-    if len(sha256) != 64 or not all(digit in "0123456789abcdef" for digit in sha256):
-        return None
-    directories: list[Path] = [part.path.parent / BLOBS for part in parts]
-    if not any((directory / sha256).is_file() for directory in directories):
-        return None
-    return find_blob(directories, sha256)
 
 
 def _is_text(data: bytes) -> bool:

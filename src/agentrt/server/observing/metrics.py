@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-import anyio.to_thread
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -44,7 +43,7 @@ class Metrics(Collector):
 
     async def text(self) -> bytes:
         """All of it, as text."""
-        self._stored = await anyio.to_thread.run_sync(self._runtime.store.catalogue.count)
+        self._stored = await self._runtime.store.listing.count()
         return generate_latest(self._registry)
 
     def describe(self) -> Iterable[Metric]:

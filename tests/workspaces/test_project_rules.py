@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import anyio
 import msgspec
 import pytest
 
@@ -14,10 +13,12 @@ from agentrt.conversation.project_rules import append_with_rules
 from agentrt.errors import ConfigurationError, LimitReached, LogFailed
 from agentrt.events import Cursor, Event, RuleAdded, RuleRemoved
 from agentrt.specs.quota import Quota
-from agentrt.storage import FileStore, change_project_rules, project_rules
-from agentrt.storage.project_rules import Intent, ProjectRules, fulfil, intend
+from agentrt.storage import FileStore
+from agentrt.storage.shelf import FileShelf
 from agentrt.testing import ScriptedLLM
+from agentrt.workspaces.project_rules import Intent, ProjectRules, change_project_rules, fulfil, intend
 from tests import samples
+from tests.stores import rules_in
 
 AGENT = Agent(llm=LLM(model="scripted"), tools=())
 ALLOW, DENY = PermissionRule("allow", "terminal"), PermissionRule("deny", "terminal", "rm *", "command")
@@ -33,8 +34,8 @@ def stored(tmp_path: Path) -> ProjectRules:
     return msgspec.json.decode(path.read_bytes(), type=ProjectRules)
 
 
-def intents(tmp_path: Path) -> list[Path]:
-    return list((tmp_path / "store" / "rules" / "intents").glob("*"))
+def intents(tmp_path: Path) -> tuple[Intent, ...]:
+    return stored(tmp_path).intents
 
 
 async def test_a_rule_that_the_log_refuses_holds_nowhere(tmp_path: Path) -> None:
@@ -42,8 +43,8 @@ async def test_a_rule_that_the_log_refuses_holds_nowhere(tmp_path: Path) -> None
         with pytest.raises(LimitReached):
             await one.add_rule(ALLOW, "project")
         assert one.state.ledger.rules == ()
-    assert project_rules(tmp_path / "store", str(tmp_path)) == ()
-    assert intents(tmp_path) == []
+    assert await rules_in(tmp_path / "store", tmp_path) == ()
+    assert intents(tmp_path) == ()
 
 
 async def test_an_entry_names_its_conversation_and_event_and_outlives_the_conversation(tmp_path: Path) -> None:
@@ -62,21 +63,21 @@ async def test_an_entry_names_its_conversation_and_event_and_outlives_the_conver
 
 async def test_taking_back_a_rule_that_does_not_hold_here_is_logged_before_the_file_is_written(tmp_path: Path) -> None:
     async with runtime(tmp_path) as one, Conversation(AGENT, tmp_path, runtime=one) as conversation:
-        change_project_rules(tmp_path / "store", str(tmp_path), add=[DENY])
+        await change_project_rules(one.store, str(tmp_path), add=[DENY])
         await conversation.remove_rule(DENY, "project")
         removed = [event.rule async for event in conversation.events() if isinstance(event, RuleRemoved)]
     assert removed == [DENY]
-    assert project_rules(tmp_path / "store", str(tmp_path)) == ()
+    assert await rules_in(tmp_path / "store", tmp_path) == ()
 
 
 async def crashed(tmp_path: Path) -> Path:
     """A store whose process died after a rule was logged, before it was in the workspace's file."""
     store = tmp_path / "store"
     async with runtime(tmp_path) as one, Conversation(AGENT, tmp_path, runtime=one, id="c") as conversation:
-        intend(store, Intent(str(tmp_path), "c", conversation.state.seq, "i"))
+        await intend(FileShelf(store), str(tmp_path), Intent("c", conversation.state.seq, "i"))
         async with conversation._end._guest.use() as group:  # type: ignore[attr-defined]
             await group.log.append(RuleAdded(rule=DENY, scope="project"))
-    assert not list((store / "rules").glob("*.json"))
+    assert stored(tmp_path).rules == ()
     return store
 
 
@@ -84,18 +85,18 @@ async def crashed(tmp_path: Path) -> Path:
 async def test_what_a_crash_kept_from_being_written_is_made_good(tmp_path: Path, opens: bool) -> None:
     store = await crashed(tmp_path)
     if opens:
-        async with FileStore(store):
+        async with runtime(tmp_path):
             pass
         assert [entry.rule for entry in stored(tmp_path).rules] == [DENY]
-    assert await anyio.to_thread.run_sync(project_rules, store, str(tmp_path)) == (DENY,)
-    assert intents(tmp_path) == []
+    assert await rules_in(store, tmp_path) == (DENY,)
+    assert intents(tmp_path) == ()
 
 
 async def test_an_open_conversation_fulfils_its_own_intents(tmp_path: Path) -> None:
     store = tmp_path / "store"
     async with runtime(tmp_path) as one, Conversation(AGENT, tmp_path, runtime=one, id="c"):
-        intend(store, Intent(str(tmp_path), "c", 0, "i"))
-        assert project_rules(store, str(tmp_path)) == ()
+        await intend(FileShelf(store), str(tmp_path), Intent("c", 0, "i"))
+        assert await rules_in(store, tmp_path) == ()
         assert len(intents(tmp_path)) == 1
 
 
@@ -113,11 +114,11 @@ async def test_an_intent_is_kept_when_nobody_knows_whether_the_rule_was_logged(t
     async with runtime(tmp_path) as one, Conversation(AGENT, tmp_path, runtime=one, id="c") as conversation:
         async with conversation._end._guest.use() as group:  # type: ignore[attr-defined]
             with pytest.raises(LogFailed):
-                await append_with_rules(store, Failing(group), [RuleAdded(rule=DENY, scope="project")])  # type: ignore[arg-type]
+                await append_with_rules(one.store.shelf, Failing(group), [RuleAdded(rule=DENY, scope="project")])  # type: ignore[arg-type]
             assert len(intents(tmp_path)) == 1
             await group.log.append(RuleAdded(rule=DENY, scope="project"))
-    assert project_rules(store, str(tmp_path)) == (DENY,)
-    assert intents(tmp_path) == []
+    assert await rules_in(store, tmp_path) == (DENY,)
+    assert intents(tmp_path) == ()
 
 
 async def test_rules_are_not_known_while_the_log_that_may_have_added_some_cannot_be_read(tmp_path: Path) -> None:
@@ -125,25 +126,25 @@ async def test_rules_are_not_known_while_the_log_that_may_have_added_some_cannot
     log = store / "conversations" / "c" / "events.jsonl"
     log.write_bytes(log.read_bytes().replace(b'"scripted"', b'"skripted"', 1))
     with pytest.raises(ConfigurationError, match="may have added permission rules"):
-        project_rules(store, str(tmp_path))
-    assert project_rules(store, str(tmp_path / "other")) == ()
-    async with FileStore(store):  # which the others can use
+        await rules_in(store, tmp_path)
+    assert await rules_in(store, tmp_path / "other") == ()
+    async with runtime(tmp_path):  # which the others can use
         pass
 
 
-def test_what_is_fulfilled_twice_counts_once(tmp_path: Path) -> None:
-    intent = Intent("/w", "c", 1, "i")
+async def test_what_is_fulfilled_twice_counts_once(tmp_path: Path) -> None:
+    intent = Intent("c", 1, "i")
     logged = samples.numbered([samples.message(), RuleAdded(rule=DENY, scope="project"), RuleAdded(rule=ALLOW)])
     for _ in range(2):
-        intend(tmp_path, intent)
-        fulfil(tmp_path, intent, logged)
-    assert project_rules(tmp_path, "/w") == (DENY,)
+        await intend(FileShelf(tmp_path), "/w", intent)
+        await fulfil(FileShelf(tmp_path), "/w", intent, logged)
+    assert await rules_in(tmp_path, "/w") == (DENY,)
 
 
-def test_a_file_of_an_earlier_version_holds(tmp_path: Path) -> None:
-    change_project_rules(tmp_path, "/w", add=[ALLOW])
+async def test_a_file_of_an_earlier_version_holds(tmp_path: Path) -> None:
+    await change_project_rules(FileStore(tmp_path), "/w", add=[ALLOW])
     (made,) = (tmp_path / "rules").glob("*.json")
     made.write_text(
         '{"workspace":"/w","rules":[{"verdict":"deny","tool":"terminal","pattern":"rm *","argument":"command"}]}'
     )
-    assert project_rules(tmp_path, "/w") == (DENY,)
+    assert await rules_in(tmp_path, "/w") == (DENY,)

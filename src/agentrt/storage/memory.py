@@ -1,0 +1,191 @@
+"""`MemoryStorage`: conversations in memory, for tests and for what need not outlive the process."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Self
+
+from ..errors import ConversationExists, ConversationMissing, EventRefused, LogLocked, VersionConflict
+from ..events import Event
+from ..listing import Filter, Hit, Mark, Row
+from ..snapshot import snapshot
+from ..specs import Durability
+from ..state import State
+from ..storing import Listing, Live, Progress, Shelf
+from .finding import found_in, pattern_of
+from .memory_log import Log, MemoryHistory, MemoryJournal
+from .names import checked_id
+
+_numbers = itertools.count(1)
+
+
+class MemoryListing(Listing):
+    """A `Listing` of logs in memory: a search reads them all."""
+
+    def __init__(self, logs: dict[str, Log]) -> None:
+        self._logs = logs
+
+    async def page(
+        self,
+        limit: int = 20,
+        after: Mark | None = None,
+        wanted: Filter = Filter(),
+        live: Live = lambda name: None,
+    ) -> list[Row]:
+        rows = [row for row in self._rows(live) if wanted.fits(row)]
+        if after is not None:
+            rows = [row for row in rows if (row.updated, row.id) < (after.updated, after.id)]
+        return rows[:limit]
+
+    async def count(self, wanted: Filter | None = None, live: Live = lambda name: None) -> int:
+        return sum((wanted or Filter()).fits(row) for row in self._rows(live))
+
+    async def search(
+        self,
+        words: str,
+        limit: int = 20,
+        *,
+        newest: bool = False,
+        owner: str | None = None,
+        progress: Progress = lambda done, of: None,
+    ) -> list[Hit]:
+        pattern = pattern_of(words)
+        rows = [row for row in self._rows(lambda name: None) if owner is None or row.owner == owner]
+        hits = [
+            hit
+            for row in rows
+            for hit in found_in(row.id, self._logs[row.id].decoded(self._logs[row.id].shared), pattern)
+        ]
+        if not newest:
+            hits.sort(key=lambda hit: len(hit.matches), reverse=True)
+        return hits[:limit]
+
+    def _rows(self, live: Live) -> list[Row]:
+        rows = [log.row(live(name)) for name, log in self._logs.items() if log.begun]
+        return sorted(rows, key=lambda row: (row.updated, row.id), reverse=True)
+
+
+class MemoryShelf(Shelf):
+    """A `Shelf` in memory."""
+
+    def __init__(self) -> None:
+        self._documents: dict[tuple[str, str], tuple[bytes, int]] = {}
+        self._versions = itertools.count(1)
+
+    async def get(self, kind: str, name: str) -> tuple[bytes, int] | None:
+        return self._documents.get((kind, name))
+
+    async def put(self, kind: str, name: str, data: bytes, version: int) -> int:
+        if self._documents.get((kind, name), (b"", 0))[1] != version:
+            raise VersionConflict(name)
+        self._documents[kind, name] = data, (made := next(self._versions))
+        return made
+
+    async def delete(self, kind: str, name: str) -> None:
+        self._documents.pop((kind, name), None)
+
+    async def names(self, kind: str) -> list[str]:
+        return sorted(name for of, name in self._documents if of == kind)
+
+    def where(self, kind: str, name: str) -> str:
+        return f"{kind} {name!r} in memory"
+
+
+class MemoryStorage:
+    """A `Storage` in memory: `Runtime(store="memory://")` has one of its own.
+
+    Nothing is written to a disk. What was acknowledged stays, in its order, for as long as this object, which may be
+    given to one runtime after the other; with the process all of it is gone.
+    """
+
+    durability = Durability.COMMIT
+    """Nothing that was acknowledged is ever taken back while the storage is there."""
+    waiting = 0
+    places = ()
+
+    def __init__(self) -> None:
+        self.address = f"memory://{next(_numbers)}"
+        self._logs: dict[str, Log] = {}
+        self._entered = 0
+        self.listing, self.shelf = MemoryListing(self._logs), MemoryShelf()
+
+    async def __aenter__(self) -> Self:
+        self._entered += 1
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._entered -= 1
+        if not self._entered:
+            for name in [name for name, log in self._logs.items() if log.writer is not None]:
+                await self.release(name)
+
+    def copy(self) -> MemoryStorage:
+        """Another one with the same conversations, none of them open: what a crash now would leave of a disk."""
+        copy = MemoryStorage()
+        copy._logs.update((name, log.copy()) for name, log in self._logs.items() if log.begun)
+        return copy
+
+    async def create(self, conversation_id: str) -> MemoryJournal:
+        if checked_id(conversation_id) in self._logs:
+            raise ConversationExists(conversation_id)
+        return self._held(Log(conversation_id))
+
+    async def open(
+        self, conversation_id: str, replay: Callable[[Event], None], recall: Callable[[State], None] | None = None
+    ) -> MemoryJournal:
+        log = self._there(conversation_id)
+        if recall is not None:
+            recall(log.state())
+        else:
+            for event in log.decoded(0):
+                replay(event)
+        return self._held(log)
+
+    async def fork(self, parent: str, conversation_id: str, at: int, replay: Callable[[Event], None]) -> MemoryJournal:
+        origin = self._logs.get(checked_id(parent))
+        if origin is None or not origin.begun:
+            raise ConversationMissing(parent)
+        if checked_id(conversation_id) in self._logs:
+            raise ConversationExists(conversation_id)
+        if len(origin.events) < at:
+            raise EventRefused(f"no event {at} to fork from: there are {len(origin.events)}")
+        for event in origin.decoded(0, at):
+            replay(event)
+        return self._held(Log(conversation_id, origin.events[:at], origin.blobs))
+
+    async def release(self, conversation_id: str, state: State | None = None) -> None:
+        log = self._logs.get(conversation_id)
+        if log is None or log.writer is None:
+            return
+        await log.writer.release()
+        log.writer = None
+        if state is not None:
+            log.snapshot = snapshot(state)
+        if not log.begun:
+            self._logs.pop(conversation_id, None)
+
+    async def delete(self, conversation_id: str) -> None:
+        del self._logs[self._there(conversation_id).name]
+
+    def history(self, conversation_id: str) -> MemoryHistory:
+        return MemoryHistory(self._logs, checked_id(conversation_id))
+
+    def where(self, conversation_id: str) -> str:
+        return f"{checked_id(conversation_id)} in memory"
+
+    def _there(self, conversation_id: str) -> Log:
+        """The log of a conversation that is not open. Raises `ConversationMissing` or `LogLocked`."""
+        log = self._logs.get(checked_id(conversation_id))
+        if log is None or not log.begun:
+            if log is not None and log.writer is not None:
+                raise LogLocked(conversation_id)
+            raise ConversationMissing(conversation_id)
+        if log.writer is not None:
+            raise LogLocked(conversation_id)
+        return log
+
+    def _held(self, log: Log) -> MemoryJournal:
+        self._logs[log.name] = log
+        log.writer = journal = MemoryJournal(log)
+        return journal

@@ -1,0 +1,25 @@
+"""What names a conversation, and what names a storage."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from ..errors import ConfigurationError
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
+
+def checked_id(conversation_id: str) -> str:
+    """A conversation's id, which may be a file's name. Raises `ConfigurationError` for one that cannot be."""
+    if not _ID.fullmatch(conversation_id):
+        raise ConfigurationError(
+            f"{conversation_id!r} is no conversation id: letters, digits, '.', '_' and '-', 128 at most"
+        )
+    return conversation_id
+
+
+def default_store() -> Path:
+    """Where conversations are kept: the directory in AGENTRT_HOME, else `~/.agentrt`."""
+    return Path(os.environ.get("AGENTRT_HOME") or Path.home() / ".agentrt")

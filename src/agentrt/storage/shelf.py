@@ -1,0 +1,103 @@
+"""`FileShelf`: small documents below a directory, a file each; `Document` is one of them."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from hashlib import sha256
+from pathlib import Path
+
+import anyio.to_thread
+
+from ..errors import ConfigurationError, VersionConflict
+from ..storing import Shelf
+from .disk import make_directories, replace_file, sync_directory
+
+_DIRECTORIES = {"rules": "rules"}
+"""Where the documents of a kind are; those of others are below `shelf`."""
+
+_ALONE = ("keys",)
+"""Kinds of one document of that name, in the directory itself: no other user may write it."""
+
+
+class Document:
+    """A file that is replaced as a whole, readable by its owner alone; blocking, for a thread.
+
+    Its version is made from its content, so that a file which a person edits has one, too. All methods raise
+    `ConfigurationError` for a file that cannot be read or written. One that is `guarded` is not read where others than
+    its owner may write it.
+    """
+
+    def __init__(self, path: Path, lock: Path | None = None, *, guarded: bool = False) -> None:
+        self.path, self._lock, self._guarded = path, lock or path.with_suffix(".lock"), guarded
+
+    def read(self) -> tuple[bytes, int] | None:
+        """The bytes and their version; None when there is no file."""
+        try:
+            with open(self.path, "rb") as file:
+                if self._guarded and os.fstat(file.fileno()).st_mode & 0o022:
+                    raise ConfigurationError(f"others may write {self.path}: chmod 600 it")
+                data = file.read()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise ConfigurationError(f"cannot read {self.path}: {error.strerror or error}") from error
+        return data, int.from_bytes(sha256(data).digest()[:8], "big") >> 1 or 1
+
+    def write(self, data: bytes, version: int) -> int:
+        """Replace the file of a version, durably; the new version. Raises `VersionConflict` for another one."""
+        try:
+            make_directories(self.path.parent)
+            descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            with os.fdopen(descriptor, "wb") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                held = self.read()
+                if (0 if held is None else held[1]) != version:
+                    raise VersionConflict(self.path.stem)
+                replace_file(self.path, data, durable=True)
+        except OSError as error:
+            raise ConfigurationError(f"cannot write {self.path}: {error.strerror or error}") from error
+        written = self.read()
+        return 0 if written is None else written[1]
+
+    def delete(self) -> None:
+        """Delete the file, if there is one."""
+        try:
+            self.path.unlink(missing_ok=True)
+            if self.path.parent.exists():
+                sync_directory(self.path.parent)
+        except OSError as error:
+            raise ConfigurationError(f"cannot delete {self.path}: {error.strerror or error}") from error
+
+
+class FileShelf(Shelf):
+    """A `Shelf` below a directory. Nothing is made there before a document is put."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    async def get(self, kind: str, name: str) -> tuple[bytes, int] | None:
+        return await anyio.to_thread.run_sync(self._document(kind, name).read)
+
+    async def put(self, kind: str, name: str, data: bytes, version: int) -> int:
+        return await anyio.to_thread.run_sync(self._document(kind, name).write, data, version)
+
+    async def delete(self, kind: str, name: str) -> None:
+        await anyio.to_thread.run_sync(self._document(kind, name).delete)
+
+    async def names(self, kind: str) -> list[str]:
+        pattern = f"{kind}.json" if kind in _ALONE else "*.json"
+        directory = self._directory(kind)
+        return await anyio.to_thread.run_sync(lambda: sorted(path.stem for path in directory.glob(pattern)))
+
+    def where(self, kind: str, name: str) -> str:
+        return str(self._document(kind, name).path)
+
+    def _directory(self, kind: str) -> Path:
+        return self._root if kind in _ALONE else self._root / _DIRECTORIES.get(kind, f"shelf/{kind}")
+
+    def _document(self, kind: str, name: str) -> Document:
+        if kind in _ALONE and name != kind:
+            raise ConfigurationError(f"the only document of kind {kind!r} is {kind!r}, not {name!r}")
+        path = self._directory(kind) / f"{name}.json"
+        return Document(path, self._directory(kind) / f"{kind}.lock", guarded=kind in _ALONE)
