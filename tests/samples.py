@@ -50,12 +50,12 @@ from agentrt.events import (
     RiskAssessed,
     RuleAdded,
     RuleRemoved,
+    RunEnded,
     RunRequested,
     SecretsChanged,
     StuckDetected,
     SystemPromptEvent,
     TagsChanged,
-    TimerFired,
     TitleChanged,
     UserRejectObservation,
 )
@@ -237,7 +237,7 @@ def every_event() -> list[Event]:
         PauseEvent(reason="lunch"),
         InterruptEvent(reason="stop", goes_on=True),
         ResourceLost(tool_name="terminal", detail="The terminal was restarted."),
-        TimerFired(command="call-3"),
+        RunEnded(status=ExecutionStatus.FINISHED, reason="answered"),
         StuckDetected(pattern="monologue", detail="three times", nudge=True),
         HookExecutionEvent(
             hook_event=HookEvent.BEFORE_TOOL,

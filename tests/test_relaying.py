@@ -29,9 +29,10 @@ from agentrt.events import (
 )
 from agentrt.specs import AlwaysConfirm, PermissionRule
 from agentrt.specs.content import plain
-from agentrt.state import State, fold
+from agentrt.state import State
 
 from . import samples
+from .decisions.states import then
 
 CHILD = "d-child"
 RULE = PermissionRule("deny", "terminal")
@@ -50,14 +51,14 @@ def above(*more: Event) -> State:
         ExecutionStarted(command="execute-d-1", action_id="d"),
         ChildStarted(child_id=CHILD, task="Dig.", action_id="d"),
     )
-    return fold(samples.numbered([*begun, *more]))
+    return then(State(), *begun, *more)
 
 
 def below(*more: Event) -> State:
     """The conversation that it delegated to."""
     created, *rest = samples.beginning(samples.agent(analyzer="rules", confirmation=AlwaysConfirm()))
     assert isinstance(created, ConversationCreated)
-    return fold(samples.numbered([replace(created, conversation_id=CHILD), *rest, *more]))
+    return then(State(), replace(created, conversation_id=CHILD), *rest, *more)
 
 
 def at_work() -> tuple[Event, ...]:
@@ -108,7 +109,7 @@ def test_one_to_which_more_was_said_when_it_had_ended_goes_on() -> None:
     ended = (*at_work(), ModelCallStarted(command="call-1"), samples.answer())
     done = below(*ended, ModelCalled(command="call-1", model="m"))
     assert over(done)
-    more = below(*ended, ModelCalled(command="call-1", model="m"), samples.message("And?"))
+    more = then(done, samples.message("And?"))
     assert not over(more)
     (again,) = relayed_down(above(), CHILD, more, told=True)
     assert isinstance(again, RunRequested)

@@ -24,9 +24,16 @@ def _tag_llm(record: dict[str, Any]) -> dict[str, Any]:
     return record
 
 
+def _imply_end(record: dict[str, Any]) -> dict[str, Any]:
+    """Version 4 has an event for the end of a run: that of an earlier one is implied (`state/implied.py`)."""
+    record["implied"] = True
+    return record
+
+
 UPCASTERS: Mapping[tuple[int, str], Upcaster] = {
     (1, "ConversationCreated"): _tag_llm,
     (1, "ConversationStateUpdateEvent"): _tag_llm,
+    (3, "RunRequested"): _imply_end,
 }
 """By schema version and type: how a record of that version becomes one of the next."""
 
@@ -67,6 +74,7 @@ _events: msgspec.json.Decoder[Any] = msgspec.json.Decoder(KnownEvent)
 _objects = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _CONTENT = re.compile(rb'[^}]{0,80}"type":"(?:MessageEvent|ObservationEvent)"')
 _VERSION = re.compile(rb'[^}]{0,80}"v":(\d+),"type":"')
+_TYPE = re.compile(rb'[^}]{0,80}?"type":"(\w+)"')
 _FRAME_FIELDS = ("i", "n", "durable", "v", "crc")
 
 
@@ -83,7 +91,7 @@ def decode_envelope(record: bytes) -> Envelope:
 def decode(record: bytes, version: int | None = None) -> Event:
     """The event of a record written under schema `version`, or the one it names. Raises as `decode_envelope` does."""
     version = version_of(record) if version is None else version
-    if version < SCHEMA_VERSION:
+    if _is_outdated(record, version):
         record = _upcast(record, version)
     try:
         event: Event = _events.decode(record)
@@ -106,7 +114,7 @@ def skim(record: bytes) -> Event:
 
     Raises as `decode_envelope` does.
     """
-    if _CONTENT.match(record) is None or version_of(record) < SCHEMA_VERSION:
+    if _CONTENT.match(record) is None or _is_outdated(record, version_of(record)):
         return decode(record)
     seen = _outlines.decode(record)
     if seen.type == "MessageEvent" and seen.source == "agent":
@@ -132,6 +140,14 @@ def skim(record: bytes) -> Event:
         labels=seen.labels,
         fingerprint=seen.fingerprint,
     )
+
+
+def _is_outdated(record: bytes, version: int) -> bool:
+    """Whether a record of that version has to be brought up to date."""
+    if version >= SCHEMA_VERSION:
+        return False
+    found = _TYPE.match(record)
+    return found is None or any(step >= version and kind.encode() == found[1] for step, kind in UPCASTERS)
 
 
 def _unknown(record: bytes, envelope: Envelope) -> UnknownEvent:

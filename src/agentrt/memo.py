@@ -16,7 +16,7 @@ from .events import ActionEvent, ConversationCreated, ConversationErrorEvent, Ev
 from .ledger import Ledger
 from .specs import Agent, Durability, SecurityRisk
 from .specs.flow import Label, Sink
-from .state import Branch, Checkpoint, Condensing, Pending, Seen, State
+from .state import Branch, Checkpoint, Condensing, Pending, Phase, Seen, State
 
 E = TypeVar("E", bound=Event)
 
@@ -52,11 +52,11 @@ class _Branch(msgspec.Struct, frozen=True, array_like=True):
     labels: tuple[Label, ...]
     unheard: tuple[str, ...]
     done: tuple[str, ...]
-    ending: tuple[str, ...] | None
+    phase: Phase
     judged: int
+    denied: int
     nudged: int
-    unjudged: bool = False
-    rearmed: int = 0
+    rearmed: int
 
 
 _OWN = _Open.__struct_fields__[3:]
@@ -78,7 +78,7 @@ class Memo(msgspec.Struct, frozen=True, kw_only=True):
     agent: Agent | None
     """When it is no more the one that the conversation was created with."""
     ledger: Ledger
-    call: str | None
+    implied: bool
     pending: tuple[_Open, ...]
     views: list[list[Seen]]
     """What the views of the branches share."""
@@ -119,7 +119,7 @@ def memo(state: State) -> Memo | None:
         error=state.error.seq if state.error else None,
         agent=state.agent if state.agent != state.created.agent else None,
         ledger=state.ledger,
-        call=state.branch.call,
+        implied=state.implied,
         pending=tuple(
             _Open(p.action.seq, bytes(p.action.arguments), p.action.resources, *(getattr(p, name) for name in _OWN))
             for p in state.branch.pending
@@ -160,10 +160,8 @@ def recalled(stored: Memo, events: Iterable[Event]) -> State:
         )
         for p in stored.pending
     )
-    if past and not pending and stored.call is None:
-        present = past[-1]  # nothing is open: the last checkpoint is of the present branch itself
-    else:
-        present = replace(present, call=stored.call, pending=pending)
+    resting = past and not pending and present.call is None  # then the last checkpoint is of the present branch itself
+    present = past[-1] if resting else replace(present, pending=pending)
     return State(
         seq=stored.seq,
         epoch=stored.epoch,
@@ -176,6 +174,7 @@ def recalled(stored: Memo, events: Iterable[Event]) -> State:
         answer=answer,
         branch=present,
         ledger=stored.ledger,
+        implied=stored.implied,
         rewound=stored.rewound,
         checkpoints=Chain(list(map(Checkpoint, stored.checkpoints, past, answers))),
     )

@@ -14,8 +14,9 @@ from ..events import (
 )
 from ..ledger import Child
 from ..specs.content import text
-from ..state import State, answered, unread
+from ..state import State, unread
 from .answers import approval, rejection, waiting_in
+from .ending import answered
 
 
 def over(below: State) -> bool:

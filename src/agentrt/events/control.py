@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from ..specs import AnyLLM
 from ..specs.rules import PermissionRule, Scope
 from ..specs.secrets import SavedSecret, Token
@@ -12,6 +14,8 @@ class RunRequested(Event, frozen=True, kw_only=True):
     """Someone wants the agent to go on."""
 
     source: Source = "user"
+    implied: bool = False
+    """Whether the end of the run is in no event: so it was before schema version 4."""
 
 
 class ConfirmationRequested(Event, frozen=True, kw_only=True):
@@ -100,3 +104,19 @@ class HeadMoved(Event, frozen=True, kw_only=True):
 
     source: Source = "user"
     to: int
+
+
+ControlEvent: TypeAlias = (
+    RunRequested
+    | ConfirmationRequested
+    | ConfirmationGiven
+    | RuleAdded
+    | RuleRemoved
+    | GoalSet
+    | TitleChanged
+    | TagsChanged
+    | SecretsChanged
+    | PauseEvent
+    | InterruptEvent
+    | HeadMoved
+)

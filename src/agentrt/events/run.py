@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -11,7 +11,7 @@ from ..specs.flow import Label, Sink
 from ..specs.hooks import HookEvent
 from ..specs.rules import Verdict
 from ..usage import Usage
-from .base import Event, Source
+from .base import Event, ExecutionStatus, Source
 
 
 class ModelCallStarted(Event, frozen=True, kw_only=True):
@@ -164,18 +164,21 @@ class Condensation(Event, frozen=True, kw_only=True):
     summary: str = ""
 
 
-class TimerFired(Event, frozen=True, kw_only=True):
-    """A time that a command waited for has come."""
-
-    command: str
-
-
 class StuckDetected(Event, frozen=True, kw_only=True):
     """The agent repeats itself; `pattern` names how. After a `nudge` it goes on, else it is stopped."""
 
     pattern: str
     detail: str = ""
     nudge: bool = False
+
+
+class RunEnded(Event, frozen=True, kw_only=True):
+    """The run is over, and the conversation has this status: the agent has had its last word ("answered"), or there was
+    nothing for it to do ("nothing_to_do"). Errors, limits, pauses and repetition end a run by events of their own.
+    """
+
+    status: ExecutionStatus
+    reason: str
 
 
 class DurabilityChanged(Event, frozen=True, kw_only=True):
@@ -191,3 +194,23 @@ class ConversationErrorEvent(Event, frozen=True, kw_only=True):
     code: str
     detail: str
     retryable: bool = False
+
+
+RunEvent: TypeAlias = (
+    ModelCallStarted
+    | BudgetReserved
+    | ModelCallRetried
+    | ModelCalled
+    | RiskAssessed
+    | ActionRevised
+    | HookExecutionEvent
+    | CriticAssessed
+    | ExecutionStarted
+    | ExecutionLost
+    | CondensationRequest
+    | Condensation
+    | StuckDetected
+    | RunEnded
+    | DurabilityChanged
+    | ConversationErrorEvent
+)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import msgspec
 
 from ..specs import Agent, Content, SecurityRisk, Thinking, ToolDefinition, Workspace
 from ..specs.flow import Label
 from .base import Event, Source
+from .control import SecretsChanged
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 
 class ConversationCreated(Event, frozen=True, kw_only=True):
@@ -129,3 +132,18 @@ class ConversationStateUpdateEvent(Event, frozen=True, kw_only=True):
 
     key: str
     value: msgspec.Raw
+
+
+ShownEvent: TypeAlias = (
+    SystemPromptEvent
+    | MessageEvent
+    | ActionEvent
+    | ObservationEvent
+    | UserRejectObservation
+    | AgentErrorEvent
+    | ResourceLost
+)
+SaidEvent: TypeAlias = ShownEvent | ConversationCreated | ConversationStateUpdateEvent
+ModelVisible: TypeAlias = ShownEvent | SecretsChanged | CondensationSummaryEvent
+"""What the model sees: each has a place in the view (`state/seeing.py`) and a message (`context/messages.py`)."""
+ActionResult: TypeAlias = ObservationEvent | UserRejectObservation | AgentErrorEvent

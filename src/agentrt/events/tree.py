@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import msgspec
 
 from ..specs import SecurityRisk
@@ -74,3 +76,6 @@ class ChildFinished(Event, frozen=True, kw_only=True):
     cost: float = 0.0
     spending: dict[str, Spending] = msgspec.field(default_factory=dict)
     steps: int = 0
+
+
+TreeEvent: TypeAlias = BudgetGranted | ChildStarted | ChildWaiting | ChildAnswered | ChildFinished

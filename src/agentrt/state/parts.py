@@ -65,6 +65,34 @@ class Pending(msgspec.Struct, frozen=True, gc=False):
 
 
 Condensing: TypeAlias = Literal["", "needed", "asked"]
+Check: TypeAlias = Literal["critic", "goal", "stop"]
+
+
+class Working(msgspec.Struct, frozen=True, gc=False, array_like=True, tag="working"):
+    """The agent has something to do, or nothing was said to it yet."""
+
+    unjudged: bool = False
+    """Whether something was done since the last model call that a critic of all actions has not judged."""
+
+
+class Calling(msgspec.Struct, frozen=True, gc=False, array_like=True, tag="calling"):
+    """A model call is in flight."""
+
+    command: str
+
+
+class Ending(msgspec.Struct, frozen=True, gc=False, array_like=True, tag="ending"):
+    """The agent has had its last word."""
+
+    passed: tuple[Check, ...] = ()
+    """What has had its say in that since."""
+
+
+class Ended(msgspec.Struct, frozen=True, gc=False, array_like=True, tag="ended"):
+    """A run has ended with that word."""
+
+
+Phase: TypeAlias = Working | Calling | Ending | Ended
 
 
 class Branch(msgspec.Struct, frozen=True, gc=False):
@@ -75,8 +103,7 @@ class Branch(msgspec.Struct, frozen=True, gc=False):
     queued: tuple[Seen, ...] = ()
     """What came since the last model call began; it joins the view when the next one does."""
     pending: tuple[Pending, ...] = ()
-    call: str | None = None
-    """The command of the model call in flight."""
+    phase: Phase = Working()
     condense: Condensing = ""
     """Why the view is to be made shorter before the next model call: it does not fit, or somebody asked for that."""
     cut: bool = False
@@ -89,16 +116,19 @@ class Branch(msgspec.Struct, frozen=True, gc=False):
     """Messages of the user that hooks have not seen yet."""
     done: tuple[str, ...] = ()
     """Actions with a result that hooks have not seen yet."""
-    ending: tuple[str, ...] | None = None
-    """The agent wants to end; what may still have a say in that: "critic", "goal", "stop". None: it does not."""
     judged: int = 0
-    """How often the critic sent the agent back."""
+    """How often the critic was not content with what the agent finished, in this run."""
+    denied: int = 0
+    """How often hooks kept the agent from finishing since it last did anything else."""
     nudged: int = 0
     """The seq at which the agent was last told that it repeats itself."""
     rearmed: int = 0
     """The seq at which it was told to go on though it was stuck: what it did before counts no more."""
-    unjudged: bool = False
-    """Whether something was done since the last model call that a critic of all actions has not judged."""
+
+    @property
+    def call(self) -> str | None:
+        """The command of the model call in flight."""
+        return self.phase.command if type(self.phase) is Calling else None
 
 
 class Checkpoint(msgspec.Struct, frozen=True, gc=False):
@@ -126,6 +156,8 @@ class State(msgspec.Struct, frozen=True, gc=False):
     message or model call on."""
     branch: Branch = Branch()
     ledger: Ledger = Ledger()
+    implied: bool = False
+    """Whether the run was begun under a schema version before 4: its end is in no event."""
     rewound: int = 0
     """The seq of the last rewind; 0: there was none."""
     checkpoints: Chain[Checkpoint] = Chain()
