@@ -44,6 +44,7 @@ from agentrt.events import (
     ModelCalled,
     ModelCallRetried,
     ModelCallStarted,
+    ModelVisible,
     ObservationEvent,
     PauseEvent,
     ResourceLost,
@@ -82,7 +83,7 @@ from agentrt.specs import (
 )
 from agentrt.specs.content import text
 from agentrt.specs.secrets import EnvironmentSecret, SavedStatic
-from agentrt.state import Seen, summarized
+from agentrt.state import Seen, as_seen, summarized
 from agentrt.usage import Spending, Usage
 
 WORKSPACE = LocalWorkspace("/work")
@@ -160,6 +161,11 @@ def failure(of: ActionEvent, words: str = "no") -> AgentErrorEvent:
 def numbered(events: Sequence[Event], first: int = 1) -> list[Event]:
     """The events with their places in a log."""
     return [replace(event, seq=seq) for seq, event in enumerate(events, first)]
+
+
+def seen(events: Iterable[Event]) -> list[Seen]:
+    """The places in a view of those that the model sees."""
+    return [as_seen(event) for event in events if isinstance(event, ModelVisible)]
 
 
 def look_up(view: Iterable[Seen], events: Iterable[Event]) -> list[Event]:

@@ -94,15 +94,25 @@ def test_nothing_is_begun_below_while_the_conversation_above_is_paused() -> None
 
 def test_one_that_a_person_stopped_below_goes_on_when_one_says_so() -> None:
     stopped = below(*at_work(), PauseEvent())
-    assert relayed_down(above(), CHILD, stopped, told=True) == ()
-    (again,) = relayed_down(above(), CHILD, stopped)
+    assert relayed_down(above(), CHILD, stopped) == ()
+    (again,) = relayed_down(above(PauseEvent(), RunRequested()), CHILD, stopped)
     assert isinstance(again, RunRequested), "not told since the one above runs"
     (rests,) = relayed_up(above(), CHILD, stopped)
     assert isinstance(rests, ChildWaiting)
     assert above(rests).status is ExecutionStatus.RUNNING
     assert relayed_up(above(rests), CHILD, stopped) == ()
-    (rule,) = relayed_down(above(RuleAdded(rule=RULE)), CHILD, stopped, told=True)
+    (rule,) = relayed_down(above(RuleAdded(rule=RULE)), CHILD, stopped)
     assert isinstance(rule, RuleAdded)
+
+
+def test_one_that_is_at_work_when_the_one_above_runs_again_is_told_so_once() -> None:
+    _, asked = held()
+    resumed, below_it = above(PauseEvent(), RunRequested()), below(*asked)
+    (again,) = relayed_down(resumed, CHILD, below_it)
+    told = then(below_it, again)
+    assert (told.status, told.branch) == (ExecutionStatus.WAITING_FOR_CONFIRMATION, below_it.branch)
+    assert relayed_down(resumed, CHILD, told) == ()
+    assert relayed_down(resumed, CHILD, then(told, PauseEvent())) == (), "its log remembers that it was told"
 
 
 def test_one_to_which_more_was_said_when_it_had_ended_goes_on() -> None:
@@ -111,7 +121,7 @@ def test_one_to_which_more_was_said_when_it_had_ended_goes_on() -> None:
     assert over(done)
     more = then(done, samples.message("And?"))
     assert not over(more)
-    (again,) = relayed_down(above(), CHILD, more, told=True)
+    (again,) = relayed_down(above(), CHILD, more)
     assert isinstance(again, RunRequested)
 
 

@@ -126,6 +126,15 @@ def test_a_hook_that_denies_the_end_sends_the_agent_back() -> None:
     assert due(then(back, *finished("g"))) == ["stop"], "it has a say in the next end, too"
 
 
+def test_how_often_hooks_kept_the_agent_from_ending_in_a_row_is_in_the_log() -> None:
+    denied, act = (hooked(STOP, "f", "deny"), TOLD), samples.action(id="a")
+    state = then(after(*finished(), spec=with_hooks(STOP)), *denied, *finished("g"), *denied, *finished("h"))
+    assert state.branch.denied == 2
+    assert then(state, hooked(STOP, "h", "deny"), TOLD, RunRequested(), CALL).branch.denied == 3, "nothing was done"
+    assert then(state, *denied, *calls(act)).branch.denied == 0, "it did something else"
+    assert then(state, samples.message("try this"), CALL).branch.denied == 0, "it was told something else"
+
+
 def test_a_hook_that_allows_the_end_may_add_a_word_for_later() -> None:
     state = then(then(after(*finished(), spec=with_hooks(STOP)), hooked(STOP)), TOLD)
     assert state.status is STATUS.FINISHED

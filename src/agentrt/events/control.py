@@ -16,6 +16,8 @@ class RunRequested(Event, frozen=True, kw_only=True):
     source: Source = "user"
     implied: bool = False
     """Whether the end of the run is in no event: so it was before schema version 4."""
+    above: int = 0
+    """Of one from the conversation that delegated this one: the number of the run there that this one is part of."""
 
 
 class ConfirmationRequested(Event, frozen=True, kw_only=True):

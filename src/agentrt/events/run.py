@@ -66,6 +66,8 @@ class ModelCalled(Event, frozen=True, kw_only=True):
     llm_response_id: str | None = None
     error: str | None = None
     estimated: bool = False
+    prompt_estimate: int = 0
+    """Of a call that was answered, the tokens that its prompt was estimated at, where there is a budget."""
 
 
 class RiskAssessed(Event, frozen=True, kw_only=True):

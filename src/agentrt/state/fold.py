@@ -106,8 +106,10 @@ def _apply(state: State, event: Event) -> State:
         case ModelCallStarted():
             return _call_started(state, event)
         case ModelCalled():
-            here = replace(here, phase=Working()) if event.command == here.call else here
-            return replace(state, branch=turns.uncut(here), ledger=ledger.called(state.ledger, event))
+            kept = ledger.called(state.ledger, event)
+            if event.command == here.call:
+                here, kept = replace(here, phase=Working()), ledger.counted(kept, event)
+            return replace(state, branch=turns.uncut(here), ledger=kept)
         case ActionEvent():
             pending = (*here.pending, Pending(event, causes=here.labels))
             denied = here.denied if event.tool_name == FINISH else 0
@@ -130,7 +132,7 @@ def _apply(state: State, event: Event) -> State:
         case MessageEvent():
             return turns.message(state, event)
         case RunRequested():
-            return turns.run_requested(replace(state, implied=event.implied))
+            return turns.run_requested(state, event)
         case RunEnded():
             return turns.run_ended(state, event)
         case ConfirmationRequested():

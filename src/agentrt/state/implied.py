@@ -57,8 +57,9 @@ def _settled(state: State) -> State:
     here = state.branch
     if not isinstance(here.phase, Ending):
         return state
-    left = {check for check in _CHECKS if check not in here.phase.passed}
-    if silent := tuple(check for check in _CHECKS if check in left and not _has_a_say(state, check)):
+    left: set[Check] = {check for check in _CHECKS if check not in here.phase.passed}
+    silent: tuple[Check, ...] = tuple(check for check in left if not _has_a_say(state, check))
+    if silent:
         state = replace(state, branch=passed(here, *silent))
     over = left == set(silent) and not here.done and not unread(here)
     return _finished(state) if over and state.status is _RUNNING else state

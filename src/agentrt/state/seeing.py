@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import assert_never
 from zlib import crc32
 
 from ..chain import Chain
@@ -10,10 +11,12 @@ from ..events import (
     AgentErrorEvent,
     Condensation,
     CondensationSummaryEvent,
-    Event,
     MessageEvent,
+    ModelVisible,
     ObservationEvent,
     ResourceLost,
+    SecretsChanged,
+    SystemPromptEvent,
     UserRejectObservation,
 )
 from ..specs.content import plain
@@ -21,7 +24,7 @@ from ..specs.tool import FINISH
 from .parts import Seen
 
 
-def as_seen(event: Event) -> Seen:
+def as_seen(event: ModelVisible) -> Seen:
     """The place that an event takes in a view."""
     match event:
         case ActionEvent():
@@ -44,8 +47,10 @@ def as_seen(event: Event) -> Seen:
             return Seen(event.seq, event.id, "MessageEvent", answer=answer, fingerprint=said, user=user)
         case ResourceLost():
             return Seen(event.seq, event.id, "ResourceLost", event.tool_name)
-        case _:
+        case SystemPromptEvent() | CondensationSummaryEvent() | SecretsChanged():
             return Seen(event.seq, event.id, type(event).__name__)
+        case _:
+            assert_never(event)
 
 
 def prompted(view: Chain[Seen], prompt: Seen) -> Chain[Seen]:

@@ -15,6 +15,7 @@ from ..events import (
     MessageEvent,
     ObservationEvent,
     RunEnded,
+    RunRequested,
 )
 from ..ledger import children_lost, judged, ran
 from ..specs import Agent, HookEvent
@@ -35,8 +36,11 @@ def unread(here: Branch) -> bool:
     return any(queued.type == "MessageEvent" for queued in here.queued)
 
 
-def run_requested(state: State) -> State:
+def run_requested(state: State, event: RunRequested) -> State:
     """Someone wants the agent to go on."""
+    state = replace(state, implied=event.implied)
+    if event.above:
+        state = replace(state, ledger=replace(state.ledger, above=event.above))
     if state.status.at_work:
         return state
     delegated = state.created is not None and state.created.delegated_by is not None
