@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, get_args
 
 import msgspec
@@ -152,7 +152,8 @@ def _is_outdated(record: bytes, version: int) -> bool:
 
 def _unknown(record: bytes, envelope: Envelope) -> UnknownEvent:
     fields = {name: raw for name, raw in _objects.decode(record).items() if name not in _FRAME_FIELDS}
-    return UnknownEvent(id=envelope.id, seq=envelope.seq, kind=envelope.type, raw=msgspec.Raw(_encoder.encode(fields)))
+    raw, made = msgspec.Raw(_encoder.encode(fields)), envelope.timestamp or datetime.fromtimestamp(0, UTC)
+    return UnknownEvent(id=envelope.id, seq=envelope.seq, timestamp=made, kind=envelope.type, raw=raw)
 
 
 def _upcast(record: bytes, version: int) -> bytes:
