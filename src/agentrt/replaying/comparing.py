@@ -20,7 +20,7 @@ _LEFT_OUT = frozenset(
     {
         "id", "seq", "timestamp", "by", "caused_by", "command", "latency", "usage", "cost", "details", "tool_call_id",
         "llm_response_id", "conversation_id", "workspace", "schema_version", "parent", "owner", "time_to_first_token",
-        "tokens", "draft", "fingerprint",
+        "tokens", "prompt_estimate", "draft", "fingerprint",
     }
 )  # fmt: skip
 _IDS = frozenset({"action_id", "action_ids", "child_id", "forgotten_event_ids", "target"})
