@@ -7,7 +7,7 @@ from typing import TypeAlias
 from ..specs import AnyLLM
 from ..specs.rules import PermissionRule, Scope
 from ..specs.secrets import SavedSecret, Token
-from .base import Event, Source
+from .base import Event, Id, Source
 
 
 class RunRequested(Event, frozen=True, kw_only=True):
@@ -27,7 +27,7 @@ class ConfirmationRequested(Event, frozen=True, kw_only=True):
     content with that label may have caused it, and it reaches that sink.
     """
 
-    action_ids: tuple[str, ...]
+    action_ids: tuple[Id, ...]
     reasons: tuple[str, ...] = ()
 
 
@@ -35,7 +35,7 @@ class ConfirmationGiven(Event, frozen=True, kw_only=True):
     """A person approved these actions."""
 
     source: Source = "user"
-    action_ids: tuple[str, ...]
+    action_ids: tuple[Id, ...]
 
 
 class RuleAdded(Event, frozen=True, kw_only=True):

@@ -11,21 +11,21 @@ from ..specs.flow import Label, Sink
 from ..specs.hooks import HookEvent
 from ..specs.rules import Verdict
 from ..usage import Usage
-from .base import Event, ExecutionStatus, Source
+from .base import Event, ExecutionStatus, Id, Source
 
 
 class ModelCallStarted(Event, frozen=True, kw_only=True):
     """A model call is about to be sent: durable before the first byte leaves."""
 
     source: Source = "agent"
-    command: str
+    command: Id
 
 
 class BudgetReserved(Event, frozen=True, kw_only=True):
     """What a model call may use at most, where there is a budget: durable before the first byte leaves."""
 
     source: Source = "agent"
-    command: str
+    command: Id
     tokens: int
     cost: float = 0.0
     usage_id: str = "default"
@@ -39,14 +39,14 @@ class ModelCallRetried(Event, frozen=True, kw_only=True):
     """
 
     source: Source = "agent"
-    command: str
+    command: Id
     attempt: int
     model: str
     next_model: str
     code: str
     detail: str
     wait: float = 0.0
-    draft: str | None = None
+    draft: Id | None = None
     usage: Usage = Usage()
     cost: float | None = None
     usage_id: str = "default"
@@ -56,7 +56,7 @@ class ModelCalled(Event, frozen=True, kw_only=True):
     """A model call has ended; `cost` in USD (None: no price known), times in seconds, `error` is a code."""
 
     source: Source = "agent"
-    command: str
+    command: Id
     model: str
     usage: Usage = Usage()
     cost: float | None = None
@@ -73,7 +73,7 @@ class ModelCalled(Event, frozen=True, kw_only=True):
 class RiskAssessed(Event, frozen=True, kw_only=True):
     """The rating of an action: where its effect goes (`sinks`), and what its result will hold (`labels`)."""
 
-    action_id: str
+    action_id: Id
     risk: SecurityRisk
     reason: str = ""
     sinks: tuple[Sink, ...] = ()
@@ -88,7 +88,7 @@ class ActionRevised(Event, frozen=True, kw_only=True):
     """
 
     source: Source = "hook"
-    action_id: str
+    action_id: Id
     arguments: msgspec.Raw
     resources: tuple[str, ...] | None = None
 
@@ -111,7 +111,7 @@ class HookExecutionEvent(Event, frozen=True, kw_only=True):
 
     source: Source = "hook"
     hook_event: HookEvent
-    target: str = ""
+    target: Id = ""
     verdict: Verdict = "allow"
     reason: str = ""
     runs: tuple[HookRun, ...] = ()
@@ -138,8 +138,8 @@ class CriticAssessed(Event, frozen=True, kw_only=True):
 class ExecutionStarted(Event, frozen=True, kw_only=True):
     """A tool is about to run: durable before it does."""
 
-    action_id: str
-    command: str
+    action_id: Id
+    command: Id
     attempt: int = 1
 
 
@@ -148,7 +148,7 @@ class ExecutionLost(Event, frozen=True, kw_only=True):
     again.
     """
 
-    action_id: str
+    action_id: Id
     begun: bool = True
     """Whether it may have done anything."""
 
@@ -162,7 +162,7 @@ class CondensationRequest(Event, frozen=True, kw_only=True):
 class Condensation(Event, frozen=True, kw_only=True):
     """The view forgets these events; a summary takes the place of the first."""
 
-    forgotten_event_ids: tuple[str, ...]
+    forgotten_event_ids: tuple[Id, ...]
     summary: str = ""
 
 

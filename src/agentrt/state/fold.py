@@ -63,7 +63,9 @@ from ..specs.tool import FINISH
 from . import implied, turns
 from .parts import Branch, Calling, Checkpoint, Pending, State, Working
 from .seeing import as_seen, condensed, prompted
-from .status import status_after
+from .status import BY_TYPE, status_after
+
+_WORKING = Working()
 
 
 def fold(events: Iterable[Event], start: State = State()) -> State:
@@ -88,7 +90,7 @@ def branch(events: Sequence[Event]) -> list[Event]:
 def apply(state: State, event: Event) -> State:
     """The state after one more event."""
     after = _apply(state, event)
-    if (status := status_after(state.status, event)) is not state.status:
+    if type(event) in BY_TYPE and (status := status_after(state.status, event)) is not state.status:
         after = replace(after, status=status)
         if status is ExecutionStatus.RUNNING:
             after = replace(after, branch=turns.unheld(after.branch))
@@ -108,8 +110,9 @@ def _apply(state: State, event: Event) -> State:
         case ModelCalled():
             kept = ledger.called(state.ledger, event)
             if event.command == here.call:
-                here, kept = replace(here, phase=Working()), ledger.counted(kept, event)
-            return replace(state, branch=turns.uncut(here), ledger=kept)
+                here = replace(here, phase=_WORKING)
+                kept = ledger.counted(kept, event) if event.prompt_estimate else kept
+            return replace(state, branch=turns.uncut(here) if here.cut else here, ledger=kept)
         case ActionEvent():
             pending = (*here.pending, Pending(event, causes=here.labels))
             denied = here.denied if event.tool_name == FINISH else 0

@@ -38,10 +38,9 @@ class Seen(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """Whether it is a user's message."""
 
 
-class Pending(msgspec.Struct, frozen=True, gc=False):
-    """An action without a result; `command` is the execution in flight."""
+class Standing(msgspec.Struct, frozen=True, gc=False, array_like=True, kw_only=True):
+    """How an action without a result stands; `command` is the execution in flight."""
 
-    action: ActionEvent
     risk: SecurityRisk | None = None
     approved: bool = False
     command: str | None = None
@@ -62,6 +61,12 @@ class Pending(msgspec.Struct, frozen=True, gc=False):
     """The files that it runs, as they were when it was rated."""
     revised: int = 0
     """The seq of the event that last rewrote its arguments; 0: they are the model's own."""
+
+
+class Pending(Standing, frozen=True, gc=False):
+    """An action without a result."""
+
+    action: ActionEvent
 
 
 Condensing: TypeAlias = Literal["", "needed", "asked"]
@@ -95,14 +100,11 @@ class Ended(msgspec.Struct, frozen=True, gc=False, array_like=True, tag="ended")
 Phase: TypeAlias = Working | Calling | Ending | Ended
 
 
-class Branch(msgspec.Struct, frozen=True, gc=False):
-    """What a rewind takes back."""
+class Progress(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """How far a branch has come, but for its view and what is pending."""
 
-    view: Chain[Seen] = Chain()
-    """What the model sees, in its order."""
     queued: tuple[Seen, ...] = ()
     """What came since the last model call began; it joins the view when the next one does."""
-    pending: tuple[Pending, ...] = ()
     phase: Phase = Working()
     condense: Condensing = ""
     """Why the view is to be made shorter before the next model call: it does not fit, or somebody asked for that."""
@@ -124,6 +126,14 @@ class Branch(msgspec.Struct, frozen=True, gc=False):
     """The seq at which the agent was last told that it repeats itself."""
     rearmed: int = 0
     """The seq at which it was told to go on though it was stuck: what it did before counts no more."""
+
+
+class Branch(Progress, frozen=True, gc=False):
+    """What a rewind takes back."""
+
+    view: Chain[Seen] = Chain()
+    """What the model sees, in its order."""
+    pending: tuple[Pending, ...] = ()
 
     @property
     def call(self) -> str | None:

@@ -37,10 +37,10 @@ _S = ExecutionStatus
 RUNNING, WAITING = _S.RUNNING, _S.WAITING_FOR_CONFIRMATION
 
 
-class Change(msgspec.Struct, frozen=True, omit_defaults=True):
+class Change(msgspec.Struct, frozen=True):
     """An event of this type changes one of these statuses (none named: any) to another one."""
 
-    event: str
+    event: type[Event]
     to: ExecutionStatus | None
     """None: what the event's `status` says."""
     of: tuple[ExecutionStatus, ...] = ()
@@ -67,7 +67,7 @@ def _change(
     *of: ExecutionStatus,
     having: tuple[str, str | bool] | None = None,
 ) -> Change:
-    return Change(event.__name__, to, of, having)
+    return Change(event, to, of, having)
 
 
 CHANGES: Collection[Change] = (
@@ -86,17 +86,14 @@ CHANGES: Collection[Change] = (
     _change(ChildWaiting, RUNNING, WAITING, having=("spending", False)),
 )
 
-_BY_NAME = {each.event: tuple(one for one in CHANGES if one.event == each.event) for each in CHANGES}
+BY_TYPE = {each.event: tuple(one for one in CHANGES if one.event is each.event) for each in CHANGES}
 
 
 def status_after(status: ExecutionStatus, event: Event) -> ExecutionStatus:
     """The status after one more event."""
-    for change in _BY_NAME.get(type(event).__name__, ()):
-        if change.of and status not in change.of:
-            continue
-        if change.having is not None and not _has(event, *change.having):
-            continue
-        return event.status if change.to is None else change.to  # type: ignore[attr-defined]
+    for change in BY_TYPE.get(type(event), ()):
+        if (not change.of or status in change.of) and (change.having is None or _has(event, *change.having)):
+            return event.status if change.to is None else change.to  # type: ignore[attr-defined]
     return status
 
 
