@@ -3,6 +3,7 @@
 import { type ConversationInfo, type Cursor, type Event, type Item, Refused } from "@agentrt/client";
 import { batch, computed, signal } from "@preact/signals";
 import { Drafts } from "../model/drafts";
+import { after } from "../model/standing";
 import { Transcript } from "../model/transcript";
 import * as list from "./list";
 import { explain, isLocked, rest, stream } from "./session";
@@ -32,8 +33,6 @@ export class Open {
   readonly drafts = new Drafts();
 
   private unfollow: (() => void) | undefined;
-  private refreshing: ReturnType<typeof setTimeout> | undefined;
-  private due = false;
   private again: ReturnType<typeof setTimeout> | undefined;
   private frame: number | ReturnType<typeof setTimeout> | undefined;
   private closed = false;
@@ -49,7 +48,6 @@ export class Open {
   close(): void {
     this.closed = true;
     this.unfollow?.();
-    clearTimeout(this.refreshing);
     clearTimeout(this.again);
   }
 
@@ -70,12 +68,12 @@ export class Open {
     }
   }
 
+  /** Ask for what its events do not tell: what it answered, and what waits in conversations below. */
   async refresh(): Promise<void> {
     try {
       const info = await rest.conversation(this.id);
       if (this.closed) return;
-      this.info.value = info;
-      list.known(info);
+      this.stands(this.events.reduce(after, info));
     } catch (error) {
       if (error instanceof Refused && error.problem.status === 404) this.missing.value = true;
     }
@@ -87,8 +85,8 @@ export class Open {
       const [info, page] = await Promise.all([rest.conversation(this.id), rest.eventsBefore(this.id, undefined, PAGE)]);
       if (this.closed) return;
       batch(() => {
-        this.info.value = info;
         this.take(page.items);
+        this.stands(page.items.reduce(after, info));
         this.loading.value = this.locked.value = false;
       });
       this.follow({ epoch: page.cursor.epoch ?? 0, seq: this.events.at(-1)?.seq ?? 0 });
@@ -110,7 +108,7 @@ export class Open {
       live: () => {
         this.live.value = true;
         this.locked.value = false;
-        this.refreshSoon();
+        void this.refresh();
       },
       reset: () => {
         this.events = [];
@@ -143,9 +141,19 @@ export class Open {
         this.transcript.add(event);
         if (this.live.value) announceEvent(event, this.transcript);
       }
-      this.refreshSoon();
+      const before = this.info.value;
+      if (before !== null) {
+        const now = events.reduce(after, before);
+        this.stands(now);
+        if (now.status !== before.status && now.status !== "running" && this.live.value) void this.refresh();
+      }
     }
     this.showSoon();
+  }
+
+  private stands(info: ConversationInfo): void {
+    this.info.value = info;
+    list.known(info);
   }
 
   private take(events: Event[]): void {
@@ -169,20 +177,6 @@ export class Open {
       this.version.value += 1;
       this.cursor.value = { epoch: this.cursor.value.epoch, seq: this.events.at(-1)?.seq ?? 0 };
     });
-  }
-
-  /** At once, and then as often as it makes sense while events come. */
-  private refreshSoon(): void {
-    if (this.refreshing !== undefined) {
-      this.due = true;
-      return;
-    }
-    void this.refresh();
-    this.refreshing = setTimeout(() => {
-      this.refreshing = undefined;
-      if (this.due) this.refreshSoon();
-    }, 200);
-    this.due = false;
   }
 }
 
