@@ -19,7 +19,7 @@ from agentrt import LLM, Agent, Conversation, Delta, ExecutionStatus, Runtime, S
 from agentrt.actors.feed import Feed
 from agentrt.context.replies import ModelReply
 from agentrt.protocols import ModelRequest, Watch
-from agentrt.state import Branch
+from agentrt.state import Branch, Calling
 from agentrt.storage import FileStore
 from agentrt.testing import ScriptedLLM, say
 
@@ -106,7 +106,7 @@ def measure(conversations: int, pieces: int, subscribed: bool) -> dict[str, Any]
 async def show_alone(directory: Path, shows: int, subscribed: bool) -> float:
     """Nanoseconds of CPU of one `Feed.show`, with what its subscriber does; the loop's own turns are taken off."""
     async with FileStore(directory / "store") as store:
-        feed = Feed(await store.create("c"), State(branch=Branch(call="call-1")))
+        feed = Feed(await store.create("c"), State(branch=Branch(phase=Calling("call-1"))))
 
         async def follow() -> None:
             async for _ in feed.stream(0):

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import get_args
 
-from agentrt import events
 from agentrt.events import KnownEvent, base, control, run, said, tree
 
 GROUPS: dict[str, ModuleType] = {
@@ -86,10 +85,9 @@ def _words(words: str) -> str:
 
 
 def missing() -> set[str]:
-    """Types that are not exported, or stand on no page."""
+    """Types that stand on no page."""
     kinds = {kind.__name__ for kind in get_args(KnownEvent)}
-    shown = {name for module in GROUPS.values() for name in _classes(module)}
-    return (kinds - set(events.__all__)) | (kinds - shown)
+    return kinds - {name for module in GROUPS.values() for name in _classes(module)}
 
 
 if __name__ == "__main__":

@@ -44,18 +44,19 @@ from agentrt.events import (
     ModelCalled,
     ModelCallRetried,
     ModelCallStarted,
+    ModelVisible,
     ObservationEvent,
     PauseEvent,
     ResourceLost,
     RiskAssessed,
     RuleAdded,
     RuleRemoved,
+    RunEnded,
     RunRequested,
     SecretsChanged,
     StuckDetected,
     SystemPromptEvent,
     TagsChanged,
-    TimerFired,
     TitleChanged,
     UserRejectObservation,
 )
@@ -82,7 +83,7 @@ from agentrt.specs import (
 )
 from agentrt.specs.content import text
 from agentrt.specs.secrets import EnvironmentSecret, SavedStatic
-from agentrt.state import Seen, summarized
+from agentrt.state import Seen, as_seen, summarized
 from agentrt.tools import BUILT_IN
 from agentrt.usage import Spending, Usage
 
@@ -164,6 +165,11 @@ def numbered(events: Sequence[Event], first: int = 1) -> list[Event]:
     return [replace(event, seq=seq) for seq, event in enumerate(events, first)]
 
 
+def seen(events: Iterable[Event]) -> list[Seen]:
+    """The places in a view of those that the model sees."""
+    return [as_seen(event) for event in events if isinstance(event, ModelVisible)]
+
+
 def look_up(view: Iterable[Seen], events: Iterable[Event]) -> list[Event]:
     """The events of the places in a view."""
     by_seq = {event.seq: event for event in events}
@@ -239,7 +245,7 @@ def every_event() -> list[Event]:
         PauseEvent(reason="lunch"),
         InterruptEvent(reason="stop", goes_on=True),
         ResourceLost(tool_name="terminal", detail="The terminal was restarted."),
-        TimerFired(command="call-3"),
+        RunEnded(status=ExecutionStatus.FINISHED, reason="answered"),
         StuckDetected(pattern="monologue", detail="three times", nudge=True),
         HookExecutionEvent(
             hook_event=HookEvent.BEFORE_TOOL,

@@ -115,6 +115,7 @@ async def test_a_question_while_the_model_is_called(tmp_path: Path) -> None:
         "ModelCalled",
         "ModelCalled",
         "MessageEvent",
+        "RunEnded",
     ]
     assert [message.role for message in client.requests[1].messages] == ["system", "user", "user"]
 

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from agentrt import codec
 from agentrt.codec import decode, decode_envelope, encode
-from agentrt.events import Event, MessageEvent, UnknownEvent
+from agentrt.events import SCHEMA_VERSION, Event, MessageEvent, UnknownEvent
 from agentrt.specs.content import text
 from tests import samples
 
 
 @pytest.mark.parametrize("event", samples.numbered(samples.every_event()), ids=lambda e: f"{e.seq}-{type(e).__name__}")
 def test_every_event_comes_back_as_it_was(event: Event) -> None:
-    assert decode(encode(event)) == event
+    assert decode(encode(event), SCHEMA_VERSION) == event
 
 
 @given(st.text(), st.text(), st.integers(0, 2**53))

@@ -110,6 +110,7 @@ async def test_a_conversation_runs_to_its_end(tmp_path: Path) -> None:
         assert kinds(events) == [
             "RunRequested",
             *("ModelCallStarted", "ModelCalled", "ActionEvent", "ExecutionStarted", "ObservationEvent") * 2,
+            "RunEnded",
         ]
         assert [event.seq for event in await everything(conversation)] == list(range(1, len(events) + 4))
     first, second = client.requests
@@ -124,8 +125,8 @@ async def test_awaiting_a_run_gives_the_state_at_its_end(tmp_path: Path) -> None
         await conversation.send_message("Hi")
         state = await conversation.run()
         assert state.status is ExecutionStatus.FINISHED
-        assert (await conversation.run()).seq == state.seq + 1, (
-            "there is nothing to answer, so nothing but the wish is logged"
+        assert (await conversation.run()).seq == state.seq + 2, (
+            "there is nothing to answer, so nothing but the wish and its end is logged"
         )
 
 

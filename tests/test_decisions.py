@@ -56,7 +56,7 @@ from agentrt.specs import AlwaysConfirm, HookEvent, Limits, PermissionRule, Secu
 from agentrt.specs.content import text
 from agentrt.specs.stuck import Critic
 from agentrt.state import State, fold
-from tests import samples
+from tests import samples, status_table
 from tests.decisions.states import (
     CALL,
     CALLED,
@@ -73,6 +73,11 @@ from tests.decisions.states import (
     with_hooks,
 )
 from tests.histories import histories
+
+
+def test_the_table_of_the_status_is_that_of_the_code() -> None:
+    assert status_table.documented(status_table.DOCS.read_text()) == status_table.markdown()
+    assert status_table.CONSOLE.read_text() == status_table.typescript(), "python -m tests.status_table"
 
 
 def table() -> list[tuple[str, str, State]]:

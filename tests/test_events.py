@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import time
 import uuid
+from typing import get_args
 
 import msgspec
 import pytest
 
-from agentrt.events import MessageEvent
+from agentrt.events import CondensationSummaryEvent, Event, KnownEvent, MessageEvent, UnknownEvent
+from agentrt.events.control import ControlEvent
+from agentrt.events.run import RunEvent
+from agentrt.events.said import SaidEvent
+from agentrt.events.tree import TreeEvent
 from agentrt.ids import new_id
 from agentrt.usage import Usage
 from tests import samples
@@ -37,6 +42,13 @@ def test_usage_adds_up() -> None:
 
 def test_the_samples_hold_every_type() -> None:
     assert {type(event) for event in samples.every_event()} == samples.all_types()
+
+
+def test_every_type_is_registered_by_the_union_of_its_module() -> None:
+    assert set(Event.__subclasses__()) == {*get_args(KnownEvent), CondensationSummaryEvent, UnknownEvent}
+    assert len(get_args(KnownEvent)) == sum(
+        len(get_args(union)) for union in (ControlEvent, RunEvent, SaidEvent, TreeEvent)
+    )
 
 
 def test_a_message_needs_its_content() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agentrt.events import BudgetReserved, ChildFinished, ExecutionStatus, ModelCalled, ModelCallRetried
-from agentrt.ledger import Ledger, began, called, child_finished, retried
+from agentrt.ledger import Ledger, began, called, child_finished, counted, retried
 from agentrt.usage import Spending, Usage
 
 
@@ -18,6 +18,16 @@ def test_calls_are_summed_by_usage_id() -> None:
         "condenser": Spending(1, Usage(1, 1), 0.0, 1, 1.0),
     }
     assert (ledger.cost, ledger.unpriced, ledger.usage.total) == (0.75, 1, 42)
+
+
+def test_how_far_off_the_estimate_of_a_prompt_was_is_in_the_log() -> None:
+    ledger = counted(Ledger(), ModelCalled(command="a", model="m", usage=Usage(150, 5), prompt_estimate=100))
+    assert ledger.prompts == 1.5
+    for silent in (
+        ModelCalled(command="b", model="m", usage=Usage(7, 5)),
+        ModelCalled(command="b", model="m", prompt_estimate=10, error="timeout"),
+    ):
+        assert counted(ledger, silent) is ledger
 
 
 def test_a_call_that_failed_before_it_used_anything_is_no_call() -> None:

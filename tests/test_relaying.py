@@ -29,9 +29,10 @@ from agentrt.events import (
 )
 from agentrt.specs import AlwaysConfirm, PermissionRule
 from agentrt.specs.content import plain
-from agentrt.state import State, fold
+from agentrt.state import State
 
 from . import samples
+from .decisions.states import then
 
 CHILD = "d-child"
 RULE = PermissionRule("deny", "terminal")
@@ -50,14 +51,14 @@ def above(*more: Event) -> State:
         ExecutionStarted(command="execute-d-1", action_id="d"),
         ChildStarted(child_id=CHILD, task="Dig.", action_id="d"),
     )
-    return fold(samples.numbered([*begun, *more]))
+    return then(State(), *begun, *more)
 
 
 def below(*more: Event) -> State:
     """The conversation that it delegated to."""
     created, *rest = samples.beginning(samples.agent(analyzer="rules", confirmation=AlwaysConfirm()))
     assert isinstance(created, ConversationCreated)
-    return fold(samples.numbered([replace(created, conversation_id=CHILD), *rest, *more]))
+    return then(State(), replace(created, conversation_id=CHILD), *rest, *more)
 
 
 def at_work() -> tuple[Event, ...]:
@@ -93,24 +94,34 @@ def test_nothing_is_begun_below_while_the_conversation_above_is_paused() -> None
 
 def test_one_that_a_person_stopped_below_goes_on_when_one_says_so() -> None:
     stopped = below(*at_work(), PauseEvent())
-    assert relayed_down(above(), CHILD, stopped, told=True) == ()
-    (again,) = relayed_down(above(), CHILD, stopped)
+    assert relayed_down(above(), CHILD, stopped) == ()
+    (again,) = relayed_down(above(PauseEvent(), RunRequested()), CHILD, stopped)
     assert isinstance(again, RunRequested), "not told since the one above runs"
     (rests,) = relayed_up(above(), CHILD, stopped)
     assert isinstance(rests, ChildWaiting)
     assert above(rests).status is ExecutionStatus.RUNNING
     assert relayed_up(above(rests), CHILD, stopped) == ()
-    (rule,) = relayed_down(above(RuleAdded(rule=RULE)), CHILD, stopped, told=True)
+    (rule,) = relayed_down(above(RuleAdded(rule=RULE)), CHILD, stopped)
     assert isinstance(rule, RuleAdded)
+
+
+def test_one_that_is_at_work_when_the_one_above_runs_again_is_told_so_once() -> None:
+    _, asked = held()
+    resumed, below_it = above(PauseEvent(), RunRequested()), below(*asked)
+    (again,) = relayed_down(resumed, CHILD, below_it)
+    told = then(below_it, again)
+    assert (told.status, told.branch) == (ExecutionStatus.WAITING_FOR_CONFIRMATION, below_it.branch)
+    assert relayed_down(resumed, CHILD, told) == ()
+    assert relayed_down(resumed, CHILD, then(told, PauseEvent())) == (), "its log remembers that it was told"
 
 
 def test_one_to_which_more_was_said_when_it_had_ended_goes_on() -> None:
     ended = (*at_work(), ModelCallStarted(command="call-1"), samples.answer())
     done = below(*ended, ModelCalled(command="call-1", model="m"))
     assert over(done)
-    more = below(*ended, ModelCalled(command="call-1", model="m"), samples.message("And?"))
+    more = then(done, samples.message("And?"))
     assert not over(more)
-    (again,) = relayed_down(above(), CHILD, more, told=True)
+    (again,) = relayed_down(above(), CHILD, more)
     assert isinstance(again, RunRequested)
 
 

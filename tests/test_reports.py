@@ -30,6 +30,7 @@ from agentrt.state import State, fold
 from agentrt.usage import Usage
 
 from . import samples
+from .decisions.states import after
 
 ACTION = replace(samples.action("delegate", "r"), id="d", arguments=msgspec.Raw(b'{"task":"Dig."}'))
 COMMAND = Delegate("execute-d-1", ACTION, 1, "d-child", Grant(cost=2.0, tokens=900, steps=5))
@@ -41,7 +42,7 @@ CALLED = (
 
 def below(*more: Event) -> State:
     """The conversation below, at work after one call."""
-    return fold(samples.numbered([*samples.beginning(), samples.message(), RunRequested(), *CALLED, *more]))
+    return after(*CALLED, *more)
 
 
 def above() -> State:

@@ -31,6 +31,7 @@ from agentrt.specs import AlwaysConfirm, SecurityRisk
 from agentrt.state import State, branch, fold
 from agentrt.usage import Usage
 from tests import samples
+from tests.decisions.states import after, then
 from tests.histories import histories
 
 
@@ -109,7 +110,7 @@ def test_a_rewind_leads_to_where_a_fork_begins(events: list[Event], data: st.Dat
 
 def running(*events: Event) -> State:
     """A conversation that runs, after some more events."""
-    return fold(samples.numbered([*samples.beginning(), samples.message(), RunRequested(), *events]))
+    return after(*events)
 
 
 CALL = ModelCallStarted(command="call-1")
@@ -135,9 +136,9 @@ def test_finish_ends_the_run_and_a_new_message_makes_it_idle() -> None:
     act = samples.action("finish")
     done = (CALL, CALLED, act, samples.observation(act))
     assert running(*done).status is ExecutionStatus.FINISHED
-    assert running(*done, RunRequested()).status is ExecutionStatus.FINISHED
-    assert running(*done, samples.message()).status is ExecutionStatus.IDLE
-    assert running(*done, samples.message(), RunRequested()).status is ExecutionStatus.RUNNING
+    assert then(running(*done), RunRequested()).status is ExecutionStatus.FINISHED
+    assert then(running(*done), samples.message()).status is ExecutionStatus.IDLE
+    assert then(running(*done), samples.message(), RunRequested()).status is ExecutionStatus.RUNNING
 
 
 def test_usage_and_cost_add_up_and_survive_a_rewind() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, get_args
 
 import msgspec
@@ -57,6 +57,7 @@ _events: msgspec.json.Decoder[Any] = msgspec.json.Decoder(KnownEvent)
 _objects = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _CONTENT = re.compile(rb'[^}]{0,80}"type":"(?:MessageEvent|ObservationEvent)"')
 _VERSION = re.compile(rb'[^}]{0,80}"v":(\d+),"type":"')
+_TYPE = re.compile(rb'[^}]{0,80}?"type":"(\w+)"')
 _FRAME_FIELDS = ("i", "n", "durable", "v", "crc")
 
 
@@ -73,7 +74,7 @@ def decode_envelope(record: bytes) -> Envelope:
 def decode(record: bytes, version: int | None = None) -> Event:
     """The event of a record written under schema `version`, or the one it names. Raises as `decode_envelope` does."""
     version = version_of(record) if version is None else version
-    if version < SCHEMA_VERSION:
+    if _is_outdated(record, version):
         record = _upcast(record, version)
     try:
         event: Event = _events.decode(record)
@@ -101,7 +102,7 @@ def skim(record: bytes) -> Event:
 
     Raises as `decode_envelope` does.
     """
-    if _CONTENT.match(record) is None or version_of(record) < SCHEMA_VERSION:
+    if _CONTENT.match(record) is None or _is_outdated(record, version_of(record)):
         return decode(record)
     seen = _outlines.decode(record)
     if seen.type == "MessageEvent" and seen.source == "agent":
@@ -129,9 +130,18 @@ def skim(record: bytes) -> Event:
     )
 
 
+def _is_outdated(record: bytes, version: int) -> bool:
+    """Whether a record of that version has to be brought up to date."""
+    if version >= SCHEMA_VERSION:
+        return False
+    found = _TYPE.match(record)
+    return found is None or any(step >= version and kind.encode() == found[1] for step, kind in UPCASTERS)
+
+
 def _unknown(record: bytes, envelope: Envelope) -> UnknownEvent:
     fields = {name: raw for name, raw in _objects.decode(record).items() if name not in _FRAME_FIELDS}
-    return UnknownEvent(id=envelope.id, seq=envelope.seq, kind=envelope.type, raw=msgspec.Raw(_encoder.encode(fields)))
+    raw, made = msgspec.Raw(_encoder.encode(fields)), envelope.timestamp or datetime.fromtimestamp(0, UTC)
+    return UnknownEvent(id=envelope.id, seq=envelope.seq, timestamp=made, kind=envelope.type, raw=raw)
 
 
 def _upcast(record: bytes, version: int) -> bytes:

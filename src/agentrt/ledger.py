@@ -108,12 +108,16 @@ class Ledger(msgspec.Struct, frozen=True, gc=False):
 
     runs: int = 0
     """How often it was told to go on when it did not."""
+    above: int = 0
+    """The run of the conversation above in which it was last told to run."""
     commands: int = 0
     """Model calls and condensations begun, ever."""
     spending: dict[str, Spending] = {}
     """By usage id; what children spent is in it."""
     reserved: dict[str, BudgetReserved] = {}
     """Of the model calls in flight, by their commands."""
+    prompts: float = 1.0
+    """How many tokens the prompt of the last model call had for each that was estimated."""
     granted: float = 0.0
     """USD on top of the limit."""
     message_ids: frozenset[str] = frozenset()
@@ -196,6 +200,13 @@ def reserve(ledger: Ledger, event: BudgetReserved) -> Ledger:
 def called(ledger: Ledger, event: ModelCalled) -> Ledger:
     """After a model call."""
     return _spent(_released(ledger, event.command), event.usage_id, event.usage, event.cost, event.latency)
+
+
+def counted(ledger: Ledger, event: ModelCalled) -> Ledger:
+    """After a model call of the agent's own that told how long its prompt was."""
+    if not event.prompt_estimate or not event.usage.prompt_tokens:
+        return ledger
+    return replace(ledger, prompts=event.usage.prompt_tokens / event.prompt_estimate)
 
 
 def retried(ledger: Ledger, event: ModelCallRetried) -> Ledger:

@@ -9,60 +9,27 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from .chain import Chain
 from .events import ActionEvent, ConversationCreated, ConversationErrorEvent, Event, ExecutionStatus, SystemPromptEvent
 from .ledger import Ledger
-from .specs import Agent, Durability, SecurityRisk
-from .specs.flow import Label, Sink
-from .state import Branch, Checkpoint, Condensing, Pending, Seen, State
+from .specs import Agent, Durability
+from .state import Branch, Checkpoint, Pending, Progress, Seen, Standing, State
 
 E = TypeVar("E", bound=Event)
 
 
+_STANDING, _PROGRESS = Standing.__struct_fields__, len(Progress.__struct_fields__)
+
+
 class _Open(msgspec.Struct, frozen=True, array_like=True):
-    """A pending action, by the seq of its event."""
+    """A pending action, by the seq of its event; its arguments and resources as they are now: hooks revise them."""
 
     action: int
     arguments: bytes
     resources: tuple[str, ...]
-    """As they are now: a hook may have revised them."""
-    risk: SecurityRisk | None
-    approved: bool
-    command: str | None
-    attempt: int
-    sinks: tuple[Sink, ...]
-    labels: tuple[Label, ...]
-    causes: tuple[Label, ...]
-    hooked: bool
-    asked: bool
-    held: str
-    files: dict[str, str] = {}
-    revised: int = 0
-
-
-class _Branch(msgspec.Struct, frozen=True, array_like=True):
-    """A branch without its view."""
-
-    queued: tuple[Seen, ...]
-    condense: Condensing
-    cut: bool
-    steps: int
-    labels: tuple[Label, ...]
-    unheard: tuple[str, ...]
-    done: tuple[str, ...]
-    ending: tuple[str, ...] | None
-    judged: int
-    nudged: int
-    unjudged: bool = False
-    rearmed: int = 0
-
-
-_OWN = _Open.__struct_fields__[3:]
-"""What of a pending action is no part of its event."""
-
-_PARTS = _Branch.__struct_fields__
+    standing: Standing
 
 
 class Memo(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,13 +45,13 @@ class Memo(msgspec.Struct, frozen=True, kw_only=True):
     agent: Agent | None
     """When it is no more the one that the conversation was created with."""
     ledger: Ledger
-    call: str | None
+    implied: bool
     pending: tuple[_Open, ...]
     views: list[list[Seen]]
     """What the views of the branches share."""
     places: list[tuple[int, int]]
     """Of each branch, which of the views it has, and how much of it."""
-    branches: list[_Branch]
+    branches: list[Progress]
     """The present one, then those of the checkpoints."""
     checkpoints: list[int]
     answers: list[str]
@@ -119,14 +86,19 @@ def memo(state: State) -> Memo | None:
         error=state.error.seq if state.error else None,
         agent=state.agent if state.agent != state.created.agent else None,
         ledger=state.ledger,
-        call=state.branch.call,
+        implied=state.implied,
         pending=tuple(
-            _Open(p.action.seq, bytes(p.action.arguments), p.action.resources, *(getattr(p, name) for name in _OWN))
+            _Open(
+                p.action.seq,
+                bytes(p.action.arguments),
+                p.action.resources,
+                Standing(**{name: getattr(p, name) for name in _STANDING}),
+            )
             for p in state.branch.pending
         ),
         views=views,
         places=places,
-        branches=[_Branch(*(getattr(branch, name) for name in _PARTS)) for branch in branches],
+        branches=[Progress(*astuple(branch)[:_PROGRESS]) for branch in branches],
         checkpoints=[checkpoint.seq for checkpoint in state.checkpoints],
         answers=answers,
         answered=[None if answer is None else numbers[answer] for answer in given],
@@ -148,22 +120,17 @@ def recalled(stored: Memo, events: Iterable[Event]) -> State:
     if not len(views) == len(stored.branches) == len(stored.answered) == len(stored.checkpoints) + 1:
         raise ValueError("the memo has not all of its branches")
     answer, *answers = [None if number is None else stored.answers[number] for number in stored.answered]
-    present, *past = [
-        Branch(view=view, **{name: getattr(part, name) for name in _PARTS})
-        for view, part in zip(views, stored.branches, strict=True)
-    ]
+    present, *past = [Branch(*(*astuple(part), view)) for view, part in zip(views, stored.branches, strict=True)]
     created = named(stored.created, ConversationCreated)
     pending = tuple(
         Pending(
             replace(named(p.action, ActionEvent), arguments=msgspec.Raw(p.arguments), resources=p.resources),
-            **{name: getattr(p, name) for name in _OWN},
+            **{name: getattr(p.standing, name) for name in _STANDING},
         )
         for p in stored.pending
     )
-    if past and not pending and stored.call is None:
-        present = past[-1]  # nothing is open: the last checkpoint is of the present branch itself
-    else:
-        present = replace(present, call=stored.call, pending=pending)
+    resting = past and not pending and present.call is None  # then the last checkpoint is of the present branch itself
+    present = past[-1] if resting else replace(present, pending=pending)
     return State(
         seq=stored.seq,
         epoch=stored.epoch,
@@ -176,6 +143,7 @@ def recalled(stored: Memo, events: Iterable[Event]) -> State:
         answer=answer,
         branch=present,
         ledger=stored.ledger,
+        implied=stored.implied,
         rewound=stored.rewound,
         checkpoints=Chain(list(map(Checkpoint, stored.checkpoints, past, answers))),
     )

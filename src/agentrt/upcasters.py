@@ -56,9 +56,16 @@ def _declare(record: dict[str, Any]) -> dict[str, Any]:
     return record
 
 
+def _imply_end(record: dict[str, Any]) -> dict[str, Any]:
+    """Version 4 has an event for the end of a run: that of an earlier one is implied (`state/implied.py`)."""
+    record["implied"] = True
+    return record
+
+
 UPCASTERS: Mapping[tuple[int, str], Upcaster] = {
     (1, "ConversationCreated"): _tag_llm,
     (1, "ConversationStateUpdateEvent"): _tag_llm,
+    (3, "RunRequested"): _imply_end,
     (3, "SystemPromptEvent"): _declare,
 }
 """By schema version and type: what makes of a record of that version one of the next."""

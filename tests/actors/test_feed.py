@@ -26,7 +26,7 @@ from agentrt.events import (
     ModelCallStarted,
     RunRequested,
 )
-from agentrt.state import State, as_seen, fold
+from agentrt.state import State, fold
 from tests import samples
 
 from .test_event_log import SlowJournal
@@ -484,7 +484,7 @@ async def test_what_is_published_while_the_file_is_read_does_not_shift_what_is_r
     feed = Feed(Reading(), fold(written[:2]))
     for event in written[2:]:
         feed.publish([event], fold([event], feed.state))
-    view = [as_seen(event) for event in written[2:]]
+    view = samples.seen(written[2:])
     loaded: list[Event] = []
 
     async def load() -> None:

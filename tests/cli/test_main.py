@@ -213,7 +213,8 @@ async def test_run_works_against_a_provider_and_json_is_one_event_a_line(tmp_pat
     assert ran.returncode == 0, ran.stderr
     events = [json.loads(line) for line in ran.stdout.splitlines()]
     assert events[0]["type"] == "RunRequested"
-    assert events[-1]["tool_name"] == "finish"
+    *_, last, ended = events
+    assert (last["tool_name"], ended["type"], ended["status"]) == ("finish", "RunEnded", "finished")
     assert (tmp_path / "made.txt").read_text() == "made\n"
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from agentrt.context.condensing import KEEP_FIRST, cuts, forget_older_half
 from agentrt.context.messages import to_messages
 from agentrt.events import Event
-from agentrt.state import Seen, as_seen, fold
+from agentrt.state import Seen, fold
 from tests import samples
 from tests.histories import histories
 
@@ -17,7 +17,7 @@ def view_of(pairs: int) -> list[Seen]:
     for n in range(pairs):
         act = samples.action("look", f"r{n}")
         events += [act, samples.observation(act)]
-    return [as_seen(event) for event in events]
+    return samples.seen(events)
 
 
 def test_a_call_is_never_parted_from_its_result() -> None:

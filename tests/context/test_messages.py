@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from hypothesis import given
 
 from agentrt.chain import Chain
 from agentrt.context.messages import CUT, Message, Transcript, call_id, to_messages
-from agentrt.events import Event, ResourceLost, UserRejectObservation
+from agentrt.events import CondensationSummaryEvent, Event, ModelVisible, ResourceLost, UserRejectObservation
 from agentrt.specs.content import plain
 from agentrt.state import Seen, State, apply, as_seen
 from tests import samples
@@ -64,6 +66,15 @@ def test_a_transcript_that_grows_is_the_whole_made_at_once(events: list[Event]) 
         asked = [call.id for message in messages for call in message.tool_calls]
         answered = [message.tool_call_id for message in messages if message.role == "tool"]
         assert sorted(asked) == sorted(str(a) for a in answered)
+
+
+def test_whatever_the_model_sees_has_a_message() -> None:
+    summary = CondensationSummaryEvent(summary="It looked.")
+    shown = [event for event in (*samples.every_event(), summary) if isinstance(event, ModelVisible)]
+    assert {type(event) for event in shown} == set(get_args(ModelVisible))
+    for event in shown:
+        assert to_messages([event]), f"the model never sees a {type(event).__name__}"
+        assert as_seen(event).type == type(event).__name__
 
 
 def test_a_longer_conversation_begins_with_the_shorter_one() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 import msgspec
 from hypothesis import strategies as st
@@ -19,6 +20,7 @@ from agentrt.decisions import (
     Note,
     RunHooks,
     Task,
+    answered,
     approval,
     asleep,
     decide,
@@ -29,6 +31,7 @@ from agentrt.decisions import (
 )
 from agentrt.errors import ConversationBusy, EventRefused
 from agentrt.events import (
+    SCHEMA_VERSION,
     BudgetGranted,
     ChildAnswered,
     ConfirmationGiven,
@@ -40,11 +43,13 @@ from agentrt.events import (
     PauseEvent,
     RuleAdded,
     RuleRemoved,
+    RunEnded,
     RunRequested,
 )
 from agentrt.memo import Memo, memo, recalled
 from agentrt.specs import Agent, BusyPolicy, HookEvent
-from agentrt.state import State, answered, fold
+from agentrt.state import Calling, Ended, State, Working, fold
+from agentrt.state.status import status_after
 from tests import samples
 from tests.decisions.oracle import Oracle
 from tests.decisions.world import Given, World
@@ -312,6 +317,11 @@ class ConversationMachine(RuleBasedStateMachine):
         assert all(any(p.action.id == child.action_id for p in pending) for child in children if child.open)
         held = [child for child in children if child.open and child.waiting]
         asking = {child.action_id for child in held if child.status is ExecutionStatus.WAITING_FOR_CONFIRMATION}
+        ended = isinstance(world.events[-1], RunEnded)
+        assert not ended or not state.status.at_work, "nothing goes on after the end"
+        assert state.status is not ExecutionStatus.FINISHED or isinstance(state.branch.phase, Ended)
+        working = isinstance(state.branch.phase, Calling | Working)
+        assert working or not (pending or state.in_flight), "nothing is open when the agent has had its last word"
         waits = due == () and state.branch.call is None and not state.branch.cut and bool(state.in_flight)
         waits = waits and all(p.action.id in asking for p in pending if p.command is not None)
         assert state.status is not ExecutionStatus.RUNNING or not waits, "who waits for a person says so"
@@ -329,11 +339,17 @@ class ConversationMachine(RuleBasedStateMachine):
             return
         world = self.world
         assert fold(world.events) == world.state
-        assert fold(skim(encode(event)) for event in world.events) == world.state
+        assert reduce(status_after, world.events, State().status) == world.state.status, "the table alone tells it"
+        assert fold(skim(as_written(event)) for event in world.events) == world.state
         half = len(world.events) // 2 or 1
         stored = through_bytes(fold(world.events[:half]), world.events)
         assert fold(world.events[half:], stored) == world.state, "a state that was stored goes on the same"
         finish(world)
+
+
+def as_written(event: Event) -> bytes:
+    """The event as this version writes it."""
+    return b'{"v":%d,' % SCHEMA_VERSION + encode(event)[1:]
 
 
 def through_bytes(state: State, events: list[Event]) -> State:

@@ -27,6 +27,7 @@ from agentrt.events import (
     RiskAssessed,
     RuleAdded,
     RuleRemoved,
+    RunEnded,
     UserRejectObservation,
 )
 from agentrt.specs import Agent, AlwaysConfirm, ConfirmRisky, HookEvent, NeverConfirm, PermissionRule, SecurityRisk
@@ -171,6 +172,10 @@ class Oracle:
                     "a critic of all actions speaks before each call"
                 )
                 self.unjudged = False
+            case RunEnded():
+                assert before.status is ExecutionStatus.RUNNING, "only what runs ends"
+                assert not before.in_flight, "nothing is open at the end"
+                assert not any(seen.type == "MessageEvent" for seen in before.branch.queued), "nobody is left unheard"
             case _:
                 pass
         if after.status is ExecutionStatus.FINISHED is not before.status:

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from agentrt.decisions import AwaitChildren, End, beginning, decide
 from agentrt.events import (
     ActionEvent,
     ChildAction,
@@ -37,12 +38,14 @@ GOAL = GoalSet(objective="all tests pass", max_iterations=2)
 def after(*events: Event, spec: Agent | None = None) -> State:
     """A conversation with a message that runs, after some more events."""
     first = [*samples.beginning(spec), samples.message(), RunRequested()]
-    return fold(samples.numbered([*first, *events]))
+    return then(State(), *first, *events)
 
 
 def then(state: State, *events: Event) -> State:
-    """The state after some more events."""
-    return fold(samples.numbered(events, state.seq + 1), start=state)
+    """The state after some more events, and after the end that they may lead to, as the log notes it."""
+    state = fold(samples.numbered(events, state.seq + 1), start=state)
+    ends = [command for command in decide(state) if isinstance(command, End | AwaitChildren)]
+    return fold(samples.numbered([*beginning(ends[0])], state.seq + 1), start=state) if ends else state
 
 
 def calls(*actions: ActionEvent) -> tuple[Event, ...]:

@@ -15,16 +15,18 @@ from agentrt.events import (
     Event,
     ExecutionLost,
     ExecutionStatus,
+    GoalSet,
     HeadMoved,
     InterruptEvent,
     MessageEvent,
     ModelCalled,
     PauseEvent,
     RuleAdded,
+    RunEnded,
     RunRequested,
 )
 from agentrt.specs import BusyPolicy, Limits, PermissionRule
-from agentrt.state import State
+from agentrt.state import State, fold
 from agentrt.usage import Usage
 from tests import samples
 from tests.decisions.states import CALL, CALLED, RISKY, after, asked, calls, finished, rated, started, then
@@ -148,6 +150,17 @@ def test_a_call_aside_is_closed_where_nothing_else_ran() -> None:
     (aside,) = recovery(state)
     assert isinstance(aside, ModelCalled)
     assert then(state, aside).status is ExecutionStatus.FINISHED
+
+
+def test_an_end_that_a_crash_cut_off_is_said_by_the_next_process() -> None:
+    said = (CALL, ModelCalled(command="call-1", model="m"), samples.answer())
+    state = fold(samples.numbered([*samples.beginning(), samples.message(), RunRequested(), *said]))
+    assert state.status is ExecutionStatus.RUNNING, "the log ends here"
+    (ended,) = recovery(state)
+    assert isinstance(ended, RunEnded)
+    assert then(state, ended).status is ended.status is ExecutionStatus.FINISHED
+    judged = fold(samples.numbered([GoalSet(objective="all tests pass")], state.seq + 1), start=state)
+    assert [type(event) for event in recovery(judged)] == [PauseEvent], "its goal has a say first"
 
 
 def test_what_was_interrupted_is_not_run_again_after_a_crash() -> None:

@@ -13,7 +13,7 @@ from agentrt.decisions.repetition import repetition
 from agentrt.events import Condensation, Event, ExecutionStatus, MessageEvent, RunRequested, UserRejectObservation
 from agentrt.specs import StuckDetection
 from agentrt.specs.content import text
-from agentrt.state import Seen, State, as_seen, summarized
+from agentrt.state import Seen, State, summarized
 from tests import samples
 from tests.decisions.states import CALL, CALLED, after, call, then
 
@@ -22,7 +22,7 @@ NOTE = MessageEvent(content=text("A hook says hello."))
 
 
 def view(events: Iterable[Event]) -> Chain[Seen]:
-    return Chain([as_seen(event) for event in samples.numbered([samples.message(), *events])])
+    return Chain(samples.seen(samples.numbered([samples.message(), *events])))
 
 
 def pair(n: int, command: str = "ls", said: str = "ok", fingerprint: int = 7) -> tuple[Event, Event]:

@@ -28,6 +28,7 @@ from agentrt.decisions import (
     lost,
     recovery,
     refusal,
+    wanted,
 )
 from agentrt.events import (
     ActionEvent,
@@ -127,7 +128,7 @@ class World:
         """Append as the log does; whether it was taken."""
         if refusal(self.state, events, command) is not None:
             return False
-        self.commit([event for event in events if event.id not in self.state.ledger.message_ids], command)
+        self.commit(wanted(self.state, events), command)
         return True
 
     def commit(self, events: Sequence[Event], command: str | None = None) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from agentrt import LLM, Agent, Conversation, Delta, Event, ExecutionStatus, RemoteWorkspace, Tool, tool
 from agentrt.errors import ServerUnreachable
-from agentrt.events import MessageEvent, ObservationEvent, RunRequested
+from agentrt.events import MessageEvent, ObservationEvent, RunEnded, RunRequested
 from agentrt.specs.content import plain
 from agentrt.storage import read_conversation
 from agentrt.testing import ScriptedLLM
@@ -162,7 +162,7 @@ async def test_a_server_that_is_killed_and_started_again_is_gone_on_with(tmp_pat
                 async for item in conversation.stream(seen[-1].seq):
                     if not isinstance(item, Delta):
                         seen.append(item)
-                        if isinstance(item, ObservationEvent) and item.tool_name == "finish":
+                        if isinstance(item, RunEnded):
                             break
                 assert conversation.state.status is DONE
                 numbers = [plain(e.content) for e in seen if isinstance(e, ObservationEvent) and e.tool_name == "count"]

@@ -82,6 +82,7 @@ async def test_a_conversation_runs_to_its_end(at: At) -> None:
         assert [type(event).__name__ for event in events] == [
             "RunRequested",
             *("ModelCallStarted", "ModelCalled", "ActionEvent", "ExecutionStarted", "ObservationEvent") * 2,
+            "RunEnded",
         ]
         assert [event.seq for event in await everything(conversation)] == list(range(1, len(events) + 4))
     assert plain(client.requests[1].messages[-1].content) == "Hello, Ada!"

@@ -5,7 +5,18 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from agentrt.decisions import CallModel, Condense, ExecuteAction, Judge, RunHooks, approval, decide, forked, said
+from agentrt.decisions import (
+    CallModel,
+    Condense,
+    ExecuteAction,
+    Judge,
+    RunHooks,
+    approval,
+    decide,
+    forked,
+    said,
+    wanted,
+)
 from agentrt.events import (
     ChildAnswered,
     ChildStarted,
@@ -30,7 +41,7 @@ from agentrt.events import (
 from agentrt.specs import BusyPolicy, HookEvent, Limits, PermissionRule, SecurityRisk
 from agentrt.specs.content import text
 from agentrt.specs.stuck import Critic
-from agentrt.state import EVERYTHING, State
+from agentrt.state import EVERYTHING, Ended, Ending, State
 from tests import samples
 from tests.decisions.states import (
     CALL,
@@ -94,7 +105,7 @@ def test_what_a_critic_misses_sends_the_agent_back_as_often_as_it_may(critic: st
     state = then(state, judged(critic, success=False), TOLD)
     assert due(state) == ["CallModel"]
     state = then(state, *finished("g"), judged(critic, success=False))
-    assert (state.status, state.branch.ending) == (STATUS.FINISHED, None)
+    assert (state.status, state.branch.phase) == (STATUS.FINISHED, Ended())
     if critic == "goal":
         assert state.ledger.goal is not None
         assert (state.ledger.goal.outcome, state.ledger.goal.iterations) == ("capped", 2)
@@ -115,8 +126,17 @@ def test_a_hook_that_denies_the_end_sends_the_agent_back() -> None:
     assert due(then(back, *finished("g"))) == ["stop"], "it has a say in the next end, too"
 
 
+def test_how_often_hooks_kept_the_agent_from_ending_in_a_row_is_in_the_log() -> None:
+    denied, act = (hooked(STOP, "f", "deny"), TOLD), samples.action(id="a")
+    state = then(after(*finished(), spec=with_hooks(STOP)), *denied, *finished("g"), *denied, *finished("h"))
+    assert state.branch.denied == 2
+    assert then(state, hooked(STOP, "h", "deny"), TOLD, RunRequested(), CALL).branch.denied == 3, "nothing was done"
+    assert then(state, *denied, *calls(act)).branch.denied == 0, "it did something else"
+    assert then(state, samples.message("try this"), CALL).branch.denied == 0, "it was told something else"
+
+
 def test_a_hook_that_allows_the_end_may_add_a_word_for_later() -> None:
-    state = then(after(*finished(), spec=with_hooks(STOP)), hooked(STOP), TOLD)
+    state = then(then(after(*finished(), spec=with_hooks(STOP)), hooked(STOP)), TOLD)
     assert state.status is STATUS.FINISHED
     assert due(then(state, RunRequested())) == ["CallModel"]
 
@@ -130,8 +150,8 @@ def test_the_end_waits_for_the_hooks_after_a_tool() -> None:
     state = after(*batch, spec=spec)
     assert (state.status, due(state)) == (STATUS.RUNNING, ["after_tool"])
     assert then(state, hooked(AFTER, "a")).status is STATUS.FINISHED
-    assert due(then(state, hooked(AFTER, "a"), TOLD)) == [], "the same batch: it had ended"
-    assert due(then(state, TOLD, hooked(AFTER, "a"))) == ["CallModel"]
+    for batch in ((hooked(AFTER, "a"), TOLD), (TOLD, hooked(AFTER, "a"))):
+        assert due(then(state, *batch)) == ["CallModel"], "what a hook says is seen first"
 
 
 def test_finish_runs_when_all_that_was_asked_with_it_is_done() -> None:
@@ -161,7 +181,7 @@ def test_a_rewind_or_a_fork_into_the_end_asks_only_who_still_has_a_say() -> None
     place = state.seq
     done = then(state, judged("goal", success=True))
     again = then(done, HeadMoved(to=place))
-    assert again.branch.ending is not None
+    assert again.branch.phase == Ending()
     assert then(again, RunRequested()).status is STATUS.FINISHED
     created = ConversationCreated(conversation_id="d", agent=state.spec, workspace=samples.WORKSPACE, parent="c")
     fork = then(state, *forked(state, created), RunRequested())
@@ -198,7 +218,8 @@ def test_a_finish_that_failed_is_no_end() -> None:
 
 def test_a_rewind_to_after_the_end_has_nothing_to_answer() -> None:
     state = after(*finished())
-    again = then(state, samples.message(), HeadMoved(to=state.seq), RunRequested())
+    back = then(state, samples.message(), HeadMoved(to=state.seq))
+    again = then(back, *wanted(back, [RunRequested()]))
     assert (again.status, due(again)) == (STATUS.IDLE, [])
 
 

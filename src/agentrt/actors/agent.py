@@ -37,8 +37,6 @@ class AgentActor(AbstractAsyncContextManager["AgentActor"]):
         """The version of the secrets that are not in it."""
         self._tools: tuple[ToolDefinition, ...] | None = None
         """What the model is offered, without them."""
-        self._miscount = 1.0
-        """How many tokens a prompt had last for each that was estimated."""
 
     async def __aexit__(self, *_: object) -> None:
         return None
@@ -47,7 +45,9 @@ class AgentActor(AbstractAsyncContextManager["AgentActor"]):
         """Make one call; its outcome is one batch, whether it ended, failed or was cut."""
         assert isinstance(message.command, CallModel)
         command = message.command.id
-        draft = Draft(self._log, command, self._log.state.spec.llm, self._miscount)
+        state = self._log.state
+        miscount = min(max(MARGIN * state.ledger.prompts, 0.1), 10.0) if state.ledger.prompts != 1.0 else 1.0
+        draft = Draft(self._log, command, state.spec.llm, miscount)
         try:
             reply = await self._client.complete(await self._request(), draft)
         except ModelError as error:
@@ -60,8 +60,6 @@ class AgentActor(AbstractAsyncContextManager["AgentActor"]):
             await self._answered(command, reply, draft)
 
     async def _answered(self, command: str, reply: ModelReply, draft: Draft) -> None:
-        if draft.prompt and reply.usage.prompt_tokens:
-            self._miscount = min(max(MARGIN * reply.usage.prompt_tokens / draft.prompt, 0.1), 10.0)
         called = draft.called(reply)
         events = reply_events(reply, self._toolbox, draft.id, called.id)
         try:

@@ -12,7 +12,7 @@ import msgspec
 
 from ..decisions import Delegate, cut_short, ended, failed, left, over, relayed_down, relayed_up
 from ..errors import AgentrtError
-from ..events import ActionEvent, Event, MessageEvent, RunRequested
+from ..events import ActionEvent, Event, MessageEvent
 from ..ledger import Child
 from ..specs.content import plain
 from ..state import Seen, State
@@ -88,15 +88,10 @@ class DelegateActor(AbstractAsyncContextManager["DelegateActor"]):
 
     async def _see_through(self, child_id: str, group: ConversationGroup) -> State:
         """The state in which the child has ended; whoever else has it open may go on with it from there."""
-        told, runs = False, self._log.state.ledger.runs
-        """Whether it was seen at work, or told to, since this conversation runs."""
         while not over(state := group.feed.state):
             above = self._log.state
-            told = above.status.at_work and above.ledger.runs == runs and (told or state.status.at_work)
-            runs = above.ledger.runs
-            if events := relayed_down(above, child_id, state, told=told):
+            if events := relayed_down(above, child_id, state):
                 await group.log.append(*events)
-                told = told or any(isinstance(event, RunRequested) for event in events)
             elif events := relayed_up(above, child_id, state):
                 await self._log.append(*events)
             else:

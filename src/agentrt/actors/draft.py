@@ -129,6 +129,7 @@ class Draft(Watch):
             time_to_first_token=self._first,
             usage_id=reply.usage_id or members(self._llm)[0].usage_id,
             llm_response_id=reply.response_id,
+            prompt_estimate=self.prompt or 0,
         )
 
     def ended(self, error: str) -> ModelCalled:

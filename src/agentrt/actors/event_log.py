@@ -14,7 +14,9 @@ import msgspec
 from msgspec.structs import replace
 
 from ..decisions import (
+    AwaitChildren,
     Command,
+    End,
     Note,
     Task,
     beginning,
@@ -24,6 +26,7 @@ from ..decisions import (
     interruption,
     refusal,
     said,
+    wanted,
 )
 from ..decisions.room import SLACK, admit, full, within
 from ..deltas import Channel
@@ -205,7 +208,9 @@ class EventLogActor:
         return commit
 
     def _due(self, state: State) -> Sequence[Command]:
-        due = () if self._resting else decide(state)
+        due = decide(state)
+        if self._resting:  # the end of what is under way is said
+            due = tuple(command for command in due if isinstance(command, AwaitChildren | End))
         return within(self._quota, state.seq, self._journal.size, due) if due and self._quota != UNBOUNDED else due
 
     def _idle_and_full(self) -> bool:
@@ -221,8 +226,7 @@ class EventLogActor:
                     raise NoLongerDue(late)
                 if command is None and self._quota != UNBOUNDED:
                     admit(self._quota, self._state.seq, self._journal.size, events)
-                received = self._state.ledger.message_ids
-                return [event for event in events if event.id not in received]
+                return wanted(self._state, events)
             case Say(message, busy):
                 fresh = message.id not in self._state.ledger.message_ids
                 if fresh and self._quota != UNBOUNDED:

@@ -12,7 +12,15 @@ import msgspec
 
 from ..decisions import asleep, recovery
 from ..errors import ActorCrashed, ActorError, LogError
-from ..events import DurabilityChanged, Event, ExecutionStatus, HookExecutionEvent, PauseEvent, ResourceLost
+from ..events import (
+    DurabilityChanged,
+    Event,
+    ExecutionStatus,
+    HookExecutionEvent,
+    PauseEvent,
+    ResourceLost,
+    RunRequested,
+)
 from ..hooks import HookFunction
 from ..protocols import Critic, Journal, ModelClient, SecurityAnalyzer
 from ..sandboxes.processes import end_left, process_mark
@@ -165,6 +173,8 @@ class ConversationGroup:
     async def begin(self) -> None:
         """Append the first batch: that of a new conversation, or what closes what a dead process left open."""
         events = (*(self._first or await self._recovery()), *self._more)
+        if self.feed.state.implied and self.feed.state.status is ExecutionStatus.WAITING_FOR_CONFIRMATION:
+            events = (*events, RunRequested(source="environment"))  # from here on an event says how the run ends
         durability = self._parts.durability
         if self.feed.state.ledger.started and self._has_hooks(HookEvent.START):
             # nobody has said that it left memory: the hooks of the start are due again

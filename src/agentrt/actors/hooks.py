@@ -115,7 +115,7 @@ class HookActor(AbstractAsyncContextManager["HookActor"]):
                 words = "\n".join(_words(each) for each in await self._log.load(said))
                 if event is HookEvent.USER_MESSAGE:
                     return self.given(event, message=words)
-                denials = await self._denials(state)
+                denials = here.denied
                 return self.given(event, message=words, metadata={"stop_hook_active": denials > 0, "denials": denials})
             case _:
                 return self.given(event)
@@ -134,17 +134,6 @@ class HookActor(AbstractAsyncContextManager["HookActor"]):
             tool_input=revised[-1].arguments if revised else action.arguments,
             tool_response=msgspec.Raw(msgspec.json.encode(_response(events[-1]) if results else None)),
         )
-
-    async def _denials(self, state: State) -> int:
-        """How often the agent was kept from finishing, by hooks, since it last did anything else."""
-        told: list[Seen] = []
-        for seen in reversed(state.branch.view):
-            if seen.type == "MessageEvent" and not seen.answer and not seen.user:
-                told.append(seen)
-            elif not seen.answer and not state.definition(seen.tool_name).ends_turn:
-                break
-        before = await self._log.load([Seen(seen.seq - 1, "", "") for seen in told[:MAX_DENIALS]])
-        return sum(isinstance(event, HookExecutionEvent) and event.hook_event is HookEvent.STOP for event in before)
 
     def _before_tool(self, action: ActionEvent, outcome: HookResult, event: HookExecutionEvent) -> tuple[Event, ...]:
         revised: ActionRevised | None = None

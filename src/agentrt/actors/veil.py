@@ -15,6 +15,7 @@ from ..context.messages import Message
 from ..deltas import Channel
 from ..errors import EventRefused
 from ..events import SCHEMA_VERSION, Event, MessageEvent, SystemPromptEvent
+from ..events.members import envelope, ids, words
 from ..secrets import Mask, SecretRegistry, StreamMask
 from ..specs import ToolDefinition
 from ..specs.content import plain, text
@@ -25,44 +26,7 @@ IN_A_THREAD = 64 * 1024
 _SHORTEST_HALF = 4
 """Characters of the beginning of a secret that are worth hiding."""
 
-_OF_A_KIND = frozenset(
-    {
-        "type",
-        "source",
-        "role",
-        "verdict",
-        "risk",
-        "security_risk",
-        "status",
-        "scope",
-        "hook_event",
-        "durability",
-        "on_crash",
-        "threshold",
-        "sinks",
-        "labels",
-    }
-)
-"""Members that have one of a few words, which stay when a secret happens to be that word."""
-
 _WORD = re.compile(r"\w{1,32}")
-
-_ENVELOPE = frozenset(
-    {
-        "type",
-        "id",
-        "seq",
-        "timestamp",
-        "source",
-        "caused_by",
-        "action_id",
-        "action_ids",
-        "child_id",
-        "command",
-        "target",
-    }
-)
-"""Members of an event that the runtime goes by: no value has a place there."""
 
 
 T = TypeVar("T")
@@ -92,10 +56,10 @@ class Veil:
         raw = encode(event)
         if not mask.found_in(raw):
             return event
-        fields = msgspec.json.decode(raw)
+        fields, kept = msgspec.json.decode(raw), (envelope() - {"by"}) | ids()  # no value has a place there
 
         def clean(hide: _Hide) -> Event:
-            hidden = {name: value if name in _ENVELOPE else hide(value, name) for name, value in fields.items()}
+            hidden = {name: value if name in kept else hide(value, name) for name, value in fields.items()}
             return decode(msgspec.json.encode(hidden), SCHEMA_VERSION)
 
         try:
@@ -158,7 +122,7 @@ def _spared(mask: Mask, value: Any, name: str) -> Any:
     """As `Mask.json`, but for names, and for words where one of a few stands: a secret may be one of them."""
     match value:
         case str():
-            return value if name in _OF_A_KIND and _WORD.fullmatch(value) else mask.text(value)
+            return value if name in words(Message) and _WORD.fullmatch(value) else mask.text(value)
         case list():
             return [_spared(mask, item, name) for item in value]
         case dict():

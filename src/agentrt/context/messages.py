@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Literal, assert_never
 
 import msgspec
 
@@ -14,6 +14,7 @@ from ..events import (
     CondensationSummaryEvent,
     Event,
     MessageEvent,
+    ModelVisible,
     ObservationEvent,
     ResourceLost,
     SecretsChanged,
@@ -57,28 +58,26 @@ def to_messages(view: Iterable[Event]) -> list[Message]:
     messages: list[Message] = []
     response: str | None = None
     for event in view:
-        if isinstance(event, ActionEvent):
-            call = ToolCall(call_id(event.id), event.tool_name, bytes(event.arguments).decode())
-            if response == event.llm_response_id:
-                last = messages[-1]
-                messages[-1] = msgspec.structs.replace(last, tool_calls=(*last.tool_calls, call))
-            else:
-                thought = text(event.thought) if event.thought else ()
-                messages.append(
-                    Message("assistant", thought, (call,), reasoning=event.reasoning, thinking=event.thinking)
-                )
-                response = event.llm_response_id
+        if not isinstance(event, ModelVisible):
             continue
-        response = None
-        if (message := _to_message(event)) is not None:
+        message, before = _to_message(event), response
+        response = event.llm_response_id if isinstance(event, ActionEvent) else None
+        if response is not None and response == before:
+            last = messages[-1]
+            messages[-1] = msgspec.structs.replace(last, tool_calls=(*last.tool_calls, *message.tool_calls))
+        else:
             messages.append(message)
         if isinstance(event, MessageEvent) and event.partial:
             messages.append(Message("user", text(CUT)))
     return messages
 
 
-def _to_message(event: Event) -> Message | None:
+def _to_message(event: ModelVisible) -> Message:
     match event:
+        case ActionEvent():
+            call = ToolCall(call_id(event.id), event.tool_name, bytes(event.arguments).decode())
+            thought = text(event.thought) if event.thought else ()
+            return Message("assistant", thought, (call,), reasoning=event.reasoning, thinking=event.thinking)
         case SystemPromptEvent():
             return Message("system", text(event.system_prompt))
         case MessageEvent(source="agent"):
@@ -99,7 +98,7 @@ def _to_message(event: Event) -> Message | None:
         case SecretsChanged():
             return Message("user", text(_secrets(event)))
         case _:
-            return None
+            assert_never(event)
 
 
 def _secrets(event: SecretsChanged) -> str:

@@ -5,10 +5,12 @@ from .answers import approval, rejection, waiting, waiting_in
 from .beginnings import beginning
 from .commands import (
     AssessRisk,
+    AwaitChildren,
     CallModel,
     Command,
     Condense,
     Delegate,
+    End,
     ExecuteAction,
     Execution,
     Judge,
@@ -21,6 +23,7 @@ from .commands import (
     Warn,
 )
 from .due import decide
+from .ending import answered
 from .outcomes import (
     action_error,
     asleep,
@@ -33,6 +36,7 @@ from .outcomes import (
     refusal,
     said,
     unfinished,
+    wanted,
 )
 from .relaying import over, relayed_down, relayed_up
 from .reports import cut_short, ended, failed, left
@@ -41,10 +45,12 @@ from .sharing import share_of
 __all__ = [
     "EVERYTHING",
     "AssessRisk",
+    "AwaitChildren",
     "CallModel",
     "Command",
     "Condense",
     "Delegate",
+    "End",
     "ExecuteAction",
     "Execution",
     "Judge",
@@ -56,6 +62,7 @@ __all__ = [
     "Task",
     "Warn",
     "action_error",
+    "answered",
     "approval",
     "asleep",
     "beginning",
@@ -80,4 +87,5 @@ __all__ = [
     "unfinished",
     "waiting",
     "waiting_in",
+    "wanted",
 ]

@@ -88,7 +88,7 @@ def _shown(action: ChildAction) -> Pending:
         arguments=msgspec.Raw(action.arguments.encode()),
         llm_response_id="",
     )
-    return Pending(made, action.risk)
+    return Pending(made, risk=action.risk)
 
 
 def _rejected(action: ActionEvent, reason: str) -> Rejected:

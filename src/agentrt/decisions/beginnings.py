@@ -10,18 +10,22 @@ from ..events import (
     ConversationErrorEvent,
     Event,
     ExecutionStarted,
+    ExecutionStatus,
     MessageEvent,
     ModelCallStarted,
+    RunEnded,
     StuckDetected,
     UserRejectObservation,
 )
 from ..specs.content import text
 from .commands import (
     AssessRisk,
+    AwaitChildren,
     CallModel,
     Command,
     Condense,
     Delegate,
+    End,
     ExecuteAction,
     Judge,
     Refuse,
@@ -55,6 +59,8 @@ def beginning(command: Command) -> tuple[Event, ...]:
         case RequestConfirmation(_, reasons):
             held, codes = zip(*reasons, strict=True)
             return (ConfirmationRequested(action_ids=held, reasons=codes),)
+        case AwaitChildren():
+            return (ConfirmationRequested(action_ids=()),)
         case Refuse(_, action, reason):
             refused = UserRejectObservation(
                 source="environment",
@@ -68,6 +74,8 @@ def beginning(command: Command) -> tuple[Event, ...]:
             return (refused,)
         case Stop(_, code, detail):
             return (ConversationErrorEvent(code=code, detail=detail),)
+        case End(_, reason):
+            return (RunEnded(status=ExecutionStatus.FINISHED, reason=reason),)
         case Warn(_, pattern, detail, stop):
             found = StuckDetected(pattern=pattern, detail=detail, nudge=not stop)
             words = f"You are repeating yourself: {detail}. Try something else, or say what keeps you from going on."

@@ -107,7 +107,20 @@ class Warn(msgspec.Struct, frozen=True):
     stop: bool
 
 
-Note: TypeAlias = RequestConfirmation | Refuse | Stop | Warn
+class AwaitChildren(msgspec.Struct, frozen=True):
+    """Note that all that runs waits for a person in conversations that were delegated to; nobody performs it."""
+
+    id: str
+
+
+class End(msgspec.Struct, frozen=True):
+    """Note that the run is over; nobody performs it."""
+
+    id: str
+    reason: Literal["answered", "nothing_to_do"]
+
+
+Note: TypeAlias = RequestConfirmation | AwaitChildren | Refuse | Stop | Warn | End
 """What follows from the rules alone: the log notes it, and nobody performs it."""
 Execution: TypeAlias = ExecuteAction | Delegate
 Task: TypeAlias = CallModel | AssessRisk | Execution | Condense | RunHooks | Judge

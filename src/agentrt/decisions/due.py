@@ -7,13 +7,15 @@ from ..ledger import allowance
 from ..specs import HookEvent, PermissionRule
 from ..specs.hooks import hooks_for
 from ..specs.stuck import judges_all
-from ..state import Pending, State, beginnable, unread
+from ..state import Ended, Ending, Pending, State, Working, beginnable, unread
 from .commands import (
     AssessRisk,
+    AwaitChildren,
     CallModel,
     Command,
     Condense,
     Delegate,
+    End,
     ExecuteAction,
     Execution,
     Judge,
@@ -23,6 +25,7 @@ from .commands import (
     Stop,
     Warn,
 )
+from .ending import answered, left, waits_below
 from .naming import condensing_id, counted_id, execution_id, hooks_id, judging_id, rating_id
 from .permissions import asked, heard, ruling
 from .repetition import repetition
@@ -53,24 +56,37 @@ def decide(state: State) -> tuple[Command, ...]:
 
 
 def _before_going_on(state: State) -> tuple[Command, ...]:
-    """What hooks and critics have a say in before the model is called again, or the agent has ended."""
+    """What hooks and critics have a say in before the model is called again."""
     here = state.branch
-    if not (state.spec.hooks or here.done or here.unheard or here.unjudged or here.ending is not None):
-        return ()
     if here.done:
         return tuple(_hooks(state, HookEvent.AFTER_TOOL, action_id) for action_id in here.done[:SIDE_BY_SIDE])
-    critic, goal = state.spec.critic, state.ledger.goal
-    if here.unjudged and critic is not None and judges_all(critic):
+    if commands := _at_the_end(state):
+        return commands
+    critic = state.spec.critic
+    if isinstance(here.phase, Working) and here.phase.unjudged and critic is not None and judges_all(critic):
         return (Judge(judging_id(state, critic, midway=True), critic, midway=True),)
-    if here.ending is not None and not unread(here):
-        if "critic" in here.ending and critic is not None:
-            return (Judge(judging_id(state, critic), critic),)
-        if "goal" in here.ending and goal is not None:
-            return (Judge(judging_id(state, goal.set), goal.set),)
-        return (_hooks(state, HookEvent.STOP, here.view[-1].id),)
     if not state.ledger.started and hooks_for(state.spec.hooks, HookEvent.START):
         return (_hooks(state, HookEvent.START),)
     return tuple(_hooks(state, HookEvent.USER_MESSAGE, message_id) for message_id in here.unheard[:SIDE_BY_SIDE])
+
+
+def _at_the_end(state: State) -> tuple[Command, ...]:
+    """Who has a say in the end of a run, or that end; nothing where the agent has something to do."""
+    here = state.branch
+    over = isinstance(here.phase, Ending) or (not here.condense and answered(state))
+    if not over or unread(here):
+        return ()
+    critic, goal = state.spec.critic, state.ledger.goal
+    match left(state):
+        case "critic" if critic is not None:
+            return (Judge(judging_id(state, critic), critic),)
+        case "goal" if goal is not None:
+            return (Judge(judging_id(state, goal.set), goal.set),)
+        case "stop":
+            return (_hooks(state, HookEvent.STOP, here.view[-1].id),)
+        case _:
+            word = isinstance(here.phase, Ending | Ended)
+            return (End(f"end-{state.seq}", "answered" if word else "nothing_to_do"),)
 
 
 def _hooks(state: State, event: HookEvent, target: str = "") -> RunHooks:
@@ -126,8 +142,9 @@ def _for_pending(state: State) -> tuple[Command, ...]:
         return tuple(AssessRisk(rating_id(p, analyzers), p.action, analyzers) for p in unrated[:SIDE_BY_SIDE])
     if held := tuple((p.action.id, code) for p, rule in ruled if (code := asked(state, p, rule)) is not None):
         return (RequestConfirmation(f"confirm-{held[0][0]}", held),)
-    begin = beginnable(state.branch.pending, state.spec.limits.tool_concurrency)
-    return tuple(_execution(state, p) for p in begin)
+    if begin := beginnable(state.branch.pending, state.spec.limits.tool_concurrency):
+        return tuple(_execution(state, p) for p in begin)
+    return (AwaitChildren(f"await-{state.seq}"),) if waits_below(state) else ()
 
 
 def _refusal(action: ActionEvent, rule: PermissionRule) -> Refuse:

@@ -24,6 +24,8 @@ from ..events import (
     ObservationEvent,
     PauseEvent,
     ResourceLost,
+    RunEnded,
+    RunRequested,
     UserRejectObservation,
 )
 from ..ledger import allowance, fits
@@ -31,7 +33,10 @@ from ..specs import BusyPolicy, Durability, OnCrash, ToolDefinition
 from ..specs.llm import members, named
 from ..state import State
 from ..usage import Usage
+from .beginnings import beginning
+from .commands import End
 from .due import decide
+from .ending import idle
 
 
 def refusal(state: State, events: Sequence[Event], command: str | None) -> str | None:
@@ -49,6 +54,16 @@ def refusal(state: State, events: Sequence[Event], command: str | None) -> str |
 def _first(state: State) -> int:
     """The seq of the first event to rewind to: the instructions, also those that a fork shares."""
     return next((checkpoint.seq for checkpoint in state.checkpoints if len(checkpoint.branch.view)), 1)
+
+
+def wanted(state: State, events: Sequence[Event]) -> Sequence[Event]:
+    """The events of a batch that were not received before. A run of an idle agent with nothing to do leaves it idle."""
+    fresh = [event for event in events if event.id not in state.ledger.message_ids]
+    match fresh:
+        case [RunRequested(implied=False)] if state.status is ExecutionStatus.IDLE and idle(state):
+            return (*fresh, RunEnded(status=ExecutionStatus.IDLE, reason="nothing_to_do"))
+        case _:
+            return fresh
 
 
 def check(state: State, events: Sequence[Event]) -> None:
@@ -164,7 +179,9 @@ def recovery(state: State, *, ended: bool = True) -> tuple[Event, ...]:
                 text = "The process died while this ran: whether it took effect is unknown. Check before you repeat it."
                 events.append(action_error(p.action, text))
     events.extend(_lost_resources(state, _LEFT_ENDED if ended else _LEFT_RUNNING))
-    if state.status is ExecutionStatus.RUNNING or state.in_flight:
+    if ends := [command for command in decide(state) if isinstance(command, End)]:
+        events += beginning(ends[0])  # the end itself was cut off
+    elif state.status is ExecutionStatus.RUNNING or state.in_flight:
         events.append(PauseEvent(source="environment", reason="the process died"))
     return tuple(events)
 

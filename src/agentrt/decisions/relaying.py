@@ -14,8 +14,9 @@ from ..events import (
 )
 from ..ledger import Child
 from ..specs.content import text
-from ..state import State, answered, unread
+from ..state import State, unread
 from .answers import approval, rejection, waiting_in
+from .ending import answered
 
 
 def over(below: State) -> bool:
@@ -25,22 +26,24 @@ def over(below: State) -> bool:
     return below.status.over or (below.status is ExecutionStatus.IDLE and answered(below))
 
 
-def relayed_down(above: State, child_id: str, below: State, *, told: bool = False) -> tuple[Event, ...]:
+def relayed_down(above: State, child_id: str, below: State) -> tuple[Event, ...]:
     """What is to be appended to the conversation below: its task, rules, a person's answers, a pause or its end.
 
-    Nothing is begun below while the conversation above does not run. One that was `told` to run since that runs, and
-    rests, was stopped by a person there: it goes on when one says so.
+    Nothing is begun below while the conversation above does not run. It is told once to run in each run of that, which
+    its own log remembers; where it rests all the same, a person has stopped it there: it goes on when one says so.
     """
-    child, runs = above.ledger.children[child_id], above.status.at_work
-    rules = _rules_down(above, below)
+    child, runs, run = above.ledger.children[child_id], above.status.at_work, above.ledger.runs
+    rules, told = _rules_down(above, below), below.ledger.above == run
     if not _received(below):
-        return (*rules, _task(child_id, child), *((RunRequested(),) if runs else ()))
+        return (*rules, _task(child_id, child), *((RunRequested(above=run),) if runs else ()))
     if not runs:
         paused = PauseEvent(reason="the conversation that delegated this was paused")
         return (*rules, paused) if below.status is ExecutionStatus.RUNNING else rules
+    stopped = below.status is ExecutionStatus.PAUSED or not unread(below.branch)
+    if not told or (below.status is ExecutionStatus.IDLE and not stopped):
+        return (*rules, RunRequested(above=run))
     if below.status in (ExecutionStatus.PAUSED, ExecutionStatus.IDLE):
-        stopped = told and (below.status is ExecutionStatus.PAUSED or not unread(below.branch))
-        return rules if stopped else (*rules, RunRequested())
+        return rules
     for answer in child.answers:
         chosen = (answer.action_id,)
         if events := approval(below, chosen) if answer.approved else rejection(below, answer.reason, chosen):

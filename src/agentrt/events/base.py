@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
 from ..ids import new_id
 
+Id: TypeAlias = Annotated[str, msgspec.Meta(extra={"id": True})]
+"""What the runtime knows something by: an event, a command, a conversation that was delegated to."""
 Source: TypeAlias = Literal["user", "agent", "environment", "hook"]
 
 

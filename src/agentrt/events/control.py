@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from ..specs import AnyLLM
 from ..specs.rules import PermissionRule, Scope
 from ..specs.secrets import SavedSecret, Token
-from .base import Event, Source
+from .base import Event, Id, Source
 
 
 class RunRequested(Event, frozen=True, kw_only=True):
     """Someone wants the agent to go on."""
 
     source: Source = "user"
+    implied: bool = False
+    """Whether the end of the run is in no event: so it was before schema version 4."""
+    above: int = 0
+    """Of one from the conversation that delegated this one: the number of the run there that this one is part of."""
 
 
 class ConfirmationRequested(Event, frozen=True, kw_only=True):
@@ -21,7 +27,7 @@ class ConfirmationRequested(Event, frozen=True, kw_only=True):
     content with that label may have caused it, and it reaches that sink.
     """
 
-    action_ids: tuple[str, ...]
+    action_ids: tuple[Id, ...]
     reasons: tuple[str, ...] = ()
 
 
@@ -29,7 +35,7 @@ class ConfirmationGiven(Event, frozen=True, kw_only=True):
     """A person approved these actions."""
 
     source: Source = "user"
-    action_ids: tuple[str, ...]
+    action_ids: tuple[Id, ...]
 
 
 class RuleAdded(Event, frozen=True, kw_only=True):
@@ -100,3 +106,19 @@ class HeadMoved(Event, frozen=True, kw_only=True):
 
     source: Source = "user"
     to: int
+
+
+ControlEvent: TypeAlias = (
+    RunRequested
+    | ConfirmationRequested
+    | ConfirmationGiven
+    | RuleAdded
+    | RuleRemoved
+    | GoalSet
+    | TitleChanged
+    | TagsChanged
+    | SecretsChanged
+    | PauseEvent
+    | InterruptEvent
+    | HeadMoved
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -11,21 +11,21 @@ from ..specs.flow import Label, Sink
 from ..specs.hooks import HookEvent
 from ..specs.rules import Verdict
 from ..usage import Usage
-from .base import Event, Source
+from .base import Event, ExecutionStatus, Id, Source
 
 
 class ModelCallStarted(Event, frozen=True, kw_only=True):
     """A model call is about to be sent: durable before the first byte leaves."""
 
     source: Source = "agent"
-    command: str
+    command: Id
 
 
 class BudgetReserved(Event, frozen=True, kw_only=True):
     """What a model call may use at most, where there is a budget: durable before the first byte leaves."""
 
     source: Source = "agent"
-    command: str
+    command: Id
     tokens: int
     cost: float = 0.0
     usage_id: str = "default"
@@ -39,14 +39,14 @@ class ModelCallRetried(Event, frozen=True, kw_only=True):
     """
 
     source: Source = "agent"
-    command: str
+    command: Id
     attempt: int
     model: str
     next_model: str
     code: str
     detail: str
     wait: float = 0.0
-    draft: str | None = None
+    draft: Id | None = None
     usage: Usage = Usage()
     cost: float | None = None
     usage_id: str = "default"
@@ -56,7 +56,7 @@ class ModelCalled(Event, frozen=True, kw_only=True):
     """A model call has ended; `cost` in USD (None: no price known), times in seconds, `error` is a code."""
 
     source: Source = "agent"
-    command: str
+    command: Id
     model: str
     usage: Usage = Usage()
     cost: float | None = None
@@ -66,12 +66,14 @@ class ModelCalled(Event, frozen=True, kw_only=True):
     llm_response_id: str | None = None
     error: str | None = None
     estimated: bool = False
+    prompt_estimate: int = 0
+    """Of a call that was answered, the tokens that its prompt was estimated at, where there is a budget."""
 
 
 class RiskAssessed(Event, frozen=True, kw_only=True):
     """The rating of an action: where its effect goes (`sinks`), and what its result will hold (`labels`)."""
 
-    action_id: str
+    action_id: Id
     risk: SecurityRisk
     reason: str = ""
     sinks: tuple[Sink, ...] = ()
@@ -86,7 +88,7 @@ class ActionRevised(Event, frozen=True, kw_only=True):
     """
 
     source: Source = "hook"
-    action_id: str
+    action_id: Id
     arguments: msgspec.Raw
     resources: tuple[str, ...] | None = None
 
@@ -109,7 +111,7 @@ class HookExecutionEvent(Event, frozen=True, kw_only=True):
 
     source: Source = "hook"
     hook_event: HookEvent
-    target: str = ""
+    target: Id = ""
     verdict: Verdict = "allow"
     reason: str = ""
     runs: tuple[HookRun, ...] = ()
@@ -136,8 +138,8 @@ class CriticAssessed(Event, frozen=True, kw_only=True):
 class ExecutionStarted(Event, frozen=True, kw_only=True):
     """A tool is about to run: durable before it does."""
 
-    action_id: str
-    command: str
+    action_id: Id
+    command: Id
     attempt: int = 1
 
 
@@ -146,7 +148,7 @@ class ExecutionLost(Event, frozen=True, kw_only=True):
     again.
     """
 
-    action_id: str
+    action_id: Id
     begun: bool = True
     """Whether it may have done anything."""
 
@@ -160,14 +162,8 @@ class CondensationRequest(Event, frozen=True, kw_only=True):
 class Condensation(Event, frozen=True, kw_only=True):
     """The view forgets these events; a summary takes the place of the first."""
 
-    forgotten_event_ids: tuple[str, ...]
+    forgotten_event_ids: tuple[Id, ...]
     summary: str = ""
-
-
-class TimerFired(Event, frozen=True, kw_only=True):
-    """A time that a command waited for has come."""
-
-    command: str
 
 
 class StuckDetected(Event, frozen=True, kw_only=True):
@@ -176,6 +172,15 @@ class StuckDetected(Event, frozen=True, kw_only=True):
     pattern: str
     detail: str = ""
     nudge: bool = False
+
+
+class RunEnded(Event, frozen=True, kw_only=True):
+    """The run is over, and the conversation has this status: the agent has had its last word ("answered"), or there was
+    nothing for it to do ("nothing_to_do"). Errors, limits, pauses and repetition end a run by events of their own.
+    """
+
+    status: ExecutionStatus
+    reason: str
 
 
 class DurabilityChanged(Event, frozen=True, kw_only=True):
@@ -191,3 +196,23 @@ class ConversationErrorEvent(Event, frozen=True, kw_only=True):
     code: str
     detail: str
     retryable: bool = False
+
+
+RunEvent: TypeAlias = (
+    ModelCallStarted
+    | BudgetReserved
+    | ModelCallRetried
+    | ModelCalled
+    | RiskAssessed
+    | ActionRevised
+    | HookExecutionEvent
+    | CriticAssessed
+    | ExecutionStarted
+    | ExecutionLost
+    | CondensationRequest
+    | Condensation
+    | StuckDetected
+    | RunEnded
+    | DurabilityChanged
+    | ConversationErrorEvent
+)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import msgspec
 
 from ..specs import Agent, Content, SecurityRisk, Thinking, ToolDefinition, Workspace
 from ..specs.flow import Label
-from .base import Event, Source
+from .base import Event, Id, Source
+from .control import SecretsChanged
 
 SCHEMA_VERSION = 4
 
@@ -81,7 +84,7 @@ class ObservationEvent(Event, frozen=True, kw_only=True):
     say the same; 0 is that of one that only says that something still runs.
     """
 
-    action_id: str
+    action_id: Id
     tool_name: str
     tool_call_id: str
     content: tuple[Content, ...]
@@ -95,7 +98,7 @@ class UserRejectObservation(Event, frozen=True, kw_only=True):
     """A person, a hook or a rule refused an action; the model sees the reason."""
 
     source: Source = "user"
-    action_id: str
+    action_id: Id
     tool_name: str
     tool_call_id: str
     rejection_reason: str = "Rejected by the user."
@@ -105,7 +108,7 @@ class AgentErrorEvent(Event, frozen=True, kw_only=True):
     """An action that gave no observation: what the model is told instead."""
 
     source: Source = "agent"
-    action_id: str
+    action_id: Id
     tool_name: str
     tool_call_id: str
     error: str
@@ -129,3 +132,18 @@ class ConversationStateUpdateEvent(Event, frozen=True, kw_only=True):
 
     key: str
     value: msgspec.Raw
+
+
+ShownEvent: TypeAlias = (
+    SystemPromptEvent
+    | MessageEvent
+    | ActionEvent
+    | ObservationEvent
+    | UserRejectObservation
+    | AgentErrorEvent
+    | ResourceLost
+)
+SaidEvent: TypeAlias = ShownEvent | ConversationCreated | ConversationStateUpdateEvent
+ModelVisible: TypeAlias = ShownEvent | SecretsChanged | CondensationSummaryEvent
+"""What the model sees: each has a place in the view (`state/seeing.py`) and a message (`context/messages.py`)."""
+ActionResult: TypeAlias = ObservationEvent | UserRejectObservation | AgentErrorEvent

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import msgspec
 
 from ..specs import SecurityRisk
 from ..usage import Spending
-from .base import Event, ExecutionStatus, Source
+from .base import Event, ExecutionStatus, Id, Source
 
 
 class Grant(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -26,7 +28,7 @@ class BudgetGranted(Event, frozen=True, kw_only=True):
 class ChildStarted(Event, frozen=True, kw_only=True):
     """A conversation is about to be delegated to: its `grant` is reserved from here until it has ended."""
 
-    child_id: str
+    child_id: Id
     task: str
     action_id: str = ""
     agent: str = ""
@@ -37,7 +39,7 @@ class ChildStarted(Event, frozen=True, kw_only=True):
 class ChildAction(msgspec.Struct, frozen=True):
     """An action of a delegated conversation that waits for a person; `arguments` is JSON text."""
 
-    action_id: str
+    action_id: Id
     tool_name: str
     arguments: str
     risk: SecurityRisk | None = None
@@ -49,7 +51,7 @@ class ChildWaiting(Event, frozen=True, kw_only=True):
     word, its own or those of its own children. One that was left in the middle has `spending` and `steps` so far.
     """
 
-    child_id: str
+    child_id: Id
     actions: tuple[ChildAction, ...]
     status: ExecutionStatus = ExecutionStatus.WAITING_FOR_CONFIRMATION
     spending: dict[str, Spending] | None = None
@@ -60,8 +62,8 @@ class ChildAnswered(Event, frozen=True, kw_only=True):
     """A person approved or refused an action of a delegated conversation."""
 
     source: Source = "user"
-    child_id: str
-    action_id: str
+    child_id: Id
+    action_id: Id
     approved: bool
     reason: str = ""
 
@@ -69,8 +71,11 @@ class ChildAnswered(Event, frozen=True, kw_only=True):
 class ChildFinished(Event, frozen=True, kw_only=True):
     """A delegated conversation has ended; `spending` is by usage id, `cost` its sum, `steps` its model calls."""
 
-    child_id: str
+    child_id: Id
     status: ExecutionStatus
     cost: float = 0.0
     spending: dict[str, Spending] = msgspec.field(default_factory=dict)
     steps: int = 0
+
+
+TreeEvent: TypeAlias = BudgetGranted | ChildStarted | ChildWaiting | ChildAnswered | ChildFinished

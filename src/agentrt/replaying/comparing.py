@@ -15,15 +15,15 @@ import msgspec
 from ..codec import encode
 from ..context.messages import Message
 from ..events import ChildStarted, Event, ModelCalled
+from ..events.members import ids
 
 _LEFT_OUT = frozenset(
     {
         "id", "seq", "timestamp", "by", "caused_by", "command", "latency", "usage", "cost", "details", "tool_call_id",
         "llm_response_id", "conversation_id", "workspace", "schema_version", "parent", "owner", "time_to_first_token",
-        "tokens", "draft", "fingerprint",
+        "tokens", "prompt_estimate", "draft", "fingerprint",
     }
 )  # fmt: skip
-_IDS = frozenset({"action_id", "action_ids", "child_id", "forgotten_event_ids", "target"})
 _SECONDS = re.compile(r"\bInterrupted(?: after \d+\.\d s\.|: it did not finish\.)")
 _AROUND = 60
 """Characters of a long line that are shown before and after the first one that differs."""
@@ -68,7 +68,7 @@ class Side(msgspec.Struct, frozen=True):
         return facts
 
     def _fact(self, name: str, value: Any) -> Any:
-        if name in _IDS:
+        if name in ids():
             return self._seq(value) if isinstance(value, str) else [self._seq(item) for item in value]
         return self._texts(value)
 

@@ -14,10 +14,11 @@ from ..events import (
     ModelCalled,
     PauseEvent,
     ResourceLost,
+    RunEnded,
 )
 from ..state import State
 
-_FIRST = (DurabilityChanged, ModelCalled, ExecutionLost, AgentErrorEvent, ResourceLost, PauseEvent)
+_FIRST = (DurabilityChanged, ModelCalled, ExecutionLost, AgentErrorEvent, ResourceLost, PauseEvent, RunEnded)
 
 
 def handed_over(state: State, following: Sequence[Event]) -> int:

@@ -193,9 +193,9 @@ class Recording:
         """Note the error of a critic or of a condensation, which the event does not name."""
         if before.branch.condense:
             self._condensed.append(event)
-        elif before.branch.ending is not None:
+        else:
             for command in decide(before):
-                if isinstance(command, Judge):
+                if isinstance(command, Judge) and not command.midway:
                     critic = before.spec.critic if command.critic != GOAL else None
                     self._judged.setdefault(critic.name if critic is not None else GOAL, []).append(event)
 

@@ -6,20 +6,45 @@ does: what was spent, which messages were received, what was decided for good.
 
 from .batches import EVERYTHING, beginnable
 from .fold import apply, branch, fold
-from .parts import Branch, Checkpoint, Condensing, Pending, Seen, State
+from .parts import (
+    Branch,
+    Calling,
+    Check,
+    Checkpoint,
+    Condensing,
+    Ended,
+    Ending,
+    Pending,
+    Phase,
+    Progress,
+    Seen,
+    Standing,
+    State,
+    Working,
+)
 from .places import check_epoch, seq_of
 from .seeing import as_seen, summarized
-from .turns import answered, unread
+from .status import CHANGES, Change
+from .turns import unread
 
 __all__ = [
+    "CHANGES",
     "EVERYTHING",
     "Branch",
+    "Calling",
+    "Change",
+    "Check",
     "Checkpoint",
     "Condensing",
+    "Ended",
+    "Ending",
     "Pending",
+    "Phase",
+    "Progress",
     "Seen",
+    "Standing",
     "State",
-    "answered",
+    "Working",
     "apply",
     "as_seen",
     "beginnable",

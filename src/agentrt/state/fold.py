@@ -44,11 +44,11 @@ from ..events import (
     ModelCallRetried,
     ModelCallStarted,
     ObservationEvent,
-    PauseEvent,
     ResourceLost,
     RiskAssessed,
     RuleAdded,
     RuleRemoved,
+    RunEnded,
     RunRequested,
     SecretsChanged,
     StuckDetected,
@@ -59,9 +59,12 @@ from ..events import (
 )
 from ..ledger import Goal, Ledger
 from ..specs import Durability, SecurityRisk, replaced
-from . import turns
-from .parts import Branch, Checkpoint, Pending, State
+from . import implied, turns
+from .parts import Branch, Calling, Checkpoint, Pending, State, Working
 from .seeing import as_seen, condensed, prompted
+from .status import BY_TYPE, status_after
+
+_WORKING = Working()
 
 
 def fold(events: Iterable[Event], start: State = State()) -> State:
@@ -86,8 +89,14 @@ def branch(events: Sequence[Event]) -> list[Event]:
 def apply(state: State, event: Event) -> State:
     """The state after one more event."""
     after = _apply(state, event)
+    if type(event) in BY_TYPE and (status := status_after(state.status, event)) is not state.status:
+        after = replace(after, status=status)
+        if status is ExecutionStatus.RUNNING:
+            after = replace(after, branch=turns.unheld(after.branch))
+    if after.implied:
+        after = implied.told(state, event, after)
     here, past = after.branch, after.checkpoints
-    if here is state.branch or here.pending or here.call is not None or (past and past[-1].branch is here):
+    if here is state.branch or here.pending or type(here.phase) is Calling or (past and past[-1].branch is here):
         return replace(after, seq=event.seq)
     return replace(after, seq=event.seq, checkpoints=past.append(Checkpoint(event.seq, here, after.answer)))
 
@@ -98,12 +107,16 @@ def _apply(state: State, event: Event) -> State:
         case ModelCallStarted():
             return _call_started(state, event)
         case ModelCalled():
+            kept = ledger.called(state.ledger, event)
             if event.command == here.call:
-                here = turns.uncut(replace(here, call=None))
-            return replace(state, branch=here, ledger=ledger.called(state.ledger, event))
+                here = replace(here, phase=_WORKING)
+                kept = ledger.counted(kept, event) if event.prompt_estimate else kept
+            return replace(state, branch=turns.uncut(here) if here.cut else here, ledger=kept)
         case ActionEvent():
             pending = (*here.pending, Pending(event, causes=here.labels))
-            return replace(state, branch=replace(here, view=here.view.append(as_seen(event)), pending=pending))
+            denied = here.denied if state.definition(event.tool_name).ends_turn else 0
+            view = here.view.append(as_seen(event))
+            return replace(state, branch=replace(here, view=view, pending=pending, denied=denied))
         case ObservationEvent() | UserRejectObservation() | AgentErrorEvent():
             return turns.resulted(state, event)
         case ExecutionStarted():
@@ -121,15 +134,15 @@ def _apply(state: State, event: Event) -> State:
         case MessageEvent():
             return turns.message(state, event)
         case RunRequested():
-            return turns.run_requested(state)
+            return turns.run_requested(state, event)
+        case RunEnded():
+            return turns.run_ended(state, event)
         case ConfirmationRequested():
             return _held(state, event)
         case ConfirmationGiven():
             return turns.confirmed(state, event)
-        case PauseEvent():
-            return turns.stopped(state, here)
         case InterruptEvent():
-            return _interrupted(state, event)
+            return replace(state, branch=replace(here, cut=bool(state.in_flight)))
         case HookExecutionEvent():
             return turns.hooked(state, event)
         case CriticAssessed():
@@ -139,7 +152,7 @@ def _apply(state: State, event: Event) -> State:
             return replace(state, branch=replace(here, condense="asked" if asked else "needed"))
         case Condensation():
             here = replace(here, view=condensed(here.view, event), condense="")
-            return turns.condensed(replace(state, branch=here, ledger=ledger.began(state.ledger)))
+            return replace(state, branch=here, ledger=ledger.began(state.ledger))
         case ResourceLost():
             kept = replace(state.ledger, used_tools=state.ledger.used_tools - {event.tool_name})
             return replace(state, branch=replace(here, queued=(*here.queued, as_seen(event))), ledger=kept)
@@ -150,11 +163,9 @@ def _apply(state: State, event: Event) -> State:
             return replace(state, branch=here, ledger=replace(state.ledger, secrets=event.secrets, past_secrets=past))
         case StuckDetected(nudge=True):
             return replace(state, branch=replace(here, nudged=event.seq))
-        case StuckDetected():
-            return replace(state, status=ExecutionStatus.STUCK)
         case ConversationErrorEvent():
             here = replace(here, condense="") if here.condense else here
-            return replace(state, branch=here, status=ExecutionStatus.ERROR, error=event)
+            return replace(state, branch=here, error=event)
         case HeadMoved():
             return _rewound(state, event)
         case ConversationCreated():
@@ -166,10 +177,10 @@ def _apply(state: State, event: Event) -> State:
         case ConversationStateUpdateEvent():
             return _configured(state, event)
         case RuleAdded() | RuleRemoved():
-            return turns.asked_anew(replace(state, ledger=ledger.ruled(state.ledger, event)))
+            return replace(state, ledger=ledger.ruled(state.ledger, event))
         case GoalSet():
             goal = Goal(event) if event.objective else None
-            return turns.settled(replace(state, ledger=replace(state.ledger, goal=goal)))
+            return replace(state, ledger=replace(state.ledger, goal=goal))
         case ChildStarted() | ChildWaiting() | ChildAnswered() | ChildFinished():
             return _child(state, event)
         case _:
@@ -209,14 +220,16 @@ def _created(state: State, event: ConversationCreated) -> State:
     labels = tuple(sorted({*state.branch.labels, *event.labels}))
     here = replace(state.branch, labels=labels) if event.labels else state.branch
     state = replace(state, created=event, agent=event.agent, branch=here, ledger=kept, error=None)
-    return replace(state, status=ExecutionStatus.IDLE, epoch=0, durability=Durability.COMMIT)
+    return replace(state, epoch=0, durability=Durability.COMMIT)
 
 
 def _call_started(state: State, event: ModelCallStarted) -> State:
     here, view = state.branch, state.branch.view
     for queued in here.queued:
         view = view.append(queued)
-    here = replace(here, view=view, queued=(), call=event.command, steps=here.steps + 1, ending=None, unjudged=False)
+    denied = 0 if here.denied and any(queued.user for queued in here.queued) else here.denied
+    calling = Calling(event.command)
+    here = replace(here, view=view, queued=(), phase=calling, steps=here.steps + 1, denied=denied)
     return replace(state, branch=here, answer=None, ledger=ledger.began(state.ledger))
 
 
@@ -231,8 +244,7 @@ def _started(state: State, event: ExecutionStarted) -> State:
 def _held(state: State, event: ConfirmationRequested) -> State:
     why = dict(zip_longest(event.action_ids, event.reasons, fillvalue="risk"))
     pending = tuple(replace(p, held=why.get(p.action.id, "")) for p in state.branch.pending)
-    waiting = ExecutionStatus.WAITING_FOR_CONFIRMATION
-    return replace(state, branch=replace(state.branch, pending=pending), status=waiting)
+    return replace(state, branch=replace(state.branch, pending=pending))
 
 
 def _pending(state: State, action_ids: tuple[str, ...], **changes: object) -> State:
@@ -265,25 +277,17 @@ def _configured(state: State, event: ConversationStateUpdateEvent) -> State:
     if state.spec.analyzers != before.analyzers:
         waiting = tuple(p.action.id for p in state.branch.pending if p.command is None)
         state = _pending(state, waiting, **_UNRATED)
-    return turns.settled(turns.asked_anew(state))
-
-
-def _interrupted(state: State, event: InterruptEvent) -> State:
-    here = replace(state.branch, cut=bool(state.in_flight))
-    if not event.goes_on:
-        return turns.stopped(state, here)
-    return replace(state, branch=here, status=ExecutionStatus.RUNNING if state.status.at_work else state.status)
+    return state
 
 
 def _child(state: State, event: ChildStarted | ChildWaiting | ChildAnswered | ChildFinished) -> State:
     match event:
         case ChildStarted():
-            return turns.waiting_for_children(replace(state, ledger=ledger.child_started(state.ledger, event)))
+            return replace(state, ledger=ledger.child_started(state.ledger, event))
         case ChildWaiting():
-            state = replace(state, ledger=ledger.child_waiting(state.ledger, event))
-            return turns.asked_anew(state) if event.spending is None else state
+            return replace(state, ledger=ledger.child_waiting(state.ledger, event))
         case ChildAnswered():
-            return turns.asked_anew(replace(state, ledger=ledger.child_answered(state.ledger, event)))
+            return replace(state, ledger=ledger.child_answered(state.ledger, event))
         case ChildFinished():
             kept = ledger.child_finished(state.ledger, event)
             if kept is state.ledger:
@@ -303,7 +307,6 @@ def _rewound(state: State, event: HeadMoved) -> State:
         branch=back.branch,
         answer=back.answer,
         ledger=ledger.children_lost(state.ledger),
-        status=ExecutionStatus.IDLE,
         error=None,
         rewound=event.seq,
         checkpoints=state.checkpoints.append(replace(back, seq=event.seq)),

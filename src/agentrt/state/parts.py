@@ -40,10 +40,9 @@ class Seen(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """Whether it is a user's message."""
 
 
-class Pending(msgspec.Struct, frozen=True, gc=False):
-    """An action without a result; `command` is the execution in flight."""
+class Standing(msgspec.Struct, frozen=True, gc=False, array_like=True, kw_only=True):
+    """How an action without a result stands; `command` is the execution in flight."""
 
-    action: ActionEvent
     risk: SecurityRisk | None = None
     approved: bool = False
     command: str | None = None
@@ -66,19 +65,49 @@ class Pending(msgspec.Struct, frozen=True, gc=False):
     """The seq of the event that last rewrote its arguments; 0: they are the model's own."""
 
 
+class Pending(Standing, frozen=True, gc=False):
+    """An action without a result."""
+
+    action: ActionEvent
+
+
 Condensing: TypeAlias = Literal["", "needed", "asked"]
+Check: TypeAlias = Literal["critic", "goal", "stop"]
 
 
-class Branch(msgspec.Struct, frozen=True, gc=False):
-    """What a rewind takes back."""
+class Working(msgspec.Struct, frozen=True, gc=False, array_like=True, tag="working"):
+    """The agent has something to do, or nothing was said to it yet."""
 
-    view: Chain[Seen] = Chain()
-    """What the model sees, in its order."""
+    unjudged: bool = False
+    """Whether something was done since the last model call that a critic of all actions has not judged."""
+
+
+class Calling(msgspec.Struct, frozen=True, gc=False, array_like=True, tag="calling"):
+    """A model call is in flight."""
+
+    command: str
+
+
+class Ending(msgspec.Struct, frozen=True, gc=False, array_like=True, tag="ending"):
+    """The agent has had its last word."""
+
+    passed: tuple[Check, ...] = ()
+    """What has had its say in that since."""
+
+
+class Ended(msgspec.Struct, frozen=True, gc=False, array_like=True, tag="ended"):
+    """A run has ended with that word."""
+
+
+Phase: TypeAlias = Working | Calling | Ending | Ended
+
+
+class Progress(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """How far a branch has come, but for its view and what is pending."""
+
     queued: tuple[Seen, ...] = ()
     """What came since the last model call began; it joins the view when the next one does."""
-    pending: tuple[Pending, ...] = ()
-    call: str | None = None
-    """The command of the model call in flight."""
+    phase: Phase = Working()
     condense: Condensing = ""
     """Why the view is to be made shorter before the next model call: it does not fit, or somebody asked for that."""
     cut: bool = False
@@ -91,16 +120,27 @@ class Branch(msgspec.Struct, frozen=True, gc=False):
     """Messages of the user that hooks have not seen yet."""
     done: tuple[str, ...] = ()
     """Actions with a result that hooks have not seen yet."""
-    ending: tuple[str, ...] | None = None
-    """The agent wants to end; what may still have a say in that: "critic", "goal", "stop". None: it does not."""
     judged: int = 0
-    """How often the critic sent the agent back."""
+    """How often the critic was not content with what the agent finished, in this run."""
+    denied: int = 0
+    """How often hooks kept the agent from finishing since it last did anything else."""
     nudged: int = 0
     """The seq at which the agent was last told that it repeats itself."""
     rearmed: int = 0
     """The seq at which it was told to go on though it was stuck: what it did before counts no more."""
-    unjudged: bool = False
-    """Whether something was done since the last model call that a critic of all actions has not judged."""
+
+
+class Branch(Progress, frozen=True, gc=False):
+    """What a rewind takes back."""
+
+    view: Chain[Seen] = Chain()
+    """What the model sees, in its order."""
+    pending: tuple[Pending, ...] = ()
+
+    @property
+    def call(self) -> str | None:
+        """The command of the model call in flight."""
+        return self.phase.command if type(self.phase) is Calling else None
 
 
 class Checkpoint(msgspec.Struct, frozen=True, gc=False):
@@ -128,6 +168,8 @@ class State(msgspec.Struct, frozen=True, gc=False):
     message or model call on."""
     branch: Branch = Branch()
     ledger: Ledger = Ledger()
+    implied: bool = False
+    """Whether the run was begun under a schema version before 4: its end is in no event."""
     rewound: int = 0
     """The seq of the last rewind; 0: there was none."""
     checkpoints: Chain[Checkpoint] = Chain()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import assert_never
 from zlib import crc32
 
 from ..chain import Chain
@@ -10,10 +11,12 @@ from ..events import (
     AgentErrorEvent,
     Condensation,
     CondensationSummaryEvent,
-    Event,
     MessageEvent,
+    ModelVisible,
     ObservationEvent,
     ResourceLost,
+    SecretsChanged,
+    SystemPromptEvent,
     UserRejectObservation,
 )
 from ..specs import ToolDefinition
@@ -21,7 +24,7 @@ from ..specs.content import plain
 from .parts import Seen
 
 
-def as_seen(event: Event, tool: ToolDefinition | None = None) -> Seen:
+def as_seen(event: ModelVisible, tool: ToolDefinition | None = None) -> Seen:
     """The place that an event takes in a view; `tool` is whose result it is."""
     match event:
         case ActionEvent():
@@ -45,8 +48,10 @@ def as_seen(event: Event, tool: ToolDefinition | None = None) -> Seen:
             return Seen(event.seq, event.id, "MessageEvent", answer=answer, fingerprint=said, user=user)
         case ResourceLost():
             return Seen(event.seq, event.id, "ResourceLost", event.tool_name)
-        case _:
+        case SystemPromptEvent() | CondensationSummaryEvent() | SecretsChanged():
             return Seen(event.seq, event.id, type(event).__name__)
+        case _:
+            assert_never(event)
 
 
 def prompted(view: Chain[Seen], prompt: Seen) -> Chain[Seen]:

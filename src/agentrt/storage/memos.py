@@ -23,7 +23,7 @@ from .reading import EVENTS, Part, load
 
 MEMO = "memo.bin"
 
-VERSION = 6
+VERSION = 7
 """Of the layout below; a memo of another one is not read."""
 
 

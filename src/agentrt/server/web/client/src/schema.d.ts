@@ -1485,7 +1485,7 @@ export interface components {
             type: "EnvironmentSecret";
             variable: string;
         };
-        Event: components["schemas"]["RunRequested"] | components["schemas"]["ConfirmationRequested"] | components["schemas"]["ConfirmationGiven"] | components["schemas"]["RuleAdded"] | components["schemas"]["RuleRemoved"] | components["schemas"]["GoalSet"] | components["schemas"]["TitleChanged"] | components["schemas"]["TagsChanged"] | components["schemas"]["SecretsChanged"] | components["schemas"]["PauseEvent"] | components["schemas"]["InterruptEvent"] | components["schemas"]["HeadMoved"] | components["schemas"]["ModelCallStarted"] | components["schemas"]["BudgetReserved"] | components["schemas"]["ModelCallRetried"] | components["schemas"]["ModelCalled"] | components["schemas"]["RiskAssessed"] | components["schemas"]["ActionRevised"] | components["schemas"]["HookExecutionEvent"] | components["schemas"]["CriticAssessed"] | components["schemas"]["ExecutionStarted"] | components["schemas"]["ExecutionLost"] | components["schemas"]["CondensationRequest"] | components["schemas"]["Condensation"] | components["schemas"]["TimerFired"] | components["schemas"]["StuckDetected"] | components["schemas"]["DurabilityChanged"] | components["schemas"]["ConversationErrorEvent"] | components["schemas"]["ConversationCreated"] | components["schemas"]["SystemPromptEvent"] | components["schemas"]["MessageEvent"] | components["schemas"]["ActionEvent"] | components["schemas"]["ObservationEvent"] | components["schemas"]["UserRejectObservation"] | components["schemas"]["AgentErrorEvent"] | components["schemas"]["ResourceLost"] | components["schemas"]["ConversationStateUpdateEvent"] | components["schemas"]["BudgetGranted"] | components["schemas"]["ChildStarted"] | components["schemas"]["ChildWaiting"] | components["schemas"]["ChildAnswered"] | components["schemas"]["ChildFinished"];
+        Event: components["schemas"]["RunRequested"] | components["schemas"]["ConfirmationRequested"] | components["schemas"]["ConfirmationGiven"] | components["schemas"]["RuleAdded"] | components["schemas"]["RuleRemoved"] | components["schemas"]["GoalSet"] | components["schemas"]["TitleChanged"] | components["schemas"]["TagsChanged"] | components["schemas"]["SecretsChanged"] | components["schemas"]["PauseEvent"] | components["schemas"]["InterruptEvent"] | components["schemas"]["HeadMoved"] | components["schemas"]["ModelCallStarted"] | components["schemas"]["BudgetReserved"] | components["schemas"]["ModelCallRetried"] | components["schemas"]["ModelCalled"] | components["schemas"]["RiskAssessed"] | components["schemas"]["ActionRevised"] | components["schemas"]["HookExecutionEvent"] | components["schemas"]["CriticAssessed"] | components["schemas"]["ExecutionStarted"] | components["schemas"]["ExecutionLost"] | components["schemas"]["CondensationRequest"] | components["schemas"]["Condensation"] | components["schemas"]["StuckDetected"] | components["schemas"]["RunEnded"] | components["schemas"]["DurabilityChanged"] | components["schemas"]["ConversationErrorEvent"] | components["schemas"]["SystemPromptEvent"] | components["schemas"]["MessageEvent"] | components["schemas"]["ActionEvent"] | components["schemas"]["ObservationEvent"] | components["schemas"]["UserRejectObservation"] | components["schemas"]["AgentErrorEvent"] | components["schemas"]["ResourceLost"] | components["schemas"]["ConversationCreated"] | components["schemas"]["ConversationStateUpdateEvent"] | components["schemas"]["BudgetGranted"] | components["schemas"]["ChildStarted"] | components["schemas"]["ChildWaiting"] | components["schemas"]["ChildAnswered"] | components["schemas"]["ChildFinished"];
         EventCount: {
             count: number;
             cursor: components["schemas"]["Cursor"];
@@ -2002,6 +2002,8 @@ export interface components {
             llm_response_id?: string | null;
             model: string;
             /** @default 0 */
+            prompt_estimate?: number;
+            /** @default 0 */
             seq: number;
             /**
              * @default agent
@@ -2336,17 +2338,40 @@ export interface components {
             /** @constant */
             type: "RuleRemoved";
         };
+        RunEnded: {
+            /** @default null */
+            by?: string | null;
+            /** @default null */
+            caused_by?: string | null;
+            id: string;
+            reason: string;
+            /** @default 0 */
+            seq: number;
+            /**
+             * @default environment
+             * @enum {unknown}
+             */
+            source?: "agent" | "environment" | "hook" | "user";
+            status: components["schemas"]["ExecutionStatus"];
+            timestamp: string;
+            /** @constant */
+            type: "RunEnded";
+        };
         RunError: {
             code: string;
             detail: string;
             retryable: boolean;
         };
         RunRequested: {
+            /** @default 0 */
+            above?: number;
             /** @default null */
             by?: string | null;
             /** @default null */
             caused_by?: string | null;
             id: string;
+            /** @default false */
+            implied?: boolean;
             /** @default 0 */
             seq: number;
             /**
@@ -2660,24 +2685,6 @@ export interface components {
             /** @default 30 */
             expires_in: number;
             ticket: string;
-        };
-        TimerFired: {
-            /** @default null */
-            by?: string | null;
-            /** @default null */
-            caused_by?: string | null;
-            command: string;
-            id: string;
-            /** @default 0 */
-            seq: number;
-            /**
-             * @default environment
-             * @enum {unknown}
-             */
-            source?: "agent" | "environment" | "hook" | "user";
-            timestamp: string;
-            /** @constant */
-            type: "TimerFired";
         };
         TitleChanged: {
             /** @default null */

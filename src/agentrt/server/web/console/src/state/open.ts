@@ -3,6 +3,7 @@
 import { type ConversationInfo, type Cursor, type Event, type Item, Refused } from "@agentrt/client";
 import { batch, computed, signal } from "@preact/signals";
 import { Drafts } from "../model/drafts";
+import { after } from "../model/standing";
 import { Transcript } from "../model/transcript";
 import * as list from "./list";
 import { explain, isLocked, rest, stream } from "./session";
@@ -33,8 +34,6 @@ export class Open {
   readonly drafts = new Drafts();
 
   private unfollow: (() => void) | undefined;
-  private refreshing: ReturnType<typeof setTimeout> | undefined;
-  private due = false;
   private again: ReturnType<typeof setTimeout> | undefined;
   private frame: number | ReturnType<typeof setTimeout> | undefined;
   private closed = false;
@@ -54,7 +53,6 @@ export class Open {
   close(): void {
     this.closed = true;
     this.unfollow?.();
-    clearTimeout(this.refreshing);
     clearTimeout(this.again);
   }
 
@@ -75,12 +73,12 @@ export class Open {
     }
   }
 
+  /** Ask for what its events do not tell: what it answered, and what waits in conversations below. */
   async refresh(): Promise<void> {
     try {
       const info = await rest.conversation(this.id);
       if (this.closed) return;
-      this.info.value = info;
-      list.known(info);
+      this.stands(this.events.reduce(after, info));
     } catch (error) {
       if (error instanceof Refused && error.problem.status === 404) this.missing.value = true;
     }
@@ -97,9 +95,9 @@ export class Open {
       learn(prompt.items);
       if (this.closed) return;
       batch(() => {
-        this.info.value = info;
         this.cursor.value = { epoch: page.cursor.epoch ?? 0, seq: 0 };
         this.take(page.items);
+        this.stands(page.items.reduce(after, info));
         this.loading.value = this.locked.value = false;
       });
       this.follow(this.cursor.value);
@@ -122,7 +120,7 @@ export class Open {
         this.cursor.value = { epoch: cursor.epoch, seq: this.cursor.value.seq };
         this.live.value = true;
         this.locked.value = false;
-        this.refreshSoon();
+        void this.refresh();
       },
       reset: () => {
         this.events = [];
@@ -156,9 +154,19 @@ export class Open {
         this.transcript.add(event);
         if (this.live.value) announceEvent(event, this.transcript);
       }
-      this.refreshSoon();
+      const before = this.info.value;
+      if (before !== null) {
+        const now = events.reduce(after, before);
+        this.stands(now);
+        if (now.status !== before.status && now.status !== "running" && this.live.value) void this.refresh();
+      }
     }
     this.showSoon();
+  }
+
+  private stands(info: ConversationInfo): void {
+    this.info.value = info;
+    list.known(info);
   }
 
   private take(events: Event[]): void {
@@ -183,20 +191,6 @@ export class Open {
       this.version.value += 1;
       this.cursor.value = { epoch: this.epoch, seq: this.events.at(-1)?.seq ?? 0 };
     });
-  }
-
-  /** At once, and then as often as it makes sense while events come. */
-  private refreshSoon(): void {
-    if (this.refreshing !== undefined) {
-      this.due = true;
-      return;
-    }
-    void this.refresh();
-    this.refreshing = setTimeout(() => {
-      this.refreshing = undefined;
-      if (this.due) this.refreshSoon();
-    }, 200);
-    this.due = false;
   }
 }
 

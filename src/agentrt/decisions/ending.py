@@ -1,0 +1,60 @@
+"""The end of a run: who has a say in it, in which order, and when there is nothing left to do. Pure."""
+
+from __future__ import annotations
+
+from ..events import ExecutionStatus
+from ..specs import HookEvent
+from ..specs.hooks import hooks_for
+from ..state import Check, Ended, Ending, State, unread
+
+CHECKS: tuple[Check, ...] = ("critic", "goal", "stop")
+"""What may have a say in whether the agent has finished, in the order in which they are asked."""
+
+
+def has_a_say(state: State, check: Check) -> bool:
+    """Whether there is something of that kind that an end is held against."""
+    match check:
+        case "critic":
+            return state.spec.critic is not None
+        case "goal":
+            return state.ledger.goal is not None and state.ledger.goal.outcome is None
+        case "stop":
+            return bool(hooks_for(state.spec.hooks, HookEvent.STOP))
+
+
+def left(state: State) -> Check | None:
+    """What is to have its say in the end next; None when nothing has, or when nobody ends."""
+    match state.branch.phase:
+        case Ending(passed):
+            return next((check for check in CHECKS if check not in passed and has_a_say(state, check)), None)
+        case Ended() if len(state.branch.view) > 1 and has_a_say(state, "goal"):
+            return "goal"  # which came after the end
+        case _:
+            return None
+
+
+def answered(state: State) -> bool:
+    """Whether the agent has nothing to answer."""
+    here = state.branch
+    if here.pending or here.done or unread(here):
+        return False
+    match here.phase:
+        case Ending():
+            return left(state) is None
+        case Ended():
+            return True
+        case _:
+            return here.call is None and len(here.view) <= 1
+
+
+def idle(state: State) -> bool:
+    """Whether a run would have nothing to do."""
+    return answered(state) and not state.branch.condense and left(state) is None
+
+
+def waits_below(state: State) -> bool:
+    """Whether all that runs waits for a person, in conversations that were delegated to."""
+    children = [child for child in state.ledger.children.values() if child.open and child.waiting]
+    asking = {child.action_id for child in children if child.status is ExecutionStatus.WAITING_FOR_CONFIRMATION}
+    running = [p.action for p in state.branch.pending if p.command is not None]
+    return bool(running) and all(action.id in asking for action in running)

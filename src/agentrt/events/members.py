@@ -1,0 +1,65 @@
+"""What the members of events are, read from their types: ids, and words of which there are only a few."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import get_args
+
+import msgspec
+from msgspec import inspect
+
+from . import KnownEvent
+from .base import Event
+
+
+@cache
+def ids() -> frozenset[str]:
+    """The members by which the runtime knows something, but for those that all events share."""
+    kinds = [inspect.type_info(kind) for kind in get_args(KnownEvent)]
+    fields = [field for kind in kinds if isinstance(kind, inspect.StructType) for field in kind.fields]
+    return frozenset(field.encode_name for field in fields if _is_id(field.type))
+
+
+@cache
+def envelope() -> frozenset[str]:
+    """The members that all events share, as they are in JSON."""
+    return frozenset({"type", *Event.__struct_fields__})
+
+
+@cache
+def words(*kinds: type[msgspec.Struct]) -> frozenset[str]:
+    """The members, of events, of these structs and of all that is in them, that have one of a few words."""
+    found: set[str] = {"type"}
+    seen: set[type] = set()
+    for kind in (*get_args(KnownEvent), *kinds):
+        _collect("", inspect.type_info(kind), found, seen)
+    return frozenset(found)
+
+
+def _is_id(kind: inspect.Type) -> bool:
+    match kind:
+        case inspect.Metadata(extra=extra):
+            return bool(extra and extra.get("id"))
+        case inspect.UnionType(types=types):
+            return any(map(_is_id, types))
+        case inspect.VarTupleType(item_type=item):
+            return _is_id(item)
+        case _:
+            return False
+
+
+def _collect(name: str, kind: inspect.Type, found: set[str], seen: set[type]) -> None:
+    match kind:
+        case inspect.EnumType() | inspect.LiteralType():
+            found.add(name)
+        case inspect.UnionType(types=types):
+            for each in types:
+                _collect(name, each, found, seen)
+        case inspect.VarTupleType(item_type=item) | inspect.Metadata(type=item) | inspect.DictType(value_type=item):
+            _collect(name, item, found, seen)
+        case inspect.StructType(cls=cls, fields=fields) if cls not in seen:
+            seen.add(cls)
+            for field in fields:
+                _collect(field.encode_name, field.type, found, seen)
+        case _:
+            pass

@@ -1,0 +1,102 @@
+"""The status of a conversation, as a table: which event changes it, from what to what. The log alone tells it.
+
+So a mirror of the log in any language can follow the status; docs/state-machine.md and the console have the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import msgspec
+
+from ..events import (
+    AgentErrorEvent,
+    ChildAnswered,
+    ChildWaiting,
+    ConfirmationGiven,
+    ConfirmationRequested,
+    ConversationCreated,
+    ConversationErrorEvent,
+    ConversationStateUpdateEvent,
+    Event,
+    ExecutionStatus,
+    HeadMoved,
+    InterruptEvent,
+    MessageEvent,
+    ObservationEvent,
+    PauseEvent,
+    RuleAdded,
+    RuleRemoved,
+    RunEnded,
+    RunRequested,
+    StuckDetected,
+    UserRejectObservation,
+)
+
+_S = ExecutionStatus
+RUNNING, WAITING = _S.RUNNING, _S.WAITING_FOR_CONFIRMATION
+
+
+class Change(msgspec.Struct, frozen=True):
+    """An event of this type changes one of these statuses (none named: any) to another one."""
+
+    event: type[Event]
+    to: ExecutionStatus | None
+    """None: what the event's `status` says."""
+    of: tuple[ExecutionStatus, ...] = ()
+    having: tuple[str, str | bool] | None = None
+    """Only where that member of the event has this value; `False` is also a member that is missing or null."""
+
+
+_ASKED_ANEW = (
+    ObservationEvent,
+    AgentErrorEvent,
+    UserRejectObservation,
+    ConfirmationGiven,
+    RuleAdded,
+    RuleRemoved,
+    ConversationStateUpdateEvent,
+    ChildAnswered,
+)
+"""After these it is decided again what a person is asked; `ConfirmationRequested` follows where that is so."""
+
+
+def _change(
+    event: type[Event],
+    to: ExecutionStatus | None,
+    *of: ExecutionStatus,
+    having: tuple[str, str | bool] | None = None,
+) -> Change:
+    return Change(event, to, of, having)
+
+
+CHANGES: Collection[Change] = (
+    _change(ConversationCreated, _S.IDLE),
+    _change(HeadMoved, _S.IDLE),
+    _change(MessageEvent, _S.IDLE, _S.FINISHED, _S.ERROR, _S.STUCK, having=("source", "user")),
+    _change(RunRequested, RUNNING, _S.IDLE, _S.PAUSED, _S.FINISHED, _S.ERROR, _S.STUCK),
+    _change(RunEnded, None),
+    _change(ConversationErrorEvent, _S.ERROR),
+    _change(StuckDetected, _S.STUCK, having=("nudge", False)),
+    _change(PauseEvent, _S.PAUSED, RUNNING, WAITING),
+    _change(InterruptEvent, _S.PAUSED, RUNNING, WAITING, having=("goes_on", False)),
+    _change(InterruptEvent, RUNNING, WAITING, having=("goes_on", True)),
+    _change(ConfirmationRequested, WAITING),
+    *(_change(event, RUNNING, WAITING) for event in _ASKED_ANEW),
+    _change(ChildWaiting, RUNNING, WAITING, having=("spending", False)),
+)
+
+BY_TYPE = {each.event: tuple(one for one in CHANGES if one.event is each.event) for each in CHANGES}
+
+
+def status_after(status: ExecutionStatus, event: Event) -> ExecutionStatus:
+    """The status after one more event."""
+    for change in BY_TYPE.get(type(event), ()):
+        if (not change.of or status in change.of) and (change.having is None or _has(event, *change.having)):
+            return event.status if change.to is None else change.to  # type: ignore[attr-defined]
+    return status
+
+
+def _has(event: Event, name: str, value: str | bool) -> bool:
+    found = getattr(event, name)
+    return (False if found is None else found) == value
