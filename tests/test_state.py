@@ -12,6 +12,7 @@ from agentrt.events import (
     AgentErrorEvent,
     BudgetGranted,
     Condensation,
+    CondensationSummaryEvent,
     ConfirmationGiven,
     ConfirmationRequested,
     ConversationStateUpdateEvent,
@@ -125,6 +126,12 @@ def test_a_message_waits_until_the_next_model_call_begins() -> None:
     state = running(CALL, late, CALLED, act, samples.observation(act), replace(CALL, command="call-2"))
     kinds = [seen.type for seen in state.branch.view]
     assert kinds == ["SystemPromptEvent", "MessageEvent", "ActionEvent", "ObservationEvent", "MessageEvent"]
+
+
+def test_what_the_model_sees_and_nothing_else_depends_on_waits_for_the_next_call() -> None:
+    shown = CondensationSummaryEvent(summary="By the way.")
+    assert [seen.id for seen in running(shown).branch.queued][-1] == shown.id
+    assert running(shown, CALL).branch.view[-1].id == shown.id
 
 
 def test_an_answer_in_words_ends_the_run_unless_something_was_said_meanwhile() -> None:

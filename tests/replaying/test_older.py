@@ -8,7 +8,7 @@ from zlib import crc32
 import pytest
 
 from agentrt import Conversation, Runtime
-from agentrt.events import ChildWaiting, Event, ExecutionStatus, RunEnded
+from agentrt.events import ChildWaiting, Event, ExecutionStatus, RunEnded, RunRequested
 from agentrt.state import fold
 from agentrt.storage import read_conversation
 from agentrt.testing import ScriptedLLM, finish
@@ -16,7 +16,11 @@ from agentrt.testing import ScriptedLLM, finish
 from .recorder import TOOLS, same
 
 LOGS = sorted((Path(__file__).parent / "version-3").glob("*.jsonl"))
-ENDS = {"a_hook_never_lets_the_agent_finish": "error", "the_agent_is_stuck": "stuck"}
+ENDS = {
+    "a_hook_never_lets_the_agent_finish": "error",
+    "the_agent_is_stuck": "stuck",
+    "a_person_is_asked": "waiting_for_confirmation",
+}
 
 
 def read(log: Path, root: Path) -> list[Event]:
@@ -58,6 +62,20 @@ async def test_the_next_run_is_ended_by_an_event(tmp_path: Path) -> None:
             assert (await conversation.run()).status is ExecutionStatus.FINISHED
             events = [event async for event in conversation.events()]
             assert conversation.state == fold(events)
+    assert isinstance(events[-1], RunEnded)
+
+
+async def test_a_run_that_waits_for_a_person_is_taken_over(tmp_path: Path) -> None:
+    before = read(_log("a_person_is_asked"), tmp_path)
+    async with Runtime(tmp_path / "store", client=ScriptedLLM([finish("Done.")]), tools=TOOLS) as runtime:
+        async with Conversation(id="c", runtime=runtime) as conversation:
+            assert conversation.state.status is ExecutionStatus.WAITING_FOR_CONFIRMATION
+            assert conversation.state.branch == fold(before).branch
+            await conversation.confirm()
+            assert (await conversation.run()).status is ExecutionStatus.FINISHED
+            events = [event async for event in conversation.events(len(before))]
+    assert isinstance(events[0], RunRequested)
+    assert events[0].source == "environment"
     assert isinstance(events[-1], RunEnded)
 
 

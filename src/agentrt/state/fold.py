@@ -43,6 +43,7 @@ from ..events import (
     ModelCalled,
     ModelCallRetried,
     ModelCallStarted,
+    ModelVisible,
     ObservationEvent,
     ResourceLost,
     RiskAssessed,
@@ -183,6 +184,8 @@ def _apply(state: State, event: Event) -> State:
             return replace(state, ledger=replace(state.ledger, goal=goal))
         case ChildStarted() | ChildWaiting() | ChildAnswered() | ChildFinished():
             return _child(state, event)
+        case _ if isinstance(event, ModelVisible):  # and changes nothing else: the next model call shows it
+            return replace(state, branch=replace(here, queued=(*here.queued, as_seen(event))))
         case _:
             kept = _kept(state.ledger, event)
             return state if kept is state.ledger else replace(state, ledger=kept)

@@ -20,6 +20,7 @@ from ..specs.content import TEXT
 from ..state import State, apply
 from ..storing import Committed, History, Journal, LastWord, Page, Tally, Wanted
 from .endings import last_of
+from .framing import cut, frame_json
 from .pages import bounds, select, tally
 from .rows import row_of, task_of
 
@@ -27,7 +28,7 @@ from .rows import row_of, task_of
 class Log:
     """What is kept of one conversation; `shared` events at its beginning are those of the one that it was forked from.
 
-    Events are JSON, as in any log: what is read is what would be read from a disk.
+    Events are records, as in any log: what is read is what would be read from a disk.
     """
 
     def __init__(self, name: str, events: Sequence[bytes] = (), blobs: dict[str, bytes] | None = None) -> None:
@@ -100,10 +101,11 @@ class MemoryJournal(Journal):
         return self._given + self._log.kept
 
     def append(self, events: Sequence[Event], then: Committed) -> Sequence[bytes]:
-        lines = [encode(event) for event in events]
+        encoded = [encode(event) for event in events]
+        lines = frame_json(encoded, durable=0)
         self._given += sum(map(len, lines))
         asyncio.get_running_loop().call_soon(self._acknowledge, lines, then, self._released)
-        return lines
+        return encoded
 
     def _acknowledge(self, lines: list[bytes], then: Committed, refused: bool) -> None:
         if refused:
@@ -170,7 +172,7 @@ class MemoryHistory(History):
             yield event
 
     async def load_json(self, after: int, upto: int) -> Sequence[bytes]:
-        return self._log.events[after:upto]
+        return [cut(line) for line in self._log.events[after:upto]]
 
     async def page(self, wanted: Wanted, limit: int) -> Page:
         first, last = bounds(wanted, await self.last())
@@ -182,7 +184,7 @@ class MemoryHistory(History):
         return tally(self._log.records(first, last), wanted, first, last)
 
     async def event(self, seq: int) -> bytes | None:
-        return self._log.events[seq - 1] if 1 <= seq <= len(self._log.events) else None
+        return cut(self._log.events[seq - 1]) if 1 <= seq <= len(self._log.events) else None
 
     async def state(self, at: int | None = None) -> State:
         return self._log.state(at)
