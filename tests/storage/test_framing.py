@@ -103,7 +103,7 @@ def test_damage_that_a_later_record_calls_durable_is_corruption() -> None:
     lines[1] = lines[1].replace(b"m0", b"m9")
     with pytest.raises(LogCorrupt, match=r"events\.jsonl:2: record 2 is damaged") as error:
         good(lines)
-    assert (error.value.path, error.value.line) == (PATH, 2)
+    assert (error.value.where, error.value.line) == (PATH, 2)
 
 
 def test_a_lost_line_that_was_durable_is_corruption() -> None:
