@@ -9,7 +9,7 @@ import sys
 from agentrt.llm import library
 
 HOST = """
-import gc, logging, os, warnings
+import gc, logging, os
 import litellm
 
 litellm.suppress_debug_info, litellm.modify_params, litellm.drop_params = False, True, False
@@ -20,7 +20,7 @@ from agentrt.llm import library
 
 def seen():
     own = litellm.suppress_debug_info, litellm.modify_params, litellm.drop_params
-    return own, logging.getLogger("LiteLLM").level, gc.get_freeze_count(), list(warnings.filters), dict(os.environ)
+    return own, logging.getLogger("LiteLLM").level, gc.get_freeze_count(), dict(os.environ)
 
 async def main():
     before = seen()
