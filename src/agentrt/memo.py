@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 import msgspec
-from msgspec.structs import astuple, replace
+from msgspec.structs import asdict, astuple, replace
 
 from .chain import Chain
 from .events import ActionEvent, ConversationCreated, ConversationErrorEvent, Event, ExecutionStatus, SystemPromptEvent
@@ -120,7 +120,7 @@ def recalled(stored: Memo, events: Iterable[Event]) -> State:
     if not len(views) == len(stored.branches) == len(stored.answered) == len(stored.checkpoints) + 1:
         raise ValueError("the memo has not all of its branches")
     answer, *answers = [None if number is None else stored.answers[number] for number in stored.answered]
-    present, *past = [Branch(*(*astuple(part), view)) for view, part in zip(views, stored.branches, strict=True)]
+    present, *past = [Branch(view=view, **asdict(part)) for view, part in zip(views, stored.branches, strict=True)]
     created = named(stored.created, ConversationCreated)
     pending = tuple(
         Pending(
