@@ -8,11 +8,12 @@ from msgspec import convert
 
 from ..decisions import waiting
 from ..events import Cursor
+from ..ledger import Goal, GoalStatus
 from ..listing import CRASHED, Row
 from ..specs import SecurityRisk
 from ..specs.llm import named
 from ..state import State
-from .schemas import ConversationInfo, PendingAction, RunError, StateInfo, Status
+from .schemas import ConversationInfo, GoalInfo, PendingAction, RunError, StateInfo, Status
 
 _CRASHED = RunError(
     code="crashed", detail="interrupted by a crash: run it, and it goes on from its log", retryable=True
@@ -87,6 +88,22 @@ def state_info(state: State) -> StateInfo:
         pending=_pending(state),
         error=_error(state),
         answer=state.answer,
+        agent=state.agent,
+        rules=ledger.added,
+        goal=_goal(ledger.goal),
+        granted=ledger.granted,
+        secrets=ledger.secrets,
+    )
+
+
+def _goal(goal: Goal | None) -> GoalInfo | None:
+    if goal is None:
+        return None
+    return GoalInfo(
+        objective=goal.set.objective,
+        iterations=goal.iterations,
+        max_iterations=goal.set.max_iterations,
+        outcome=goal.outcome or GoalStatus.RUNNING,
     )
 
 

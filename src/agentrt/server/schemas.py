@@ -9,8 +9,10 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from ..events import Cursor, ExecutionStatus
+from ..ledger import AddedRule, GoalStatus
 from ..listing import Hit
 from ..specs import Agent, SecurityRisk, ToolDefinition
+from ..specs.secrets import SavedSecret
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"
 """What a conversation may be called."""
@@ -194,6 +196,16 @@ class StateQuery(_Request, frozen=True, kw_only=True):
     """That of the cursor that `at` comes from."""
 
 
+class GoalInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """What the agent is to reach; it is judged `max_iterations` times at most."""
+
+    objective: str
+    iterations: int
+    """How often it was judged."""
+    max_iterations: int
+    outcome: GoalStatus
+
+
 class StateInfo(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation as it stood after the event at `cursor`."""
 
@@ -213,6 +225,15 @@ class StateInfo(msgspec.Struct, frozen=True, kw_only=True):
     error: RunError | None
     answer: str | None
     """The agent's final words then; null while it had not given them."""
+    agent: Agent | None
+    """As it was configured then."""
+    rules: tuple[AddedRule, ...]
+    """Permission rules on top of those of the agent, and where each came from."""
+    goal: GoalInfo | None
+    granted: float
+    """USD on top of the agent's limit."""
+    secrets: dict[str, SavedSecret]
+    """By name; none with its value in the clear."""
 
 
 class PathQuery(_Request, frozen=True, kw_only=True):

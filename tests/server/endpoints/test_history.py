@@ -137,6 +137,30 @@ async def test_a_sleeping_conversation_is_read_where_it_lies(tmp_path: Path) -> 
         assert conversation.state.created is None
 
 
+async def test_a_state_says_how_a_conversation_is_set_up_then(tmp_path: Path) -> None:
+    async with served(tmp_path, ScriptedLLM([finish("Done.")])) as client:
+        name = (await begin(client))["id"]
+        state = f"/conversations/{name}/state"
+        before = (await client.ask("GET", state))[1]
+        rule = {"verdict": "allow", "tool": "terminal", "pattern": "git *", "argument": "command"}
+        for control, fields in (
+            ("rule", {"rule": rule}),
+            ("goal", {"objective": "Green tests", "max_iterations": 2}),
+            ("grant", {"amount": 1.5}),
+            ("secrets", {"secrets": {"TOKEN": "hidden-value"}}),
+        ):
+            status, told = await client.ask("POST", f"/conversations/{name}/{control}", fields)
+            assert status == 200, told
+        after = (await client.ask("GET", state))[1]
+        assert after["rules"] == [{"rule": rule, "origin": "session"}]
+        assert after["goal"] == {"objective": "Green tests", "iterations": 0, "max_iterations": 2, "outcome": "running"}
+        assert (after["granted"], list(after["secrets"])) == (1.5, ["TOKEN"])
+        assert "hidden-value" not in str(after)
+        assert after["agent"]["llm"] == before["agent"]["llm"]
+        then = (await client.ask("GET", f"{state}?at={before['cursor']['seq']}"))[1]
+        assert (then["rules"], then["goal"], then["granted"], then["secrets"]) == ([], None, 0, {})
+
+
 async def test_a_cursor_that_is_not_of_this_log_has_expired(tmp_path: Path) -> None:
     async with served(tmp_path, script()) as client:
         base = f"/conversations/{await worked(client)}"

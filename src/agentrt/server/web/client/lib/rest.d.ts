@@ -57,7 +57,8 @@ export declare class Rest {
         upto: number;
     }>;
     event(id: string, seq: number): Promise<Event>;
-    state(id: string, seq: number, epoch?: number): Promise<StateInfo>;
+    /** How it stands, or stood after an event. */
+    state(id: string, seq?: number, epoch?: number): Promise<StateInfo>;
     changes(id: string): Promise<GitChanges>;
     diff(id: string, path: string): Promise<GitDiff>;
     /** Where these words stand, in all conversations. */

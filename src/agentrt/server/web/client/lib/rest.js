@@ -79,6 +79,7 @@ export class Rest {
     event(id, seq) {
         return this.json("GET", `${at(id)}/events/${seq}`);
     }
+    /** How it stands, or stood after an event. */
     state(id, seq, epoch = 0) {
         return this.json("GET", `${at(id)}/state${search({ at: seq, epoch })}`);
     }

@@ -145,7 +145,8 @@ export class Rest {
     return this.json("GET", `${at(id)}/events/${seq}`);
   }
 
-  state(id: string, seq: number, epoch = 0): Promise<StateInfo> {
+  /** How it stands, or stood after an event. */
+  state(id: string, seq?: number, epoch = 0): Promise<StateInfo> {
     return this.json("GET", `${at(id)}/state${search({ at: seq, epoch })}`);
   }
 

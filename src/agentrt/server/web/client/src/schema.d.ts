@@ -824,6 +824,14 @@ export interface components {
             /** @constant */
             type: "ActionRevised";
         };
+        AddedRule: {
+            /**
+             * @default session
+             * @enum {unknown}
+             */
+            origin: "above" | "project" | "session";
+            rule: components["schemas"]["PermissionRule"];
+        };
         AddRule: {
             rule: components["schemas"]["PermissionRule"];
             /**
@@ -1652,6 +1660,12 @@ export interface components {
             diff: string;
             truncated: boolean;
         };
+        GoalInfo: {
+            iterations: number;
+            max_iterations: number;
+            objective: string;
+            outcome: components["schemas"]["GoalStatus"];
+        };
         GoalSet: {
             /** @default null */
             by?: string | null;
@@ -1674,6 +1688,8 @@ export interface components {
             /** @constant */
             type: "GoalSet";
         };
+        /** @enum {unknown} */
+        GoalStatus: "capped" | "complete" | "interrupted" | "running";
         GrantBody: {
             amount: number;
             /** @constant */
@@ -2573,14 +2589,21 @@ export interface components {
             type?: "run";
         };
         StateInfo: {
+            agent: components["schemas"]["Agent"] | null;
             answer: string | null;
             completion_tokens: number;
             cost: number;
             cursor: components["schemas"]["Cursor"];
             error: components["schemas"]["RunError"] | null;
+            goal: components["schemas"]["GoalInfo"] | null;
+            granted: number;
             model: string;
             pending: components["schemas"]["PendingAction"][];
             prompt_tokens: number;
+            rules: components["schemas"]["AddedRule"][];
+            secrets: {
+                [key: string]: components["schemas"]["SavedStatic"] | components["schemas"]["EnvironmentSecret"] | components["schemas"]["SavedLookup"] | components["schemas"]["SavedCallable"];
+            };
             status: components["schemas"]["ExecutionStatus"];
             steps: number;
             tags: {

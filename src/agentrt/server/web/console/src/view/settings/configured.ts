@@ -1,6 +1,5 @@
-import type { Event } from "@agentrt/client";
 import { useCallback, useEffect, useState } from "preact/hooks";
-import { type Configuration, configured, NOTHING, TELLING } from "../../model/configuration";
+import { type Configuration, TELLING } from "../../model/configuration";
 import type { Open } from "../../state/open";
 import { reasonOf, rest } from "../../state/session";
 
@@ -9,41 +8,28 @@ export interface Configured {
   found: Configuration | null;
   /** Why it could not be read. */
   failed: string;
-  /** Read what was added since. */
+  /** Read it again. */
   refresh: () => Promise<void>;
 }
 
-interface Read {
-  now: Configuration;
-  upto: number;
-}
-
-/** How a conversation is set up: read from its events once, and kept up with those that come. */
+/** How a conversation is set up: as the server says, which is asked again after an event that changes it. */
 export function useConfiguration(conversation: Open): Configured {
-  const [read, setRead] = useState<Read | null>(null);
+  const [found, setFound] = useState<Configuration | null>(null);
   const [failed, setFailed] = useState("");
   const refresh = useCallback(async () => {
     try {
-      const after = read?.upto ?? 0;
-      const { events, upto } = await rest.eventsOf(conversation.id, TELLING, after, conversation.epoch);
-      setRead((before) => grown(before, events, upto));
+      const read = await rest.state(conversation.id);
+      setFound((before) => (before !== null && before.cursor.seq > read.cursor.seq && before.cursor.epoch === read.cursor.epoch ? before : read));
       setFailed("");
     } catch (error) {
-      if (read === null) setFailed(reasonOf(error));
+      setFailed(reasonOf(error));
     }
-  }, [conversation, read?.upto]);
+  }, [conversation]);
   useEffect(() => void refresh(), [conversation]);
   const version = conversation.version.value;
   useEffect(() => {
-    // what is loaded has no gap, so it goes on from what was read
-    if (read !== null && conversation.first <= read.upto + 1) setRead((before) => before && grown(before, conversation.events, before.upto));
-  }, [version, read]);
-  return { found: read?.now ?? null, failed, refresh };
-}
-
-function grown(before: Read | null, events: Event[], upto: number): Read {
-  const { now, upto: known } = before ?? { now: NOTHING, upto: 0 };
-  const added = events.filter((event) => event.seq > known);
-  if (before !== null && added.length === 0 && upto <= known) return before;
-  return { now: configured(added, now), upto: Math.max(known, upto, added.at(-1)?.seq ?? 0) };
+    const known = found?.cursor.seq ?? Infinity;
+    if (conversation.events.some((event) => event.seq > known && TELLING.has(event.type))) void refresh();
+  }, [version, found]);
+  return { found, failed: found === null ? failed : "", refresh };
 }

@@ -3,6 +3,7 @@ import type { SectionProps } from "./settings";
 
 const STATES = {
   running: "not reached yet",
+  interrupted: "not reached yet",
   complete: "reached",
   capped: "given up: it was judged as often as it may be",
 };
@@ -11,10 +12,10 @@ const STATES = {
 export function GoalSection(props: SectionProps) {
   const saving = useSaving(props);
   const goal = props.configured.found?.goal ?? null;
-  const most = goal?.set.max_iterations ?? 10;
-  const [draft, setDraft] = useDraft({ objective: goal?.set.objective ?? "", most: String(most) });
+  const most = goal?.max_iterations ?? 10;
+  const [draft, setDraft] = useDraft({ objective: goal?.objective ?? "", most: String(most) });
   const objective = draft.objective.trim();
-  const changed = objective !== (goal?.set.objective ?? "") || Number(draft.most) !== most;
+  const changed = objective !== (goal?.objective ?? "") || Number(draft.most) !== most;
   const save = (to: string): void =>
     void saving.control([{ type: "goal", objective: to, max_iterations: Number(draft.most) || 10 }], to ? "It is held against this from now on" : "The goal was taken back");
   return (
@@ -22,7 +23,7 @@ export function GoalSection(props: SectionProps) {
       needs="goal"
       saving={saving}
       action="Set the goal"
-      ready={objective !== "" && (changed || goal?.state !== "running") && Number(draft.most) >= 1}
+      ready={objective !== "" && (changed || goal?.outcome !== "running") && Number(draft.most) >= 1}
       onSubmit={() => save(objective)}
       more={
         goal === null ? null : (
@@ -35,7 +36,7 @@ export function GoalSection(props: SectionProps) {
       <p class="quiet">When the agent says that it has finished, a judge holds that against the goal, and sends it back with what is missing.</p>
       {goal === null ? null : (
         <p>
-          Judged {goal.judged} of {most} times: <strong>{STATES[goal.state]}</strong>
+          Judged {goal.iterations} of {most} times: <strong>{STATES[goal.outcome]}</strong>
         </p>
       )}
       <Field label="Goal">

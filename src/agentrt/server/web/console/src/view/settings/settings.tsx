@@ -33,7 +33,7 @@ const SECTIONS: Section[] = [
   { name: "Model", Content: Model, now: ({ agent }) => (agent ? membersOf(agent.llm)[0]!.model : "") },
   { name: "Approval", Content: Approvals, now: ({ agent }) => (agent ? `${POLICIES[policyOf(agent).type]}${analyzersOf(agent).includes("model") ? ", model rates" : ""}` : "") },
   { name: "Rules", Content: Rules, now: ({ agent, rules }) => count((agent?.rules ?? []).length + rules.length, "rule") },
-  { name: "Goal", Content: GoalSection, now: ({ goal }) => (goal === null ? "none" : goal.set.objective) },
+  { name: "Goal", Content: GoalSection, now: ({ goal }) => goal?.objective ?? "none" },
   { name: "Budget", Content: Budget, now: ({ agent, granted }) => (agent?.limits?.max_cost == null ? "no limit" : money(agent.limits.max_cost + granted)) },
   { name: "Secrets", Content: Secrets, now: ({ secrets }) => Object.keys(secrets).join(", ") || "none" },
 ];
