@@ -13,8 +13,19 @@ from agentrt.sandboxes.markers import Ended, Markers
 TOKEN = "a1b2"
 BEGIN = b"\x1ea1b2>\x1f"
 PIECES = st.sampled_from(
-    (BEGIN, b"\x1ea1b2:0:/home\x1f", b"\x1ea1b2:-7:/a:b\x1f", b"\x1ea1b2", b"\x1ea1", b"\x1e", b"\x1f", b"a1b2", b">")
-    + (b":", b"3", b"-", b"text", b"\n", b"\xff", "ü".encode())
+    (
+        BEGIN,
+        b"\x1ea1b2:0:/home\x1f",
+        b"\x1ea1b2;0:/\x1f",
+        b"\x1ea1b2:-7:/a:b\x1f",
+        b"\x1ea1b2",
+        b"\x1ea1",
+        b"\x1e",
+        b"\x1f",
+        b"a1b2",
+        b">",
+    )
+    + (b":", b";", b"3", b"-", b"text", b"\n", b"\xff", "ü".encode())
 )
 STREAMS = st.lists(PIECES, max_size=12).map(b"".join)
 
@@ -87,6 +98,11 @@ def test_an_end_of_another_call_ends_nothing() -> None:
     late = b"\x1e" + TOKEN.encode() + b"-1:0:/\x1f"
     begin, own = late.replace(b"-1:0:/", b"-2>"), late.replace(b"-1:0:/", b"-2:3:/x")
     assert markers.feed(begin + b"one" + late + b"two" + own + late) == [
-        *(b"one", b"two", Ended(3, "/x")),
-        Ended(0, "/", begun=False),
+        *(b"one", b"two", Ended(3, "/x", call=2)),
+        Ended(0, "/", begun=False, call=1),
     ]
+
+
+def test_a_prompt_is_told_from_the_end_of_a_line() -> None:
+    found = Markers(TOKEN).feed(BEGIN + end(3, "/") + b"\x1ea1b2-7;3:/\x1f")
+    assert found == [Ended(3, "/"), Ended(3, "/", begun=False, call=7, prompt=True)]

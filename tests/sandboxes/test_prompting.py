@@ -10,10 +10,17 @@ import anyio
 import psutil
 import pytest
 
+from agentrt.sandboxes.console import Heard
 from agentrt.sandboxes.local import LocalConsole
 from agentrt.sandboxes.shell import Shell
 
 from .living import until
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A home whose rc files are not those of who runs the tests: a bash that takes the place of ours reads them."""
+    monkeypatch.setenv("HOME", str(tmp_path))
 
 
 @pytest.fixture
@@ -193,6 +200,44 @@ async def test_another_bash_in_the_place_of_the_first_is_gone_on_with(shell: She
     assert "builtin" not in (await ended(shell))[1]
     assert await run(shell, "pwd; (exit 5)") == (5, "/\n")
     assert await run(shell, "echo $?") == (0, "5\n")
+
+
+class Late(LocalConsole):
+    """What its terminal brings from the prompt after the first command on is heard once it is let."""
+
+    async def start(self, token: str, directory: str, start: Path, heard: Heard) -> None:
+        self._late: bytes | None = b""
+
+        def hear(data: bytes) -> None:
+            prompt = data.find(f"\x1e{token}-1;".encode())
+            if self._late is None or not self._late and prompt < 0:
+                heard(data)
+            elif self._late:
+                self._late += data
+            else:
+                heard(data[:prompt])
+                self._late = data[prompt:]
+
+        self._hear_late = heard
+        await super().start(token, directory, start, hear)
+
+    def let(self) -> None:
+        late, self._late = self._late or b"", None
+        self._hear_late(late)
+
+
+async def test_a_prompt_that_is_heard_late_does_not_end_what_takes_the_place_of_bash(tmp_path: Path) -> None:
+    console = Late()
+    shell = Shell(console, tmp_path)
+    await shell.start()
+    await run(shell, "cd /")
+    await shell.begin("exec bash --norc", lambda data: None)
+    await until(lambda: console.replaced())
+    await shell.adopt()
+    console.let()
+    assert (await ended(shell))[0] == 0
+    assert await run(shell, "pwd; (exit 5)") == (5, "/\n")
+    await shell.close()
 
 
 async def test_a_shell_that_reads_for_a_command_was_not_replaced(shell: Shell) -> None:

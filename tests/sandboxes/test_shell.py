@@ -123,7 +123,7 @@ async def test_output_comes_as_it_is_printed(shell: Shell, tmp_path: Path) -> No
     await until(lambda: b"first\n" in b"".join(pieces))
     assert shell.running
     await anyio.Path(tmp_path / "gate").write_text("through\n")
-    assert await ended(shell) == Ended(0, str(tmp_path))
+    assert await ended(shell) == Ended(0, str(tmp_path), call=1)
     assert b"".join(pieces) == b"first\nthrough\nlast\n"
 
 
@@ -138,7 +138,7 @@ async def test_a_line_typed_ahead_does_not_end_the_next_command(shell: Shell, tm
     assert shell.take().decode() == "first\n"
     await shell.begin("echo second; exit_code() { return 7; }; exit_code", lambda data: None)
     await gate.write_text("lets the typed line end\n")
-    assert await ended(shell) == Ended(7, str(tmp_path))
+    assert await ended(shell) == Ended(7, str(tmp_path), call=2)
     assert shell.take().decode() == "second\n"
 
 
@@ -147,7 +147,7 @@ async def test_long_input_arrives_whole(shell: Shell, tmp_path: Path) -> None:
     await shell.begin("cat > copy", lambda data: None)
     await shell.send(lines.encode())
     await shell.send(b"\x04")
-    assert await ended(shell) == Ended(0, str(tmp_path))
+    assert await ended(shell) == Ended(0, str(tmp_path), call=1)
     assert (tmp_path / "copy").read_text() == lines
 
 

@@ -4,8 +4,8 @@ A command is one line that is typed: it begins the command, sources the file wit
 What the line relies on cannot be changed by a command (its functions, which are read-only), or is set again each time
 (the prompt and its options). `\\builtin` passes over aliases and functions, and the markers go to the terminal itself,
 wherever the shell's own output goes; where that is a pipe the marker of the end goes through it, too, behind the
-output. Each marker has the number of its call, so that one that comes late ends no other. `PROMPT_COMMAND` is the
-user's. There is always one: a bash that is cut while it starts a program takes its terminal back only when it runs
+output. Each marker has the number of its call, so that one that comes late ends no other; a prompt's is told from that
+at the end of a line. `PROMPT_COMMAND` is the user's. There is always one: a bash that is cut while it starts a program takes its terminal back only when it runs
 something, and else finds its input closed and ends.
 
 When a command is cut (C-c, or an error that ends the whole line) the rest of the line is not run. Then the prompt is
@@ -43,7 +43,7 @@ __agentrt_end() {
   \builtin return "$__agentrt_code"
 }
 \builtin declare +x -r __agentrt_token=TOKEN __agentrt_pid=$$
-__agentrt_prompt='${__agentrt_token:+'$'\036''$__agentrt_token${__agentrt_call:+-$__agentrt_call}:$?:$PWD'$'\037}'
+__agentrt_prompt='${__agentrt_token:+'$'\036''$__agentrt_token${__agentrt_call:+-$__agentrt_call};$?:$PWD'$'\037}'
 \builtin declare +x -r __agentrt_prompt
 \builtin readonly -f __agentrt_begin __agentrt_say __agentrt_end
 PS1="$__agentrt_prompt" PS2= PROMPT_COMMAND=:

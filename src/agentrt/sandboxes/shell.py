@@ -51,6 +51,8 @@ class Shell:
         """Whether the next prompt ends the command also when it had not begun: at the start, and after an interrupt."""
         self._typed = False
         """Whether there may be half a line in the terminal that the last command has not read."""
+        self._prompt_due = False
+        """Whether the prompt after the last end is still to come: it says nothing of the command that runs then."""
         self._launched = False
         self._settled = True
         """Whether the console knows that the last command has ended."""
@@ -218,7 +220,7 @@ class Shell:
             self.running = False
         for found in self._markers.feed(data):
             if isinstance(found, Ended):
-                if found.begun or self._any_prompt:
+                if self._ends(found):
                     self._ended, self.directory, self.running = found, found.directory, False
                     self._take_back()
             else:
@@ -226,3 +228,15 @@ class Shell:
                 self._on_output(found)
         self.last_change = time.monotonic()
         self._changed.set()
+
+    def _ends(self, end: Ended) -> bool:
+        """Whether the running command has ended with this, and not an earlier one of which is heard late."""
+        if end.call is None:
+            return end.begun or self._any_prompt
+        if end.call == self._calls:
+            self._prompt_due = not end.prompt
+            return self.running
+        if end.prompt and self._prompt_due:
+            self._prompt_due = False
+            return False
+        return self._any_prompt
