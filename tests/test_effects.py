@@ -131,6 +131,20 @@ LOW, MEDIUM, UNKNOWN, HIGH = SecurityRisk.LOW, SecurityRisk.MEDIUM, SecurityRisk
         (Effects(reaches=("example.com",)), MEDIUM),
         (Effects(reaches=("http://169.254.169.254/latest",)), HIGH),
         (Effects(reaches=("file:///etc/shadow",)), HIGH),
+        (Effects(reaches=("file:///etc/%73hadow",)), HIGH),
+        (Effects(reaches=("file:///etc/shadow#x",)), HIGH),
+        (Effects(reaches=(" <URL:file://localhost/etc/shadow>",)), HIGH),
+        (Effects(reaches=("http://127.0.0.1:1/",)), LOW),
+        (Effects(reaches=("http://127.0.0.1.nip.io/",)), MEDIUM),
+        (Effects(reaches=("http://127.example.com/",)), MEDIUM),
+        (Effects(reads=("/etc",)), MEDIUM),
+        (Effects(reads=("~",)), MEDIUM),
+        (Effects(reads=("/home/me/.config",)), MEDIUM),
+        (Effects(reads=("/",)), MEDIUM),
+        (Effects(reads=(".",)), LOW),
+        (Effects(writes=("~",)), HIGH),
+        (Effects(writes=("/home/me/.config",)), HIGH),
+        (Effects(writes=("/home/me/project",)), LOW),
     ],
 )
 def test_a_rating_is_that_of_the_worst_effect(effects: Effects, risk: SecurityRisk) -> None:
@@ -150,6 +164,15 @@ def test_a_rating_is_that_of_the_worst_effect(effects: Effects, risk: SecurityRi
         ({"url": "http://169.254.169.254/"}, HIGH),
         ({"filePath": "../../.bashrc"}, HIGH),
         ({"source": "file:///etc/shadow"}, HIGH),
+        ({"path": " /etc/shadow\n"}, HIGH),
+        ({"files": {"/etc/shadow": "x"}}, HIGH),
+        ({"path": "/" + "./" * 3000 + "etc/shadow"}, HIGH),
+        ({"target": ".ssh/id_rsa"}, HIGH),
+        ({"shellCommand": "rm -rf ~"}, HIGH),
+        ({"baseDir": ".ssh"}, HIGH),
+        ({"command": ["rm", "-rf", "/home/me"]}, HIGH),
+        ({"cmd": "rm", "args": ["-rf", "/home/me"]}, HIGH),
+        ({"first": "one\n/etc/shadow"}, HIGH),
     ],
 )
 def test_what_a_tool_does_not_say_is_found_in_its_arguments(arguments: dict[str, Any], risk: SecurityRisk) -> None:
@@ -166,7 +189,20 @@ def test_found_effects_are_what_the_arguments_name() -> None:
     raw = action(path="a", list_of=["/x", "https://h/"], text="see /etc", cmd="ls", n=5).arguments
     writes = (FileText("a"), FileText("/x"))
     assert found_effects(raw, only_reads=False) == Effects(("a", "/x"), writes, (Source("ls"),), ("https://h/",))
+    argv = action(run={"cmd": "a b", "args": ["c d"]}, deep={"command": ["e f", "g"]}).arguments
+    assert found_effects(argv, only_reads=True).runs == (Source("a b 'c d'"), Source("'e f' g"))
     assert found_effects(raw, only_reads=True).writes == ()
+
+
+def test_an_edit_shows_what_is_around_it() -> None:
+    def done(command: str) -> Effects | None:
+        raw = msgspec.Raw(msgspec.json.encode({"command": command, "path": "/home/me/project/.env", "file_text": ""}))
+        return Tools([Tool("file_editor")], {"file_editor": file_editor}, HOME).effects("file_editor", raw)
+
+    assert {command: rate(done(command))[0] for command in ("view", "insert", "str_replace", "create")} == {
+        **dict.fromkeys(("view", "insert", "str_replace"), MEDIUM),
+        "create": LOW,
+    }
 
 
 def test_a_script_that_any_tool_wrote_is_known_when_it_runs() -> None:

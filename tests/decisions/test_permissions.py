@@ -16,7 +16,9 @@ from agentrt.events import ActionEvent, RuleAdded, UserRejectObservation
 from agentrt.specs import Agent, AlwaysConfirm, ConfirmRisky, HookEvent, InformationFlow, PermissionRule, SecurityRisk
 from agentrt.specs.policies import asks
 from agentrt.specs.rules import Verdict
+from agentrt.specs.tool import Same
 from agentrt.state import Pending, State
+from agentrt.tools import ToolType, tool
 from tests import samples
 from tests.decisions.states import after, call, calls, hooked, then, with_hooks
 
@@ -137,6 +139,51 @@ def test_what_is_remembered_is_the_command_the_file_or_the_tool(
     name: str, arguments: dict[str, Any], rule: PermissionRule
 ) -> None:
     assert remembering(call(name, **arguments)) == rule
+
+
+@tool
+async def note(file_path: str, text: str = "") -> str:
+    """Write."""
+    return text
+
+
+@tool(same=Same("target", {"mode": "view"}))
+async def edit(target: str, mode: str = "view", text: str = "") -> str:
+    """Edit."""
+    return text
+
+
+@tool
+async def lookup(words: str) -> str:
+    """Look up."""
+    return words
+
+
+def rule_of(kind: ToolType, **arguments: Any) -> PermissionRule:
+    return permissions.remembering(call(kind.name, **arguments), kind.definition)
+
+
+def test_a_tool_that_does_not_say_what_is_the_same_is_remembered_whole_where_it_touches_something() -> None:
+    assert rule_of(note, file_path="notes") == PermissionRule("allow", "note", '{"file_path":"notes"}', "{}")
+    assert rule_of(note, text="x").argument == "{}", "its next call may name a file"
+    assert rule_of(lookup, words="x") == PermissionRule("allow", "lookup")
+    for words in ("/etc/hostname", "https://example.com/", "~/notes"):
+        assert rule_of(lookup, words=words).argument == "{}"
+
+
+def test_what_an_argument_is_that_was_left_out_counts() -> None:
+    seen = rule_of(edit, target="/etc/passwd")
+    assert seen == PermissionRule("allow", "edit", '{"target":"/etc/passwd"}', "{}")
+    assert not permissions.matches(seen, call("edit", target="/etc/passwd", mode="write"), edit.definition)
+    assert rule_of(edit, target="/a", mode="write") == PermissionRule("allow", "edit", "/a", "target")
+
+
+@pytest.mark.parametrize("said", [True, "true", "1", 1])
+def test_a_command_that_may_be_run_may_not_be_typed_however_that_is_said(said: object) -> None:
+    rule = remembering(call(command="echo ok"))
+    assert matches(rule, call(command="echo ok", is_input=False))
+    assert not matches(rule, call(command="echo ok", is_input=said))
+    assert remembering(call(command="echo ok", is_input=said)).argument == "{}"
 
 
 def test_to_look_always_is_no_leave_to_write_and_to_type_none_to_run() -> None:

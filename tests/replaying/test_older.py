@@ -79,6 +79,17 @@ async def test_a_run_that_waits_for_a_person_is_taken_over(tmp_path: Path) -> No
     assert isinstance(events[-1], RunEnded)
 
 
+async def test_what_waited_for_persons_below_when_its_process_died_runs_only_when_it_is_told_to(tmp_path: Path) -> None:
+    events = read(_log("children_ask_a_person"), tmp_path)
+    asked = [event.seq for event in events if isinstance(event, ChildWaiting) and event.actions]
+    log = tmp_path / "store" / "conversations" / "c" / "events.jsonl"
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[: asked[1]]))
+    async with Runtime(tmp_path / "store", client=ScriptedLLM([]), tools=TOOLS) as runtime:
+        async with Conversation(id="c", runtime=runtime) as conversation:
+            assert conversation.state.status is ExecutionStatus.PAUSED
+            assert not [event async for event in conversation.events(asked[1]) if isinstance(event, RunRequested)]
+
+
 @pytest.mark.parametrize("log", LOGS, ids=lambda path: path.stem)
 async def test_a_fork_anywhere_shows_what_was_there(log: Path, tmp_path: Path) -> None:
     events = read(log, tmp_path)

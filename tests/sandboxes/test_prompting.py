@@ -210,7 +210,7 @@ class Late(LocalConsole):
 
         def hear(data: bytes) -> None:
             prompt = data.find(f"\x1e{token}-1;".encode())
-            if self._late is None or not self._late and prompt < 0:
+            if self._late is None or (not self._late and prompt < 0):
                 heard(data)
             elif self._late:
                 self._late += data

@@ -57,9 +57,7 @@ def test_edits_inside_the_workspace_are_low(command: str) -> None:
         assert rate("file_editor", command=command, path=path) == Rating(LOW, "writes inside the workspace")
 
 
-@pytest.mark.parametrize(
-    "path", ["/home/me/project2/a", "/home/me/project/../other", "/home/me", "/home/me/project/../../you/a"]
-)
+@pytest.mark.parametrize("path", ["/home/me/project2/a", "/home/me/project/../other", "/home/me/project/../../you/a"])
 def test_edits_outside_the_workspace_are_medium(path: str) -> None:
     assert rate("file_editor", command="create", path=path) == Rating(
         MEDIUM, "writes outside the workspace", ("outside",)

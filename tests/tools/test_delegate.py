@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import msgspec
@@ -9,7 +10,7 @@ import pytest
 
 from agentrt.context.replies import BadCall
 from agentrt.decisions.sharing import Delegated, delegated
-from agentrt.errors import ToolError
+from agentrt.errors import ConfigurationError, ToolError
 from agentrt.specs import LLM, Agent, LocalWorkspace, OnCrash, Tool
 from agentrt.tools import BUILT_IN, Tools
 from agentrt.tools.delegate import delegate, to_agents
@@ -18,6 +19,20 @@ from tests.tools.context import FakeContext
 
 def tools(workspace: Path) -> Tools:
     return Tools([Tool("delegate")], {kind.name: kind for kind in BUILT_IN}, LocalWorkspace(str(workspace)))
+
+
+class Vague(msgspec.Struct):
+    what: str
+
+
+class Several(msgspec.Struct):
+    task: list[str]
+
+
+@pytest.mark.parametrize("action", [Vague, Several])
+def test_a_tool_that_delegates_has_a_task(action: type) -> None:
+    with pytest.raises(ConfigurationError, match="its arguments need a text 'task'"):
+        dataclasses.replace(delegate, action=action)
 
 
 def test_it_is_offered_with_a_task_and_an_agent(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -44,6 +45,8 @@ async def test_think_and_finish_only_say_so(tmp_path: Path) -> None:
 def test_thinking_shares_nothing_and_finishing_waits_for_all() -> None:
     assert tools(think).resources("think", msgspec.Raw(b'{"thought":"x"}')) == ()
     assert tools(finish).resources("finish", msgspec.Raw(b'{"message":"x"}')) == ("*",)
+    submit = replace(think, name="submit", ends_turn=True)
+    assert tools(submit).resources("submit", msgspec.Raw(b'{"thought":"x"}')) == ("*",), "one of a user's own as well"
 
 
 @pytest.mark.parametrize("kind", [think, finish, task_tracker])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import anyio
 import msgspec
 import pytest
 
@@ -13,10 +14,18 @@ from agentrt.conversation.project_rules import append_with_rules
 from agentrt.errors import ConfigurationError, LimitReached, LogFailed
 from agentrt.events import Cursor, Event, RuleAdded, RuleRemoved
 from agentrt.specs.quota import Quota
-from agentrt.storage import FileStore
+from agentrt.storage import FileStore, open_storage
 from agentrt.storage.shelf import FileShelf
 from agentrt.testing import ScriptedLLM
-from agentrt.workspaces.project_rules import Intent, ProjectRules, change_project_rules, fulfil, intend
+from agentrt.workspaces.project_rules import (
+    Intent,
+    ProjectRules,
+    change_project_rules,
+    fulfil,
+    intend,
+    project_rules,
+    recover_project_rules,
+)
 from tests import samples
 from tests.stores import rules_in
 
@@ -35,7 +44,8 @@ def stored(tmp_path: Path) -> ProjectRules:
 
 
 def intents(tmp_path: Path) -> tuple[Intent, ...]:
-    return stored(tmp_path).intents
+    found = (tmp_path / "store" / "rules" / "intents").glob("*.json")
+    return tuple(msgspec.json.decode(path.read_bytes(), type=Intent) for path in found)
 
 
 async def test_a_rule_that_the_log_refuses_holds_nowhere(tmp_path: Path) -> None:
@@ -74,10 +84,10 @@ async def crashed(tmp_path: Path) -> Path:
     """A store whose process died after a rule was logged, before it was in the workspace's file."""
     store = tmp_path / "store"
     async with runtime(tmp_path) as one, Conversation(AGENT, tmp_path, runtime=one, id="c") as conversation:
-        await intend(FileShelf(store), str(tmp_path), Intent("c", conversation.state.seq, "i"))
+        await intend(FileShelf(store), Intent(str(tmp_path), "c", conversation.state.seq, "i"))
         async with conversation._end._guest.use() as group:  # type: ignore[attr-defined]
             await group.log.append(RuleAdded(rule=DENY, scope="project"))
-    assert stored(tmp_path).rules == ()
+    assert not list((store / "rules").glob("*.json"))
     return store
 
 
@@ -89,14 +99,39 @@ async def test_what_a_crash_kept_from_being_written_is_made_good(tmp_path: Path,
             pass
         assert [entry.rule for entry in stored(tmp_path).rules] == [DENY]
     assert await rules_in(store, tmp_path) == (DENY,)
+    assert len(intents(tmp_path)) == (not opens)
+
+
+async def test_what_a_crash_kept_from_being_written_can_be_taken_back(tmp_path: Path) -> None:
+    async with open_storage(await crashed(tmp_path)) as storage:
+        assert await change_project_rules(storage, str(tmp_path), remove=[DENY]) == ()
+    assert await rules_in(tmp_path / "store", tmp_path) == ()
     assert intents(tmp_path) == ()
+
+
+async def test_all_who_begin_at_once_have_what_a_crash_kept_from_being_written(tmp_path: Path) -> None:
+    found: list[tuple[PermissionRule, ...]] = []
+    async with open_storage(await crashed(tmp_path)) as storage, anyio.create_task_group() as group:
+
+        async def read() -> None:
+            found.append(await project_rules(storage, str(tmp_path)))
+
+        async def recover() -> None:
+            await recover_project_rules(storage)
+
+        for each in (recover, read, recover, read, read):
+            group.start_soon(each)
+    assert found == [(DENY,)] * 3
 
 
 async def test_an_open_conversation_fulfils_its_own_intents(tmp_path: Path) -> None:
     store = tmp_path / "store"
-    async with runtime(tmp_path) as one, Conversation(AGENT, tmp_path, runtime=one, id="c"):
-        await intend(FileShelf(store), str(tmp_path), Intent("c", 0, "i"))
-        assert await rules_in(store, tmp_path) == ()
+    async with runtime(tmp_path) as one, Conversation(AGENT, tmp_path, runtime=one, id="c") as conversation:
+        await intend(FileShelf(store), Intent(str(tmp_path), "c", 0, "i"))
+        async with conversation._end._guest.use() as group:  # type: ignore[attr-defined]
+            await group.log.append(RuleAdded(rule=DENY, scope="project"))
+        await recover_project_rules(one.store)
+        assert await rules_in(store, tmp_path) == (DENY,)
         assert len(intents(tmp_path)) == 1
 
 
@@ -118,7 +153,6 @@ async def test_an_intent_is_kept_when_nobody_knows_whether_the_rule_was_logged(t
             assert len(intents(tmp_path)) == 1
             await group.log.append(RuleAdded(rule=DENY, scope="project"))
     assert await rules_in(store, tmp_path) == (DENY,)
-    assert intents(tmp_path) == ()
 
 
 async def test_rules_are_not_known_while_the_log_that_may_have_added_some_cannot_be_read(tmp_path: Path) -> None:
@@ -133,11 +167,11 @@ async def test_rules_are_not_known_while_the_log_that_may_have_added_some_cannot
 
 
 async def test_what_is_fulfilled_twice_counts_once(tmp_path: Path) -> None:
-    intent = Intent("c", 1, "i")
+    intent = Intent("/w", "c", 1, "i")
     logged = samples.numbered([samples.message(), RuleAdded(rule=DENY, scope="project"), RuleAdded(rule=ALLOW)])
     for _ in range(2):
-        await intend(FileShelf(tmp_path), "/w", intent)
-        await fulfil(FileShelf(tmp_path), "/w", intent, logged)
+        await intend(FileShelf(tmp_path), intent)
+        await fulfil(FileShelf(tmp_path), intent, logged)
     assert await rules_in(tmp_path, "/w") == (DENY,)
 
 
@@ -148,3 +182,11 @@ async def test_a_file_of_an_earlier_version_holds(tmp_path: Path) -> None:
         '{"workspace":"/w","rules":[{"verdict":"deny","tool":"terminal","pattern":"rm *","argument":"command"}]}'
     )
     assert await rules_in(tmp_path, "/w") == (DENY,)
+
+
+async def test_an_intent_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    intents = tmp_path / "rules" / "intents"
+    intents.mkdir(parents=True)
+    (intents / "i.json").write_text('{"workspace":')
+    with pytest.raises(ConfigurationError, match=r"intents/i\.json.*fix or remove it"):
+        await rules_in(tmp_path, "/w")

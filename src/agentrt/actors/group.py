@@ -173,7 +173,8 @@ class ConversationGroup:
     async def begin(self) -> None:
         """Append the first batch: that of a new conversation, or what closes what a dead process left open."""
         events = (*(self._first or await self._recovery()), *self._more)
-        if self.feed.state.implied and self.feed.state.status is ExecutionStatus.WAITING_FOR_CONFIRMATION:
+        waits = self.feed.state.status is ExecutionStatus.WAITING_FOR_CONFIRMATION
+        if self.feed.state.implied and waits and not any(isinstance(event, PauseEvent) for event in events):
             events = (*events, RunRequested(source="environment"))  # from here on an event says how the run ends
         durability = self._parts.durability
         if self.feed.state.ledger.started and self._has_hooks(HookEvent.START):

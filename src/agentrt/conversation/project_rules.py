@@ -24,9 +24,9 @@ async def append_with_rules(shelf: Shelf, group: ConversationGroup, events: Sequ
         return await group.log.append(*events)
     state = group.feed.state
     assert state.created is not None
-    workspace, intent = state.created.workspace.path, Intent(state.created.conversation_id, state.seq, new_id())
+    intent = Intent(state.created.workspace.path, state.created.conversation_id, state.seq, new_id())
     try:
-        await intend(shelf, workspace, intent)
+        await intend(shelf, intent)
     except ConfigurationError as error:
         raise ConfigurationError(f"the rule was not added: {error}") from error
     known = True
@@ -42,7 +42,7 @@ async def append_with_rules(shelf: Shelf, group: ConversationGroup, events: Sequ
     finally:
         if known:
             with anyio.CancelScope(shield=True):
-                await _fulfil(shelf, group, workspace, intent)
+                await _fulfil(shelf, group, intent)
 
 
 async def _is_logged(group: ConversationGroup, intent: Intent, events: Sequence[Event]) -> bool:
@@ -52,9 +52,9 @@ async def _is_logged(group: ConversationGroup, intent: Intent, events: Sequence[
     return events[0].id in {event.id for event in logged}
 
 
-async def _fulfil(shelf: Shelf, group: ConversationGroup, workspace: str, intent: Intent) -> None:
+async def _fulfil(shelf: Shelf, group: ConversationGroup, intent: Intent) -> None:
     logged = await group.feed.page(intent.after, group.feed.state.seq)
     try:
-        await fulfil(shelf, workspace, intent, logged)
+        await fulfil(shelf, intent, logged)
     except ConfigurationError as error:
         raise ConfigurationError(f"the rule holds in this conversation, and not in others: {error}") from error

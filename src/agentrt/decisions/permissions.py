@@ -11,13 +11,12 @@ from posixpath import normpath
 import msgspec
 
 from ..events import ActionEvent
-from ..security.found import texts
+from ..security.found import names_effects, texts
 from ..specs import HookEvent, PermissionRule, SecurityRisk, ToolDefinition
 from ..specs.flow import Sink
 from ..specs.hooks import hooks_for
 from ..specs.policies import asks
 from ..specs.rules import Verdict
-from ..specs.tool import Same
 from ..state import Pending, State
 
 _ONE_COMMAND = r"[^;&|<>$`\n(){}\\]*"
@@ -99,16 +98,35 @@ def _holds(rule: PermissionRule, arguments: dict[str, object], tool: ToolDefinit
     allows = rule.verdict == "allow"
     if rule.argument == WHOLE:
         given = _whole(arguments)
-    elif allows and tool.same is not None and rule.argument == tool.same.argument and _differs(arguments, tool.same):
+    elif allows and tool.same is not None and rule.argument == tool.same.argument and _differs(arguments, tool):
         return False  # a command that may be run may not be typed into whatever runs
     pattern = _pattern(rule.pattern, one_command=allows)
     held = [_matched(pattern, text, path=rule.argument == "path", every=allows) for _, text in texts(given)]
     return bool(held) and (all(held) if allows else any(held))
 
 
-def _differs(arguments: dict[str, object], same: Same) -> bool:
-    """Whether a call is of the kind of which only the whole is the same again."""
-    return any(name in arguments and arguments[name] == value for name, value in same.unless.items())
+def _differs(arguments: dict[str, object], tool: ToolDefinition) -> bool:
+    """Whether a call is of the kind of which only the whole is the same again; it may say so by what it leaves out.
+
+    What stands for true or false is read by the tool, and may be "1": all that is not the other one counts.
+    """
+    unless = tool.same.unless if tool.same is not None else {}
+    given = {**_defaults(bytes(tool.parameters)), **arguments} if unless else {}
+    return any(
+        name in given and (given[name] is not (not value) if isinstance(value, bool) else given[name] == value)
+        for name, value in unless.items()
+    )
+
+
+@lru_cache(256)
+def _defaults(parameters: bytes) -> dict[str, object]:
+    """What the arguments are that are left out, as far as the schema says."""
+    properties = msgspec.json.decode(parameters, type=_Parameters).properties
+    return {name: each["default"] for name, each in properties.items() if "default" in each}
+
+
+class _Parameters(msgspec.Struct):
+    properties: dict[str, dict[str, object]] = {}
 
 
 def _matched(pattern: re.Pattern[str], text: str, *, path: bool, every: bool) -> bool:
@@ -121,12 +139,13 @@ def remembering(action: ActionEvent, tool: ToolDefinition) -> PermissionRule:
     """The rule that allows this action from now on: what its tool says is the same again, else the tool.
 
     A call of which only the whole is the same again, as `Same` says, is allowed in the same words only. So is a call
-    with a command or a path whose tool does not say what is the same: they may be but a part of what it does.
+    of a tool that does not say what is the same, and has a path, an address, a command or a program among its
+    arguments: they may be but a part of what it does.
     """
     arguments, name, same = _arguments(action), _escaped(action.tool_name), tool.same
-    if same is not None and not _differs(arguments, same) and isinstance(text := arguments.get(same.argument), str):
+    if same is not None and not _differs(arguments, tool) and isinstance(text := arguments.get(same.argument), str):
         return PermissionRule("allow", name, _escaped(text), same.argument)
-    if same is not None or arguments.keys() & {"command", "path"}:
+    if same is not None or names_effects(action.arguments, tool.parameters):
         return PermissionRule("allow", name, _escaped(_whole(arguments)), WHOLE)
     return PermissionRule("allow", name)
 

@@ -5,8 +5,8 @@ What the line relies on cannot be changed by a command (its functions, which are
 (the prompt and its options). `\\builtin` passes over aliases and functions, and the markers go to the terminal itself,
 wherever the shell's own output goes; where that is a pipe the marker of the end goes through it, too, behind the
 output. Each marker has the number of its call, so that one that comes late ends no other; a prompt's is told from that
-at the end of a line. `PROMPT_COMMAND` is the user's. There is always one: a bash that is cut while it starts a program takes its terminal back only when it runs
-something, and else finds its input closed and ends.
+at the end of a line. `PROMPT_COMMAND` is the user's. There is always one: a bash that is cut while it starts a program
+takes its terminal back only when it runs something, and else finds its input closed and ends.
 
 When a command is cut (C-c, or an error that ends the whole line) the rest of the line is not run. Then the prompt is
 the marker of its end; and where the command has changed that as well, or has put another bash in the place of this one

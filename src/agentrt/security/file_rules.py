@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from .calls import Call, Options, names, options
 from .look_alikes import disguise
-from .paths import Zone, persists, protects, secret, within
+from .paths import Zone, holds_secrets, persists, protects, secret
 from .rating import Rating
 from .shell_text import FACT, SECRET
 from .verdicts import high, low, medium, unknown
@@ -114,6 +114,20 @@ def rate_read(call: Call, text: str) -> Iterator[Rating]:
         yield low("reads outside the workspace", (), ("outside",))
     if "/" in text and (reason := disguise(text)):
         yield unknown(f"{reason} in a path")
+
+
+def rate_tree(call: Call, text: str) -> Iterator[Rating]:
+    """Reading one path, and all that is below it when it is a directory."""
+    yield from rate_read(call, text)
+    if holds_secrets(call.place(text).path, call.where):
+        yield medium("searches a whole directory of yours", ("secrets",), ("outside",))
+
+
+def rate_tree_write(call: Call, text: str) -> Rating:
+    """Writing to one path, or anywhere below it when it is a directory."""
+    if holds_secrets(call.place(text).path, call.where):
+        return high("writes to a whole directory of yours", ("outside",))
+    return rate_write(call, text)
 
 
 def _last(read: Options) -> tuple[str, ...]:
@@ -270,10 +284,7 @@ def rate_gathering(call: Call) -> Iterator[Rating]:
         if text.startswith("-") and "=" not in text:
             continue
         found = call.place(text.rpartition("=")[2].removesuffix("/*") or "/")
-        whole = found.zone is not Zone.UNKNOWN and (
-            found.path == "/" or found.path == call.where.home or found.path in ("/home", "/etc", "/Users", "/root")
-        )
-        if not whole or within(found.path, call.where.workspace) or "/" not in text + "/" or not _is_path(text):
+        if found.zone is Zone.UNKNOWN or not holds_secrets(found.path, call.where) or not _is_path(text):
             continue
         if (
             (call.name in _GATHERERS and call.words[-1:] != (text,))

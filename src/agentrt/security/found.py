@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
+from posixpath import normpath
 
 import msgspec
 
@@ -13,32 +15,88 @@ MAX_TEXT = 4096
 """Characters of the longest text that is looked at as a path or an address."""
 
 _ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://\S+")
-_PATH = re.compile(r"(?:/|~|\.\.?/|[A-Za-z]:\\)[^\n\0]*")
+_PATH = re.compile(r"(?:/|~|\.\.?/|[A-Za-z]:\\)[^\0]*")
 _NAMES_PATH = re.compile(r"(?i).*path|(?:.*[_-])?(?:paths|files?|filenames?|dirs?|director(?:y|ies)|folders?|cwd|root)")
 _NAMES_ADDRESS = re.compile(r"(?i).*ur[il]|(?:.*[_-])?(?:ur[il]s|hosts?|hostname|endpoint|address|domain)")
 _NAMES_COMMAND = re.compile(r"(?i)(?:.*[_-])?(?:commands?|cmd|cmdline|shell|bash|script)")
+_NAMES_WORDS = re.compile(r"(?i)args|argv|arguments")
 _NAMES_PROGRAM = re.compile(r"(?i)(?:.*[_-])?(?:code|python|program)")
+_NAMES = (_NAMES_PATH, _NAMES_ADDRESS, _NAMES_COMMAND, _NAMES_PROGRAM)
 
 
 def found_effects(arguments: msgspec.Raw, *, only_reads: bool) -> Effects:
-    """What the arguments name. A path is one that is written as well, unless the tool `only_reads`.
+    """What the arguments name. A path is one that is written as well, unless the tool `only_reads`; any word may be
+    that of a file that is read.
 
     Raises `msgspec.DecodeError` when the arguments are not JSON.
     """
-    paths, addresses, sources = dict[str, None](), dict[str, None](), dict[Source, None]()
-    for name, text in texts(msgspec.json.decode(arguments)):
+    reads, writes, addresses, sources = dict[str, None](), dict[str, None](), dict[str, None](), dict[Source, None]()
+    for name, text in _given(msgspec.json.decode(arguments)):
         if _NAMES_COMMAND.fullmatch(name):
             sources[Source(text)] = None
-        elif _NAMES_PROGRAM.fullmatch(name) and not only_reads:
-            sources[Source(text, "python")] = None
-        elif len(text) > MAX_TEXT:
             continue
-        elif _ADDRESS.fullmatch(text) or _NAMES_ADDRESS.fullmatch(name):
-            addresses[text] = None
-        elif text and (_PATH.fullmatch(text) or _NAMES_PATH.fullmatch(name)) and "\n" not in text:
-            paths[text] = None
-    writes = () if only_reads else tuple(FileText(path) for path in paths)
-    return Effects(tuple(paths), writes, tuple(sources), tuple(addresses))
+        if _NAMES_PROGRAM.fullmatch(name) and not only_reads:
+            sources[Source(text, "python")] = None
+            continue
+        for line in text.split("\n"):
+            line = line.strip()
+            path = line if len(line) <= MAX_TEXT else normpath(line)
+            if not path or len(path) > MAX_TEXT:
+                continue
+            if _ADDRESS.fullmatch(line) or _NAMES_ADDRESS.fullmatch(name):
+                addresses[line] = None
+            elif _PATH.fullmatch(path) or _NAMES_PATH.fullmatch(name):
+                reads[path] = writes[path] = None
+            elif " " not in path:
+                reads[path] = None
+    written = () if only_reads else tuple(FileText(path) for path in writes)
+    return Effects(tuple(reads), written, tuple(sources), tuple(addresses))
+
+
+def names_effects(arguments: msgspec.Raw, parameters: msgspec.Raw) -> bool:
+    """Whether a call, or the schema of its tool, names a path, an address, a command or a program."""
+    found = found_effects(arguments, only_reads=False)
+    if found.writes or found.runs or found.reaches:
+        return True
+    declared = map(_apart, _properties(msgspec.json.decode(parameters)))
+    return any(names.fullmatch(name) for name in declared for names in _NAMES)
+
+
+def _properties(schema: object) -> Iterator[str]:
+    match schema:
+        case list():
+            for item in schema:
+                yield from _properties(item)
+        case dict():
+            if isinstance(properties := schema.get("properties"), dict):
+                yield from map(str, properties)
+            for item in schema.values():
+                yield from _properties(item)
+
+
+def _given(value: object, name: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+    """All texts as `texts` gives them, with the names of members that are not the tool's own, and a command in one."""
+    match value:
+        case str():
+            yield name, value
+        case list():
+            for item in value:
+                yield from _given(item, name, depth + 1)
+        case dict():
+            words = [text for key, item in value.items() if _NAMES_WORDS.fullmatch(key) for _, text in texts(item)]
+            for key, item in value.items():
+                if depth:
+                    yield name, key
+                if _NAMES_COMMAND.fullmatch(apart := _apart(key)) and (words or isinstance(item, list)):
+                    first = [item] if isinstance(item, str) else [shlex.join(text for _, text in texts(item))]
+                    yield apart, " ".join([*first, *map(shlex.quote, words)])
+                else:
+                    yield from _given(item, apart, depth + 1)
+
+
+def _apart(name: str) -> str:
+    """A name with its words apart: "baseDir" as "base_Dir"."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
 
 
 def texts(value: object, name: str = "") -> Iterator[tuple[str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Iterator
+from urllib.parse import unquote
 
 from .calls import Call, options
 from .fetching import CURL_LONG, CURL_VALUED, WGET_LONG, WGET_VALUED, fetch_target
@@ -71,7 +72,7 @@ def rate_destination(text: str) -> Rating:
         return _NOWHERE
     if name in _METADATA or name in _METADATA_NAMES or "169.254.169.254" in text:
         return high("asks for the machine's own credentials", ("network", "secrets"), ("web",))
-    if name in _LOOPBACK_NAMES or name.startswith("127.") or name in ("::1", "0.0.0.0", "::"):
+    if name in _LOOPBACK_NAMES or re.fullmatch(r"127(?:\.\d{1,3}){3}", name) or name in ("::1", "0.0.0.0", "::"):
         return _HERE
     return _TALKS
 
@@ -148,9 +149,11 @@ def _data(call: Call, texts: tuple[str, ...], sign: str) -> Iterator[Rating]:
 
 def rate_url(call: Call, text: str) -> Iterator[Rating]:
     """Fetching what a URL, or a host, leads to."""
+    text = re.sub(r"(?i)^[<\s]*(?:url:\s*)?", "", text).rstrip()
     if text.lower().startswith("file:"):
-        path = re.sub(r"(?i)^file:(?://[^/]*)?", "", text)
-        yield from rate_read(call, path)
+        path = re.sub(r"(?i)^file:(?://[^/?#]*)?", "", text)
+        for spelling in dict.fromkeys((path, unquote(path), unquote(re.split("[?#>]", path)[0]))):
+            yield from rate_read(call, spelling)
         yield low("reads a file", (), ("outside",))
         return
     if re.match(r"(?i)(?:gopher|dict|telnet|smb|ldap|tftp)s?:", text):

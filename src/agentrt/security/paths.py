@@ -129,6 +129,12 @@ def protects(path: str, where: Site) -> bool:
     )
 
 
+def holds_secrets(path: str, where: Site) -> bool:
+    """Whether keys and settings of programs are below a directory, which has a name that says nothing of them."""
+    wide = path in ("/", "/home", "/etc", "/Users", "/root", where.home) or bool(_HOMES.fullmatch(path))
+    return (wide or path.endswith("/.config")) and not within(path, where.workspace)
+
+
 _CREDENTIALS = re.compile(
     r"(?:^|[/=@:,'\"<~{ ])(?:"
     r"\.ssh(?:/(?!known_hosts|config$|[^/]*\.pub$)[^/]*)?$|\.ssh/|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?$"

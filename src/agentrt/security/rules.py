@@ -11,7 +11,7 @@ import msgspec
 from ..events import ActionEvent
 from ..specs.effects import Effects, Source
 from .calls import Call
-from .file_rules import rate_read, rate_write
+from .file_rules import rate_tree, rate_tree_write
 from .found import found_effects, texts
 from .injections import rate_text
 from .own_rules import rate_requests
@@ -31,8 +31,8 @@ def rate_action(action: ActionEvent, scene: Scene) -> Rating:
     """
     where, effects = _site(scene), _effects(action, scene)
     call = Call(action.tool_name, (), where.workspace, where)
-    ratings = [rating for path in effects.reads for rating in rate_read(call, _rooted(path, where))]
-    ratings += [rate_write(call, _rooted(file.path, where)) for file in effects.files]
+    ratings = [rating for path in effects.reads for rating in rate_tree(call, _rooted(path, where))]
+    ratings += [rate_tree_write(call, _rooted(file.path, where)) for file in effects.files]
     ratings += [rating for address in effects.reaches for rating in _rate_address(call, address)]
     ratings += [_rate_source(source, where, scene) for source in effects.sources]
     ratings += _rate_texts(action, effects, certain=scene.effects is not None)

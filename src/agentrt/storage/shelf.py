@@ -13,7 +13,7 @@ from ..errors import ConfigurationError, VersionConflict
 from ..storing import Shelf
 from .disk import make_directories, replace_file, sync_directory
 
-_DIRECTORIES = {"rules": "rules"}
+_DIRECTORIES = {"rules": "rules", "intents": "rules/intents"}
 """Where the documents of a kind are; those of others are below `shelf`."""
 
 _ALONE = ("keys",)
@@ -42,7 +42,7 @@ class Document:
             return None
         except OSError as error:
             raise ConfigurationError(f"cannot read {self.path}: {error.strerror or error}") from error
-        return data, int.from_bytes(sha256(data).digest()[:8], "big") >> 1 or 1
+        return data, _version(data)
 
     def write(self, data: bytes, version: int) -> int:
         """Replace the file of a version, durably; the new version. Raises `VersionConflict` for another one."""
@@ -57,8 +57,7 @@ class Document:
                 replace_file(self.path, data, durable=True)
         except OSError as error:
             raise ConfigurationError(f"cannot write {self.path}: {error.strerror or error}") from error
-        written = self.read()
-        return 0 if written is None else written[1]
+        return _version(data)
 
     def delete(self) -> None:
         """Delete the file, if there is one."""
@@ -99,5 +98,9 @@ class FileShelf(Shelf):
     def _document(self, kind: str, name: str) -> Document:
         if kind in _ALONE and name != kind:
             raise ConfigurationError(f"the only document of kind {kind!r} is {kind!r}, not {name!r}")
-        path = self._directory(kind) / f"{name}.json"
-        return Document(path, self._directory(kind) / f"{kind}.lock", guarded=kind in _ALONE)
+        directory, alone = self._directory(kind), kind in _ALONE
+        return Document(directory / f"{name}.json", directory / (f"{kind}.lock" if alone else "lock"), guarded=alone)
+
+
+def _version(data: bytes) -> int:
+    return int.from_bytes(sha256(data).digest()[:8], "big") >> 1 or 1

@@ -15,6 +15,7 @@ from msgspec import Meta
 from ..cancelling import Exited
 from ..context.own_ratings import rated
 from ..context.replies import DO_NOT_FIT, BadCall
+from ..decisions import EVERYTHING
 from ..errors import ConfigurationError, ToolMissing
 from ..protocols import ToolExecutor
 from ..specs import OnCrash, Tool, ToolAnnotations, ToolDefinition, Workspace
@@ -66,8 +67,9 @@ class ToolType:
     the annotations say that the tool only reads, and that its world is closed.
 
     `resources` gives the keys that a call touches ("file:/a/b"); calls that share one never run side by side. None
-    means that calls of this tool wait for each other, an empty tuple that nothing is shared. The other fields are those
-    of `ToolDefinition`; `same` may be the name of an argument, and `headline` one template.
+    means that calls of this tool wait for each other, an empty tuple that nothing is shared. One that `ends_turn` waits
+    for all others. The other fields are those of `ToolDefinition`; `same` may be the name of an argument, and
+    `headline` one template.
     """
 
     name: str
@@ -101,6 +103,10 @@ class ToolType:
                 raise ConfigurationError(f"ToolType({name}=...): expected a function")
         if not is_type(self.action):
             raise ConfigurationError("ToolType(action=...): expected a type, whose values are the arguments")
+        if self.delegates and not _can_delegate(schema_of(self.action)):
+            raise ConfigurationError(
+                f"tool {self.name!r} delegates: its arguments need a text 'task', and 'agent', if any"
+            )
 
     @cached_property
     def definition(self) -> ToolDefinition:
@@ -116,6 +122,12 @@ class ToolType:
     def read(self, arguments: msgspec.Raw) -> Any:
         """The arguments as this tool's action. Raises `msgspec.ValidationError`."""
         return self.reader(arguments)
+
+
+def _can_delegate(schema: dict[str, Any]) -> bool:
+    properties, text = schema.get("properties", {}), "string"
+    agent = properties.get("agent", {"type": text}).get("type")
+    return "task" in schema.get("required", ()) and properties["task"].get("type") == text and agent == text
 
 
 class Tools:
@@ -154,9 +166,9 @@ class Tools:
         """The resource keys of a call. Raises `BadCall` when it cannot run."""
         if name not in self._types:
             raise BadCall(f"there is no tool {name!r}. The tools are: {', '.join(self._types)}.")
-        parsed = self.parse(name, arguments)
+        parsed, kind = self.parse(name, arguments), self._types[name]
         try:
-            keys = self._types[name].resources(parsed, self._workspace)
+            keys = (EVERYTHING,) if kind.ends_turn else kind.resources(parsed, self._workspace)
         except BadCall:
             raise
         except (Exception, SystemExit) as error:  # of a tool that was not written here

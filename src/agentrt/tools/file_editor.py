@@ -235,7 +235,8 @@ def _effects(action: FileEditorAction, workspace: Workspace) -> Effects:
         return Effects()  # it will be refused
     if action.command == "view":
         return Effects(reads=(action.path,))
-    return Effects(writes=(FileText(action.path, action.file_text),))
+    shown = () if action.command == "create" else (action.path,)  # around what was changed
+    return Effects(reads=shown, writes=(FileText(action.path, action.file_text),))
 
 
 _ALIASES = (

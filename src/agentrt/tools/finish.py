@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from ..decisions import EVERYTHING
 from ..protocols import Observation, ToolContext
 from ..specs import Agent, OnCrash, ToolDefinition
 from ..specs.content import text
@@ -141,7 +140,6 @@ finish = ToolType(
     executor=lambda params: _Finish(),
     annotations=HARMLESS,
     on_crash=OnCrash.RETRY,
-    resources=lambda action, workspace: (EVERYTHING,),
     effects=nothing,
     harmless=True,
     ends_turn=True,

@@ -1,14 +1,17 @@
 """Permission rules that hold for a workspace: a document for each, in the storage, so that no agent in it writes them.
 
-The document follows the logs: a conversation's `RuleAdded` or `RuleRemoved` is logged first. Before that an intent in
-the document names the conversation. A crash between the two leaves it, and the next reader of the rules fulfils it.
+The document follows the logs: a conversation's `RuleAdded` or `RuleRemoved` is logged first. Before that an intent, a
+document of its own, names the conversation. A crash between the two leaves the intent: who reads the rules meanwhile
+looks into that conversation's log, and the next runtime writes the document.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import contextmanager
 from hashlib import sha256
+from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -18,9 +21,13 @@ from ..events import Event, RuleAdded, RuleRemoved
 from ..specs.rules import PermissionRule
 from ..storing import Shelf, Storage, replaced
 
-RULES = "rules"
-"""The kind of the documents."""
+RULES, INTENTS = "rules", "intents"
+"""The kinds of the documents."""
 
+_Change = tuple[PermissionRule, bool]
+"""A rule, and whether it is added, or taken back."""
+
+_T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 
 
@@ -36,52 +43,109 @@ class ProjectRule(PermissionRule, frozen=True, omit_defaults=True):
         return PermissionRule(self.verdict, self.tool, self.pattern, self.argument)
 
 
-class Intent(msgspec.Struct, frozen=True):
-    """A conversation may log rules of the workspace after its event `after`."""
+class ProjectRules(msgspec.Struct, frozen=True):
+    """The rules of a workspace."""
 
+    workspace: str
+    rules: tuple[ProjectRule, ...] = ()
+
+
+class Intent(msgspec.Struct, frozen=True):
+    """A conversation may log rules of a workspace after its event `after`."""
+
+    workspace: str
     conversation: str
     after: int
     id: str
 
 
-class ProjectRules(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The rules of a workspace, and those that may have been logged and are not among them yet."""
-
-    workspace: str
-    rules: tuple[ProjectRule, ...] = ()
-    intents: tuple[Intent, ...] = ()
-
-
 async def project_rules(storage: Storage, workspace: str) -> tuple[PermissionRule, ...]:
-    """The rules that hold for a workspace. What a crash kept from them is added.
+    """The rules that hold for a workspace, with those that were logged and are not in its document yet.
 
     Raises `ConfigurationError` for a document or a log that cannot be read: what it denies would be allowed.
     """
-    found = await storage.shelf.get(RULES, _name(workspace))
-    held = _held(storage.shelf, workspace, None if found is None else found[0])
-    for intent in held.intents:
-        held = await _recover(storage, workspace, intent) or held
-    return tuple(each.rule for each in held.rules)
+    changes: list[_Change] = []
+    async for intent in _intents(storage.shelf):
+        if intent.workspace == workspace:
+            with _readable(intent):
+                history = storage.history(intent.conversation)
+                changes += _changes(intent, [event async for event in history.read(intent.after)])
+    held = await storage.shelf.get(RULES, _name(workspace))  # after the intents: one may be fulfilled meanwhile
+    rules = _held(storage.shelf, workspace, None if held is None else held[0]).rules
+    return tuple(each.rule for each in _changed(rules, changes))
 
 
 async def change_project_rules(
     storage: Storage, workspace: str, *, add: Iterable[PermissionRule] = (), remove: Iterable[PermissionRule] = ()
 ) -> tuple[PermissionRule, ...]:
     """Add and take back rules, and give those that hold now. Raises `ConfigurationError`."""
-    await project_rules(storage, workspace)
+    async for intent in _intents(storage.shelf):
+        if intent.workspace == workspace:
+            await _recover(storage, intent)
     changes = [*((rule, False) for rule in remove), *((_of(rule), True) for rule in add)]
-    held = await _change(storage.shelf, workspace, lambda held: replace(held, rules=_changed(held.rules, changes)))
-    return tuple(each.rule for each in held.rules)
+    await _change(storage.shelf, workspace, changes)
+    return await project_rules(storage, workspace)
 
 
-async def intend(shelf: Shelf, workspace: str, intent: Intent) -> None:
+async def recover_project_rules(storage: Storage) -> None:
+    """Write into all workspaces' documents what a crash kept from them. Raises `ConfigurationError`."""
+    async for intent in _intents(storage.shelf):
+        try:
+            await _recover(storage, intent)
+        except ConfigurationError as error:
+            _log.warning("%s", error)
+
+
+async def intend(shelf: Shelf, intent: Intent) -> None:
     """Note, durably, that a conversation is about to log rules. Raises `ConfigurationError`."""
-    await _change(shelf, workspace, lambda held: replace(held, intents=(*held.intents, intent)))
+    await shelf.put(INTENTS, intent.id, msgspec.json.encode(intent), 0)
 
 
-async def fulfil(shelf: Shelf, workspace: str, intent: Intent, logged: Iterable[Event]) -> ProjectRules:
+async def fulfil(shelf: Shelf, intent: Intent, logged: Iterable[Event]) -> None:
     """Have the rules that were logged since hold, and forget the intent. Raises `ConfigurationError`."""
-    changes: list[tuple[PermissionRule, bool]] = []
+    if changes := _changes(intent, logged):
+        await _change(shelf, intent.workspace, changes)
+    await shelf.delete(INTENTS, intent.id)
+
+
+async def _recover(storage: Storage, intent: Intent) -> None:
+    """Fulfil an intent from the conversation's log, unless the conversation is open: then its process does that."""
+    try:
+        with _readable(intent):
+            journal = await storage.open(intent.conversation, lambda event: None, lambda state: None)
+            try:
+                logged = [event async for event in journal.read(intent.after, 1 << 62)]
+                await fulfil(storage.shelf, intent, logged)
+            finally:
+                await storage.release(intent.conversation)
+            return
+        await fulfil(storage.shelf, intent, ())
+    except LogLocked:
+        pass
+
+
+@contextmanager
+def _readable(intent: Intent) -> Iterator[None]:
+    """Pass over a conversation that is not there: nothing was logged, or it was deleted when its rules were written."""
+    try:
+        yield
+    except ConversationMissing:
+        pass
+    except (LogCorrupt, LogFailed) as error:
+        raise ConfigurationError(
+            f"conversation {intent.conversation} may have added permission rules for {intent.workspace}, and its log"
+            f" cannot be read: {error}. Restore it, or look at the rules with 'agentrt rules' once you have deleted it"
+        ) from error
+
+
+async def _intents(shelf: Shelf) -> AsyncIterator[Intent]:
+    for name in await shelf.names(INTENTS):
+        if (found := await shelf.get(INTENTS, name)) is not None:
+            yield _decoded(shelf, INTENTS, name, found[0], Intent)
+
+
+def _changes(intent: Intent, logged: Iterable[Event]) -> list[_Change]:
+    changes: list[_Change] = []
     for event in logged:
         if event.seq > intent.after and event.source == "user":
             match event:
@@ -91,55 +155,18 @@ async def fulfil(shelf: Shelf, workspace: str, intent: Intent, logged: Iterable[
                     changes.append((event.rule, False))
                 case _:
                     pass
-
-    def change(held: ProjectRules) -> ProjectRules:
-        left = tuple(each for each in held.intents if each.id != intent.id)
-        return replace(held, rules=_changed(held.rules, changes), intents=left)
-
-    return await _change(shelf, workspace, change)
+    return changes
 
 
-async def recover_project_rules(storage: Storage) -> None:
-    """Add to all workspaces' rules what a crash kept from them."""
-    for name in await storage.shelf.names(RULES):
-        try:
-            found = await storage.shelf.get(RULES, name)
-            held = _held(storage.shelf, "", None if found is None else found[0], name)
-            for intent in held.intents:
-                await _recover(storage, held.workspace, intent)
-        except ConfigurationError as error:
-            _log.warning("%s", error)
-
-
-async def _recover(storage: Storage, workspace: str, intent: Intent) -> ProjectRules | None:
-    """Fulfil an intent from the conversation's log; None while the conversation is open: its process does that."""
-    events: list[Event] = []
-    try:
-        journal = await storage.open(intent.conversation, lambda event: None, lambda state: None)
-        try:
-            events = [event async for event in journal.read(intent.after, 1 << 62)]
-        finally:
-            await storage.release(intent.conversation)
-    except LogLocked:
-        return None
-    except ConversationMissing:
-        pass  # nothing was logged, or it was deleted after its rules had been written
-    except (LogCorrupt, LogFailed) as error:
-        raise ConfigurationError(
-            f"conversation {intent.conversation} may have added permission rules for {workspace}, and its log cannot be"
-            f" read: {error}. Restore it, or look at the rules with 'agentrt rules' once you have deleted it"
-        ) from error
-    return await fulfil(storage.shelf, workspace, intent, events)
-
-
-async def _change(shelf: Shelf, workspace: str, change: Callable[[ProjectRules], ProjectRules]) -> ProjectRules:
+async def _change(shelf: Shelf, workspace: str, changes: Iterable[_Change]) -> None:
     def changed(data: bytes | None) -> bytes:
-        return msgspec.json.format(msgspec.json.encode(change(_held(shelf, workspace, data))))
+        held = _held(shelf, workspace, data)
+        return msgspec.json.format(msgspec.json.encode(replace(held, rules=_changed(held.rules, changes))))
 
-    return _held(shelf, workspace, await replaced(shelf, RULES, _name(workspace), changed))
+    await replaced(shelf, RULES, _name(workspace), changed)
 
 
-def _changed(rules: Iterable[ProjectRule], changes: Iterable[tuple[PermissionRule, bool]]) -> tuple[ProjectRule, ...]:
+def _changed(rules: Iterable[ProjectRule], changes: Iterable[_Change]) -> tuple[ProjectRule, ...]:
     held = {each.rule: each for each in rules}
     for rule, added in changes:
         if isinstance(rule, ProjectRule) and added:
@@ -153,13 +180,17 @@ def _of(rule: PermissionRule, conversation: str = "", seq: int = 0) -> ProjectRu
     return ProjectRule(rule.verdict, rule.tool, rule.pattern, rule.argument, conversation, seq)
 
 
-def _held(shelf: Shelf, workspace: str, data: bytes | None, name: str = "") -> ProjectRules:
+def _held(shelf: Shelf, workspace: str, data: bytes | None) -> ProjectRules:
     if data is None:
         return ProjectRules(workspace)
+    return _decoded(shelf, RULES, _name(workspace), data, ProjectRules)
+
+
+def _decoded(shelf: Shelf, kind: str, name: str, data: bytes, shape: type[_T]) -> _T:
     try:
-        return msgspec.json.decode(data, type=ProjectRules)
+        return msgspec.json.decode(data, type=shape)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        where = shelf.where(RULES, name or _name(workspace))
+        where = shelf.where(kind, name)
         raise ConfigurationError(f"cannot read the permission rules in {where}: {error}; fix or remove it") from error
 
 
