@@ -7,6 +7,7 @@ import contextlib
 import gc
 import os
 import tracemalloc
+from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
@@ -20,6 +21,8 @@ from agentrt.events import Cursor, DurabilityChanged, ObservationEvent, Resource
 from agentrt.specs import AlwaysConfirm, Durability
 from agentrt.specs.content import plain
 from agentrt.storage import read_conversation
+from agentrt.storage.pages import parts_of
+from agentrt.storage.reading import Part
 from agentrt.testing import ScriptedLLM, call, finish, say
 from tests.stores import directory
 
@@ -262,6 +265,25 @@ async def test_text_that_is_no_unicode_is_refused_and_nothing_else(tmp_path: Pat
             await conversation.send_message("\ud800")
         await conversation.send_message("hello")
         assert (await conversation.run()).status is ExecutionStatus.FINISHED
+
+
+async def test_the_lines_of_one_that_sleeps_are_read_by_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = list[int | None]()
+
+    def counted(directory: Path, upto: int | None = None) -> Sequence[Part]:
+        looked.append(upto)
+        return parts_of(directory, upto)
+
+    monkeypatch.setattr("agentrt.storage.history.parts_of", counted)
+    runtime = Runtime(tmp_path / "store", client=ScriptedLLM([]))
+    async with runtime, Conversation(AGENT, tmp_path, runtime=runtime) as conversation:
+        for number in range(20):
+            await conversation.send_message(str(number))
+        assert await conversation.rest()
+        last, stream = conversation.state.seq, conversation.lines()
+        lines = [await anext(stream) for _ in range(last)]
+    assert [item.seq for item in lines if isinstance(item, Line)] == list(range(1, last + 1))
+    assert len(looked) == 2, "the log is looked through once for the events, and once for their lines"
 
 
 async def test_the_json_of_events_is_that_of_their_lines_awake_and_asleep(tmp_path: Path) -> None:

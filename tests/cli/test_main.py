@@ -193,6 +193,10 @@ def test_a_damaged_log_is_refused_with_its_place(
         assert "events.jsonl:5: record 5 is damaged" in ran.stderr
         assert len(ran.stderr.splitlines()) == 1
     assert "damaged" in agentrt(tmp_path, "list").stdout
+    assert len(agentrt(tmp_path, "show", "damaged", "--at", "2", "--json").stdout.splitlines()) == 2
+    forked = agentrt(tmp_path, "fork", "damaged", "--at", "2")
+    assert forked.returncode == 0, "what comes after a place may be damaged"
+    assert agentrt(tmp_path, "show", forked.stdout.strip()).returncode == 0
 
 
 def test_help_is_worth_reading() -> None:

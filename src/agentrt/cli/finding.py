@@ -16,6 +16,7 @@ from ..errors import ConfigurationError, ConversationMissing, LogCorrupt
 from ..events import Cursor, Event
 from ..listing import Filter
 from ..runtime import Runtime
+from ..state import fold, seq_of
 from ..storage import FileHistory, default_store, open_storage
 from ..storage.checking import directory_of, is_log
 from ..storing import History, Storage
@@ -58,6 +59,14 @@ class Found(msgspec.Struct, frozen=True):
                 return [event async for event in history.read(0, upto)]
 
         return anyio.run(read)
+
+    def events_at(self, at: Cursor) -> list[Event]:
+        """Its events up to a place; those after it are looked at only for the epoch of a place that names one.
+
+        Raises as `events` does, or `CursorExpired` when there is no such place.
+        """
+        events = self.events(None if at.epoch else at.seq)
+        return events[: seq_of(at, fold(events))]
 
 
 def find(name: str | None, store: str | None) -> Found:

@@ -24,7 +24,8 @@ def fork(conversation: str | None, at: Cursor | None, store: str | None) -> None
 
     async def begin() -> str:
         async with Runtime(found.store) as runtime:
-            state = await runtime.store.history(found.id).state()
+            upto = None if at is None or at.epoch else at.seq  # what comes after it may be damaged
+            state = await runtime.store.history(found.id).state(upto)
             return await runtime.fork(found.id, state.seq if at is None else seq_of(at, state))
 
     click.echo(anyio.run(begin))

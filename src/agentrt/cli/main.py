@@ -19,7 +19,7 @@ from ..errors import AgentrtError, MissingKey
 from ..events import Cursor, ExecutionStatus
 from ..runtime import Runtime
 from ..specs import ConfirmationPolicy
-from ..state import fold, seq_of
+from ..state import fold
 from .asking import Answer, approve, ask_person, refuse
 from .finding import Found, find, place, reopened
 from .keys import keys
@@ -216,9 +216,8 @@ def ask(conversation: str, question: str, own: tuple[str, ...], store: str | Non
 @store_option
 def show(conversation: str | None, whole: bool, at: Cursor | None, as_json: bool, store: str | None) -> None:
     """Print a CONVERSATION (an id, a directory, or the newest one). It is only read, also while it runs."""
-    events = find(conversation, store).events()
-    if at is not None:
-        events = events[: seq_of(at, fold(events))]
+    found = find(conversation, store)
+    events = found.events() if at is None else found.events_at(at)
     if as_json:
         for event in events:
             JsonView().show(event)

@@ -50,6 +50,9 @@ _log = logging.getLogger(__name__)
 _MISSING = "secrets of conversation %s were not kept when it was closed: %s; give them again with update_secrets"
 _SHARED = "while the conversation that delegated this one has it open, its {} are those of that one: change them there"
 
+LINES = 256
+"""Lines of the log that are read at once."""
+
 INTERRUPT_SECONDS = 0.1
 """How long an interrupt waits for what it cut; what takes longer ends on its own."""
 
@@ -268,14 +271,20 @@ class LocalEnd:
 
     async def lines(self, after: int) -> AsyncIterator[Line | Delta]:
         """As `stream`, with the JSON of each event as it stands in the log."""
-        fresh = Fresh()
+        fresh, read = Fresh(), dict[int, bytes]()
+        history, last = self._runtime.store.history(self._known), 0
         async for item in self.stream(after, fresh=fresh):
             if isinstance(item, Delta):
                 yield item
                 continue
-            data = fresh.take(item.seq)
+            data = fresh.take(item.seq) or read.pop(item.seq, None)
             if data is None:
-                (data,) = await self._runtime.store.history(self._known).load_json(item.seq - 1, item.seq)
+                if item.seq > last:  # what a history has found is all that it knows
+                    history = self._runtime.store.history(self._known)
+                    last = await history.last()
+                upto = min(item.seq + LINES - 1, last)
+                read = dict(enumerate(await history.load_json(item.seq - 1, upto), item.seq))
+                data = read.pop(item.seq)
             yield Line(item.seq, item.id, data)
 
     async def stream(
