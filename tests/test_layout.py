@@ -100,4 +100,6 @@ def test_nobody_knows_how_a_storage_keeps_things() -> None:
             assert module in OPEN, f"{path} imports storage.{module}"
         for names in re.findall(r"from [.\w]*\bstorage import ([^\n(]+|\([^)]*\))", text):
             assert not modules & set(re.findall(r"\w+", names)) - OPEN, path
+        assert not re.search(r"from [.\w]* import [^\n]*\bstorage\b|import agentrt\.storage\b", text), path
+        assert not re.search(r"from [.\w]*\bstorage(\.\w+)? import [^\n]*\b_", text), path
         assert not re.search(r"\bstore\.(root|directory|parts|catalogue|read)\b|events\.jsonl\"", text), path

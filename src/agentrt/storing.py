@@ -245,7 +245,7 @@ async def replaced(shelf: Shelf, kind: str, name: str, change: Callable[[bytes |
 
 
 class Storage(Protocol):
-    """Where conversations are kept; an async context manager. A runtime enters the one that it is given."""
+    """Where conversations are kept; an async context manager. A runtime enters the one that it is given; several may."""
 
     @property
     def durability(self) -> Durability:
@@ -284,7 +284,7 @@ class Storage(Protocol):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> Any:
-        """Release the journals that are open."""
+        """Release the journals that are open, once all who entered have left."""
         ...
 
     async def create(self, conversation_id: str) -> Journal:

@@ -202,6 +202,14 @@ async def test_a_journal_that_was_released_takes_nothing(storage: Storage) -> No
     assert await storage.history("c").last() == 2
 
 
+async def test_who_leaves_takes_it_from_nobody(storage: Storage) -> None:
+    journal, events = await storage.create("c"), events_of("c", "still there")
+    async with storage:
+        pass
+    await append(journal, events)
+    assert await all_of(storage.history("c")) == events
+
+
 async def test_leaving_the_storage_releases_what_is_open(storage: Storage) -> None:
     async with storage if isinstance(storage, MemoryStorage) else MemoryStorage() as inner:
         await append(await inner.create("inner"), events_of("inner"))

@@ -65,11 +65,15 @@ class FileStore:
         self._catalogue = Catalogue(root)
         self.listing, self.shelf = FileListing(self._catalogue), FileShelf(root)
         self._writing: AsyncExitStack | None = None
+        self._entered = 0
+        """How many use it: each has entered it, and the last one that leaves closes it."""
 
     async def __aenter__(self) -> Self:
-        self._preparing = anyio.Lock()
+        if not self._entered:
+            self._preparing = anyio.Lock()
         if not self._lazy:
             await self._prepare()
+        self._entered += 1
         return self
 
     async def _prepare(self) -> None:
@@ -95,6 +99,9 @@ class FileStore:
         self._writing.push_async_callback(self._writer.close)
 
     async def __aexit__(self, *_: object) -> None:
+        self._entered -= 1
+        if self._entered:
+            return
         with anyio.CancelScope(shield=True):
             try:
                 for name in list(self._open):
