@@ -245,7 +245,7 @@ async def replaced(shelf: Shelf, kind: str, name: str, change: Callable[[bytes |
 
 
 class Storage(Protocol):
-    """Where conversations are kept; an async context manager. A runtime enters the one that it is given; several may."""
+    """Where conversations are kept; an async context manager. Several may enter the same one."""
 
     @property
     def durability(self) -> Durability:

@@ -61,11 +61,14 @@ class Found(msgspec.Struct, frozen=True):
         return anyio.run(read)
 
     def events_at(self, at: Cursor) -> list[Event]:
-        """Its events up to a place; those after it are looked at only for the epoch of a place that names one.
+        """Its events up to a place; what comes after it may be damaged.
 
         Raises as `events` does, or `CursorExpired` when there is no such place.
         """
-        events = self.events(None if at.epoch else at.seq)
+        try:
+            events = self.events()
+        except LogCorrupt:
+            events = self.events(at.seq)
         return events[: seq_of(at, fold(events))]
 
 

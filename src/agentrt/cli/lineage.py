@@ -7,6 +7,7 @@ import sys
 import anyio
 import click
 
+from ..errors import LogCorrupt
 from ..events import Cursor
 from ..runtime import Runtime
 from ..state import seq_of
@@ -24,8 +25,13 @@ def fork(conversation: str | None, at: Cursor | None, store: str | None) -> None
 
     async def begin() -> str:
         async with Runtime(found.store) as runtime:
-            upto = None if at is None or at.epoch else at.seq  # what comes after it may be damaged
-            state = await runtime.store.history(found.id).state(upto)
+            history = runtime.store.history(found.id)
+            try:
+                state = await history.state()
+            except LogCorrupt:
+                if at is None:
+                    raise
+                state = await history.state(at.seq)  # what comes after it may be damaged
             return await runtime.fork(found.id, state.seq if at is None else seq_of(at, state))
 
     click.echo(anyio.run(begin))
