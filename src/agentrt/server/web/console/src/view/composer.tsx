@@ -30,10 +30,10 @@ export function Composer({ conversation }: { conversation: Open }) {
 
   const send = async (run: boolean): Promise<void> => {
     if (text.trim() === "" || sending) return;
+    area.current?.focus(); // now, and not once it is sent: by then the focus may have gone on
     setSending(true);
     if (await say(text, run, working && busy ? busy : undefined)) keep("");
     setSending(false);
-    area.current?.focus();
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
