@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hypothesis import given
 
-from agentrt.context.condensing import KEEP_FIRST, cuts, forget_older_half
+from agentrt.context.condensing import cuts, forget_older_half, kept
 from agentrt.context.messages import to_messages
-from agentrt.events import Event
+from agentrt.events import Event, SecretsChanged
 from agentrt.state import Seen, fold
 from tests import samples
 from tests.histories import histories
@@ -28,8 +28,19 @@ def test_the_older_half_is_forgotten_and_the_beginning_stays() -> None:
     view = view_of(10)
     condensation = forget_older_half(view)
     assert condensation is not None
-    assert list(condensation.forgotten_event_ids) == [event.id for event in view[KEEP_FIRST:12]]
+    assert list(condensation.forgotten_event_ids) == [event.id for event in view[2:12]]
     assert "5 earlier actions and 0 messages were dropped" in condensation.summary
+
+
+def test_the_task_is_kept_whatever_comes_before_it() -> None:
+    begun, told = samples.beginning(), SecretsChanged(secrets={})
+    actions = [samples.action(id=f"a{step}") for step in range(10)]
+    steps = [event for action in actions for event in (action, samples.observation(action, "x"))]
+    view = samples.seen(samples.numbered([*begun, told, samples.message("the task"), *steps]))
+    condensation = forget_older_half(view)
+    assert condensation is not None
+    assert [seen.type for seen in view[: kept(view)]] == ["SystemPromptEvent", "SecretsChanged", "MessageEvent"]
+    assert not {seen.id for seen in view[: kept(view)]} & set(condensation.forgotten_event_ids)
 
 
 def test_a_view_of_one_step_cannot_be_cut() -> None:

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import anyio
+import anyio.lowlevel
 import msgspec
 import pytest
 from msgspec.structs import replace
@@ -30,6 +32,7 @@ from agentrt.state import State, fold
 from agentrt.storage import FileStore, MemoryStorage
 from agentrt.storing import History, Journal, Storage, Wanted, replaced
 from tests import samples
+from tests.proofs.waiting import eventually
 
 from .commits import append
 from .logs import created
@@ -208,6 +211,19 @@ async def test_who_leaves_takes_it_from_nobody(storage: Storage) -> None:
         pass
     await append(journal, events)
     assert await all_of(storage.history("c")) == events
+
+
+async def test_what_comes_while_it_is_released_is_refused_after_what_came_before(storage: Storage) -> None:
+    journal, told = await storage.create("c"), list[tuple[int, bool]]()
+    events = events_of("c", "one", "two", "three")
+    for number, event in enumerate(events):
+        journal.append([event], lambda error, number=number: told.append((number, error is None)))  # type: ignore[misc]
+    async with anyio.create_task_group() as group:
+        group.start_soon(storage.release, "c")
+        await anyio.lowlevel.checkpoint()
+        journal.append(samples.numbered([samples.message("late")], 9), lambda error: told.append((9, error is None)))
+    await eventually(lambda: len(told) == len(events) + 1, "what became of each batch")
+    assert told == [*((number, True) for number in range(len(events))), (9, False)]
 
 
 async def test_leaving_the_storage_releases_what_is_open(storage: Storage) -> None:

@@ -18,10 +18,8 @@ from ..events import (
     ConversationErrorEvent,
     Event,
     HeadMoved,
-    InterruptEvent,
     MessageEvent,
     ObservationEvent,
-    PauseEvent,
     ResourceLost,
     SystemPromptEvent,
     UserRejectObservation,
@@ -31,6 +29,7 @@ from ..specs import Content, ImageContent
 from ..specs.content import plain
 from ..specs.llm import named
 from ..state import branch, fold
+from .notes import note
 from .wording import clean
 
 _SPEAKERS = {"user": "User", "agent": "Agent", "environment": "Environment", "hook": "Hook"}
@@ -110,16 +109,12 @@ def _noted(event: Event) -> Iterator[str]:
             yield f"{len(event.forgotten_event_ids)} events left the model's view. {event.summary}".strip()
         case HeadMoved():
             yield f"Rewound to event {event.to}."
-        case InterruptEvent():
-            yield "Interrupted" + (f": {event.reason}" if event.reason else ".")
-        case PauseEvent():
-            yield "Paused" + (f": {event.reason}" if event.reason else ".")
         case ResourceLost():
             yield event.detail
         case ConversationErrorEvent():
             yield f"{event.code}: {event.detail}"
         case _:
-            return
+            yield from (line.plain.strip() for line in note(event, {}))
 
 
 def _action(event: ActionEvent) -> Iterator[str]:

@@ -7,9 +7,6 @@ from collections.abc import Sequence
 from ..events import Condensation
 from ..state import Seen
 
-KEEP_FIRST = 2
-"""Events at the start that are never forgotten: the system prompt and the first message."""
-
 
 def cuts(view: Sequence[Seen]) -> list[int]:
     """The positions between which events may be forgotten: no call is parted from its batch or its result."""
@@ -26,17 +23,23 @@ def cuts(view: Sequence[Seen]) -> list[int]:
     return legal
 
 
+def kept(view: Sequence[Seen]) -> int:
+    """How many events at the start are never forgotten: the system prompt, and all up to the first message."""
+    return next((position + 1 for position, seen in enumerate(view) if seen.type == "MessageEvent"), 1)
+
+
 def forget_older_half(view: Sequence[Seen]) -> Condensation | None:
     """A condensation that drops the older half and says so; None when there is nothing left to drop.
 
     It calls no model: what was dropped stays in the log, and the summary names how much it was.
     """
-    legal = [position for position in cuts(view) if position > KEEP_FIRST]
-    goal = KEEP_FIRST + (len(view) - KEEP_FIRST) // 2
+    first = kept(view)
+    legal = [position for position in cuts(view) if position > first]
+    goal = first + (len(view) - first) // 2
     ends = [position for position in legal if position <= max(goal, legal[0] if legal else 0)]
     if not ends or ends[-1] >= len(view):
         return None
-    forgotten = view[KEEP_FIRST : ends[-1]]
+    forgotten = view[first : ends[-1]]
     messages = sum(seen.type == "MessageEvent" for seen in forgotten)
     actions = sum(seen.type == "ActionEvent" for seen in forgotten)
     summary = (

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
-from typing import TypeAlias
+from typing import TypeAlias, get_args
+
+from msgspec.structs import fields
 
 from ..actors.critic import GOAL
 from ..events import (
@@ -13,13 +15,11 @@ from ..events import (
     AgentErrorEvent,
     BudgetGranted,
     BudgetReserved,
-    ChildAnswered,
     ChildFinished,
     ChildStarted,
     ChildWaiting,
     Condensation,
     CondensationRequest,
-    ConfirmationGiven,
     ConfirmationRequested,
     ConversationCreated,
     ConversationErrorEvent,
@@ -29,26 +29,19 @@ from ..events import (
     Event,
     ExecutionLost,
     ExecutionStarted,
-    GoalSet,
-    HeadMoved,
     HookExecutionEvent,
     InterruptEvent,
+    KnownEvent,
     MessageEvent,
     ModelCalled,
     ModelCallRetried,
     ModelCallStarted,
     ObservationEvent,
-    PauseEvent,
     ResourceLost,
     RiskAssessed,
-    RuleAdded,
-    RuleRemoved,
     RunEnded,
-    RunRequested,
-    SecretsChanged,
     StuckDetected,
     SystemPromptEvent,
-    TagsChanged,
     TitleChanged,
     UnknownEvent,
     UserRejectObservation,
@@ -120,27 +113,23 @@ def _error(event: Event, cause: Cause) -> Origin:
     return RULES if isinstance(cause.event, InterruptEvent) or (limit and cause.event is None) else PERFORMER
 
 
+def _of_users() -> Mapping[type[Event], Origin | Rule]:
+    """The types whose events are a user's unless they say something else."""
+    sources = {kind: field for kind in get_args(KnownEvent) for field in fields(kind) if field.name == "source"}
+    return {kind: OUTSIDE for kind, field in sources.items() if field.default == "user"}
+
+
 ORIGINS: Mapping[type[Event], Origin | Rule] = {
+    **_of_users(),
     # how a conversation begins
     ConversationCreated: RULES,
     SystemPromptEvent: RULES,
-    # what people and programs say and decide
+    # what people and programs say and decide, beside all that is a user's
     MessageEvent: _message,
-    RunRequested: OUTSIDE,
-    PauseEvent: OUTSIDE,
-    InterruptEvent: OUTSIDE,
-    ConfirmationGiven: OUTSIDE,
     UserRejectObservation: _refusal,
-    RuleAdded: OUTSIDE,
-    RuleRemoved: OUTSIDE,
-    GoalSet: OUTSIDE,
     BudgetGranted: OUTSIDE,
-    ChildAnswered: OUTSIDE,
-    SecretsChanged: OUTSIDE,
     TitleChanged: OUTSIDE,
-    TagsChanged: OUTSIDE,
     ConversationStateUpdateEvent: OUTSIDE,
-    HeadMoved: OUTSIDE,
     UnknownEvent: OUTSIDE,
     # what the process around it does
     DurabilityChanged: OUTSIDE,

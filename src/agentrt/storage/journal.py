@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import shutil
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from errno import EBADF
 from functools import partial
@@ -64,6 +65,9 @@ class FileJournal:
         """The last seq that was acknowledged."""
         self._file = LogFile(directory / EVENTS, new=new, seq=self.seen, disk=writer.disk)
         self._failed, self._closed, self._kept = False, False, kept
+        self._pending = 0
+        """Batches of which nobody was told yet."""
+        self._refused = deque[Committed]()
         self._remember, self._next_memo = remember, max(2 * self.seen, FIRST_MEMO)
 
     @property
@@ -81,8 +85,8 @@ class FileJournal:
         """Begin to write a batch, whose JSON it returns; `then` is told once it is durable, or why not."""
         encoded = [encode(event) for event in events]
         if self._closed:
-            failed = LogFailed(self._file.path, OSError(EBADF, "the journal was released"))
-            asyncio.get_running_loop().call_soon(then, failed)
+            self._refused.append(then)
+            asyncio.get_running_loop().call_soon(self._refuse)
             return encoded
         lines, ends = frame_json(encoded, durable=self._file.synced), self._own.ends
         end = ends[-1] if ends else 0
@@ -90,6 +94,7 @@ class FileJournal:
             end += len(line)
             ends.append(end)
         seq = self._own.last
+        self._pending += 1
         self._writer.commit(self._file, b"".join(lines), seq, partial(self._committed, seq, then))
         return encoded
 
@@ -97,7 +102,14 @@ class FileJournal:
         if error is None:
             self.seen = seq
         self._failed = error is not None
+        self._pending -= 1
         then(error)
+        self._refuse()
+
+    def _refuse(self) -> None:
+        """Tell those that came after the end, once all before them are told."""
+        while self._refused and not self._pending:
+            self._refused.popleft()(LogFailed(self._file.path, OSError(EBADF, "the journal was released")))
 
     async def read(self, after: int, upto: int) -> AsyncIterator[Event]:
         """The events after seq `after`, up to `upto`, a page at a time. Raises `LogCorrupt`."""
