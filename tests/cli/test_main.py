@@ -199,6 +199,12 @@ def test_a_damaged_log_is_refused_with_its_place(
     assert agentrt(tmp_path, "show", forked.stdout.strip()).returncode == 0
 
 
+def test_a_home_is_a_directory_and_no_address() -> None:
+    ran = agentrt(Path("/nonexistent"), "list", AGENTRT_HOME="memory://")
+    assert ran.returncode == 2
+    assert "AGENTRT_HOME is to be a directory, not 'memory://'" in ran.stderr
+
+
 def test_help_is_worth_reading() -> None:
     ran = agentrt(Path("/nonexistent"), "--help")
     for command in ("run", "demo", "show", "list", "resume"):

@@ -12,7 +12,14 @@ from agentrt.cli.permissions import rule_for, rule_from, rule_words
 from agentrt.decisions.permissions import matches, remembering
 from agentrt.specs import PermissionRule
 from agentrt.specs.rules import Verdict
+from agentrt.tools import tool
 from tests import samples
+
+
+@tool(same="place")
+async def look(place: str) -> str:
+    """Look."""
+    return place
 
 
 @pytest.mark.parametrize(
@@ -26,16 +33,22 @@ from tests import samples
         ("curl http://*", PermissionRule("deny", "terminal", "curl http://*", "command")),
         ("*", PermissionRule("deny", "terminal")),
         ("*:*", PermissionRule("deny")),
+        ("delegate", PermissionRule("deny", "delegate")),
+        ("look", PermissionRule("deny", "look")),
+        ("look:/etc/*", PermissionRule("deny", "look", "/etc/*", "place")),
     ],
 )
 def test_a_rule_is_written_with_or_without_its_tool(written: str, rule: PermissionRule) -> None:
-    assert rule_from("deny", written) == rule
+    assert rule_from("deny", written, [look]) == rule
 
 
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ("docker:x", "there is no tool 'docker' (there are terminal, file_editor, task_tracker, think, finish)"),
+        (
+            "docker:x",
+            "there is no tool 'docker' (there are terminal, file_editor, task_tracker, think,",
+        ),
         ("", "'' has no pattern"),
         ("terminal:", "'terminal:' has no pattern"),
     ],

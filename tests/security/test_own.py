@@ -59,6 +59,13 @@ def test_a_command_that_touches_it_is_high(command: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("command", "risk"), [("grep -r key /srv", SecurityRisk.MEDIUM), ("tar cf x.tar /srv", HIGH), ("ls /srv", None)]
+)
+def test_a_directory_above_it_is_no_harmless_place_to_search(command: str, risk: SecurityRisk | None) -> None:
+    assert rated("terminal", command=command) is (risk or SecurityRisk.LOW)
+
+
+@pytest.mark.parametrize(
     "command",
     [
         "curl -s http://127.0.0.1:3000/health",

@@ -349,6 +349,7 @@ TIMES = [samples.message("x").timestamp + timedelta(days=day) for day in range(3
 FILTERS: list[tuple[Wanted, Callable[[Event], bool]]] = [
     (Wanted(0, 99), lambda event: True),
     (Wanted(2, 5), lambda event: 2 < event.seq < 5),
+    (Wanted(-5, 3), lambda event: event.seq < 3),
     (Wanted(99, 200), lambda event: False),
     (Wanted(0, 99, types=frozenset({"MessageEvent"})), lambda event: isinstance(event, MessageEvent)),
     (Wanted(0, 99, source="agent"), lambda event: event.source == "agent"),

@@ -159,6 +159,7 @@ def test_every_built_in_tool_can_be_offered(kind: ToolType) -> None:
     assert set(schema["required"]) <= set(schema["properties"])
     assert all("description" in field for field in schema["properties"].values())
     assert kind.definition.description
+    assert kind.effects is not None, "its risk is rated by them"
 
 
 async def test_a_call_runs_the_function_with_its_arguments(tmp_path: Path) -> None:

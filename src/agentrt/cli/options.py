@@ -33,6 +33,7 @@ from ..specs import (
 )
 from ..specs.hooks import hooks_from_json
 from ..specs.llm import members
+from .own_tools import own_tools
 from .permissions import rule_from
 
 DEFAULT_MODEL = "openai/gpt-5.5"
@@ -90,8 +91,9 @@ def _policy(context: click.Context, parameter: click.Parameter, given: str | Non
 
 
 def _rules(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> tuple[PermissionRule, ...]:
+    own = own_tools(context.params.get("own", ())) if given else ()
     try:
-        return tuple(rule_from("deny" if parameter.name == "deny" else "allow", written) for written in given)
+        return tuple(rule_from("deny" if parameter.name == "deny" else "allow", written, own) for written in given)
     except ValueError as error:
         raise click.BadParameter(str(error), context, parameter) from error
 

@@ -24,6 +24,7 @@ tools_option = click.option(
     "--tools",
     "own",
     multiple=True,
+    is_eager=True,  # rules name these tools
     metavar="MODULE:NAME",
     help="A tool of your own: a function, a tool, or a list of them, in a module of this directory or an installed one;"
     f" or the name of an entry point in the group {GROUP}. May be repeated.",

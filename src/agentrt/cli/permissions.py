@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from ..specs import DEFAULT_TOOLS, PermissionRule
+from ..specs import PermissionRule
 from ..specs.rules import Verdict
-from ..specs.tool import ALWAYS
-from ..tools import BUILT_IN
-
-ARGUMENTS = {tool.name: tool.definition.same.argument for tool in BUILT_IN if tool.definition.same is not None}
-"""The argument that a pattern is for, where a tool has one that says what it does."""
-
-TOOLS = (*(tool.name for tool in DEFAULT_TOOLS), *ALWAYS)
-"""The tools of an agent that is begun here."""
+from ..tools import BUILT_IN, ToolType
 
 SHELL = next(tool.name for tool in BUILT_IN if tool.shell)
 """The tool that a pattern without a tool is for."""
@@ -23,25 +17,30 @@ _TOOL = re.compile(r"[\w*?-]+")
 _LITERAL = re.compile(r"\[([*?[])\]")
 
 
-def rule_for(verdict: Verdict, tool: str, pattern: str = "*") -> PermissionRule:
-    """The rule for a tool, or a shell-style pattern of tools, and a pattern for what it is called with."""
-    return PermissionRule(verdict, tool, pattern, "" if pattern == "*" else ARGUMENTS.get(tool, ""))
+def rule_for(verdict: Verdict, tool: str, pattern: str = "*", own: Sequence[ToolType] = ()) -> PermissionRule:
+    """The rule for a tool, or a shell-style pattern of tools, and a pattern for what it is called with.
+
+    The pattern is for the argument that says what the tool does, where it has one; `own` are not built in.
+    """
+    same = next((kind.definition.same for kind in (*BUILT_IN, *own) if kind.name == tool), None)
+    return PermissionRule(verdict, tool, pattern, "" if pattern == "*" or same is None else same.argument)
 
 
-def rule_from(verdict: Verdict, written: str) -> PermissionRule:
+def rule_from(verdict: Verdict, written: str, own: Sequence[ToolType] = ()) -> PermissionRule:
     """The rule of "TOOL:PATTERN", "TOOL", or a pattern for the terminal's command. Raises `ValueError`."""
-    if written in TOOLS:
+    names = [kind.name for kind in (*BUILT_IN, *own)]
+    if written in names:
         return rule_for(verdict, written)
     tool, colon, pattern = written.partition(":")
     if not colon or not _TOOL.fullmatch(tool):
         pattern, tool = written, SHELL
     if not pattern:
         raise ValueError(f"{written!r} has no pattern: write one such as 'git push*' or 'terminal:git push*'")
-    if not any(fnmatchcase(known, tool) for known in TOOLS):
+    if not any(fnmatchcase(known, tool) for known in names):
         raise ValueError(
-            f"there is no tool {tool!r} (there are {', '.join(TOOLS)}): for a command write 'terminal:{written}'"
+            f"there is no tool {tool!r} (there are {', '.join(names)}): for a command write 'terminal:{written}'"
         )
-    return rule_for(verdict, tool, pattern)
+    return rule_for(verdict, tool, pattern, own)
 
 
 def rule_words(rule: PermissionRule) -> str:

@@ -130,9 +130,10 @@ def protects(path: str, where: Site) -> bool:
 
 
 def holds_secrets(path: str, where: Site) -> bool:
-    """Whether keys and settings of programs are below a directory, which has a name that says nothing of them."""
+    """Whether keys, settings or a store are below a directory, which has a name that says nothing of them."""
     wide = path in ("/", "/home", "/etc", "/Users", "/root", where.home) or bool(_HOMES.fullmatch(path))
-    return (wide or path.endswith("/.config")) and not within(path, where.workspace)
+    wide = wide or path.endswith("/.config") or any(within(store, path) for store in where.own.stores)
+    return wide and not within(path, where.workspace)
 
 
 _CREDENTIALS = re.compile(

@@ -60,7 +60,7 @@ class Log:
 
     def decoded(self, after: int, upto: int | None = None) -> Iterator[Event]:
         """The events after a seq, up to another."""
-        return map(decode, self.events[after:upto])
+        return map(decode, self.events[max(after, 0) : upto if upto is None else max(upto, 0)])
 
     def records(self, first: int, last: int, *, backwards: bool = False) -> Iterator[tuple[int, bytes]]:
         """The events of some seqs, as they are kept."""

@@ -21,5 +21,11 @@ def checked_id(conversation_id: str) -> str:
 
 
 def default_store() -> Path:
-    """Where conversations are kept: the directory in AGENTRT_HOME, else `~/.agentrt`."""
-    return Path(os.environ.get("AGENTRT_HOME") or Path.home() / ".agentrt")
+    """Where conversations are kept: the directory in AGENTRT_HOME, else `~/.agentrt`.
+
+    Raises `ConfigurationError` when AGENTRT_HOME is an address.
+    """
+    given = os.environ.get("AGENTRT_HOME") or str(Path.home() / ".agentrt")
+    if "://" in given:
+        raise ConfigurationError(f"AGENTRT_HOME is to be a directory, not {given!r}: an address is given with --store")
+    return Path(given)

@@ -148,7 +148,7 @@ def tally(records: Iterable[tuple[int, bytes]], wanted: Wanted, first: int, last
 
 def bounds(wanted: Wanted, last: int) -> tuple[int, int]:
     """The first and the last seq that are looked at in a log; the last is smaller where there is none."""
-    return wanted.after + 1, min(wanted.before - 1, last)
+    return max(wanted.after, 0) + 1, min(wanted.before - 1, last)
 
 
 def _fits(line: bytes, wanted: Wanted) -> bool:
