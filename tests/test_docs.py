@@ -54,6 +54,13 @@ async def test_a_snippet_runs(code: str, tmp_path: Path) -> None:
         )
     assert ran.returncode == 0, ran.stderr
     assert ran.stderr == ""
+    if re.search(r"print\(await conversation\.prompt\(", code):
+        assert "Hello." in ran.stdout
+
+
+def test_the_first_program_of_the_readme_prints_the_answer() -> None:
+    first = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[0]
+    assert "print(await conversation.prompt(" in first, "the snippet's run looks at what it prints"
 
 
 def test_links_between_pages_lead_somewhere() -> None:

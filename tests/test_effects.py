@@ -17,6 +17,7 @@ from agentrt import (
     Effects,
     ExecutionStatus,
     InformationFlow,
+    Runtime,
     SecurityRisk,
     tool,
 )
@@ -213,6 +214,23 @@ def test_a_script_that_any_tool_wrote_is_known_when_it_runs() -> None:
     runs = replace(SCENE, effects=Effects(runs=("bash run.sh",)))
     assert scripts(action(), runs) == {"/home/me/project/run.sh"}
     assert rate_action(action(), replace(runs, files={"/home/me/project/run.sh": "rm -rf ~"})).risk is HIGH
+
+
+async def test_what_belongs_to_the_runtime_is_known_to_the_rating(tmp_path: Path) -> None:
+    store, work = tmp_path / "kept", tmp_path / "work"
+    work.mkdir()
+    looks = [call("terminal", command=f"cat {store}/keys.json"), call("terminal", command="curl localhost:8123/x")]
+    runtime = Runtime(store, client=ScriptedLLM([*looks, say("done")]))
+    runtime.ports.add(8123)
+    agent = Agent(llm=LLM(model="scripted"), tools=(Tool("terminal"),), confirmation=ConfirmRisky())
+    async with runtime, Conversation(agent, work, runtime=runtime) as conversation:
+        await conversation.send_message("go")
+        for reason in ("reads or changes what agentrt keeps", "asks the server that runs this conversation"):
+            rated = [event async for event in conversation.run() if isinstance(event, RiskAssessed)]
+            assert rated[-1].risk is HIGH
+            assert reason in rated[-1].reason
+            assert conversation.state.status is ExecutionStatus.WAITING_FOR_CONFIRMATION
+            await conversation.reject("No.")
 
 
 async def test_effects_that_fail_rate_high(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import json
 from functools import partial
 from pathlib import Path
 
+import aiohttp
 import anyio
 import pytest
 
@@ -13,8 +14,10 @@ from agentrt.cli.own_tools import offered_tools, own_tools
 from agentrt.errors import ConfigurationError
 from agentrt.testing import ScriptedProvider, call, finish
 from tests import programs
+from tests.proofs.waiting import eventually
 
 from .test_main import environment
+from .test_serve import agentrt_serve, ready
 
 WEATHER = '''
 from agentrt import tool
@@ -74,6 +77,25 @@ def test_what_cannot_be_loaded_is_said_in_a_sentence(module: str, given: str, sa
     with pytest.raises(ConfigurationError, match=said) as refused:
         own_tools([given.replace("MODULE", module)])
     assert "\n" not in str(refused.value)
+
+
+async def test_a_server_has_them(module: str, tmp_path: Path) -> None:
+    async with ScriptedProvider([call("forecast", city="Oslo"), finish("Wet.")]) as provider:
+        words = ("--model", "openai/scripted", "--base-url", provider.base_url, "--tools", f"{module}:forecast")
+        async with agentrt_serve(tmp_path, *words, "--confirm", "never", OPENAI_API_KEY="none") as server:
+            async with aiohttp.ClientSession() as session:
+                await ready(session, server)
+                wanted = {"id": "c", "message": "How is it?"}
+                async with session.post(f"{server.url}/conversations", json=wanted) as answer:
+                    assert answer.status == 201, await answer.text()
+
+                async def told() -> bool:
+                    async with session.get(f"{server.url}/conversations/c") as answer:
+                        return bool((await answer.json())["answer"] == "Wet.")
+
+                await eventually(told, "the answer", 20)
+            assert await server.stop() == 0
+    assert "rains in Oslo" in json.dumps(provider.requests[1]["messages"])
 
 
 async def test_a_run_has_them_and_a_resume_takes_them_again(module: str, tmp_path: Path) -> None:

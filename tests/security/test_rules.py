@@ -45,6 +45,12 @@ def test_viewing_is_low_and_says_whether_it_is_outside() -> None:
     assert rate("file_editor", command="view", path="/home/me/other/x").labels == ("outside",)
 
 
+def test_a_temporary_directory_is_no_part_of_the_workspace() -> None:
+    for path in ("/tmp/x", "/var/tmp/x"):
+        rating = rate("file_editor", command="create", path=path, file_text="x")
+        assert (rating.risk, rating.reason) == (MEDIUM, "writes a temporary file, outside the workspace")
+
+
 def test_viewing_secrets_is_high_and_reaches_a_sink() -> None:
     rating = rate("file_editor", command="view", path="/home/me/.ssh/id_rsa")
     assert (rating.risk, rating.sinks) == (HIGH, ("secrets",))

@@ -27,6 +27,7 @@ from agentrt import (
     InformationFlow,
     Limits,
     LookupSecret,
+    NeverConfirm,
     PermissionRule,
     Rating,
     RemoteWorkspace,
@@ -239,3 +240,9 @@ def test_a_function_stays_known_when_the_agent_is_changed() -> None:
     other = msgspec.structs.replace(agent, system_prompt="Be brief.")
     assert other.tools[0].implementation is greet
     assert msgspec.json.decode(msgspec.json.encode(agent), type=Agent) == agent
+
+
+def test_a_program_has_nobody_to_ask_unless_it_says_so() -> None:
+    agent = Agent(llm=LLM(model="scripted"))
+    assert agent.confirmation == NeverConfirm()
+    assert "Nobody is asked before an action unless" in (Agent.__doc__ or "")

@@ -22,6 +22,7 @@ import pytest
 from agentrt import LLM, Agent, Conversation, Delta, Depends, Observation, ToolContext, ToolError, output_schema, tool
 from agentrt.errors import ConfigurationError
 from agentrt.events import AgentErrorEvent, ObservationEvent
+from agentrt.secrets import StaticSecret
 from agentrt.specs.content import plain, text
 from agentrt.testing import ScriptedLLM, call, finish, say
 from agentrt.tools import ToolType
@@ -149,6 +150,20 @@ async def test_a_call_has_its_context_and_what_the_program_makes(tmp_path: Path)
     said = await told(tmp_path, look, what="tea")
     assert said == f"tea in database at noon UTC by session, below {tmp_path.name}"
     assert closed == ["session", "connection"]
+
+
+async def test_a_call_may_name_secrets(tmp_path: Path) -> None:
+    async def connect(context: ToolContext) -> str:
+        """Connect."""
+        return f"{len((await context.secrets('psql $TOKEN'))['TOKEN'])} of {dict(await context.secrets('ls'))}"
+
+    client = ScriptedLLM([call("connect"), finish("Done.")])
+    agent = Agent(llm=LLM(model="scripted"), tools=(connect,))  # type: ignore[arg-type]
+    secrets = {"TOKEN": StaticSecret("hunter2-and-more")}
+    async with Conversation(agent, tmp_path, store=tmp_path / "s", client=client, secrets=secrets) as conversation:
+        await conversation.prompt("Go.")
+        seen, _ = [event async for event in conversation.events() if isinstance(event, ObservationEvent)]
+    assert plain(seen.content) == "16 of {}"
 
 
 def google(city: str, days: Annotated[int, msgspec.Meta(ge=1)] = 1) -> str:

@@ -51,7 +51,7 @@ def frame_json(encoded: Sequence[bytes], durable: int) -> list[bytes]:
     n = len(encoded)
     lines = []
     for i, event in enumerate(encoded, 1):
-        body = b'{"i":%d,"n":%d,"durable":%d,%s%s' % (i, n, durable, _SCHEMA, memoryview(event)[1:-1])
+        body = b'{"i":%d,"n":%d,"durable":%d,%s%s' % (i, n, durable, _SCHEMA, event[1:-1])
         lines.append(b'%s,"crc":"%08x"}\n' % (body, crc32(body)))
     return lines
 

@@ -104,7 +104,8 @@ class FileJournal:
         self._failed = error is not None
         self._pending -= 1
         then(error)
-        self._refuse()
+        if self._refused:
+            self._refuse()
 
     def _refuse(self) -> None:
         """Tell those that came after the end, once all before them are told."""

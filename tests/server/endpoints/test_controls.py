@@ -96,6 +96,8 @@ async def test_answers_and_forks(tmp_path: Path) -> None:
         name = (await begin(client, message="Begin"))["id"]
         await settled(client, name)
         base = f"/conversations/{name}"
+        assert (await client.ask("GET", base))[1]["answer"] == "Done."
+        assert (await client.ask("GET", "/conversations"))[1]["items"][0]["id"] == name
         assert await client.ask("POST", f"{base}/ask_agent", {"question": "How many?"}) == (200, {"text": "Forty-two."})
         assert await client.ask("POST", f"{base}/generate_title", {}) == (200, {"text": "A title"})
         status, forked = await client.ask("POST", f"{base}/fork", {"id": "a-fork"})
