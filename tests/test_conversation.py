@@ -579,6 +579,10 @@ async def test_bad_input_is_said_in_one_line(tmp_path: Path) -> None:
     store = tmp_path / "s"
     with pytest.raises(ConfigurationError, match="give an agent"):
         Conversation()
+    for name in ("a\0b", "x" * 300):
+        with pytest.raises(WorkspaceMissing):
+            async with Conversation(AGENT, tmp_path / name, store=store):
+                pass
     with pytest.raises(WorkspaceMissing, match="nowhere"):
         async with Conversation(AGENT, tmp_path / "nowhere", store=store):
             pass

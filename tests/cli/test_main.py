@@ -168,6 +168,7 @@ async def test_a_budget_that_cannot_be_held_is_refused_before_anything_starts(tm
 
 def test_what_is_not_there_yet_is_said(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     home, _ = demo
+    assert agentrt(home, "show", "x" * 300).stderr.startswith("agentrt: no conversation")
     for command in (("show", "--at", "9999"), ("fork", "--at", "9999")):
         (name,) = [path.name for path in (home / "conversations").iterdir()]
         ran = agentrt(home, command[0], name, *command[1:])

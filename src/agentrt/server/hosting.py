@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -324,7 +325,9 @@ class Hosting:
             path = roots[0] / name
             path.mkdir(parents=True, exist_ok=True)
             return path
-        path = (roots[0] / given).resolve()
+        if "\0" in given:
+            raise ConfigurationError(f"workspace {given!r} has a NUL in it, which no path has")
+        path = Path(os.path.realpath(roots[0] / given))
         if not any(path.is_relative_to(root) for root in roots):
             raise ConfigurationError(f"workspace {given!r} is not below those of this server: name another")
         return path

@@ -84,7 +84,7 @@ class Repair(msgspec.Struct, frozen=True, kw_only=True):
 
 def is_log(directory: Path) -> bool:
     """Whether a directory has a log in it, in a store or anywhere."""
-    return (directory / EVENTS).exists()
+    return os.path.exists(directory / EVENTS)  # false also for a name that is too long
 
 
 def directory_of(store: Path | str, conversation_id: str) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import anyio.to_thread
@@ -27,6 +28,6 @@ async def workspace_of(given: Path | str | Workspace, storage: Storage) -> tuple
 
 def _looked_up(given: Path | str | Workspace) -> str:
     path = Path(given if isinstance(given, Path | str) else given.path).absolute()
-    if not path.is_dir():
+    if not os.path.isdir(path):  # false also for a name that is too long, or that has a NUL
         raise WorkspaceMissing(path)
     return str(path)

@@ -79,11 +79,16 @@ async def test_an_id_that_is_taken_is_refused_but_for_the_same_key(tmp_path: Pat
 
 
 async def test_nothing_is_begun_that_cannot_be(tmp_path: Path) -> None:
+    (tmp_path / "workspaces").mkdir(exist_ok=True)
+    (tmp_path / "workspaces" / "round").symlink_to("round")
     async with served(tmp_path, ScriptedLLM([])) as client:
         for body, status, code in (
             ({"agent": agent(), "tags": {"No!": "x"}}, 422, "configuration"),
             ({"agent": agent(), "workspace": "/etc"}, 422, "configuration"),
             ({"agent": agent(), "workspace": "nowhere"}, 409, "workspace-missing"),
+            ({"agent": agent(), "workspace": "a\0b"}, 422, "configuration"),
+            ({"agent": agent(), "workspace": "x" * 300}, 409, "workspace-missing"),
+            ({"agent": agent(), "workspace": "round"}, 409, "workspace-missing"),
             ({"agent": agent(), "id": "../up"}, 422, "validation"),
             ({}, 422, "configuration"),
         ):
