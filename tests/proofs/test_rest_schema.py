@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 from schemathesis.checks import CHECKS
+from schemathesis.core.errors import UnsupportedSchema
 from schemathesis.generation import GenerationMode
 
 from agentrt import LLM, Agent
@@ -81,5 +82,10 @@ def test_an_operation_keeps_what_is_said_of_it(server: Server, name: str, mode: 
         kept = [check for check in checks if wrong - {"header"} or check.__name__ != "negative_data_rejection"]
         case.validate_response(answer, checks=kept, headers=server.key)
 
-    with suppress(Unsatisfiable):  # of one without anything that could be wrong
-        asked()
+    before = server.statuses.total()
+    try:
+        with suppress(Unsatisfiable):  # of one without anything that could be wrong
+            asked()
+    except UnsupportedSchema:  # schemathesis knows no opposite of what it came to, some time after many others
+        if server.statuses.total() - before < EXAMPLES / 5:
+            raise
