@@ -7,6 +7,7 @@ import contextlib
 import os
 import re
 import secrets
+import signal
 import termios
 import time
 from collections.abc import Callable, Mapping
@@ -26,6 +27,9 @@ START_SECONDS = 10.0
 """How long bash may take to be ready."""
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+CUT = 128 + signal.SIGINT
+"""The exit code of a line that C-c has cut."""
 
 AFTER_C_C = 1.0
 """Seconds after which a bash that C-c brought back to its prompt has said so, if its prompt still can."""
@@ -51,8 +55,8 @@ class Shell:
         """Whether the next prompt ends the command also when it had not begun: at the start, and after an interrupt."""
         self._typed = False
         """Whether there may be half a line in the terminal that the last command has not read."""
-        self._prompt_due = False
-        """Whether the prompt after the last end is still to come: it says nothing of the command that runs then."""
+        self._due: int | None = None
+        """The exit code in the prompt after the last end, while that is still to come and says nothing of what runs."""
         self._launched = False
         self._settled = True
         """Whether the console knows that the last command has ended."""
@@ -231,12 +235,14 @@ class Shell:
 
     def _ends(self, end: Ended) -> bool:
         """Whether the running command has ended with this, and not an earlier one of which is heard late."""
+        if end.call == self._calls:
+            self._due = None if end.prompt else end.exit_code
+            return self.running
+        if not self.running:
+            return False
         if end.call is None:
             return end.begun or self._any_prompt
-        if end.call == self._calls:
-            self._prompt_due = not end.prompt
-            return self.running
-        if end.prompt and self._prompt_due:
-            self._prompt_due = False
-            return False
+        due, self._due = self._due, None if end.prompt else self._due
+        if end.prompt and due is not None and (end.exit_code != CUT or due == CUT):
+            return False  # the one that is due, and not what C-c brings in its place
         return self._any_prompt
