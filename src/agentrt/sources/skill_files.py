@@ -1,0 +1,92 @@
+"""A skill as a file says it: `SKILL.md` in a directory of its own, or one of OpenHands' single files. Pure."""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+from pathlib import PurePath
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from ..errors import ConfigurationError
+from ..specs.skill import Skill
+from .front_matter import read
+
+PACKAGE = "SKILL.md"
+"""The file that makes its directory a skill."""
+
+LONGEST = 100_000
+"""Characters of a body that are kept."""
+
+LONGEST_DESCRIPTION = 1024
+
+_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_Words = Annotated[str | list[str] | None, Meta(description="Several, or one text with blanks or commas between them.")]
+
+
+class _Header(msgspec.Struct, rename="kebab"):
+    name: str = ""
+    description: str = ""
+    license: str = ""
+    compatibility: str = ""
+    version: str | float = ""
+    metadata: dict[str, Any] | None = None
+    allowed_tools: _Words = None
+    triggers: _Words = None
+    inputs: list[Any] | None = None
+    paths: _Words = None
+    disable_model_invocation: bool = False
+
+
+def skill_of(text: str, path: PurePath, name: str) -> tuple[Skill, tuple[str, ...]]:
+    """The skill that a file's text says, and what of it was cut or passed over.
+
+    `name` is that of a file without one of its own: the path below the directory of skills, without its ending.
+    Raises `ConfigurationError` for front matter that cannot be used.
+    """
+    header, body = read(text, _Header)
+    is_package = path.name == PACKAGE
+    told: list[str] = []
+    name = header.name.strip() or name
+    if is_package and not _NAME.fullmatch(name):
+        raise ConfigurationError(f"the name {name!r} of a skill has lower-case letters, digits and single '-' only")
+    if is_package and name != path.parent.name:
+        told.append(f"its name is {name!r}, and that of its directory {path.parent.name!r}")
+    description = " ".join(header.description.split())
+    if is_package and not description:
+        raise ConfigurationError("a skill needs a description: by that a model knows when to use it")
+    if len(description) > LONGEST_DESCRIPTION:
+        told.append(f"its description was cut at {LONGEST_DESCRIPTION} of {len(description)} characters")
+    if len(body) > LONGEST:
+        told.append(f"its text was cut at {LONGEST} of {len(body)} characters")
+    skill = Skill(
+        name=name,
+        description=description[:LONGEST_DESCRIPTION],
+        body=body[:LONGEST].strip(),
+        path=str(path),
+        digest=sha256(text.encode(errors="surrogatepass")).hexdigest(),
+        license=header.license,
+        compatibility=header.compatibility,
+        version=str(header.version),
+        metadata=header.metadata or {},
+        allowed_tools=_words(header.allowed_tools),
+        triggers=_words(header.triggers, between=","),
+        inputs=tuple(_input(given) for given in header.inputs or ()),
+        paths=_words(header.paths, between=","),
+        is_package=is_package,
+        model_may_invoke=not header.disable_model_invocation,
+    )
+    return skill, tuple(told)
+
+
+def _words(given: str | list[str] | None, between: str = r"\s+(?![^(]*\))|,") -> tuple[str, ...]:
+    """Several texts; in one text they are parted, but not within parentheses: "Bash(git add *) Read"."""
+    found = re.split(between, given) if isinstance(given, str) else given or []
+    return tuple(word.strip() for word in found if word.strip())
+
+
+def _input(given: object) -> str:
+    """The name of an input: a text, or a mapping that has more to say of it."""
+    return str(given.get("name", "")) if isinstance(given, dict) else str(given)

@@ -1,0 +1,61 @@
+"""The YAML at the start of a Markdown file."""
+
+from __future__ import annotations
+
+import contextlib
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentrt.errors import ConfigurationError
+from agentrt.sources.front_matter import read, split
+
+
+class Header(msgspec.Struct):
+    name: str = ""
+    size: int = 0
+
+
+@pytest.mark.parametrize(
+    ("text", "header", "body"),
+    [
+        ("---\na: 1\n---\nbody\n", "a: 1", "body\n"),
+        ("---\r\na: 1\r\n---\r\nbody", "a: 1", "body"),
+        ("\ufeff---\na: 1\n---", "a: 1", ""),
+        ("---\n---\nbody", "", "body"),
+        ("---  \na: |\n  --- x\n---\n---\n", "a: |\n  --- x", "---\n"),
+        ("no header\n---\nx\n---\n", "", "no header\n---\nx\n---\n"),
+        ("---\nnever closed\n", "", "---\nnever closed\n"),
+    ],
+)
+def test_it_is_parted_from_what_follows(text: str, header: str, body: str) -> None:
+    assert split(text) == (header, body)
+
+
+def test_values_are_of_the_types_of_the_fields() -> None:
+    assert read("---\nname: x\nsize: '7'\nother: [x]\n---\nbody", Header) == (Header("x", 7), "body")
+    assert read("body", Header) == (Header(), "body")
+
+
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        ("- a", "no mapping of names to values"),
+        ("name: [", "no YAML"),
+        ("name: use it: now", "put texts with ': ' in quotes"),
+        ("name: [x]", "Expected `str`, got `array`"),
+        ("size: many", "Expected `int`"),
+    ],
+)
+def test_what_cannot_be_used_is_said_in_a_sentence(header: str, said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said) as refused:
+        read(f"---\n{header}\n---\n", Header)
+    assert "\n" not in str(refused.value)
+
+
+@given(st.text())
+def test_any_text_is_read_or_refused(text: str) -> None:
+    with contextlib.suppress(ConfigurationError):
+        read(f"---\n{text}\n---\nbody", Header)

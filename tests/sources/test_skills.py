@@ -1,0 +1,74 @@
+"""Where skills are, which of two counts, and what a directory that somebody else wrote may hold."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from agentrt.sources.skills import find_skills
+from agentrt.sources.text import MOST_BYTES
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def package(root: Path, name: str, description: str = "d", directory: str = ".agents/skills") -> Path:
+    return write(root / directory / name / "SKILL.md", f"---\nname: {name}\ndescription: {description}\n---\nBody\n")
+
+
+def test_a_project_wins_over_its_user_and_the_first_directory_over_others(tmp_path: Path) -> None:
+    project, home = tmp_path / "project", tmp_path / "home"
+    first = package(project, "a", "the project's")
+    second = package(project, "a", "older", ".openhands/skills")
+    package(home, "a", "the user's")
+    package(home, "b")
+    write(project / ".openhands/microagents/team/style.md", "---\ntriggers: [style]\n---\nBe plain.")
+    found = find_skills([project, home], disabled=["b"])
+    assert [(skill.name, skill.description) for skill in found.skills] == [("a", "the project's"), ("team/style", "")]
+    assert found.problems[0].path == str(second)
+    assert str(first) in found.problems[0].what
+
+
+def test_what_a_skill_brings_along_is_no_skill(tmp_path: Path) -> None:
+    made = package(tmp_path, "a")
+    write(made.parent / "references" / "more.md", "More.")
+    write(tmp_path / ".agents/skills/README.md", "About these.")
+    write(tmp_path / ".agents/skills/notes.txt", "Notes.")
+    assert [skill.name for skill in find_skills([tmp_path]).skills] == ["a"]
+
+
+def test_links_are_followed_once(tmp_path: Path) -> None:
+    made = package(tmp_path, "a")
+    skills = tmp_path / ".agents/skills"
+    (skills / "again").symlink_to(made.parent)
+    (skills / "round").symlink_to(skills)
+    (skills / "itself").symlink_to(skills / "itself")
+    (skills / "nowhere.md").symlink_to(tmp_path / "nowhere")
+    (tmp_path / ".openhands").symlink_to(tmp_path / ".agents")
+    found = find_skills([tmp_path, tmp_path])
+    assert [skill.name for skill in found.skills] == ["a"]
+    assert found.problems == ()
+
+
+def test_what_cannot_be_used_is_told_and_the_others_are_found(tmp_path: Path) -> None:
+    skills = tmp_path / ".agents/skills"
+    package(tmp_path, "good")
+    write(skills / "broken.md", "---\nname: [\n---\n")
+    write(skills / "large.md", "x" * (MOST_BYTES + 1))
+    (skills / "binary.md").write_bytes(b"\xff\xfe\x00")
+    os.mkfifo(skills / "pipe.md")
+    (skills / "directory.md").mkdir()
+    found = find_skills([tmp_path])
+    assert [skill.name for skill in found.skills] == ["good"]
+    assert {Path(problem.path).name: problem.what.split(" (")[0] for problem in found.problems} == {
+        "broken.md": "its front matter is no YAML",
+        "large.md": "is larger than 1 MiB, and was passed over",
+        "binary.md": "is no text in UTF-8",
+    }
+
+
+def test_a_project_without_any_has_none(tmp_path: Path) -> None:
+    assert find_skills([tmp_path, tmp_path / "nowhere"]).skills == ()

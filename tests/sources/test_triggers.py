@@ -1,0 +1,74 @@
+"""Which skills a message or a file activates."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentrt.sources.triggers import asked, missing_inputs, said, touched
+from agentrt.specs.skill import Skill
+
+PDF = Skill(name="pdf", triggers=("pdf", "C++", "a form"))
+FIX = Skill(name="fix", triggers=("/fix-bug",), inputs=("file", "line"))
+
+
+@pytest.mark.parametrize(
+    ("text", "activated"),
+    [
+        ("Read the PDF.", True),
+        ("pdf", True),
+        ("my_pdf, please", True),
+        ("Fill A Form now", True),
+        ("write C++!", True),
+        ("pdfs", False),
+        ("1pdf", False),
+        ("épdf", False),
+        ("a formula", False),
+        ("", False),
+    ],
+)
+def test_a_whole_word_in_any_case_activates(text: str, activated: bool) -> None:
+    assert list(said([PDF, FIX], text)) == ([PDF] if activated else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "activated"),
+    [
+        ("/fix-bug file=a.py", True),
+        ("Do /FIX-BUG", True),
+        ("x/fix-bug", False),
+        ("/fix-bugs", False),
+        ("/fix-bug/x", False),
+    ],
+)
+def test_a_task_is_named_with_its_slash(text: str, activated: bool) -> None:
+    assert list(asked([PDF, FIX], text)) == ([FIX] if activated else [])
+
+
+def test_inputs_that_a_message_does_not_give_are_asked_for() -> None:
+    assert missing_inputs(FIX, "/fix-bug File: a.py") == ("line",)
+    assert missing_inputs(FIX, "/fix-bug file=a.py line = 5") == ()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fits", "not_"),
+    [
+        ("*.py", ("a.py", "x/y/a.py"), ("a.pyc", "a.py/x")),
+        ("src/*.py", ("src/a.py",), ("src/x/a.py", "a.py", "x/src/a.py")),
+        ("src/**/*.py", ("src/a.py", "src/x/y/a.py"), ("lib/a.py",)),
+        ("docs/**", ("docs/a", "docs/x/a"), ("docs",)),
+        ("a?[x].md", ("ab[x].md",), ("a/[x].md", "abx.md")),
+    ],
+)
+def test_a_pattern_fits_paths(pattern: str, fits: tuple[str, ...], not_: tuple[str, ...]) -> None:
+    skill = Skill(name="x", paths=(pattern,))
+    assert all(list(touched([skill], path)) for path in fits)
+    assert not any(list(touched([skill], path)) for path in not_)
+
+
+@given(st.text(min_size=1), st.text())
+def test_any_trigger_and_any_text(trigger: str, text: str) -> None:
+    skill = Skill(name="x", triggers=(trigger,), paths=(trigger,))
+    for found in (said([skill], text), asked([skill], text), touched([skill], text)):
+        assert list(found) in ([], [skill])
