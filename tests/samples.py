@@ -24,6 +24,8 @@ from agentrt.events import (
     CondensationRequest,
     ConfirmationGiven,
     ConfirmationRequested,
+    ContextChanged,
+    ContextResolved,
     ConversationCreated,
     ConversationErrorEvent,
     ConversationStateUpdateEvent,
@@ -54,6 +56,7 @@ from agentrt.events import (
     RunEnded,
     RunRequested,
     SecretsChanged,
+    SkillActivated,
     StuckDetected,
     SystemPromptEvent,
     TagsChanged,
@@ -82,7 +85,9 @@ from agentrt.specs import (
     ToolDefinition,
 )
 from agentrt.specs.content import text
+from agentrt.specs.context import ContextProblem, ContextSource, Offer
 from agentrt.specs.secrets import EnvironmentSecret, SavedStatic
+from agentrt.specs.skill import Skill
 from agentrt.state import Seen, as_seen, summarized
 from agentrt.tools import BUILT_IN
 from agentrt.usage import Spending, Usage
@@ -245,6 +250,17 @@ def every_event() -> list[Event]:
         PauseEvent(reason="lunch"),
         InterruptEvent(reason="stop", goes_on=True),
         ResourceLost(tool_name="terminal", detail="The terminal was restarted."),
+        ContextResolved(
+            sources=(
+                ContextSource(kind="skill", name="pdf", path="/w/pdf.md", digest="0" * 64, tokens=9, when="listed"),
+            ),
+            skills=(Skill(name="pdf", description="Reads PDF.", path="/w/pdf.md", origin="project"),),
+            offers=(Offer(digest="1" * 64, name="hooks of the project", path="/w/hooks.json"),),
+            problems=(ContextProblem("/w/x.md", "is no text in UTF-8"),),
+            texts=(BlobReference("ab" * 32, 9, "application/json", "skills"),),
+        ),
+        ContextChanged(paths=("/w/AGENTS.md",)),
+        SkillActivated(skill="pdf", cause="m-1", content=text("Do it."), allowed_tools=("terminal",)),
         RunEnded(status=ExecutionStatus.FINISHED, reason="answered"),
         StuckDetected(pattern="monologue", detail="three times", nudge=True),
         HookExecutionEvent(

@@ -46,6 +46,7 @@ class _Outline(msgspec.Struct, frozen=True, gc=False):
     tool_call_id: str = ""
     is_error: bool = False
     partial: bool = False
+    skills: tuple[str, ...] = ()
     labels: tuple[Label, ...] = ()
     fingerprint: int = 0
 
@@ -115,6 +116,7 @@ def skim(record: bytes) -> Event:
             source=seen.source,
             content=(),
             partial=seen.partial,
+            skills=seen.skills,
         )
     return ObservationEvent(
         seq=seen.seq,

@@ -12,7 +12,15 @@ import msgspec
 from msgspec.structs import asdict, astuple, replace
 
 from .chain import Chain
-from .events import ActionEvent, ConversationCreated, ConversationErrorEvent, Event, ExecutionStatus, SystemPromptEvent
+from .events import (
+    ActionEvent,
+    ContextResolved,
+    ConversationCreated,
+    ConversationErrorEvent,
+    Event,
+    ExecutionStatus,
+    SystemPromptEvent,
+)
 from .ledger import Ledger
 from .specs import Agent, Durability
 from .state import Branch, Checkpoint, Pending, Progress, Seen, Standing, State
@@ -41,6 +49,7 @@ class Memo(msgspec.Struct, frozen=True, kw_only=True):
     status: ExecutionStatus
     created: int
     prompt: int | None
+    context: int | None
     error: int | None
     agent: Agent | None
     """When it is no more the one that the conversation was created with."""
@@ -63,7 +72,7 @@ class Memo(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def events(self) -> list[int]:
         """The seqs of the events that `recalled` needs; they rise."""
-        named = (self.created, self.prompt, self.error, *(waiting.action for waiting in self.pending))
+        named = (self.created, self.prompt, self.context, self.error, *(waiting.action for waiting in self.pending))
         return sorted({seq for seq in named if seq is not None})
 
 
@@ -83,6 +92,7 @@ def memo(state: State) -> Memo | None:
         status=state.status,
         created=state.created.seq,
         prompt=state.prompt.seq if state.prompt else None,
+        context=state.context.seq if state.context else None,
         error=state.error.seq if state.error else None,
         agent=state.agent if state.agent != state.created.agent else None,
         ledger=state.ledger,
@@ -138,6 +148,7 @@ def recalled(stored: Memo, events: Iterable[Event]) -> State:
         created=created,
         agent=stored.agent or created.agent,
         prompt=named(stored.prompt, SystemPromptEvent) if stored.prompt is not None else None,
+        context=named(stored.context, ContextResolved) if stored.context is not None else None,
         status=stored.status,
         error=named(stored.error, ConversationErrorEvent) if stored.error is not None else None,
         answer=answer,

@@ -3,40 +3,43 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 
 import anyio.to_thread
+import msgspec
 from msgspec.structs import replace
 
 from .actors.core import RestartPolicy
-from .actors.delegate import Children
 from .actors.event_log import Append, EventLogActor, Observer
 from .actors.feed import Feed
 from .actors.group import ConversationGroup, Parts
 from .actors.veil import Veil
+from .context.resolving import Resolved
 from .context.routing import Rule
 from .critics import CRITICS
-from .decisions import forked, share_of
+from .decisions import forked
 from .decisions.agents import check_names, check_rules, sound_agent
 from .decisions.first import first_batch, prompt_of, remembered
-from .errors import ConfigurationError, ConversationMissing, EventRefused
+from .errors import ConfigurationError, EventRefused
 from .events import ConversationCreated, Event, SecretsChanged, Source
 from .hooks import HookFunction
 from .hooks.pinning import pinned
-from .host import Hosts, Opening
+from .host import Hosts
+from .host.children import children_of
 from .ids import new_id
-from .ledger import Child
 from .llm import LimitedClient, LiteLLMClient, PacedClient, ProviderLimits, RetryingClient, RoutedClient, ThinkingClient
 from .llm.masking import keys_of
-from .protocols import Critic, ModelClient, SecurityAnalyzer, Storage
+from .llm.profiles import saved_profile
+from .protocols import Critic, Journal, ModelClient, SecurityAnalyzer, Storage
 from .sandboxes.container import check_engine
 from .secrets import AnySecret, Cipher, LogMask, SecretRegistry
 from .security.analyzers import ANALYZERS, MODEL
 from .security.rating import Own
+from .sources.resolver import Resolve, Resolver
 from .specs import (
     Agent,
     AnyLLM,
@@ -51,7 +54,7 @@ from .specs.quota import Quota
 from .specs.secrets import SavedSecret
 from .specs.tool import ALWAYS
 from .state import State, apply
-from .storage import Probe, open_storage
+from .storage import Probe, default_store, open_storage
 from .tools import BUILT_IN, AnyTool, Tools, ToolType, as_tool_types, delegate, finish, structured
 from .tools.delegate import to_agents
 from .workspaces import workspace_of
@@ -72,7 +75,9 @@ class Runtime:
     may pass, within the `limits` of each provider (by its name, "*" for all others); or by `client` alone, when one is
     given. `routers` are rules of one's own for `RouterLLM`, by their names. `hooks` are the functions and `critics` the
     judges that agents name. With a `cipher`, static secrets are kept in the log, encrypted, and come back when it is
-    opened again. `quota` is what each conversation may take of this process. `recast` may put others in the place of a
+    opened again. `quota` is what each conversation may take of this process. `home` is the
+    user's home directory, whose instructions, skills and agents are read for agents without a context of their own
+    (None: they are not). `recast` may put others in the place of a
     conversation's parts, as a replay does. Raises `ConfigurationError` for what cannot be.
     """
 
@@ -93,6 +98,8 @@ class Runtime:
         durability: Durability = Durability.COMMIT,
         idle_after: float | None = 600.0,
         quota: Quota = Quota(),
+        home: Path | None = None,
+        resolve: Resolve | None = None,
         recast: Callable[[Parts], Parts] = lambda parts: parts,
         probe: Probe = lambda point: None,
     ) -> None:
@@ -120,6 +127,8 @@ class Runtime:
         self._cipher = None if cipher is None else instance(cipher, Cipher, "Runtime", "cipher")
         self._restarts, self._quota = restarts, instance(quota, Quota, "Runtime", "quota")
         self._environment, self._recast = environment, recast
+        cache = Path(next(iter(self.store.places), default_store()))
+        self._resolve = resolve or Resolver(home, cache, self.store.shelf, pinned, saved_profile).resolve
         self._hidden: list[str] = []
         self.ports: set[int] = set()
         """Where this runtime is served: requests to these ports of this machine are rated HIGH."""
@@ -166,15 +175,18 @@ class Runtime:
         place, rules = await workspace_of(workspace, self.store)
         if isinstance(place, DockerWorkspace):
             await check_engine()
-        agent = await self.pinned(agent, place.path)
+        told = await self._resolved(agent, place, tools)
+        agent = await self.pinned(told.agent, place.path)
         name, secrets = conversation_id or new_id(), secrets or self.secrets()
         parts = self._parts(agent, place, tools, secrets)
         check_rules(agent, parts.tools.definitions)
         if secrets.mask.text(place.path) != place.path:
             raise ConfigurationError("a secret is a part of the workspace's path: what lies there could not be named")
         journal = await self.store.create(name)
+        created = first_batch(name, agent, place, parts.tools.definitions, above, owner, (told.prompt, told.dynamic))
         first = (
-            *first_batch(name, agent, place, parts.tools.definitions, above, owner),
+            *created,
+            *await _logged(told, journal, secrets, created[0].id),
             *remembered(rules, agent.rules),
             *more,
         )
@@ -257,33 +269,6 @@ class Runtime:
         """What the log of a conversation may hold of its secrets."""
         return secrets.saved(self._cipher, conversation_id)
 
-    def _children(self, tools: Sequence[ToolType], secrets: SecretRegistry) -> Children:
-        """How the conversations are opened that one delegates to: they have its tools and its secrets."""
-        opening = Opening(tuple(tools), secrets, delegates=True)
-
-        @asynccontextmanager
-        async def opened(child_id: str, child: Child, above: State) -> AsyncIterator[ConversationGroup]:
-            assert above.created is not None
-            workspace, agent = above.created.workspace, share_of(above, child)
-
-            async def begin() -> ConversationGroup:
-                try:
-                    return await self.open(child_id, tools, secrets)
-                except ConversationMissing:
-                    _, group = await self.create(agent, workspace, child_id, tools, secrets, above)
-                    return group
-
-            guest, ended = self.hosts.join(child_id, opening), False
-            try:
-                group = await guest.enter(begin)
-                await self.client.prepare(group.feed.state.spec.llm)
-                yield group
-                ended = True
-            finally:
-                await guest.leave(stop=not ended)
-
-        return opened
-
     @property
     def states(self) -> Iterator[tuple[State, bool]]:
         """The states of the conversations that have a place here, and whether each is awake; in no order."""
@@ -324,10 +309,13 @@ class Runtime:
                 raise EventRefused(f"event {at} is too early to fork from: the conversation has not begun there")
             place, prompt = state.created.workspace, tuple[Event, ...]()
             if agent is not None:
-                agent = await self.pinned(sound_agent(agent), place.path)
+                told = await self._resolved(sound_agent(agent), place, tools)
+                agent = await self.pinned(told.agent, place.path)
                 offered = self._parts(agent, place, tools, secrets or self.secrets()).tools.definitions
                 check_rules(agent, offered)
-                prompt = (prompt_of(agent, place, offered),)
+                prompt_event = prompt_of(offered, (told.prompt, told.dynamic))
+                kept = await _logged(told, journal, secrets or self.secrets(), prompt_event.id)
+                prompt = (prompt_event, *kept)
             created = ConversationCreated(
                 conversation_id=name,
                 agent=agent or state.spec,
@@ -368,7 +356,7 @@ class Runtime:
             tools=Tools(map(self._quota.of, names.values()), types, workspace, rated=MODEL in agent.analyzers),
             secrets=secrets,
             retired=partial(self._retired, secrets),
-            children=self._children(tools, secrets),
+            children=children_of(self, tools, secrets),
             analyzers=self._analyzers,
             hooks=self._hooks,
             critics=self._critics,
@@ -381,6 +369,10 @@ class Runtime:
         )
         return self._recast(parts)
 
+    async def _resolved(self, agent: Agent, place: Workspace, tools: Sequence[ToolType]) -> Resolved:
+        types = self._types | {kind.name: kind for kind in tools}
+        return await self._resolve(agent, place, {name: kind.definition for name, kind in types.items()})
+
     def _own(self) -> Own:
         return Own(tuple(self.store.places), tuple(sorted(self.ports)))
 
@@ -392,3 +384,14 @@ class Runtime:
     def check(self, agent: Agent) -> None:
         """Whether all that an agent names is there. Raises `ConfigurationError` where it is not."""
         check_names(agent, analyzers=self._analyzers, hooks=self._hooks, critics=self._critics)
+
+
+async def _logged(told: Resolved, journal: Journal, secrets: SecretRegistry, cause: str) -> tuple[Event, ...]:
+    """The event of what an agent is told, after the texts were kept beside the log. Raises `LogFailed`."""
+    if not told.says_something:
+        return ()
+    event = replace(told.event, caused_by=cause)
+    if told.texts:
+        data = await Veil(secrets).data(msgspec.json.encode(told.texts))
+        event = replace(event, texts=(await journal.keep(data, "skills", "application/json"),))
+    return (event,)

@@ -198,7 +198,7 @@ def test_it_is_one_like_this_or_the_one_that_is_named_within_its_grant() -> None
         "small", 0.1, 50, 5,
     )  # fmt: skip
     assert named.hooks == (guard, own), "and not what its parent does at its own start"
-    with pytest.raises(ConfigurationError, match="there are: looker"):
+    with pytest.raises(ConfigurationError, match="there are: .*looker"):
         share_of(state, child(agent="nobody"))
 
 

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from agentrt.actors.event_log import _complete
 from agentrt.context.condensing import forget_older_half
 from agentrt.decisions import (
+    Activate,
     AssessRisk,
     CallModel,
     Condense,
@@ -50,6 +51,7 @@ from agentrt.events import (
     ModelCallRetried,
     ObservationEvent,
     RiskAssessed,
+    SkillActivated,
     UserRejectObservation,
 )
 from agentrt.ledger import allowance
@@ -250,6 +252,9 @@ class World:
                 return (action_error(action, "failed") if failed else self._observed(action),)
             case Delegate(_, action, _, child_id):
                 return (self._child_finished(child_id), self._observed(action))
+            case Activate(_, due, action):
+                told = SkillActivated(skill=due.skill, cause=due.cause, content=text("Do it."))
+                return (told,) if action is None else (self._observed(action), told)
             case Condense():
                 made = forget_older_half(self.state.branch.view)
                 return (made or ConversationErrorEvent(code="context_window", detail="too small"),)

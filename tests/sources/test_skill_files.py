@@ -15,7 +15,8 @@ PACKAGE = PurePath("/w/.agents/skills/pdf-tools/SKILL.md")
 
 
 def package(header: str, body: str = "Do it.") -> Skill:
-    return skill_of(f"---\nname: pdf-tools\ndescription: Works with PDF.\n{header}\n---\n{body}\n", PACKAGE, "")[0]
+    text = f"---\nname: pdf-tools\ndescription: Works with PDF.\n{header}\n---\n{body}\n"
+    return skill_of(text, PACKAGE, "", "project", "0" * 64)[0]
 
 
 @pytest.mark.parametrize(

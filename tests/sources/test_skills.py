@@ -5,8 +5,16 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from agentrt.sources.skills import find_skills
-from agentrt.sources.text import MOST_BYTES
+from agentrt.sources.skills import find_skills, shelves
+from agentrt.sources.text import MOST_BYTES, Reader
+from agentrt.specs.context import ContextProblem
+from agentrt.specs.skill import Skill
+
+
+def found_in(*roots: Path, disabled: tuple[str, ...] = ()) -> tuple[tuple[Skill, ...], tuple[ContextProblem, ...]]:
+    reader = Reader()
+    skills = find_skills(shelves(roots, reader), disabled)
+    return skills, tuple(reader.problems)
 
 
 def write(path: Path, text: str) -> Path:
@@ -26,10 +34,10 @@ def test_a_project_wins_over_its_user_and_the_first_directory_over_others(tmp_pa
     package(home, "a", "the user's")
     package(home, "b")
     write(project / ".openhands/microagents/team/style.md", "---\ntriggers: [style]\n---\nBe plain.")
-    found = find_skills([project, home], disabled=["b"])
-    assert [(skill.name, skill.description) for skill in found.skills] == [("a", "the project's"), ("team/style", "")]
-    assert found.problems[0].path == str(second)
-    assert str(first) in found.problems[0].what
+    skills, problems = found_in(project, home, disabled=("b",))
+    assert [(skill.name, skill.description) for skill in skills] == [("a", "the project's"), ("team/style", "")]
+    assert problems[0].path == str(second)
+    assert str(first) in problems[0].what
 
 
 def test_what_a_skill_brings_along_is_no_skill(tmp_path: Path) -> None:
@@ -37,7 +45,7 @@ def test_what_a_skill_brings_along_is_no_skill(tmp_path: Path) -> None:
     write(made.parent / "references" / "more.md", "More.")
     write(tmp_path / ".agents/skills/README.md", "About these.")
     write(tmp_path / ".agents/skills/notes.txt", "Notes.")
-    assert [skill.name for skill in find_skills([tmp_path]).skills] == ["a"]
+    assert [skill.name for skill in found_in(tmp_path)[0]] == ["a"]
 
 
 def test_links_are_followed_once(tmp_path: Path) -> None:
@@ -48,9 +56,9 @@ def test_links_are_followed_once(tmp_path: Path) -> None:
     (skills / "itself").symlink_to(skills / "itself")
     (skills / "nowhere.md").symlink_to(tmp_path / "nowhere")
     (tmp_path / ".openhands").symlink_to(tmp_path / ".agents")
-    found = find_skills([tmp_path, tmp_path])
-    assert [skill.name for skill in found.skills] == ["a"]
-    assert found.problems == ()
+    found, problems = found_in(tmp_path, tmp_path)
+    assert [skill.name for skill in found] == ["a"]
+    assert problems == ()
 
 
 def test_what_cannot_be_used_is_told_and_the_others_are_found(tmp_path: Path) -> None:
@@ -61,9 +69,9 @@ def test_what_cannot_be_used_is_told_and_the_others_are_found(tmp_path: Path) ->
     (skills / "binary.md").write_bytes(b"\xff\xfe\x00")
     os.mkfifo(skills / "pipe.md")
     (skills / "directory.md").mkdir()
-    found = find_skills([tmp_path])
-    assert [skill.name for skill in found.skills] == ["good"]
-    assert {Path(problem.path).name: problem.what.split(" (")[0] for problem in found.problems} == {
+    found, problems = found_in(tmp_path)
+    assert [skill.name for skill in found] == ["good"]
+    assert {Path(problem.path).name: problem.what.split(" (")[0] for problem in problems} == {
         "broken.md": "its front matter is no YAML",
         "large.md": "is larger than 1 MiB, and was passed over",
         "binary.md": "is no text in UTF-8",
@@ -71,4 +79,4 @@ def test_what_cannot_be_used_is_told_and_the_others_are_found(tmp_path: Path) ->
 
 
 def test_a_project_without_any_has_none(tmp_path: Path) -> None:
-    assert find_skills([tmp_path, tmp_path / "nowhere"]).skills == ()
+    assert found_in(tmp_path, tmp_path / "nowhere") == ((), ())

@@ -10,7 +10,7 @@ import anyio.to_thread
 
 from ..chain import Chain
 from ..context.images import image_blobs, with_blobs
-from ..context.messages import Message, Transcript
+from ..context.messages import Message, Transcript, around
 from ..context.replies import ModelReply, Toolbox, reply_events
 from ..decisions import CallModel
 from ..errors import ContextWindowExceeded, ModelError, NoLongerDue
@@ -32,7 +32,8 @@ class AgentActor(AbstractAsyncContextManager["AgentActor"]):
 
     def __init__(self, log: Log, client: ModelClient, toolbox: Toolbox, veil: Veil) -> None:
         self._log, self._client, self._toolbox, self._veil = log, client, toolbox, veil
-        self._transcript = Transcript()
+        self._around = around(log.state.spec)
+        self._transcript = Transcript(self._around)
         self._hidden = 0
         """The version of the secrets that are not in it."""
         self._tools: tuple[ToolDefinition, ...] | None = None
@@ -83,7 +84,7 @@ class AgentActor(AbstractAsyncContextManager["AgentActor"]):
     async def _messages(self, view: Chain[Seen]) -> Sequence[Message]:
         """What the model sees. What was logged before it was known to be a secret is hidden here."""
         if self._hidden != self._veil.version:
-            self._hidden, self._transcript, self._tools = self._veil.version, Transcript(), None
+            self._hidden, self._transcript, self._tools = self._veil.version, Transcript(self._around), None
         missing = await self._log.load(self._transcript.missing(view))
         return self._transcript.of(view, [self._veil.event(event) for event in missing])
 

@@ -11,6 +11,7 @@ import anyio
 import msgspec
 
 from ..decisions import (
+    Activate,
     AssessRisk,
     CallModel,
     Condense,
@@ -64,6 +65,8 @@ def performer_name(command: Task) -> str:
             return "critic"
         case Delegate():
             return "delegate"
+        case Activate():
+            return "skills"
         case ExecuteAction(_, action):
             return f"{TOOL}{action.tool_name}"
         case _:
@@ -184,7 +187,7 @@ class Dispatcher:
                 case AssessRisk(_, action):
                     reason = f"the rating failed: {problem}"
                     events = (RiskAssessed(action_id=action.id, risk=SecurityRisk.HIGH, reason=reason),)
-                case CallModel() | Condense() | RunHooks() | Judge():
+                case CallModel() | Condense() | RunHooks() | Judge() | Activate(action=None):
                     events = (*events, ConversationErrorEvent(code="internal", detail=why))
                 case _:
                     pass

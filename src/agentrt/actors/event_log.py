@@ -36,7 +36,7 @@ from ..protocols import Journal
 from ..specs import BlobReference, BusyPolicy
 from ..specs.content import TEXT
 from ..specs.quota import Quota
-from ..state import Seen, State, apply
+from ..state import Seen, State, apply, marked
 from .core import Request
 from .deadline import Deadline
 from .feed import Feed
@@ -284,6 +284,8 @@ def _complete(
 
     def take(event: Event) -> None:
         nonlocal state
+        if isinstance(event, MessageEvent):
+            event = marked(state, event)
         numbered = replace(event, seq=state.seq + 1)
         state = apply(state, numbered)
         batch.append(numbered)

@@ -42,6 +42,7 @@ from .feed import Feed
 from .hooks import HookActor
 from .security import SecurityActor
 from .side_calls import SideCalls
+from .skills import SkillActor
 from .tool import AtWork, ToolActor
 from .veil import Veil
 
@@ -232,6 +233,8 @@ class ConversationGroup:
                 return Performer(lambda: AgentActor(log, parts.client, parts.tools, self._veil))
             case "security":
                 return Performer(lambda: SecurityActor(log, parts.analyzers, parts.tools, workspace, parts.own))
+            case "skills":
+                return Performer(lambda: SkillActor(log, parts.tools))
             case "condenser":
                 return Performer(lambda: CondenserActor(log))
             case "hooks":

@@ -8,7 +8,7 @@ import anyio
 import anyio.to_thread
 
 from ..context.images import image_blobs, with_blobs
-from ..context.messages import Message, to_messages
+from ..context.messages import Message, around, to_messages
 from ..context.replies import ModelReply
 from ..context.titles import titled, titling
 from ..errors import ConfigurationError, ModelError
@@ -63,7 +63,7 @@ class SideCalls:
 
     async def ask(self, question: str, llm: AnyLLM | None = None) -> str:
         """The agent's answer to a question, from what it sees now; its history stays as it is."""
-        told = to_messages(await self.history(self._log.state))
+        told = to_messages(await self.history(self._log.state), around(self._log.state.spec))
         if kept := image_blobs(told):
             blobs = {sha256: await self._log.fetch(blob) for sha256, blob in kept.items()}
             told = await anyio.to_thread.run_sync(with_blobs, told, blobs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, assert_never
+from typing import Literal, TypeAlias, assert_never
 
 import msgspec
 
@@ -12,16 +12,18 @@ from ..events import (
     ActionEvent,
     AgentErrorEvent,
     CondensationSummaryEvent,
+    ContextChanged,
     Event,
     MessageEvent,
     ModelVisible,
     ObservationEvent,
     ResourceLost,
     SecretsChanged,
+    SkillActivated,
     SystemPromptEvent,
     UserRejectObservation,
 )
-from ..specs import Content, TextContent, Thinking
+from ..specs import Agent, Content, TextContent, Thinking
 from ..specs.content import text
 from ..state import Seen
 
@@ -53,14 +55,36 @@ def call_id(action_id: str) -> str:
     return action_id.replace("-", "")
 
 
-def to_messages(view: Iterable[Event]) -> list[Message]:
-    """The messages of a view: the calls of one reply are one assistant message."""
+Around: TypeAlias = tuple[str, str]
+"""What stands before and after each message of a user."""
+
+
+def around(agent: Agent) -> Around:
+    """What an agent is told around each message of a user."""
+    context = agent.context
+    return ("", "") if context is None else (context.user_message_prefix, context.user_message_suffix)
+
+
+def to_messages(view: Iterable[Event], around: Around = ("", "")) -> list[Message]:
+    """The messages of a view: the calls of one reply are one assistant message, and a user's message has the skills
+    that it activates.
+    """
     messages: list[Message] = []
     response: str | None = None
+    said = False
     for event in view:
         if not isinstance(event, ModelVisible):
             continue
-        message, before = _to_message(event), response
+        message, before = _to_message(event, around), response
+        follows, said = (
+            said,
+            (isinstance(event, MessageEvent) and event.source == "user")
+            or (said and isinstance(event, SkillActivated)),
+        )
+        if follows and isinstance(event, SkillActivated):
+            last = messages[-1]
+            messages[-1] = msgspec.structs.replace(last, content=(*last.content, *message.content))
+            continue
         response = event.llm_response_id if isinstance(event, ActionEvent) else None
         if response is not None and response == before:
             last = messages[-1]
@@ -72,18 +96,24 @@ def to_messages(view: Iterable[Event]) -> list[Message]:
     return messages
 
 
-def _to_message(event: ModelVisible) -> Message:
+def _to_message(event: ModelVisible, around: Around) -> Message:
     match event:
         case ActionEvent():
             call = ToolCall(call_id(event.id), event.tool_name, bytes(event.arguments).decode())
             thought = text(event.thought) if event.thought else ()
             return Message("assistant", thought, (call,), reasoning=event.reasoning, thinking=event.thinking)
         case SystemPromptEvent():
-            return Message("system", text(event.system_prompt))
+            parts = (event.system_prompt, event.dynamic_context)
+            return Message("system", tuple(TextContent(part) for part in parts if part))
         case MessageEvent(source="agent"):
             return Message("assistant", event.content, reasoning=event.reasoning, thinking=event.thinking)
         case MessageEvent():
+            before, after = around if event.source == "user" else ("", "")
+            return Message("user", (*_words(before), *event.content, *_words(after)))
+        case SkillActivated():
             return Message("user", event.content)
+        case ContextChanged():
+            return Message("user", text(_changed(event)))
         case ObservationEvent():
             return Message("tool", event.content, tool_call_id=call_id(event.action_id))
         case AgentErrorEvent():
@@ -101,6 +131,16 @@ def _to_message(event: ModelVisible) -> Message:
             assert_never(event)
 
 
+def _words(said: str) -> tuple[TextContent, ...]:
+    return (TextContent(said),) if said else ()
+
+
+def _changed(event: ContextChanged) -> str:
+    """What the model is told of files that have changed since it was told from them."""
+    named = ", ".join(event.paths)
+    return f"[Changed since they were read for you: {named}. What you were told of them is as they were.]"
+
+
 def _secrets(event: SecretsChanged) -> str:
     """What the model is told of the secrets: their names, and what they are for."""
     if not event.secrets:
@@ -115,7 +155,8 @@ def _secrets(event: SecretsChanged) -> str:
 class Transcript:
     """The messages of a view that grows, so that a step costs what is new and not the whole history."""
 
-    def __init__(self) -> None:
+    def __init__(self, around: Around = ("", "")) -> None:
+        self._around = around
         self._view: Chain[Seen] = Chain()
         self._messages: Chain[Message] = Chain()
         self.has_more = False
@@ -130,7 +171,7 @@ class Transcript:
 
     def of(self, view: Chain[Seen], missing: Iterable[Event]) -> Sequence[Message]:
         """The messages of `view`, given the events that were missing."""
-        for message in to_messages(missing):
+        for message in to_messages(missing, self._around):
             self._messages = self._messages.append(message)
             for block in message.content:
                 if not isinstance(block, TextContent):

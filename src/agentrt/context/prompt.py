@@ -1,11 +1,12 @@
-"""The built-in system prompt."""
+"""The system prompt: a static part, the same in many conversations, for each family of models. Pure."""
 
 from __future__ import annotations
 
-from ..specs import Agent, DockerWorkspace, Workspace
+from ..specs import Agent
+from ..specs.llm import AnyLLM, members
 
 _PROMPT = """\
-You are a software agent that works in the directory {path} by calling tools.{place}
+You are a software agent that works in a directory by calling tools.
 
 - Look before you change something: read the files, reproduce the problem, then edit.
 - Prefer small, complete steps. After a change, run what proves it.
@@ -15,16 +16,28 @@ You are a software agent that works in the directory {path} by calling tools.{pl
 - When the task is done, call `finish` with a short account of what you did and how you know that it works.
 """
 
+_FAMILIES = {
+    "claude": "- Calls that do not depend on one another go into one reply.\n",
+    "gemini": "- Act: a plan or an intention ends nothing. A reply without a call says that you are done.\n"
+    "- Look a fact up in the files before you state it.\n",
+    "gpt": "- Go on until the task is done. What you can find out by looking is no question for the user.\n",
+}
+"""What stands at the end of the prompt for a family of models."""
 
-def system_prompt(agent: Agent, workspace: Workspace) -> str:
-    """The agent's own prompt, or the built-in one for this workspace."""
-    if agent.system_prompt is not None:
-        return agent.system_prompt
-    return _PROMPT.format(path=workspace.path, place=_place(workspace))
+_NAMES = {"claude": ("claude", "anthropic"), "gemini": ("gemini",), "gpt": ("gpt", "openai/o", "codex")}
+"""Parts of the names of models, by family."""
 
 
-def _place(workspace: Workspace) -> str:
-    if not isinstance(workspace, DockerWorkspace):
-        return ""
-    network = " without a network" if workspace.network == "none" else ""
-    return f" Commands run in a container of the image {workspace.image}{network}, which sees only that directory."
+def family(llm: AnyLLM) -> str:
+    """The family of a model, of several the first one's: "claude", "gemini", "gpt", or "" for another."""
+    name = members(llm)[0].model.lower()
+    return next((family for family, parts in _NAMES.items() if any(part in name for part in parts)), "")
+
+
+def system_prompt(agent: Agent) -> str:
+    """The agent's own prompt, or the built-in one for its model, with what its context puts around it."""
+    own = agent.system_prompt
+    prompt = _PROMPT + _FAMILIES.get(family(agent.llm), "") if own is None else own
+    context = agent.context
+    parts = (prompt,) if context is None else (context.system_message_prefix, prompt, context.system_message_suffix)
+    return "\n\n".join(part for part in parts if part)

@@ -18,7 +18,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..ids import new_id
-from ..specs import ToolDefinition
+from ..specs import Content, ToolDefinition
 from ..specs.content import text as words
 from .describing import FORM, JSON_FORM, describe
 from .messages import Message, ToolCall
@@ -67,7 +67,7 @@ def prompted(messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> li
         found.append(Message("system", words(describe(tools))))
     for number, message in enumerate(messages):
         if message.role == "system" and not number and tools:
-            found.append(replace(message, content=(*message.content, *words(f"\n{describe(tools)}"))))
+            found.append(replace(message, content=_with(message.content, f"\n{describe(tools)}")))
         elif message.tool_calls:
             several = len(message.tool_calls) > 1
             for place, call in enumerate(message.tool_calls, 1):
@@ -80,6 +80,11 @@ def prompted(messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> li
         else:
             found.append(message)
     return found
+
+
+def _with(content: tuple[Content, ...], described: str) -> tuple[Content, ...]:
+    """The instructions with the tools: before what is of this conversation alone, so that they are cached together."""
+    return (*content[:1], *words(described), *content[1:])
 
 
 def rendered(calls: Iterable[ToolCall], tools: Sequence[ToolDefinition]) -> str:

@@ -4,6 +4,7 @@ from ..state import EVERYTHING
 from .answers import approval, rejection, waiting, waiting_in
 from .beginnings import beginning
 from .commands import (
+    Activate,
     AssessRisk,
     AwaitChildren,
     CallModel,
@@ -44,6 +45,7 @@ from .sharing import share_of
 
 __all__ = [
     "EVERYTHING",
+    "Activate",
     "AssessRisk",
     "AwaitChildren",
     "CallModel",

@@ -50,7 +50,7 @@ from ..specs.rules import Scope
 from ..state import State, check_epoch
 from .answers import approval, rejection, waiting
 
-_FIXED = frozenset({"tools", "system_prompt", "output"})
+_FIXED = frozenset({"tools", "system_prompt", "context", "output"})
 """Fields of an agent that stay as they were at the beginning."""
 
 

@@ -19,6 +19,7 @@ from ..events import (
 )
 from ..specs.content import text
 from .commands import (
+    Activate,
     AssessRisk,
     AwaitChildren,
     CallModel,
@@ -43,6 +44,10 @@ def beginning(command: Command) -> tuple[Event, ...]:
         case CallModel(id):
             return (ModelCallStarted(command=id),)
         case ExecuteAction(id, action, attempt, _):
+            return (ExecutionStarted(command=id, action_id=action.id, attempt=attempt, caused_by=action.id),)
+        case Activate(id, _, action, attempt):
+            if action is None:
+                return ()
             return (ExecutionStarted(command=id, action_id=action.id, attempt=attempt, caused_by=action.id),)
         case Delegate(id, action, attempt, child_id, grant):
             begun = ExecutionStarted(command=id, action_id=action.id, attempt=attempt, caused_by=action.id)

@@ -8,6 +8,7 @@ import msgspec
 
 from ..events import ActionEvent, GoalSet, Grant
 from ..specs import Critic, Hook, HookEvent
+from ..state import Activation
 
 
 class CallModel(msgspec.Struct, frozen=True):
@@ -47,6 +48,18 @@ class Condense(msgspec.Struct, frozen=True):
     """Make the view shorter."""
 
     id: str
+
+
+class Activate(msgspec.Struct, frozen=True):
+    """Make the text of a skill ready, and tell it to the model; first ask for the commands that are in it.
+
+    An `action` by which the model asks for the skill has the text as its result.
+    """
+
+    id: str
+    due: Activation
+    action: ActionEvent | None = None
+    attempt: int = 1
 
 
 class RunHooks(msgspec.Struct, frozen=True):
@@ -122,7 +135,7 @@ class End(msgspec.Struct, frozen=True):
 
 Note: TypeAlias = RequestConfirmation | AwaitChildren | Refuse | Stop | Warn | End
 """What follows from the rules alone: the log notes it, and nobody performs it."""
-Execution: TypeAlias = ExecuteAction | Delegate
+Execution: TypeAlias = ExecuteAction | Delegate | Activate
 Task: TypeAlias = CallModel | AssessRisk | Execution | Condense | RunHooks | Judge
 """What somebody performs."""
 Command: TypeAlias = Task | Note

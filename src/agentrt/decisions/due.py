@@ -7,8 +7,10 @@ from ..ledger import allowance
 from ..specs import HookEvent, PermissionRule
 from ..specs.hooks import hooks_for
 from ..specs.stuck import judges_all
-from ..state import Ended, Ending, Pending, State, Working, beginnable, unread
+from ..state import Activation, Ended, Ending, Pending, State, Working, beginnable, unread
+from .allowing import allowed, invoked
 from .commands import (
+    Activate,
     AssessRisk,
     AwaitChildren,
     CallModel,
@@ -26,7 +28,7 @@ from .commands import (
     Warn,
 )
 from .ending import answered, left, waits_below
-from .naming import condensing_id, counted_id, execution_id, hooks_id, judging_id, rating_id
+from .naming import activating_id, condensing_id, counted_id, execution_id, hooks_id, judging_id, rating_id
 from .permissions import asked, heard, ruling
 from .repetition import repetition
 from .sharing import child_id, grant, used_steps
@@ -67,7 +69,9 @@ def _before_going_on(state: State) -> tuple[Command, ...]:
         return (Judge(judging_id(state, critic, midway=True), critic, midway=True),)
     if not state.ledger.started and hooks_for(state.spec.hooks, HookEvent.START):
         return (_hooks(state, HookEvent.START),)
-    return tuple(_hooks(state, HookEvent.USER_MESSAGE, message_id) for message_id in here.unheard[:SIDE_BY_SIDE])
+    if here.unheard:
+        return tuple(_hooks(state, HookEvent.USER_MESSAGE, message_id) for message_id in here.unheard[:SIDE_BY_SIDE])
+    return tuple(Activate(activating_id(state, due), due) for due in here.activating[:SIDE_BY_SIDE])
 
 
 def _at_the_end(state: State) -> tuple[Command, ...]:
@@ -134,6 +138,8 @@ def _for_pending(state: State) -> tuple[Command, ...]:
     waiting = [p for p in state.branch.pending if p.command is None]
     if hooked := [p for p in waiting if not heard(state, p)]:
         return tuple(_hooks_before(state, p) for p in hooked[:SIDE_BY_SIDE])
+    if outside := tuple(_outside(p.action) for p in waiting if not allowed(state, p.action)):
+        return outside
     ruled = [(p, ruling(state, p.action)) for p in waiting]
     if refused := tuple(_refusal(p.action, rule) for p, rule in ruled if rule is not None and rule.verdict == "deny"):
         return refused
@@ -153,8 +159,18 @@ def _refusal(action: ActionEvent, rule: PermissionRule) -> Refuse:
     return Refuse(f"refuse-{action.id}", action, reason)
 
 
+def _outside(action: ActionEvent) -> Refuse:
+    reason = (
+        f"The skill that is followed leaves only some tools for this task, and this call of {action.tool_name} is not"
+        " among them. Go on without it, or say what you would have done."
+    )
+    return Refuse(f"refuse-{action.id}", action, reason)
+
+
 def _execution(state: State, p: Pending) -> Execution:
-    name, attempt = execution_id(p), p.attempt + 1
-    if state.definition(p.action.tool_name).delegates:
+    name, attempt, tool = execution_id(p), p.attempt + 1, state.definition(p.action.tool_name)
+    if tool.delegates:
         return Delegate(name, p.action, attempt, child_id(p), grant(state, p))
+    if tool.invokes:
+        return Activate(name, Activation(invoked(p.action, tool), p.action.id), p.action, attempt)
     return ExecuteAction(name, p.action, attempt, p.files)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from ..context.prompt import system_prompt
 from ..events import ConversationCreated, RuleAdded, SystemPromptEvent
 from ..specs import Agent, PermissionRule, ToolDefinition, Workspace
 from ..state import State
@@ -19,8 +18,11 @@ def first_batch(
     tools: tuple[ToolDefinition, ...],
     above: State | None = None,
     owner: str | None = None,
+    told: tuple[str, str] = ("", ""),
 ) -> tuple[ConversationCreated, SystemPromptEvent]:
-    """How a conversation begins; one that is delegated to has a state `above` it, and its owner."""
+    """How a conversation begins, with the two parts of the prompt; one that is delegated to has a state `above` it, and
+    its owner.
+    """
     parent = above.created if above is not None else None
     created = ConversationCreated(
         conversation_id=name,
@@ -31,12 +33,12 @@ def first_batch(
         depth=parent.depth + 1 if parent else 0,
         labels=above.branch.labels if above else (),
     )
-    return created, replace(prompt_of(agent, workspace, tools), caused_by=created.id)
+    return created, replace(prompt_of(tools, told), caused_by=created.id)
 
 
-def prompt_of(agent: Agent, workspace: Workspace, tools: tuple[ToolDefinition, ...]) -> SystemPromptEvent:
-    """What a model is told of its task and its tools before anything else."""
-    return SystemPromptEvent(system_prompt=system_prompt(agent, workspace), tools=tools)
+def prompt_of(tools: tuple[ToolDefinition, ...], told: tuple[str, str]) -> SystemPromptEvent:
+    """What a model is told before anything else: its work, its place, and its tools."""
+    return SystemPromptEvent(system_prompt=told[0], tools=tools, dynamic_context=told[1])
 
 
 def remembered(rules: Sequence[PermissionRule], known: Sequence[PermissionRule]) -> tuple[RuleAdded, ...]:

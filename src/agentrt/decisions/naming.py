@@ -12,7 +12,7 @@ import msgspec
 
 from ..events import GoalSet
 from ..specs import Critic, Hook, HookEvent
-from ..state import Pending, State
+from ..state import Activation, Pending, State
 
 
 def rating_id(pending: Pending, analyzers: tuple[str, ...]) -> str:
@@ -45,6 +45,12 @@ def counted_id(kind: str, state: State) -> str:
 def execution_id(pending: Pending) -> str:
     """An action is run once more; its arguments are fixed from then on."""
     return _joined("execute", pending.action.id, pending.attempt + 1)
+
+
+def activating_id(state: State, due: Activation) -> str:
+    """A skill is activated, as it was read last, by this cause, once the commands that it has asked for have ended."""
+    read = state.context.seq if state.context is not None else 0
+    return _joined("activate", due.cause, read, len(due.calls), _digest(due.skill))
 
 
 def _view(state: State) -> str:

@@ -10,7 +10,10 @@ from msgspec.structs import replace
 from ..errors import ConfigurationError
 from ..events import Grant
 from ..ledger import Child, allowance
-from ..specs import Agent, HookEvent
+from ..specs import Agent, HookEvent, Tool
+from ..specs.built_in_agents import BUILT_IN_AGENTS, SAME_TOOLS
+from ..specs.llm import inherits
+from ..specs.policies import stricter
 from ..state import Pending, State
 
 _HOLD_BELOW = (HookEvent.BEFORE_TOOL, HookEvent.AFTER_TOOL, HookEvent.USER_MESSAGE)
@@ -66,13 +69,14 @@ def share_of(state: State, child: Child) -> Agent:
     Raises `ConfigurationError` when there is no such agent, or no conversation may stand so deep.
     """
     agent = state.spec
-    if child.agent and child.agent not in agent.agents:
-        there = ", ".join(agent.agents) or "none"
+    agents = {**BUILT_IN_AGENTS, **agent.agents}
+    if child.agent and child.agent not in agents:
+        there = ", ".join(agents)
         raise ConfigurationError(f"there is no agent {child.agent!r} to delegate to; there are: {there}")
     depth = state.created.depth + 1 if state.created is not None else 1
     if depth > agent.limits.max_depth:
         raise ConfigurationError(f"{agent.limits.max_depth} conversations stand one below the other, the limit")
-    chosen, given = agent.agents.get(child.agent, agent), child.grant
+    chosen, given = agents.get(child.agent, agent), child.grant
     limits = replace(
         chosen.limits,
         max_steps=_least(chosen.limits.max_steps, given.steps) or 0,
@@ -81,12 +85,34 @@ def share_of(state: State, child: Child) -> Agent:
         max_depth=agent.limits.max_depth,
     )
     deepest = depth == limits.max_depth
-    tools = tuple(tool for tool in chosen.tools if not (deepest and state.definition(tool.name).delegates))
+    tools = tuple(tool for tool in _tools(chosen, state) if not (deepest and state.definition(tool.name).delegates))
     if chosen is agent:
         return replace(agent, limits=limits, tools=tools, output=None)
     rules = tuple(dict.fromkeys((*agent.rules, *chosen.rules)))
     hooks = tuple(dict.fromkeys((*(hook for hook in agent.hooks if hook.event in _HOLD_BELOW), *chosen.hooks)))
-    return replace(chosen, limits=limits, tools=tools, rules=rules, hooks=hooks, flow=chosen.flow or agent.flow)
+    chosen = replace(chosen, limits=limits, tools=tools, rules=rules, hooks=hooks, flow=chosen.flow or agent.flow)
+    if inherits(chosen.llm):
+        chosen = replace(chosen, llm=agent.llm)
+    return chosen if chosen.is_vouched_for else _held(chosen, agent)
+
+
+def _tools(chosen: Agent, state: State) -> tuple[Tool, ...]:
+    """The tools of an agent, with those of the one that delegates where it says so. Of the tools that a built-in agent
+    names only those are there that are offered here.
+    """
+    if SAME_TOOLS[0] not in chosen.tools:
+        offered = {tool.name for tool in state.prompt.tools} if state.prompt is not None else set()
+        is_ours = any(chosen is one for one in BUILT_IN_AGENTS.values())
+        return tuple(tool for tool in chosen.tools if not is_ours or tool.name in offered)
+    own = tuple(tool for tool in chosen.tools if tool != SAME_TOOLS[0])
+    names = {tool.name for tool in own}
+    return (*(tool for tool in state.spec.tools if tool.name not in names), *own)
+
+
+def _held(chosen: Agent, agent: Agent) -> Agent:
+    """An agent that nobody vouches for, asked about at least as often as the one that delegates to it."""
+    analyzer = tuple(dict.fromkeys((*agent.analyzers, *chosen.analyzers)))
+    return replace(chosen, analyzer=analyzer or None, confirmation=stricter(agent.confirmation, chosen.confirmation))
 
 
 N = TypeVar("N", int, float)

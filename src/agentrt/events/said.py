@@ -6,8 +6,10 @@ from typing import TypeAlias
 
 import msgspec
 
-from ..specs import Agent, Content, SecurityRisk, Thinking, ToolDefinition, Workspace
+from ..specs import Agent, BlobReference, Content, SecurityRisk, Thinking, ToolDefinition, Workspace
+from ..specs.context import ContextProblem, ContextSource, Offer
 from ..specs.flow import Label
+from ..specs.skill import Skill
 from .base import Event, Id, Source
 from .control import SecretsChanged
 
@@ -37,17 +39,56 @@ class SystemPromptEvent(Event, frozen=True, kw_only=True):
     source: Source = "agent"
     system_prompt: str
     tools: tuple[ToolDefinition, ...]
+    dynamic_context: str = ""
+    """What follows on the instructions and is of this conversation alone: the place, the repository, the skills. What
+    stands before it is the same in many conversations, so that providers cache it.
+    """
+
+
+class ContextResolved(Event, frozen=True, kw_only=True):
+    """What an agent is told besides its task was read, at the beginning or when a plugin was loaded.
+
+    It holds from here on, whatever becomes of the files. `texts` hold the texts of the skills, JSON objects by name; in
+    `skills` they are empty.
+    """
+
+    sources: tuple[ContextSource, ...] = ()
+    skills: tuple[Skill, ...] = ()
+    offers: tuple[Offer, ...] = ()
+    problems: tuple[ContextProblem, ...] = ()
+    texts: tuple[BlobReference, ...] = ()
+
+
+class ContextChanged(Event, frozen=True, kw_only=True):
+    """Files that the agent was told from are not as they were then; what it was told stays, and it is told so."""
+
+    paths: tuple[str, ...]
+
+
+class SkillActivated(Event, frozen=True, kw_only=True):
+    """A skill holds from here on: `cause` is the message, or the action, that activated it.
+
+    `content` is what the model is told with the next call; nothing where the result of `cause` has told it.
+    """
+
+    skill: str
+    cause: Id
+    content: tuple[Content, ...] = ()
+    allowed_tools: tuple[str, ...] = ()
+    """The only tools that may be called until the run ends; empty: all."""
 
 
 class MessageEvent(Event, frozen=True, kw_only=True):
     """What a user, the agent or the environment says; `partial` text was cut by an interrupt.
 
-    A `complaint` tells the model what was wrong with its reply.
+    A `complaint` tells the model what was wrong with its reply. `skills` are those that its words activate, as the log
+    has found when it took it.
     """
 
     content: tuple[Content, ...]
     partial: bool = False
     complaint: bool = False
+    skills: tuple[str, ...] = ()
     reasoning: str = ""
     thinking: Thinking | None = None
     llm_response_id: str | None = None
@@ -59,7 +100,8 @@ class ActionEvent(Event, frozen=True, kw_only=True):
     Only the first of a batch (the calls of one `llm_response_id`) carries `thought` and `thinking`. `arguments` is a
     JSON object, `malformed` the model's text where that was another one or none, `asked_as` the name that it gave where
     the tool has another. `resources` are keys: calls that share one run in the order asked; "*" is shared with all.
-    `security_risk` is the model's own rating, `summary` its own words for what the call does.
+    `security_risk` is the model's own rating, `summary` its own words for what the call does. A call with a `skill` is
+    none of the model's, which does not see it: it is a command in that skill's text.
     """
 
     source: Source = "agent"
@@ -75,6 +117,7 @@ class ActionEvent(Event, frozen=True, kw_only=True):
     resources: tuple[str, ...] = ()
     security_risk: SecurityRisk = SecurityRisk.UNKNOWN
     summary: str = ""
+    skill: str = ""
 
 
 class ObservationEvent(Event, frozen=True, kw_only=True):
@@ -142,8 +185,10 @@ ShownEvent: TypeAlias = (
     | UserRejectObservation
     | AgentErrorEvent
     | ResourceLost
+    | ContextChanged
+    | SkillActivated
 )
-SaidEvent: TypeAlias = ShownEvent | ConversationCreated | ConversationStateUpdateEvent
+SaidEvent: TypeAlias = ShownEvent | ContextResolved | ConversationCreated | ConversationStateUpdateEvent
 ModelVisible: TypeAlias = ShownEvent | SecretsChanged | CondensationSummaryEvent
 """What the model sees: each has a place in the view (`state/seeing.py`) and a message (`context/messages.py`)."""
 ActionResult: TypeAlias = ObservationEvent | UserRejectObservation | AgentErrorEvent

@@ -9,10 +9,10 @@ import os
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from hashlib import sha256
 
 import msgspec
 
+from ..digests import file_digest, tree_digest
 from ..specs.hooks import Hook
 
 _PROJECT = re.compile(r"\$(?:AGENTRT_PROJECT_DIR\b|\{AGENTRT_PROJECT_DIR\})")
@@ -21,7 +21,9 @@ _PROJECT = re.compile(r"\$(?:AGENTRT_PROJECT_DIR\b|\{AGENTRT_PROJECT_DIR\})")
 def pinned(hooks: Sequence[Hook], workspace: str) -> tuple[Hook, ...]:
     """The hooks, each with the files of the workspace that its command names, as they are now."""
     return tuple(
-        msgspec.structs.replace(hook, pinned=tuple(_pins(hook.command, workspace))) if hook.command else hook
+        msgspec.structs.replace(hook, pinned=(*_of_plugin(hook), *_pins(hook.command, workspace)))
+        if hook.command
+        else hook
         for hook in hooks
     )
 
@@ -34,6 +36,11 @@ def changed(hook: Hook, workspace: str) -> str | None:
     return None
 
 
+def _of_plugin(hook: Hook) -> tuple[tuple[str, str], ...]:
+    """What a plugin's hook is held to is all of the plugin, as a person agreed to it."""
+    return tuple(pin for pin in hook.pinned if hook.root and pin[0] == hook.root)
+
+
 def _pins(command: str, workspace: str) -> Iterator[tuple[str, str]]:
     root = os.path.normpath(workspace)
     seen = set[str]()
@@ -42,7 +49,7 @@ def _pins(command: str, workspace: str) -> Iterator[tuple[str, str]]:
         if path.startswith("..") or path in seen:
             continue
         seen.add(path)
-        if (digest := _digest(os.path.join(root, path))) is not None:
+        if (digest := file_digest(os.path.join(root, path))) is not None:
             yield path, digest
 
 
@@ -56,14 +63,5 @@ def _words(command: str) -> list[str]:
 
 
 def _digest(path: str) -> str | None:
-    """The SHA-256 of a regular file, in hex; None for what is none, or cannot be read."""
-    try:
-        if not os.path.isfile(path):
-            return None
-        with open(path, "rb") as file:
-            digest = sha256()
-            while piece := file.read(1 << 20):
-                digest.update(piece)
-            return digest.hexdigest()
-    except (OSError, ValueError):
-        return None
+    """The SHA-256 of a file, or of all that is below a directory."""
+    return tree_digest(path) if os.path.isdir(path) else file_digest(path)

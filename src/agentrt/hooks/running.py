@@ -20,6 +20,8 @@ _CHANGED = (
     "a hook was not run: {} in the workspace is not as it was when the hook was configured. Configure the hooks again"
     " where the change is right, or keep the program outside of the workspace"
 )
+_PREFIXES = ("AGENTRT", "CLAUDE", "OPENHANDS")
+"""How the names of the variables of a command begin: hooks that were written for others find theirs."""
 _NO_FUNCTIONS: Mapping[str, HookFunction] = {}
 
 
@@ -83,12 +85,15 @@ async def _one_by_one(
 async def _execute(hook: Hook, given: HookInput, masked: Masked) -> HookResult:
     if hook.pinned and (path := await anyio.to_thread.run_sync(changed, hook, given.working_dir)) is not None:
         return HookResult(verdict="deny", reason=_CHANGED.format(path))
-    variables = {
-        "AGENTRT_PROJECT_DIR": given.working_dir,
-        "AGENTRT_SESSION_ID": given.session_id,
-        "AGENTRT_EVENT_TYPE": given.event_type.value,
-        "AGENTRT_TOOL_NAME": given.tool_name,
+    named = {
+        "PROJECT_DIR": given.working_dir,
+        "SESSION_ID": given.session_id,
+        "EVENT_TYPE": given.event_type.value,
+        "TOOL_NAME": given.tool_name,
     }
+    variables = {f"{prefix}_{name}": value for prefix in _PREFIXES for name, value in named.items()}
+    if hook.root:
+        variables |= {f"{prefix}_PLUGIN_ROOT": hook.root for prefix in _PREFIXES}
     try:
         data = msgspec.json.encode(given)
         ended = await run_command(hook.command or "", data, given.working_dir, variables, hook.timeout, masked)

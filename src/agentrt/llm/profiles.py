@@ -97,6 +97,14 @@ class ProfileStore:
                 return
 
 
+def saved_profile(name: str) -> AnyLLM | None:
+    """The profile of a name in the user's file; None where there is none, or the file cannot be read. For a thread."""
+    try:
+        return ProfileStore().load(name)
+    except ConfigurationError:
+        return None
+
+
 class LLMRegistry:
     """The models that a program uses, each under its own `usage_id`."""
 

@@ -25,7 +25,10 @@ def wire_messages(messages: Sequence[Message], llm: LLM, *, marks: bool = False)
     back = any(part in llm.model.lower() for part in _WANT_REASONING_BACK)
     wire = [wire_message(message, llm.model, reasoning=back) for message in messages]
     if marks and wire:
-        first = next((message for message in wire if message["role"] == "system"), wire[0])
+        place = next((place for place, message in enumerate(wire) if message["role"] == "system"), 0)
+        first = wire[place]
+        if first["role"] == "system":  # what is the same in many conversations is cached for them all
+            first["content"] = [*map(_marked, messages[place].content[:-1]), *_text(messages[place].content[-1:])]
         last = next((message for message in reversed(wire) if message["role"] != "assistant"), wire[-1])
         for message in (first, last) if first is not last else (first,):
             _mark(message)
@@ -50,6 +53,14 @@ def wire_message(message: Message, model: str = "", *, reasoning: bool = False) 
     if reasoning and message.reasoning:
         wire["reasoning_content"] = message.reasoning
     return wire
+
+
+def _marked(block: Content) -> dict[str, Any]:
+    return {"type": "text", "text": plain((block,)), "cache_control": _MARK}
+
+
+def _text(blocks: Sequence[Content]) -> list[dict[str, Any]]:
+    return [{"type": "text", "text": plain((block,))} for block in blocks]
 
 
 def _mark(wire: dict[str, Any]) -> None:

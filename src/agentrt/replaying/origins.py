@@ -21,6 +21,8 @@ from ..events import (
     Condensation,
     CondensationRequest,
     ConfirmationRequested,
+    ContextChanged,
+    ContextResolved,
     ConversationCreated,
     ConversationErrorEvent,
     ConversationStateUpdateEvent,
@@ -40,6 +42,7 @@ from ..events import (
     ResourceLost,
     RiskAssessed,
     RunEnded,
+    SkillActivated,
     StuckDetected,
     SystemPromptEvent,
     TitleChanged,
@@ -87,6 +90,11 @@ def _message(event: Event, cause: Cause) -> Origin:
             return OUTSIDE
 
 
+def _context(event: Event, cause: Cause) -> Origin:
+    """It is read as a conversation begins, or since a plugin was loaded."""
+    return RULES if isinstance(cause.event, ConversationCreated | SystemPromptEvent) else OUTSIDE
+
+
 def _refusal(event: Event, cause: Cause) -> Origin:
     if isinstance(cause.event, HookExecutionEvent):
         return PERFORMER
@@ -124,6 +132,7 @@ ORIGINS: Mapping[type[Event], Origin | Rule] = {
     # how a conversation begins
     ConversationCreated: RULES,
     SystemPromptEvent: RULES,
+    ContextResolved: _context,
     # what people and programs say and decide, beside all that is a user's
     MessageEvent: _message,
     UserRejectObservation: _refusal,
@@ -134,6 +143,7 @@ ORIGINS: Mapping[type[Event], Origin | Rule] = {
     # what the process around it does
     DurabilityChanged: OUTSIDE,
     ResourceLost: OUTSIDE,
+    ContextChanged: OUTSIDE,
     # what the rules note
     ModelCallStarted: RULES,
     ExecutionStarted: RULES,
@@ -154,6 +164,7 @@ ORIGINS: Mapping[type[Event], Origin | Rule] = {
     HookExecutionEvent: _hooks,
     ActionRevised: _revision,
     ObservationEvent: PERFORMER,
+    SkillActivated: PERFORMER,
     AgentErrorEvent: PERFORMER,
     Condensation: PERFORMER,
     CriticAssessed: PERFORMER,

@@ -21,7 +21,7 @@ from ..actors.security import SecurityActor
 from ..actors.side_calls import SideCalls
 from ..actors.veil import Veil
 from ..context.judging import CriticResult
-from ..decisions import AssessRisk, Delegate
+from ..decisions import Activate, AssessRisk, Delegate
 from ..errors import ActorError, AgentrtError
 from ..events import (
     AgentErrorEvent,
@@ -35,6 +35,7 @@ from ..events import (
     ObservationEvent,
 )
 from ..hooks import HookInput, HookResult
+from ..ids import new_id
 from ..protocols import Critic, SecurityAnalyzer
 from ..specs import Hook, Workspace
 from ..state import State
@@ -68,6 +69,7 @@ def stand_ins(
         "condenser": lambda log, parts: RecordedCondenser(recording, stage, log),
         "hooks": lambda log, parts: RecordedHooks(recording, stage, log, parts),
         "critic": judge,
+        "skills": lambda log, parts: RecordedSkills(recording, stage, log),
         "delegate": lambda log, parts: RecordedDelegate(recording, stage, log),
     }
 
@@ -145,6 +147,28 @@ def _seq(state: State, target: str) -> int:
         if p.action.id == target:
             return p.action.seq
     return next((seen.seq for seen in (*here.view, *here.queued) if seen.id == target), 0)
+
+
+class RecordedSkills(AbstractAsyncContextManager["RecordedSkills"]):
+    """Activates skills as was recorded, without their texts."""
+
+    def __init__(self, recording: Recording, stage: Stage, log: Log) -> None:
+        self._recording, self._stage, self._log = recording, stage, log
+
+    async def __aexit__(self, *_: object) -> None:
+        return None
+
+    async def handle(self, message: Perform) -> None:
+        """Append what came of it next: the calls of commands, or the text."""
+        assert isinstance(message.command, Activate)
+        command, due = message.command, message.command.due
+        events = self._recording.activated(due.skill, _seq(self._log.state, due.cause), self._stage.matched)
+        await self._stage.turn(events[0].seq if events else None)
+        again = [replace(event, seq=0, id=new_id(), caused_by=due.cause) for event in events]
+        for place, event in enumerate(again):
+            if isinstance(event, ObservationEvent | AgentErrorEvent):
+                again[place] = replace(event, action_id=due.cause)
+        await self._log.append(*again, command=command.id)
 
 
 class RecordedCritic(Critic):

@@ -16,6 +16,8 @@ import msgspec
 from msgspec.structs import replace
 
 from ..actors.group import ConversationGroup, Parts
+from ..context.prompt import system_prompt
+from ..context.resolving import Resolved
 from ..decisions import recovery, said
 from ..errors import LogError
 from ..events import (
@@ -23,6 +25,7 @@ from ..events import (
     ChildAnswered,
     ChildStarted,
     ConfirmationGiven,
+    ContextResolved,
     ConversationCreated,
     ConversationStateUpdateEvent,
     Event,
@@ -31,9 +34,10 @@ from ..events import (
     RuleAdded,
     UserRejectObservation,
 )
+from ..ids import new_id
 from ..runtime import Runtime
 from ..security.analyzers import ANALYZERS
-from ..specs import BusyPolicy
+from ..specs import Agent, BusyPolicy
 from ..state import Branch, State, apply
 from ..storage import MemoryStorage
 from ..tools import ToolType
@@ -144,8 +148,19 @@ class _Player:
             analyzers={name: _stub for agent in agents for name in agent.analyzers if name not in ANALYZERS},
             hooks={hook.function: _stub for agent in agents for hook in agent.hooks if hook.function is not None},
             critics=dict.fromkeys(critics_of(self._recording), _stub),
+            resolve=self._resolved,
             recast=self._recast,
         )
+
+    async def _resolved(self, agent: Agent, *_: object) -> Resolved:
+        """What the agent was told then of its place, whose files may be gone; its other instructions are made anew, but
+        where the two were one.
+        """
+        told, prompt = self._recording.context, self._recording.prompt
+        dynamic = prompt.dynamic_context if prompt is not None else ""
+        static = prompt.system_prompt if prompt is not None and not dynamic else system_prompt(agent)
+        event = replace(told, seq=0, id=new_id()) if told is not None else ContextResolved()
+        return Resolved(agent=agent, prompt=static, dynamic=dynamic, event=event)
 
     def _recast(self, parts: Parts) -> Parts:
         return replace(parts, client=self._client, performers=self._performers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import TypeAlias, TypeVar
 
 import msgspec
@@ -20,6 +21,7 @@ from ..events import (
     ChildStarted,
     ChildWaiting,
     Condensation,
+    ContextResolved,
     ConversationCreated,
     ConversationErrorEvent,
     CriticAssessed,
@@ -34,6 +36,7 @@ from ..events import (
     ModelCallStarted,
     ObservationEvent,
     RiskAssessed,
+    SkillActivated,
     SystemPromptEvent,
     UserRejectObservation,
 )
@@ -86,6 +89,10 @@ class Recording:
             raise ValueError("a recording begins with ConversationCreated")
         self.events = tuple(events)
         self.created: ConversationCreated = events[0]
+        first = events[: next((i for i, event in enumerate(events) if event.source == "user"), len(events))]
+        self.prompt = next((event for event in first if isinstance(event, SystemPromptEvent)), None)
+        self.context = next((event for event in first if isinstance(event, ContextResolved)), None)
+        """What the agent was told from the beginning."""
         self.agents: list[Agent] = []
         """Each that there was: of the conversation, of a fork on the way to it, and after each change."""
         self.by_seq = {event.seq: event for event in events}
@@ -151,6 +158,23 @@ class Recording:
     def condensed(self, after: int) -> Event | None:
         """What the next condensation comes to."""
         return _next(self._condensed, after)
+
+    def activated(self, skill: str, cause_seq: int, after: int) -> tuple[Event, ...]:
+        """What comes next of a skill that this message or action activates: the calls of its commands, or its text."""
+        cause = self.by_seq[cause_seq].id
+
+        def is_of(event: Event) -> bool:
+            match event:
+                case ActionEvent() | SkillActivated():
+                    return event.skill == skill and event.caused_by == cause
+                case ObservationEvent() | AgentErrorEvent():
+                    return event.action_id == cause
+                case _:
+                    return False
+
+        events = self.events[after:]
+        first = next((place for place, event in enumerate(events) if is_of(event)), len(events))
+        return tuple(takewhile(is_of, events[first:]))
 
     def _lost(self, event: Event) -> None:
         """Another process closed what this one had open: it has no outcome."""

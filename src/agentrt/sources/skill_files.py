@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from hashlib import sha256
 from pathlib import PurePath
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 from msgspec import Meta
 
 from ..errors import ConfigurationError
-from ..specs.skill import Skill
+from ..specs.skill import Origin, Skill
 from .front_matter import read
+from .servers import servers_in
 
 PACKAGE = "SKILL.md"
 """The file that makes its directory a skill."""
@@ -23,7 +23,9 @@ LONGEST = 100_000
 LONGEST_DESCRIPTION = 1024
 
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
-_Words = Annotated[str | list[str] | None, Meta(description="Several, or one text with blanks or commas between them.")]
+Words: TypeAlias = Annotated[
+    str | list[str] | None, Meta(description="Several, or one text with blanks or commas between them.")
+]
 
 
 class _Header(msgspec.Struct, rename="kebab"):
@@ -33,14 +35,18 @@ class _Header(msgspec.Struct, rename="kebab"):
     compatibility: str = ""
     version: str | float = ""
     metadata: dict[str, Any] | None = None
-    allowed_tools: _Words = None
-    triggers: _Words = None
+    allowed_tools: Words = None
+    triggers: Words = None
     inputs: list[Any] | None = None
-    paths: _Words = None
+    paths: Words = None
     disable_model_invocation: bool = False
+    mcp_tools: Any = msgspec.field(name="mcp_tools", default=None)
+    type: str = ""
 
 
-def skill_of(text: str, path: PurePath, name: str) -> tuple[Skill, tuple[str, ...]]:
+def skill_of(
+    text: str, path: PurePath, name: str, origin: Origin = "project", digest: str = ""
+) -> tuple[Skill, tuple[str, ...]]:
     """The skill that a file's text says, and what of it was cut or passed over.
 
     `name` is that of a file without one of its own: the path below the directory of skills, without its ending.
@@ -66,22 +72,29 @@ def skill_of(text: str, path: PurePath, name: str) -> tuple[Skill, tuple[str, ..
         description=description[:LONGEST_DESCRIPTION],
         body=body[:LONGEST].strip(),
         path=str(path),
-        digest=sha256(text.encode(errors="surrogatepass")).hexdigest(),
+        digest=digest,
         license=header.license,
         compatibility=header.compatibility,
         version=str(header.version),
         metadata=header.metadata or {},
-        allowed_tools=_words(header.allowed_tools),
-        triggers=_words(header.triggers, between=","),
+        allowed_tools=words(header.allowed_tools),
+        triggers=words(header.triggers, between=","),
         inputs=tuple(_input(given) for given in header.inputs or ()),
-        paths=_words(header.paths, between=","),
+        paths=words(header.paths, between=","),
         is_package=is_package,
         model_may_invoke=not header.disable_model_invocation,
+        origin=origin,
+        servers=servers_in(header.mcp_tools),
     )
     return skill, tuple(told)
 
 
-def _words(given: str | list[str] | None, between: str = r"\s+(?![^(]*\))|,") -> tuple[str, ...]:
+def command_of(skill: Skill, name: str) -> Skill:
+    """The slash command that a file of a plugin's `commands` is: a task by the name of its file."""
+    return msgspec.structs.replace(skill, name=name, triggers=(f"/{name.replace('/', ':')}",), model_may_invoke=False)
+
+
+def words(given: str | list[str] | None, between: str = r"\s+(?![^(]*\))|,") -> tuple[str, ...]:
     """Several texts; in one text they are parted, but not within parentheses: "Bash(git add *) Read"."""
     found = re.split(between, given) if isinstance(given, str) else given or []
     return tuple(word.strip() for word in found if word.strip())

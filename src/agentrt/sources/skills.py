@@ -1,4 +1,4 @@
-"""The skills of a project and of its user: where they are, and which of two with one name counts; for a thread."""
+"""The skills of a project, its user and plugins: where they are, and which of two counts; for a thread."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from pathlib import Path
 import msgspec
 
 from ..errors import ConfigurationError
-from ..specs.skill import Skill
-from .skill_files import PACKAGE, skill_of
-from .text import Problem, Reader
+from ..specs.skill import Origin, Skill
+from .servers import SERVERS, server_names
+from .skill_files import PACKAGE, command_of, skill_of
+from .text import Reader
 
 DIRECTORIES = (".agents/skills", ".openhands/skills", ".openhands/microagents")
 """Below a workspace, the root of its repository, or a home; the first one counts."""
@@ -20,33 +21,53 @@ DEPTH = 4
 """Directories below one of skills that are gone into."""
 
 
-class Skills(msgspec.Struct, frozen=True):
-    """The skills that were found, those that come first first, and what was wrong."""
+class Shelf(msgspec.Struct, frozen=True):
+    """A directory of skills, and what reads it."""
 
-    skills: tuple[Skill, ...] = ()
-    problems: tuple[Problem, ...] = ()
-
-
-def find_skills(roots: Iterable[Path], disabled: Iterable[str] = ()) -> Skills:
-    """The skills below some roots, of which those of an earlier one count. Raises nothing."""
-    reader, found, left_out = Reader(), dict[str, Skill](), set(disabled)
-    for root in roots:
-        for name in DIRECTORIES:
-            for skill in _below(root / name, reader):
-                if skill.name in left_out:
-                    continue
-                if (first := found.setdefault(skill.name, skill)) is not skill:
-                    reader.tell(Path(skill.path), f"has the name of {first.path}, which counts: {skill.name!r}")
-    return Skills(tuple(found.values()), tuple(reader.problems))
+    directory: Path
+    reader: Reader
+    origin: Origin = "project"
+    commands: bool = False
+    """Whether its files are commands: each is a task by its own name."""
 
 
-def _below(directory: Path, reader: Reader) -> Iterator[Skill]:
-    for path in _files(directory, reader, DEPTH):
+def shelves(roots: Iterable[Path], reader: Reader, origin: Origin = "project") -> tuple[Shelf, ...]:
+    """The directories of skills below some roots, those that count first."""
+    return tuple(Shelf(root / name, reader, origin) for root in roots for name in DIRECTORIES)
+
+
+def find_skills(
+    places: Iterable[Shelf], disabled: Iterable[str] = (), known: Iterable[Skill] = ()
+) -> tuple[Skill, ...]:
+    """The skills that are `known`, then those of some directories, of which the earlier ones count.
+
+    Raises nothing: what is wrong is told to the readers.
+    """
+    left_out = set(disabled)
+    found = {skill.name: skill for skill in known if skill.name not in left_out}
+    for place in places:
+        for skill in _below(place):
+            if skill.name in left_out:
+                continue
+            if (first := found.setdefault(skill.name, skill)) is not skill:
+                winner = first.path or "one of the program"
+                place.reader.tell(Path(skill.path), f"has the name of {winner}, which counts: {skill.name!r}")
+    return tuple(found.values())
+
+
+def _below(place: Shelf) -> Iterator[Skill]:
+    reader = place.reader
+    for path, servers in _files(place.directory, reader, DEPTH):
         text = reader.read(path)
         if text is None:
             continue
+        name = path.relative_to(place.directory).with_suffix("").as_posix()
         try:
-            skill, told = skill_of(text, path, path.relative_to(directory).with_suffix("").as_posix())
+            skill, told = skill_of(text, path, name, place.origin, reader.digests[str(path)])
+            if place.commands:
+                skill = command_of(skill, name)
+            if servers is not None:
+                skill = msgspec.structs.replace(skill, servers=(*skill.servers, *server_names(servers, reader)))
         except ConfigurationError as error:
             reader.tell(path, str(error))
             continue
@@ -55,11 +76,14 @@ def _below(directory: Path, reader: Reader) -> Iterator[Skill]:
         yield skill
 
 
-def _files(directory: Path, reader: Reader, depth: int) -> Iterator[Path]:
-    """The files with a skill below a directory; what stands beside a SKILL.md is what that skill brings along."""
+def _files(directory: Path, reader: Reader, depth: int) -> Iterator[tuple[Path, Path | None]]:
+    """The files with a skill below a directory, and the file of MCP servers beside each; what else stands beside a
+    SKILL.md is what that skill brings along.
+    """
     entries = reader.entries(directory)
-    if any(entry.name == PACKAGE for entry in entries):
-        yield directory / PACKAGE
+    names = {entry.name for entry in entries}
+    if PACKAGE in names:
+        yield directory / PACKAGE, directory / SERVERS if SERVERS in names else None
         return
     for entry in entries:
         path = directory / entry.name
@@ -67,7 +91,7 @@ def _files(directory: Path, reader: Reader, depth: int) -> Iterator[Path]:
             if depth:
                 yield from _files(path, reader, depth - 1)
         elif path.suffix == ".md" and entry.name.lower() != "readme.md":
-            yield path
+            yield path, None
 
 
 def _is_directory(entry: os.DirEntry[str]) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
+from hashlib import sha256
 from pathlib import Path
 
-import msgspec
+from ..specs.context import ContextProblem
 
 MOST_BYTES = 1 << 20
 """A larger file is not read."""
@@ -15,23 +16,27 @@ MOST_FILES = 20_000
 """Files and directories that are looked at in a search."""
 
 
-class Problem(msgspec.Struct, frozen=True):
-    """What could not be used, or only in part, and why."""
-
-    path: str
-    what: str
-
-
 class Reader:
-    """Reads files, each once; links that lead to one that was read, or round in a circle, lead to nothing more."""
+    """Reads files, each once; links that lead to one that was read, or round in a circle, lead to nothing more.
 
-    def __init__(self) -> None:
-        self.problems: list[Problem] = []
+    Nor does one that leads out of the directory `within`: whoever wrote a repository may not have other files shown.
+    """
+
+    def __init__(self, within: Path | None = None) -> None:
+        self.problems: list[ContextProblem] = []
+        self.digests: dict[str, str] = {}
+        """The SHA-256 of each file that was read, in hexadecimal."""
+        self._within = os.path.realpath(within) if within is not None else None
         self._seen = set[tuple[int, int]]()
+        self._known = dict[str, bool]()
+        """Whether what stands in a directory is within."""
+        self._listed = dict[str, list[os.DirEntry[str]]]()
         self._looked = 0
 
     def read(self, path: Path) -> str | None:
         """The text of a file; None when it is not there, was read before, or is a problem."""
+        if self._leads_out(path):
+            return None
         try:
             with open(path, "rb", opener=_opener) as file:
                 found = os.fstat(file.fileno())
@@ -46,6 +51,7 @@ class Reader:
         if len(data) > MOST_BYTES:
             self.tell(path, f"is larger than {MOST_BYTES >> 20} MiB, and was passed over")
             return None
+        self.digests[str(path)] = sha256(data).hexdigest()
         try:
             return data.decode("utf-8-sig")
         except UnicodeDecodeError:
@@ -55,8 +61,24 @@ class Reader:
     def entries(self, directory: Path) -> list[os.DirEntry[str]]:
         """What stands in a directory, by name; nothing when it is not there, or was looked at before."""
         try:
-            if not self._is_new(os.stat(directory)):
-                return []
+            return self.listing(directory) if self._is_new(os.stat(directory)) else []
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            self.tell(directory, f"cannot be read: {error.strerror or error}")
+            return []
+
+    def listing(self, directory: Path) -> list[os.DirEntry[str]]:
+        """What stands in a directory, by name, however often it was looked at."""
+        if str(directory) in self._listed:
+            return self._listed[str(directory)]
+        self._listed[str(directory)] = found = self._list(directory)
+        return found
+
+    def _list(self, directory: Path) -> list[os.DirEntry[str]]:
+        if self._leads_out(directory) or self._looked > MOST_FILES:
+            return []
+        try:
             with os.scandir(directory) as entries:
                 found = sorted(entries, key=lambda entry: entry.name)
         except (FileNotFoundError, NotADirectoryError):
@@ -66,13 +88,27 @@ class Reader:
             return []
         self._looked += len(found)
         if self._looked > MOST_FILES:
-            self.tell(directory, f"is not searched: more than {MOST_FILES} files were looked at")
-            return []
+            self.tell(directory, f"nothing more is searched: more than {MOST_FILES} files were looked at")
         return found
 
     def tell(self, path: Path, what: str) -> None:
         """Note a problem."""
-        self.problems.append(Problem(str(path), what))
+        self.problems.append(ContextProblem(str(path), what))
+
+    def _leads_out(self, path: Path) -> bool:
+        if self._within is None or self._is_within(path):
+            return False
+        if os.path.lexists(path):
+            self.tell(path, "leads out of the repository, and was passed over")
+        return True
+
+    def _is_within(self, path: Path) -> bool:
+        if os.path.islink(path):
+            return _is_below(os.path.realpath(path), self._within)
+        above = str(path.parent)
+        if above not in self._known:
+            self._known[above] = _is_below(os.path.realpath(above), self._within)
+        return self._known[above] or os.path.realpath(path) == self._within
 
     def _is_new(self, found: os.stat_result) -> bool:
         key = (found.st_dev, found.st_ino)
@@ -80,6 +116,10 @@ class Reader:
             return False
         self._seen.add(key)
         return True
+
+
+def _is_below(real: str, root: str | None) -> bool:
+    return root is not None and (real == root or real.startswith(root.rstrip(os.sep) + os.sep))
 
 
 def _opener(path: str, flags: int) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import force_setattr
 
+from .context import AgentContext
 from .flow import InformationFlow
 from .given import Given
 from .hooks import Hook
@@ -36,8 +37,13 @@ class Agent(Given, frozen=True, kw_only=True, omit_defaults=True):
 
     llm: AnyLLM
     tools: tuple[Tool, ...] = DEFAULT_TOOLS
+    description: str = ""
+    """What it is for, as one that may delegate to it is told."""
     system_prompt: str | None = None
-    """Replaces the built-in one when set."""
+    """Replaces the built-in one when set; what `context` brings still follows."""
+    context: AgentContext | None = None
+    """What it is told besides its task; None: the instructions, skills, agents and memory of the workspace, and those
+    of the user's home directory in the command line and on a server."""
     analyzer: str | tuple[str, ...] | None = None
     """Names of the security analyzers that rate actions ("rules", "model"), of several the highest rating; None: none,
     unless something below asks for ratings, which sets "rules"."""
@@ -53,8 +59,12 @@ class Agent(Given, frozen=True, kw_only=True, omit_defaults=True):
     busy: BusyPolicy = BusyPolicy.ENQUEUE
     """What a message does that comes while it works."""
     agents: dict[str, Agent] = msgspec.field(default_factory=dict)
-    """Those that it may delegate to, by name; it may always delegate to one like itself."""
+    """Those that it may delegate to, by name; it may always delegate to one like itself. The model "inherit" of one of
+    them stands for the model of the agent that delegates, and the tool "*" for its tools."""
     limits: Limits = Limits()
+    is_vouched_for: bool = True
+    """Whether the user or the program wrote it. One that comes from a repository is asked about at least as often as
+    the agent that delegates to it."""
     output: dict[str, Any] | None = None
     """What `finish` must give, besides words: a JSON schema of an object, or a type that has one, such as a struct, a
     dataclass or a pydantic model; None: only words."""

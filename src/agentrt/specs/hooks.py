@@ -35,7 +35,8 @@ OnFailure: TypeAlias = Literal["deny", "ignore"]
 
 
 class Hook(Given, frozen=True, kw_only=True, omit_defaults=True):
-    """One hook: a shell `command` that gets JSON on its standard input, or a `function` that the runtime has by name.
+    """One hook: a shell `command` that gets JSON on its standard input, a `function` that the runtime has by name, a
+    `prompt` that a model answers, or an `agent`: the task of an agent that looks for itself.
 
     `matcher` is held against the tool's name, for the events of tools: "*" or nothing for all, a name, or a regular
     expression that matches the whole of it, which may stand between slashes. A hook that fails or takes longer than
@@ -46,6 +47,14 @@ class Hook(Given, frozen=True, kw_only=True, omit_defaults=True):
     event: HookEvent
     command: str | None = None
     function: str | None = None
+    prompt: str | None = None
+    """What a model is asked; "$ARGUMENTS" in it stands for the hook's input, which else follows."""
+    agent: str | None = None
+    """What an agent is to find out, in the same way; it may only look."""
+    model: str | None = None
+    """The model of those two; None: the agent's own."""
+    max_steps: int = 3
+    """Model calls of an agent."""
     matcher: str = "*"
     timeout: float = 60.0
     on_failure: OnFailure = "deny"
@@ -53,13 +62,18 @@ class Hook(Given, frozen=True, kw_only=True, omit_defaults=True):
     """The files of the workspace that the command names, from the workspace on, each with its SHA-256 in hex. A
     conversation notes them when it takes the hook; the hook denies once one of them has changed.
     """
+    root: str = ""
+    """The directory of the plugin that brought it, which its command has as CLAUDE_PLUGIN_ROOT."""
 
     def __post_init__(self) -> None:
         Given.__post_init__(self)
-        if (self.command is None) == (self.function is None):
-            raise ConfigurationError("a Hook has either a command or a function")
-        if not (self.command or self.function):
+        kinds = [kind for kind in (self.command, self.function, self.prompt, self.agent) if kind is not None]
+        if len(kinds) != 1:
+            raise ConfigurationError("a Hook has either a command or a function, a prompt or an agent")
+        if not kinds[0].strip():
             raise ConfigurationError("a Hook's command or function is empty: say what it runs")
+        if self.max_steps < 1:
+            raise ConfigurationError(f"a Hook's max_steps is a number from 1 on, not {self.max_steps}")
         if not 0 < self.timeout < math.inf:
             raise ConfigurationError(f"a Hook's timeout is in seconds and above 0, not {self.timeout}")
         try:

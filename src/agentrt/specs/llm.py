@@ -116,6 +116,15 @@ class RouterLLM(Given, frozen=True, kw_only=True, omit_defaults=True, tag=True):
 AnyLLM: TypeAlias = LLM | FallbackLLM | RouterLLM
 
 
+INHERIT = "inherit"
+"""In the place of a model's name, for an agent that is delegated to: the model of the agent that delegates."""
+
+
+def inherits(llm: AnyLLM) -> bool:
+    """Whether it stands for the model of the agent that delegates."""
+    return isinstance(llm, LLM) and llm.model == INHERIT
+
+
 def as_llm(given: Any) -> Any:
     """A model that was given by its name alone, as an `LLM`; anything else as it is."""
     return LLM(model=given) if isinstance(given, str) else given

@@ -83,6 +83,22 @@ def asks(policy: ConfirmationPolicy, risk: SecurityRisk) -> bool:
             return _ORDER.index(risk) >= _ORDER.index(policy.threshold)
 
 
+def stricter(one: ConfirmationPolicy, other: ConfirmationPolicy) -> ConfirmationPolicy:
+    """A policy that asks whenever one of the two does."""
+    match one, other:
+        case (AlwaysConfirm(), _) | (_, AlwaysConfirm()):
+            return AlwaysConfirm()
+        case NeverConfirm(), _:
+            return other
+        case _, NeverConfirm():
+            return one
+        case ConfirmRisky(), ConfirmRisky():
+            lower = min(one.threshold, other.threshold, key=lambda risk: _ORDER.index(risk) if risk in _ORDER else -1)
+            return ConfirmRisky(lower, one.confirm_unknown or other.confirm_unknown)
+        case _:
+            raise TypeError(f"no policies: {one!r}, {other!r}")
+
+
 class Limits(Given, frozen=True, omit_defaults=True):
     """Bounds of what a conversation may use; a run that reaches one ends with an error that names it."""
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
 from .given import Given
 
-SkillKind = Literal["always", "listed", "keyword", "task", "path"]
+SkillKind: TypeAlias = Literal["always", "listed", "keyword", "task", "path"]
+Origin: TypeAlias = Literal["program", "project", "user", "plugin"]
+"""Who wrote it: the program that made the agent, whoever wrote the repository, the user at home, or a plugin."""
 
 
 class Skill(Given, frozen=True, kw_only=True, omit_defaults=True):
@@ -40,6 +42,9 @@ class Skill(Given, frozen=True, kw_only=True, omit_defaults=True):
     is_package: bool = False
     """Whether it is a directory with a SKILL.md, whose other files the model reads when it needs them."""
     model_may_invoke: bool = True
+    origin: Origin = "program"
+    servers: tuple[str, ...] = ()
+    """The MCP servers that it brings or needs, by name."""
 
     @property
     def kind(self) -> SkillKind:

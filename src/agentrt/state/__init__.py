@@ -7,6 +7,7 @@ does: what was spent, which messages were received, what was decided for good.
 from .batches import EVERYTHING, beginnable
 from .fold import apply, branch, fold
 from .parts import (
+    Activation,
     Branch,
     Calling,
     Check,
@@ -24,12 +25,14 @@ from .parts import (
 )
 from .places import check_epoch, seq_of
 from .seeing import as_seen, summarized
+from .skills import marked
 from .status import CHANGES, Change
 from .turns import unread
 
 __all__ = [
     "CHANGES",
     "EVERYTHING",
+    "Activation",
     "Branch",
     "Calling",
     "Change",
@@ -51,6 +54,7 @@ __all__ = [
     "branch",
     "check_epoch",
     "fold",
+    "marked",
     "seq_of",
     "summarized",
     "unread",

@@ -26,6 +26,7 @@ from ..events import (
     CondensationRequest,
     ConfirmationGiven,
     ConfirmationRequested,
+    ContextResolved,
     ConversationCreated,
     ConversationErrorEvent,
     ConversationStateUpdateEvent,
@@ -52,6 +53,7 @@ from ..events import (
     RunEnded,
     RunRequested,
     SecretsChanged,
+    SkillActivated,
     StuckDetected,
     SystemPromptEvent,
     TagsChanged,
@@ -60,7 +62,7 @@ from ..events import (
 )
 from ..ledger import Goal, Ledger
 from ..specs import Durability, SecurityRisk, replaced
-from . import implied, turns
+from . import implied, skills, turns
 from .parts import Branch, Calling, Checkpoint, Pending, State, Working
 from .seeing import as_seen, condensed, prompted
 from .status import BY_TYPE, status_after
@@ -113,6 +115,9 @@ def _apply(state: State, event: Event) -> State:
                 here = replace(here, phase=_WORKING)
                 kept = ledger.counted(kept, event) if event.prompt_estimate else kept
             return replace(state, branch=turns.uncut(here) if here.cut else here, ledger=kept)
+        case ActionEvent(skill=skill) if skill:
+            pending = (*here.pending, Pending(event, causes=here.labels))
+            return replace(state, branch=skills.called(replace(here, pending=pending), event))
         case ActionEvent():
             pending = (*here.pending, Pending(event, causes=here.labels))
             denied = here.denied if state.definition(event.tool_name).ends_turn else 0
@@ -167,6 +172,10 @@ def _apply(state: State, event: Event) -> State:
         case ConversationErrorEvent():
             here = replace(here, condense="") if here.condense else here
             return replace(state, branch=here, error=event)
+        case SkillActivated():
+            return replace(state, branch=skills.activated_by(here, event))
+        case ContextResolved():
+            return replace(state, context=event)
         case HeadMoved():
             return _rewound(state, event)
         case ConversationCreated():

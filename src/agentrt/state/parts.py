@@ -9,6 +9,7 @@ import msgspec
 from ..chain import Chain
 from ..events import (
     ActionEvent,
+    ContextResolved,
     ConversationCreated,
     ConversationErrorEvent,
     ExecutionStatus,
@@ -102,6 +103,15 @@ class Ended(msgspec.Struct, frozen=True, gc=False, array_like=True, tag="ended")
 Phase: TypeAlias = Working | Calling | Ending | Ended
 
 
+class Activation(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """A skill that is about to be activated, by the message or action `cause`."""
+
+    skill: str
+    cause: str
+    calls: tuple[tuple[str, int, int], ...] = ()
+    """The commands in its text, once they were asked for: each action, its seq, and that of its result, 0 before."""
+
+
 class Progress(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """How far a branch has come, but for its view and what is pending."""
 
@@ -128,6 +138,12 @@ class Progress(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """The seq at which the agent was last told that it repeats itself."""
     rearmed: int = 0
     """The seq at which it was told to go on though it was stuck: what it did before counts no more."""
+    activating: tuple[Activation, ...] = ()
+    """Skills that are about to be activated."""
+    activated: tuple[str, ...] = ()
+    """Skills that were activated by a word or a path, which happens once."""
+    allowed: tuple[tuple[str, ...], ...] = ()
+    """The tools that skills leave the agent until the run ends: each has its list, and all of them hold."""
 
 
 class Branch(Progress, frozen=True, gc=False):
@@ -161,6 +177,8 @@ class State(msgspec.Struct, frozen=True, gc=False):
     created: ConversationCreated | None = None
     agent: Agent | None = None
     prompt: SystemPromptEvent | None = None
+    context: ContextResolved | None = None
+    """What the agent is told besides its task, and where that came from."""
     status: ExecutionStatus = ExecutionStatus.IDLE
     error: ConversationErrorEvent | None = None
     answer: str | None = None

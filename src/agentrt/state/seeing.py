@@ -11,11 +11,13 @@ from ..events import (
     AgentErrorEvent,
     Condensation,
     CondensationSummaryEvent,
+    ContextChanged,
     MessageEvent,
     ModelVisible,
     ObservationEvent,
     ResourceLost,
     SecretsChanged,
+    SkillActivated,
     SystemPromptEvent,
     UserRejectObservation,
 )
@@ -48,7 +50,7 @@ def as_seen(event: ModelVisible, tool: ToolDefinition | None = None) -> Seen:
             return Seen(event.seq, event.id, "MessageEvent", answer=answer, fingerprint=said, user=user)
         case ResourceLost():
             return Seen(event.seq, event.id, "ResourceLost", event.tool_name)
-        case SystemPromptEvent() | CondensationSummaryEvent() | SecretsChanged():
+        case SystemPromptEvent() | CondensationSummaryEvent() | SecretsChanged() | ContextChanged() | SkillActivated():
             return Seen(event.seq, event.id, type(event).__name__)
         case _:
             assert_never(event)

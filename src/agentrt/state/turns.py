@@ -23,6 +23,7 @@ from ..specs.content import plain
 from ..specs.flow import Label
 from ..specs.hooks import hooks_for
 from ..specs.stuck import judges_all
+from . import skills
 from .parts import Branch, Check, Ended, Ending, Pending, Seen, State, Working
 from .seeing import as_seen
 
@@ -45,6 +46,8 @@ def run_requested(state: State, event: RunRequested) -> State:
     delegated = state.created is not None and state.created.delegated_by is not None
     granted_once = delegated and not state.status.over  # the run of the conversation above goes on
     here = replace(state.branch, steps=state.branch.steps if granted_once else 0, judged=0)
+    if state.status.over:
+        here = replace(here, allowed=())
     if state.status is ExecutionStatus.STUCK:
         here = replace(here, rearmed=state.seq)
     return replace(state, error=None, branch=here, ledger=ran(state.ledger))
@@ -53,7 +56,7 @@ def run_requested(state: State, event: RunRequested) -> State:
 def run_ended(state: State, event: RunEnded) -> State:
     """The run is over."""
     ended = event.status is ExecutionStatus.FINISHED
-    return replace(state, branch=replace(state.branch, phase=Ended())) if ended else state
+    return replace(state, branch=replace(state.branch, phase=Ended(), allowed=())) if ended else state
 
 
 def uncut(here: Branch) -> Branch:
@@ -94,6 +97,8 @@ def message(state: State, event: MessageEvent) -> State:
         return replace(state, branch=here)
     if state.agent is not None and hooks_for(state.agent.hooks, HookEvent.USER_MESSAGE):
         here = replace(here, unheard=(*here.unheard, event.id))
+    if event.skills:
+        here = skills.heard(here, event)
     known = state.ledger.message_ids | {event.id}
     return replace(state, branch=here, answer=None, ledger=replace(state.ledger, message_ids=known))
 
@@ -106,15 +111,23 @@ def resulted(state: State, event: ActionResult) -> State:
     if closed is None:
         return state
     pending = tuple(p for p in here.pending if p is not closed)
+    if closed.action.skill:  # the model sees neither the call nor the result, but the skill's text with it
+        here = skills.answered(uncut(replace(here, pending=pending)), event)
+        return replace(state, branch=_with_labels(here, _labels(state, closed, event)))
     here = uncut(replace(here, view=here.view.append(seen), pending=pending))
-    if labels := _labels(state, closed, event):
-        here = replace(here, labels=tuple(sorted({*here.labels, *labels})))
+    here = _with_labels(here, _labels(state, closed, event))
     if closed.command is not None and not seen.answer and state.agent is not None:
         here = _done(state.agent, here, seen)
+    if closed.command is not None:
+        here = skills.reached(replace(state, branch=here), closed.action)
     if not pending and _has_finished(here):
         here = replace(here, phase=Ending())
     state = replace(state, branch=here, answer=_finishing(closed.action) if seen.answer else state.answer)
     return _child_lost(state, event.action_id) if tool.delegates else state
+
+
+def _with_labels(here: Branch, labels: tuple[Label, ...]) -> Branch:
+    return replace(here, labels=tuple(sorted({*here.labels, *labels}))) if labels else here
 
 
 class _Finishing(msgspec.Struct):
@@ -172,7 +185,8 @@ def hooked(state: State, event: HookExecutionEvent) -> State:
         case HookEvent.USER_MESSAGE:
             here = replace(here, unheard=tuple(heard for heard in here.unheard if heard != target))
             if event.verdict == "deny":
-                here = replace(here, queued=tuple(seen for seen in here.queued if seen.id != target))
+                kept = tuple(due for due in here.activating if due.cause != target)
+                here = replace(here, queued=tuple(s for s in here.queued if s.id != target), activating=kept)
         case HookEvent.BEFORE_TOOL:
             asked = event.verdict == "ask"
             pending = tuple(

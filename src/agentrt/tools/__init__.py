@@ -8,10 +8,11 @@ from .depends import Depends
 from .file_editor import file_editor
 from .finish import finish, output_schema, structured
 from .functions import AnyTool, as_tool_types, distinct, tool, tools_in
+from .invoke_skill import invoke_skill
 from .simple import task_tracker, think
 from .terminal import terminal
 
-BUILT_IN = (terminal, file_editor, task_tracker, think, finish, delegate)
+BUILT_IN = (terminal, file_editor, task_tracker, think, finish, delegate, invoke_skill)
 """Every tool that an agent can name without passing its implementation."""
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "delegate",
     "distinct",
     "finish",
+    "invoke_skill",
     "output_schema",
     "structured",
     "tool",

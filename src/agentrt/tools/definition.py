@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from os.path import normpath
 from pathlib import Path
@@ -52,6 +52,8 @@ _CHECKED: Mapping[str, Any] = {
     "harmless": bool,
     "ends_turn": bool,
     "delegates": bool,
+    "invokes": str,
+    "parts": dict[str, dict[str, str]],
 }
 """What a tool declares, as its definition has it."""
 
@@ -89,6 +91,8 @@ class ToolType:
     harmless: bool = False
     ends_turn: bool = False
     delegates: bool = False
+    invokes: str = ""
+    parts: dict[str, dict[str, str]] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         """Raises `ConfigurationError` for what cannot be a tool."""

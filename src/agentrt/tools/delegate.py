@@ -29,12 +29,16 @@ class DelegateAction(msgspec.Struct, frozen=True):
     agent: Annotated[str, Meta(description="Which of the agents there are does it. Default: one like you.")] = ""
 
 
-class _NobodyHere:
+class NobodyHere:
+    """The executor of a tool that the conversation performs itself."""
+
     async def __call__(self, action: Any, context: ToolContext) -> Observation:
-        raise ToolError("a task is delegated by the conversation itself, which this one cannot")
+        """Never called where a conversation does its part."""
+        raise ToolError("this is done by the conversation itself, which this one cannot")
 
     async def aclose(self) -> None:
-        return None
+        """Nothing to give up."""
+        return
 
 
 delegate = ToolType(
@@ -42,7 +46,7 @@ delegate = ToolType(
     description="Have a task done by another agent in the same workspace, and get its report. It knows only what you"
     " tell it. Several calls in one reply run side by side.",
     action=DelegateAction,
-    executor=lambda params: _NobodyHere(),
+    executor=lambda params: NobodyHere(),
     on_crash=OnCrash.RETRY,
     resources=lambda action, workspace: (),
     effects=nothing,  # what is delegated is rated where it is done

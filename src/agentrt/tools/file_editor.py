@@ -261,4 +261,5 @@ file_editor = ToolType(
     same=Same("path", {"command": "view"}),
     headline="{command} {path}",
     aliases=_ALIASES,
+    parts={"read": {"command": "view"}, "write": {"command": "create"}, "multiedit": {"command": "[!v]*"}},
 )

@@ -6,7 +6,16 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from ..specs.skill import Skill
+from .skill import Skill
+
+
+def activated(skills: Iterable[Skill], text: str) -> Iterator[Skill]:
+    """The skills that a message activates: by one of their words, or as a task that it names."""
+    wanted = [skill for skill in skills if skill.triggers or skill.is_package]
+    if wanted:
+        asks = set(map(id, asked(wanted, text)))
+        says = set(map(id, said(wanted, text)))
+        yield from (skill for skill in wanted if id(skill) in asks or id(skill) in says)
 
 
 def said(skills: Iterable[Skill], text: str) -> Iterator[Skill]:
@@ -17,15 +26,30 @@ def said(skills: Iterable[Skill], text: str) -> Iterator[Skill]:
 
 
 def asked(skills: Iterable[Skill], text: str) -> Iterator[Skill]:
-    """The tasks that a message names, as "/name" at its start or after a blank."""
+    """The tasks that a message names, as "/name" at its start or after a blank; any package at its start alone."""
+    if "/" not in text:
+        return
+    first = text.split(maxsplit=1)[0].lower()
     for skill in skills:
-        if any(_task(trigger).search(text) for trigger in skill.triggers if trigger.startswith("/")):
+        named = skill.is_package and first == f"/{skill.name}"
+        if named or any(_task(trigger).search(text) for trigger in skill.triggers if trigger.startswith("/")):
             yield skill
 
 
 def missing_inputs(skill: Skill, text: str) -> tuple[str, ...]:
     """The inputs of a task that a message gives no value to, as "name=value" or "name: value"."""
-    return tuple(name for name in skill.inputs if not re.search(rf"(?i)\b{re.escape(name)}\s*[=:]\s*\S", text))
+    return tuple(name for name in skill.inputs if not _value(name).search(text))
+
+
+def inputs(skill: Skill, text: str) -> dict[str, str]:
+    """The values that a message gives to the inputs of a task: up to the end of the line, or of what is quoted."""
+    found = ((name, _value(name).search(text)) for name in skill.inputs)
+    return {name: value[1] if value[1] is not None else value[2] for name, value in found if value is not None}
+
+
+def arguments(text: str) -> str:
+    """What follows on the name of a task that a message begins with."""
+    return text.strip().partition(" ")[2].strip() if text.lstrip().startswith("/") else ""
 
 
 def touched(skills: Iterable[Skill], path: str) -> Iterator[Skill]:
@@ -43,6 +67,11 @@ def _word(trigger: str) -> re.Pattern[str]:
 @lru_cache(4096)
 def _task(trigger: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\S){re.escape(trigger)}(?![\w/-])", re.IGNORECASE)
+
+
+@lru_cache(4096)
+def _value(name: str) -> re.Pattern[str]:
+    return re.compile(rf'(?i)(?<!\w){re.escape(name)}[ \t]*[=:][ \t]*(?:"([^"\n]*)"|(\S+))')
 
 
 @lru_cache(4096)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentrt.sources.triggers import asked, missing_inputs, said, touched
 from agentrt.specs.skill import Skill
+from agentrt.specs.triggers import asked, missing_inputs, said, touched
 
 PDF = Skill(name="pdf", triggers=("pdf", "C++", "a form"))
 FIX = Skill(name="fix", triggers=("/fix-bug",), inputs=("file", "line"))

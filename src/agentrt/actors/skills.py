@@ -1,0 +1,174 @@
+"""`SkillActor`: tells the model the text of a skill, once the commands in it have run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+
+import msgspec
+
+from ..context.replies import BadCall, Toolbox
+from ..context.telling import activation, commands
+from ..decisions import Activate, action_error
+from ..errors import LogCorrupt
+from ..events import (
+    ActionEvent,
+    AgentErrorEvent,
+    Event,
+    MessageEvent,
+    ObservationEvent,
+    SkillActivated,
+    UserRejectObservation,
+)
+from ..ids import new_id
+from ..specs import ToolDefinition
+from ..specs.content import plain, text
+from ..specs.skill import Skill
+from ..state import Activation, Seen, State
+from .dispatcher import Perform
+from .event_log import Log
+
+_texts = msgspec.json.Decoder(dict[str, str])
+
+MOST_COMMANDS = 10
+"""Commands of a skill that are run; it is told of those that are not."""
+
+LONGEST = 20_000
+"""Characters of a command's output that stand in the text."""
+
+
+class SkillActor(AbstractAsyncContextManager["SkillActor"]):
+    """Performs `Activate`. Its first outcome may be the calls of commands; then it is due again with their results."""
+
+    def __init__(self, log: Log, toolbox: Toolbox) -> None:
+        self._log, self._toolbox = log, toolbox
+
+    async def __aexit__(self, *_: object) -> None:
+        return None
+
+    async def handle(self, message: Perform) -> None:
+        """Have the commands of a skill run, or activate it."""
+        assert isinstance(message.command, Activate)
+        command, state = message.command, self._log.state
+        await self._log.append(*await self._outcome(command, state), command=command.id)
+
+    async def _outcome(self, command: Activate, state: State) -> Sequence[Event]:
+        due, action = command.due, command.action
+        skill = _named(state, due.skill)
+        if action is not None and (skill is None or not skill.model_may_invoke):
+            return (action_error(action, _missing(state, due.skill)),)
+        body = await self._body(state, due.skill)
+        if skill is None or body is None:
+            return (_activated(due, skill, f"[The skill {due.skill} is not there any more.]"),)
+        if not due.calls and (calls := self._calls(commands(body)[:MOST_COMMANDS], due, state)):
+            return calls if action is None else (_result(action, f"The skill {skill.name} follows."), *calls)
+        given = "" if action is not None else await self._message(due, state)
+        told = activation(skill, body, await self._results(due, state), given)
+        if action is None:
+            return (_activated(due, skill, told),)
+        return (_result(action, told), _activated(due, skill, ""))
+
+    async def _body(self, state: State, name: str) -> str | None:
+        """The text of a skill, as it was when the context was resolved."""
+        for blob in reversed(state.context.texts if state.context is not None else ()):
+            try:
+                texts = _texts.decode(await self._log.fetch(blob))
+            except LogCorrupt:
+                continue
+            if name in texts:
+                return texts[name]
+        return None
+
+    def _calls(self, wanted: Sequence[str], due: Activation, state: State) -> tuple[ActionEvent, ...]:
+        """The calls of the commands; none where the agent has no tool that runs commands."""
+        shell = _shell(state)
+        if shell is None:
+            return ()
+        made = []
+        for said in wanted:
+            arguments = msgspec.Raw(msgspec.json.encode({shell.shell: said}))
+            try:
+                resources = self._toolbox.resources(shell.name, arguments)
+            except BadCall:
+                continue
+            name = new_id()
+            made.append(
+                ActionEvent(
+                    id=name,
+                    source="environment",
+                    tool_name=shell.name,
+                    tool_call_id=name,
+                    arguments=arguments,
+                    llm_response_id=due.cause,
+                    resources=resources,
+                    skill=due.skill,
+                    summary=f"A command of the skill {due.skill}",
+                    caused_by=due.cause,
+                )
+            )
+        return tuple(made)
+
+    async def _results(self, due: Activation, state: State) -> dict[str, str]:
+        """What the commands gave, by command."""
+        shell, found = _shell(state), dict[str, str]()
+        for _, seq, result in due.calls:
+            call, ended = await self._log.load([Seen(seq, "", ""), Seen(result, "", "")])
+            if isinstance(call, ActionEvent) and shell is not None:
+                arguments = msgspec.json.decode(call.arguments, type=dict[str, object])
+                found[str(arguments.get(shell.shell, ""))] = _told(ended)
+        return found
+
+    async def _message(self, due: Activation, state: State) -> str:
+        """The words of the message that activates a skill; "" where it is none."""
+        places = [seen for seen in (*state.branch.queued, *state.branch.view) if seen.id == due.cause]
+        found = await self._log.load(places[:1])
+        return plain(found[0].content) if found and isinstance(found[0], MessageEvent) else ""
+
+
+def _named(state: State, name: str) -> Skill | None:
+    skills = state.context.skills if state.context is not None else ()
+    return next((skill for skill in skills if skill.name == name), None)
+
+
+def _shell(state: State) -> ToolDefinition | None:
+    tools = state.prompt.tools if state.prompt is not None else ()
+    return next((tool for tool in tools if tool.shell), None)
+
+
+def _missing(state: State, name: str) -> str:
+    skills = state.context.skills if state.context is not None else ()
+    there = ", ".join(skill.name for skill in skills if skill.kind == "listed" and skill.model_may_invoke) or "none"
+    return f"there is no skill {name!r} that you can call; there are: {there}"
+
+
+def _activated(due: Activation, skill: Skill | None, told: str) -> SkillActivated:
+    return SkillActivated(
+        skill=due.skill,
+        cause=due.cause,
+        content=text(told) if told else (),
+        allowed_tools=skill.allowed_tools if skill is not None else (),
+        caused_by=due.cause,
+    )
+
+
+def _result(action: ActionEvent, told: str) -> ObservationEvent:
+    return ObservationEvent(
+        action_id=action.id,
+        tool_name=action.tool_name,
+        tool_call_id=action.tool_call_id,
+        content=text(told),
+        caused_by=action.id,
+    )
+
+
+def _told(event: Event) -> str:
+    match event:
+        case ObservationEvent():
+            said = plain(event.content).strip()
+        case AgentErrorEvent():
+            said = f"[{event.error}]"
+        case UserRejectObservation():
+            said = f"[not run: {event.rejection_reason}]"
+        case _:
+            said = ""
+    return said if len(said) <= LONGEST else f"{said[:LONGEST]}\n[cut]"

@@ -1,0 +1,197 @@
+"""What an agent is told besides its task, made of what was read: its agents, its prompt, and the event that says so.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+
+import msgspec
+from msgspec.structs import replace
+
+from ..events import ContextResolved
+from ..specs import (
+    LLM,
+    Agent,
+    AlwaysConfirm,
+    AnyLLM,
+    ConfirmationPolicy,
+    ConfirmRisky,
+    Limits,
+    NeverConfirm,
+    Tool,
+)
+from ..specs.agent_file import AgentFile
+from ..specs.built_in_agents import SAME_TOOLS
+from ..specs.context import AgentContext, ContextSource, Document, Gathered, Offer, SourceKind
+from ..specs.llm import INHERIT
+from ..specs.skill import Skill
+from .prompt import system_prompt
+from .telling import dynamic_context, tokens_of
+
+_CONFIRMATIONS: Mapping[str, ConfirmationPolicy] = {
+    "always_confirm": AlwaysConfirm(),
+    "confirm_risky": ConfirmRisky(),
+    "never_confirm": NeverConfirm(),
+}
+
+Lookup = Callable[[str], str | None]
+"""The tool that a name stands for; None where there is none."""
+Profiles = Callable[[str], AnyLLM | None]
+"""The models that have a name of the user's; None where it is no such name."""
+
+
+class Resolved(msgspec.Struct, frozen=True, kw_only=True):
+    """What was resolved for an agent."""
+
+    agent: Agent
+    """It, with the agents in files and the tools for skills and agents."""
+    prompt: str = ""
+    """The static part of its system prompt."""
+    dynamic: str = ""
+    """The dynamic part."""
+    event: ContextResolved = ContextResolved()
+    """Without the texts of the skills."""
+    texts: dict[str, str] = {}
+    """Those texts, by the names of the skills."""
+
+    @property
+    def says_something(self) -> bool:
+        """Whether the event has anything in it."""
+        event = self.event
+        return bool(event.sources or event.skills or event.offers or event.problems)
+
+
+def resolved(
+    agent: Agent, context: AgentContext, gathered: Gathered, agreed: Collection[str], tool: Lookup, profile: Profiles
+) -> Resolved:
+    """What an agent is told, and which agents it has, of what was read for it; `agreed` are the digests of the programs
+    that a person agreed to.
+    """
+    made = {file.name: as_agent(file, tool, profile) for file in gathered.agents}
+    agents = {name: one for name, (one, _) in made.items()} | agent.agents
+    offers = tuple(replace(offer, agreed=offer.digest in agreed) for offer in gathered.offers)
+    hooks = tuple(hook for offer in offers if offer.agreed for hook in offer.hooks)
+    preloaded = set(context.preload_skills)
+    always = [skill for skill in gathered.skills if skill.kind == "always" or skill.name in preloaded]
+    listed = [skill for skill in gathered.skills if _is_listed(skill) and skill.name not in preloaded]
+    tools = [*agent.tools]
+    names = {one.name for one in tools}
+    if listed and "invoke_skill" not in names:
+        tools.append(Tool("invoke_skill"))
+    sources = (
+        *gathered.plugins,
+        *(_of_document("instructions", document) for document in gathered.documents),
+        *(_of_skill(skill, tool, skill in always) for skill in gathered.skills),
+        *(_of_agent(file, made[file.name][1]) for file in gathered.agents),
+        *(_of_document("memory", document) for document in gathered.memory),
+        *(_of_offer(offer) for offer in offers if offer.hooks),
+        *gathered.servers,
+    )
+    return Resolved(
+        agent=replace(agent, agents=agents, tools=tuple(tools), hooks=tuple(dict.fromkeys((*agent.hooks, *hooks)))),
+        prompt=system_prompt(agent),
+        dynamic=dynamic_context(gathered.facts, gathered.documents, listed, always, gathered.memory),
+        event=ContextResolved(
+            sources=sources,
+            skills=tuple(replace(skill, body="", metadata={}) for skill in gathered.skills),
+            offers=offers,
+            problems=gathered.problems,
+        ),
+        texts={skill.name: skill.body for skill in gathered.skills},
+    )
+
+
+def _is_listed(skill: Skill) -> bool:
+    return skill.kind == "listed" and skill.model_may_invoke
+
+
+def as_agent(file: AgentFile, tool: Lookup, profile: Profiles) -> tuple[Agent, tuple[str, ...]]:
+    """The agent that a file says, and what it names that is not available."""
+    missing = [*file.servers, *(["condenser"] if file.condenser is not None else [])]
+    tools: tuple[Tool, ...] = SAME_TOOLS
+    if file.tools is not None:
+        found = {name: tool(name) for name in file.tools}
+        missing += [name for name, known in found.items() if known is None]
+        tools = tuple(Tool(name) for name in dict.fromkeys(known for known in found.values() if known is not None))
+    llm = profile(file.model) if file.model != INHERIT else None
+    if llm is None and file.model != INHERIT:
+        missing.append(file.model)
+    if file.hooks is not None:
+        missing.append("hooks")
+    made = Agent(
+        llm=llm or LLM(model=INHERIT),
+        tools=tools,
+        description=file.description,
+        context=AgentContext(
+            system_message_suffix=file.prompt, load_user_skills=file.origin == "user", preload_skills=file.skills
+        ),
+        confirmation=_CONFIRMATIONS.get(file.permission_mode, NeverConfirm()),
+        limits=Limits(max_steps=file.max_steps or Limits().max_steps, max_cost=file.max_cost),
+        is_vouched_for=file.origin == "user",
+    )
+    return made, tuple(dict.fromkeys(missing))
+
+
+def _of_document(kind: SourceKind, document: Document) -> ContextSource:
+    return ContextSource(
+        kind=kind,
+        name=document.name,
+        origin=document.origin,
+        path=document.path,
+        digest=document.digest,
+        tokens=tokens_of(document.text),
+        when="always",
+    )
+
+
+def _of_skill(skill: Skill, tool: Lookup, always: bool) -> ContextSource:
+    named = (entry.partition("(")[0].strip() for entry in skill.allowed_tools)
+    shown = skill.description if _is_listed(skill) and not always else skill.body
+    return ContextSource(
+        kind="instructions" if skill.kind == "path" and not skill.is_package and not skill.triggers else "skill",
+        name=skill.name,
+        origin=skill.origin,
+        path=skill.path,
+        digest=skill.digest,
+        tokens=tokens_of(shown),
+        when="always" if always else _when(skill),
+        missing=tuple(dict.fromkeys((*(name for name in named if tool(name) is None), *skill.servers))),
+    )
+
+
+def _when(skill: Skill) -> str:
+    match skill.kind:
+        case "path":
+            return f"a file is touched: {', '.join(skill.paths)}"
+        case "keyword" | "task":
+            return f"a message has {', '.join(skill.triggers)}"
+        case "listed":
+            return "listed" if skill.model_may_invoke else f"a message begins with /{skill.name}"
+        case _:
+            return "always"
+
+
+def _of_agent(file: AgentFile, missing: tuple[str, ...]) -> ContextSource:
+    return ContextSource(
+        kind="agent",
+        name=file.name,
+        origin=file.origin,
+        path=file.path,
+        digest=file.digest,
+        tokens=tokens_of(file.description),
+        when="listed",
+        missing=missing,
+    )
+
+
+def _of_offer(offer: Offer) -> ContextSource:
+    when = "always" if offer.agreed else "once a person has agreed"
+    return ContextSource(kind="hooks", name=offer.name, path=offer.path, when=when, missing=offer.servers)
+
+
+def listed_agents(agents: dict[str, Agent]) -> Iterator[str]:
+    """A line for each agent that may be delegated to."""
+    for name, one in agents.items():
+        yield f"- {name}: {one.description}" if one.description else f"- {name}"

@@ -1,0 +1,54 @@
+"""Digests of files and directories, to tell whether they have changed; for a thread."""
+
+from __future__ import annotations
+
+import os
+import stat
+from hashlib import sha256
+
+MOST_FILES = 20_000
+MOST_BYTES = 64 << 20
+"""Of a directory; one with more has no digest."""
+
+
+def file_digest(path: str) -> str | None:
+    """The SHA-256 of a regular file, in hexadecimal; None for what is none, or cannot be read."""
+    try:
+        if not os.path.isfile(path):
+            return None
+        with open(path, "rb") as file:
+            digest = sha256()
+            while piece := file.read(1 << 20):
+                digest.update(piece)
+            return digest.hexdigest()
+    except (OSError, ValueError):
+        return None
+
+
+def tree_digest(directory: str) -> str | None:
+    """The SHA-256 of all names and contents below a directory but `.git`, in hexadecimal; links are taken as they are.
+
+    None for what is no directory, cannot be read, or has too much in it.
+    """
+    digest, files, size = sha256(), 0, 0
+    try:
+        if not os.path.isdir(directory):
+            return None
+        for place, directories, names in os.walk(directory, onerror=_raise):
+            links = [name for name in directories if os.path.islink(os.path.join(place, name))]
+            directories[:] = sorted(name for name in directories if name != ".git" and name not in links)
+            for name in sorted([*names, *links]):
+                path = os.path.join(place, name)
+                found = os.lstat(path)
+                files, size = files + 1, size + found.st_size
+                if files > MOST_FILES or size > MOST_BYTES:
+                    return None
+                content = os.readlink(path) if stat.S_ISLNK(found.st_mode) else file_digest(path) or "special"
+                digest.update(f"{os.path.relpath(path, directory)}\0{content}\0".encode(errors="surrogateescape"))
+    except (OSError, ValueError):
+        return None
+    return digest.hexdigest()
+
+
+def _raise(error: OSError) -> None:
+    raise error

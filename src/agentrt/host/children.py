@@ -1,0 +1,73 @@
+"""How the conversations are opened that one delegates to."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Protocol
+
+from ..actors.delegate import Children
+from ..actors.group import ConversationGroup
+from ..decisions import share_of
+from ..errors import ConversationMissing
+from ..ledger import Child
+from ..protocols import ModelClient
+from ..secrets import SecretRegistry
+from ..specs import Agent, Workspace
+from ..state import State
+from ..tools import ToolType
+from .hosts import Hosts
+from .opening import Opening
+
+
+class Beginning(Protocol):
+    """What begins a conversation that is delegated to, and has the client of its models."""
+
+    client: ModelClient
+    hosts: Hosts
+
+    async def create(
+        self,
+        agent: Agent,
+        workspace: Workspace,
+        conversation_id: str | None = None,
+        tools: Sequence[ToolType] = (),
+        secrets: SecretRegistry | None = None,
+        above: State | None = None,
+    ) -> tuple[str, ConversationGroup]:
+        """A new conversation's id and its group."""
+        ...
+
+    async def open(
+        self, conversation_id: str, tools: Sequence[ToolType] = (), secrets: SecretRegistry | None = None
+    ) -> ConversationGroup:
+        """The group of one that there is."""
+        ...
+
+
+def children_of(source: Beginning, tools: Sequence[ToolType], secrets: SecretRegistry) -> Children:
+    """How those are opened that a conversation delegates to: they have its tools and its secrets."""
+    opening = Opening(tuple(tools), secrets, delegates=True)
+
+    @asynccontextmanager
+    async def opened(child_id: str, child: Child, above: State) -> AsyncIterator[ConversationGroup]:
+        assert above.created is not None
+        workspace, agent = above.created.workspace, share_of(above, child)
+
+        async def begin() -> ConversationGroup:
+            try:
+                return await source.open(child_id, tools, secrets)
+            except ConversationMissing:
+                _, group = await source.create(agent, workspace, child_id, tools, secrets, above)
+                return group
+
+        guest, ended = source.hosts.join(child_id, opening), False
+        try:
+            group = await guest.enter(begin)
+            await source.client.prepare(group.feed.state.spec.llm)
+            yield group
+            ended = True
+        finally:
+            await guest.leave(stop=not ended)
+
+    return opened

@@ -1,0 +1,151 @@
+"""Where a plugin or a skill is fetched from: a directory, a git address at a revision, or a marketplace."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from ..errors import ConfigurationError
+from ..specs.context import PluginSource
+
+SECONDS = 60.0
+"""How long a git address may take to answer."""
+
+MARKETPLACES = (".plugin/marketplace.json", ".claude-plugin/marketplace.json")
+
+_MARKET = re.compile(r"(?!git@)([A-Za-z0-9][\w.-]*)@(.+)")
+_GIT = re.compile(r"(?:https?|ssh|git|file)://.+|[\w.-]+@[\w.-]+:.+")
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+class _Entry(msgspec.Struct):
+    name: str
+    source: Any = ""
+
+
+class _Marketplace(msgspec.Struct):
+    plugins: list[_Entry]
+
+
+async def fetched(given: PluginSource, cache: Path, base: Path) -> Path:
+    """The directory that a source names, which is fetched into `cache` where it is a git address; a relative path
+    begins at `base`. Raises `ConfigurationError` for one that cannot be had.
+    """
+    market = _MARKET.fullmatch(given.source)
+    if market is not None and not (base / given.source).exists():
+        given = await _in_marketplace(market[1], PluginSource(market[2], given.ref), cache, base)
+    address = _address(given.source)
+    directory = await _clone(address, given.ref, cache) if address else _path(base, given.source)
+    found = directory / given.repo_path
+    await anyio.to_thread.run_sync(_check, found, directory)
+    return found
+
+
+def _check(found: Path, directory: Path) -> None:
+    """Raises `ConfigurationError` for what is no directory, or leads out of where it was fetched."""
+    if not found.is_dir():
+        raise ConfigurationError(f"there is no directory {found}")
+    if not found.resolve().is_relative_to(directory.resolve()):
+        raise ConfigurationError(f"{found} leads out of {directory}")
+
+
+def _path(base: Path, source: str) -> Path:
+    return base / os.path.expanduser(source)
+
+
+def _address(source: str) -> str:
+    """The git address that a source is; "" for a directory."""
+    if source.startswith("github:"):
+        return f"https://github.com/{source.removeprefix('github:')}.git"
+    return source if _GIT.fullmatch(source) else ""
+
+
+async def _in_marketplace(name: str, market: PluginSource, cache: Path, base: Path) -> PluginSource:
+    """Where a marketplace has a plugin. Raises `ConfigurationError`."""
+    place = _path(base, market.source)
+    if not await anyio.Path(place).is_file():
+        directory = await fetched(market, cache, base)
+        files = [directory / file for file in MARKETPLACES if await anyio.Path(directory / file).is_file()]
+        if not files:
+            raise ConfigurationError(f"{market.source} is no marketplace: it has no {' and no '.join(MARKETPLACES)}")
+        place, home = files[0], directory
+    else:
+        home = place.parent.parent if place.parent.name in (".plugin", ".claude-plugin") else place.parent
+    try:
+        listed = msgspec.json.decode(await anyio.Path(place).read_bytes(), type=_Marketplace).plugins
+    except (OSError, msgspec.DecodeError) as error:
+        raise ConfigurationError(f"{place} is no marketplace: {error}") from error
+    for entry in listed:
+        if entry.name == name:
+            return _listed(entry, home)
+    there = ", ".join(sorted(entry.name for entry in listed)) or "none"
+    raise ConfigurationError(f"the marketplace {market.source} has no plugin {name!r}; there are: {there}")
+
+
+def _listed(entry: _Entry, home: Path) -> PluginSource:
+    match entry.source:
+        case str(path) if not _address(path):
+            return PluginSource(str(home), repo_path=path or ".")
+        case str(address):
+            return PluginSource(address)
+        case {"source": "github", "repo": str(repo), **more}:
+            return PluginSource(f"github:{repo}", str(more.get("ref", "")), str(more.get("path", "")))
+        case {"url": str(url), **more}:
+            return PluginSource(url, str(more.get("ref", "")), str(more.get("path", "")))
+        case _:
+            raise ConfigurationError(f"the marketplace does not say where the plugin {entry.name!r} is")
+
+
+async def _clone(address: str, ref: str, cache: Path) -> Path:
+    """A copy of a repository at a revision; one that is pinned to a commit is fetched once."""
+    if ref.startswith("-"):
+        raise ConfigurationError(f"{ref!r} is no revision")
+    place = cache / sha256(f"{address}#{ref}".encode()).hexdigest()[:24]
+    if _COMMIT.fullmatch(ref) and await anyio.Path(place).is_dir():
+        return place
+    await anyio.to_thread.run_sync(lambda: cache.mkdir(parents=True, exist_ok=True, mode=0o700))
+    made = Path(await anyio.to_thread.run_sync(lambda: tempfile.mkdtemp(dir=cache, prefix=".new-")))
+    try:
+        await _git(made, address, "init", "--quiet")
+        await _git(made, address, "fetch", "--quiet", "--depth", "1", "--no-tags", "--", address, ref or "HEAD")
+        await _git(made, address, "checkout", "--quiet", "--detach", "FETCH_HEAD")
+        await anyio.to_thread.run_sync(_put, made, place)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(lambda: shutil.rmtree(made, ignore_errors=True))
+    return place
+
+
+def _put(made: Path, place: Path) -> None:
+    """Have a new copy take the place of an older one."""
+    old = made.with_name(f"{made.name}-old")
+    if place.is_dir():
+        place.rename(old)
+    made.rename(place)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+async def _git(directory: Path, address: str, *arguments: str) -> None:
+    """Run git, which asks nobody anything and runs nothing of a repository. Raises `ConfigurationError`."""
+    quiet = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "true", "SSH_ASKPASS": "true", "GIT_CONFIG_NOSYSTEM": "1"}
+    variables = {**os.environ, **quiet, "GIT_ALLOW_PROTOCOL": "https:http:ssh:git:file"}
+    command = ["git", "-c", "core.hooksPath=/dev/null", "-c", "core.symlinks=false", *arguments]
+    with anyio.move_on_after(SECONDS):
+        try:
+            done = await anyio.run_process(command, cwd=directory, env=variables, check=False, start_new_session=True)
+        except OSError as error:
+            raise ConfigurationError(f"git cannot be run: {error}") from error
+        if done.returncode == 0:
+            return
+        told = done.stderr.decode(errors="replace").strip().splitlines()
+        raise ConfigurationError(f"{address} cannot be fetched: {told[-1] if told else 'git failed'}")
+    raise ConfigurationError(f"{address} did not answer within {SECONDS:g} s")

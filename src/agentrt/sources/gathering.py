@@ -1,0 +1,110 @@
+"""`gather`: all that files say to an agent: those of a project, its user and plugins; for a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ..digests import file_digest
+from ..errors import ConfigurationError
+from ..specs.agent_file import AgentFile
+from ..specs.context import AgentContext, ContextSource, Document, Gathered
+from ..specs.hooks import Hook
+from ..specs.workspace import Workspace
+from . import agent_files, hook_files
+from .instructions import find_instructions, repository_of
+from .memory import find_memory
+from .place import facts_of
+from .plugins import Plugin, read_plugin
+from .servers import SERVERS, server_names
+from .skills import find_skills, shelves
+from .text import Reader
+
+
+def gather(
+    context: AgentContext,
+    workspace: Workspace,
+    home: Path | None = None,
+    family: str = "",
+    plugins: Sequence[Path] = (),
+) -> Gathered:
+    """What there is for an agent that works in a workspace with a model of that family. Raises nothing.
+
+    `home` is the user's home directory, None where it is not to be read; `plugins` are the directories of plugins.
+    """
+    place = Path(workspace.path)
+    root = repository_of(place)
+    roots = tuple(dict.fromkeys((place, root))) if context.load_project_skills else ()
+    project, user = Reader(root), Reader()
+    readers, loaded = [project, user], list[Plugin]()
+    for directory in plugins:
+        readers.append(reader := Reader(directory))
+        try:
+            loaded.append(read_plugin(directory, reader))
+        except ConfigurationError as error:
+            reader.tell(directory, str(error))
+    homes = (home,) if home is not None else ()
+    skills = find_skills(
+        (*shelves(roots, project), *shelves(homes, user, "user"), *(shelf for p in loaded for shelf in p.shelves)),
+        context.disabled_skills,
+        context.skills,
+    )
+    documents, nested = find_instructions(place, root, project, family) if roots else ((), ())
+    hooks, hooks_path = _hooks(roots, project)
+    return Gathered(
+        facts=facts_of(workspace, root, context.current_datetime),
+        documents=documents,
+        memory=tuple(_memory(context, place, homes, project, user)),
+        skills=(*skills, *nested),
+        agents=tuple(_agents(roots, homes, loaded, project, user).values()),
+        hooks=hooks,
+        hooks_path=hooks_path,
+        servers=tuple(_servers(roots, project)),
+        offers=tuple(plugin.offer for plugin in loaded if plugin.offer is not None),
+        plugins=tuple(plugin.source for plugin in loaded),
+        problems=tuple(problem for reader in readers for problem in reader.problems),
+    )
+
+
+def _memory(
+    context: AgentContext, place: Path, homes: Sequence[Path], project: Reader, user: Reader
+) -> Iterator[Document]:
+    if context.load_memory:
+        for home in homes:
+            yield from find_memory(home, user, "user")
+        yield from find_memory(place, project, "project")
+
+
+def _agents(
+    roots: Sequence[Path], homes: Sequence[Path], plugins: Sequence[Plugin], project: Reader, user: Reader
+) -> dict[str, AgentFile]:
+    """By name: those of plugins before those of the project, and those before the user's."""
+    found: dict[str, AgentFile] = {}
+    for plugin in plugins:
+        found = {**plugin.agents, **found}
+    names = agent_files.DIRECTORIES
+    found = {**agent_files.find_agents([root / name for name in names for root in roots], project, "project"), **found}
+    ours = agent_files.find_agents([home / name for name in names for home in homes], user, "user")
+    return {**ours, **found}
+
+
+def _hooks(roots: Sequence[Path], reader: Reader) -> tuple[tuple[Hook, ...], str]:
+    for root in roots[:1]:
+        for name in hook_files.FILES:
+            if hooks := hook_files.read_hooks(root / name, reader):
+                return hooks, str(root / name)
+    return (), ""
+
+
+def _servers(roots: Sequence[Path], reader: Reader) -> Iterator[ContextSource]:
+    for root in roots[:1]:
+        path = root / SERVERS
+        if names := server_names(path, reader):
+            yield ContextSource(
+                kind="servers", name=SERVERS, path=str(path), digest=reader.digests[str(path)], missing=names
+            )
+
+
+def changed(sources: Sequence[ContextSource]) -> tuple[str, ...]:
+    """The paths of what is not as it was when it was read; for a thread."""
+    return tuple(source.path for source in sources if source.digest and file_digest(source.path) != source.digest)

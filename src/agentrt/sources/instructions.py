@@ -1,0 +1,108 @@
+"""The instructions of a repository: AGENTS.md and the like, at its root, and in the directories that they hold for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ..specs.context import Document
+from ..specs.skill import Skill
+from .text import Reader
+
+NAMES = ("agents.md", "agent.md", "claude.md", "gemini.md", ".cursorrules")
+"""Files of instructions, in small letters; those for one vendor's models hold for others where no others are there."""
+
+VENDORS = {"claude.md": "claude", "gemini.md": "gemini"}
+"""The families of models that some are written for."""
+
+LONGEST = 32_768
+"""Characters of a file that are shown."""
+
+DEPTH = 8
+"""Directories below a workspace that are looked into."""
+
+PASSED_OVER = frozenset({"node_modules", "__pycache__", "venv", "site-packages", "vendor", "target", "build", "dist"})
+"""Directories that hold what others wrote, or what is made. Hidden ones are passed over, too."""
+
+
+def repository_of(workspace: Path) -> Path:
+    """The root of the git repository that a directory is in; the directory itself where there is none."""
+    for directory in (workspace, *workspace.parents):
+        if (directory / ".git").exists():
+            return directory
+    return workspace
+
+
+def find_instructions(
+    workspace: Path, root: Path, reader: Reader, family: str = ""
+) -> tuple[tuple[Document, ...], tuple[Skill, ...]]:
+    """What holds for all of a workspace, from the root of its repository on, and what holds for a part of it: a skill
+    that is activated by its paths.
+    """
+    above = (workspace, *workspace.parents)
+    chain = [directory for directory in reversed(above) if directory == root or root in directory.parents]
+    documents = tuple(document for directory in chain for document in _in(directory, workspace, reader, family))
+    nested = tuple(
+        _skill(document, directory, workspace)
+        for directory in _below(workspace, reader, DEPTH)
+        for document in _in(directory, workspace, reader, family)
+    )
+    return documents, nested
+
+
+def _in(directory: Path, workspace: Path, reader: Reader, family: str) -> Iterator[Document]:
+    """The instructions in one directory. Names are compared without regard to case, and links are read once."""
+    found = {entry.name.lower(): entry.name for entry in reader.listing(directory)}
+    names = [name for name in NAMES if name in found]
+    general = any(name not in VENDORS for name in names)
+    for name in names:
+        if general and family in VENDORS.values() and VENDORS.get(name, family) != family:
+            continue
+        path = directory / found[name]
+        text = reader.read(path)
+        if text is not None and text.strip():
+            yield document_of(text, path, _shown(path, workspace), reader, LONGEST)
+
+
+def document_of(text: str, path: Path, name: str, reader: Reader, longest: int) -> Document:
+    """A document of at most so many characters; what was cut is told, also to the model."""
+    if len(text) > longest:
+        reader.tell(path, f"was cut at {longest} of {len(text)} characters")
+        text = f"{text[:longest]}\n[The file is longer: {len(text) - longest} characters more are in {path}.]"
+    return Document(name=name, text=text.strip(), path=str(path), digest=reader.digests[str(path)])
+
+
+def _skill(document: Document, directory: Path, workspace: Path) -> Skill:
+    below = directory.relative_to(workspace).as_posix()
+    return Skill(
+        name=document.name,
+        description=f"Instructions for {below}/",
+        body=document.text,
+        path=document.path,
+        digest=document.digest,
+        paths=(f"/{_literal(below)}/**",),
+        model_may_invoke=False,
+        origin="project",
+    )
+
+
+def _literal(path: str) -> str:
+    """A path as a pattern: what has a meaning there stands for any one character."""
+    return path.replace("*", "?")
+
+
+def _below(directory: Path, reader: Reader, depth: int) -> Iterator[Path]:
+    level: Sequence[Path] = [directory]
+    for _ in range(depth):  # the nearest first, so that a bound cuts what is far
+        level = [
+            below / entry.name
+            for below in level
+            for entry in reader.listing(below)
+            if not entry.name.startswith(".") and entry.name not in PASSED_OVER and entry.is_dir(follow_symlinks=False)
+        ]
+        yield from level
+
+
+def _shown(path: Path, workspace: Path) -> str:
+    """A path as the model sees it: from the workspace on, or whole."""
+    return path.relative_to(workspace).as_posix() if workspace in path.parents else str(path)

@@ -1,0 +1,46 @@
+"""The facts of the place where an agent works: its directory, the platform, the git branch; for a thread."""
+
+from __future__ import annotations
+
+import platform
+from datetime import datetime
+from pathlib import Path
+
+from ..specs.context import Facts
+from ..specs.workspace import DockerWorkspace, Workspace
+
+_HEAD = "ref: refs/heads/"
+
+
+def facts_of(workspace: Workspace, root: Path, current: str | bool) -> Facts:
+    """What an agent is told of the place; `root` is that of the repository."""
+    return Facts(
+        directory=workspace.path,
+        platform=_platform(workspace),
+        git_branch=git_branch(root),
+        datetime=current if isinstance(current, str) else _now() if current else "",
+    )
+
+
+def git_branch(root: Path) -> str:
+    """The branch that is checked out, or the commit; "" where there is no repository. No program is run for it."""
+    place = root / ".git"
+    try:
+        if place.is_file():  # a worktree, or a submodule: it says where its directory is
+            place = root / place.read_text(errors="replace").partition("gitdir:")[2].strip()
+        with open(place / "HEAD", "rb") as file:
+            head = file.read(512).decode(errors="replace").strip()
+    except (OSError, ValueError):
+        return ""
+    return head.removeprefix(_HEAD) if head.startswith(_HEAD) else head[:12]
+
+
+def _platform(workspace: Workspace) -> str:
+    if isinstance(workspace, DockerWorkspace):
+        network = " without a network" if workspace.network == "none" else ""
+        return f"a Linux container of the image {workspace.image}{network}, which sees only that directory"
+    return f"{platform.system()} {platform.release()} ({platform.machine()})"
+
+
+def _now() -> str:
+    return datetime.now().astimezone().isoformat(sep=" ", timespec="minutes")

@@ -1,0 +1,90 @@
+"""`Resolver`: reads what an agent is told besides its task, and has it made into what its conversation logs."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import TypeAlias
+
+import anyio.to_thread
+import msgspec
+from msgspec.structs import replace
+
+from ..context.prompt import family
+from ..context.resolving import Profiles, Resolved, resolved
+from ..errors import ConfigurationError
+from ..specs import Agent, Hook, ToolDefinition, Workspace
+from ..specs.context import AgentContext, ContextProblem, Gathered, Offer, PluginSource
+from ..storing import Shelf
+from .consents import agreed_to
+from .fetching import fetched
+from .gathering import gather
+
+Pin = Callable[[Sequence[Hook], str], tuple[Hook, ...]]
+"""Hooks with the programs that they name in a workspace as they are now; for a thread."""
+
+PLUGINS = "plugins"
+
+
+Resolve = Callable[[Agent, Workspace, Mapping[str, ToolDefinition]], Awaitable[Resolved]]
+"""Reads what an agent is told in a workspace, given the tools that there are. Raises `ConfigurationError`."""
+
+
+Problems: TypeAlias = list[ContextProblem]
+
+
+class Resolver:
+    """Reads the files of a workspace, of the user's `home` where it is given, and of plugins, which are fetched into a
+    directory `cache`. `profile` gives the models that the user has named.
+    """
+
+    def __init__(self, home: Path | None, cache: Path, shelf: Shelf, pin: Pin, profile: Profiles) -> None:
+        self._home, self._cache, self._shelf, self._pin, self._profile = home, cache, shelf, pin, profile
+
+    async def resolve(self, agent: Agent, workspace: Workspace, tools: Mapping[str, ToolDefinition]) -> Resolved:
+        """What an agent is told in a workspace; what cannot be read is among the problems of its event.
+
+        Raises `ConfigurationError` where the storage cannot say what was agreed to.
+        """
+        context = agent.context or AgentContext(load_user_skills=self._home is not None)
+        home = (self._home or Path.home()) if context.load_user_skills else None
+        problems: Problems = []
+        directories = await self._fetched(context.plugins, workspace, problems)
+        names = family(agent.llm)
+        found = await anyio.to_thread.run_sync(partial(gather, context, workspace, home, names, directories))
+        found = replace(found, problems=(*problems, *found.problems))
+        if found.hooks:
+            found = await anyio.to_thread.run_sync(self._offering, found, workspace)
+        agreed = await agreed_to(self._shelf, found.offers)
+        return await anyio.to_thread.run_sync(
+            partial(resolved, agent, context, found, agreed, partial(tool_named, tools), self._profile)
+        )
+
+    async def _fetched(self, sources: Sequence[PluginSource], workspace: Workspace, problems: Problems) -> list[Path]:
+        directories: list[Path] = []
+        for source in sources:
+            try:
+                directories.append(await fetched(source, self._cache / PLUGINS, Path(workspace.path)))
+            except ConfigurationError as error:
+                problems.append(ContextProblem(source.source, str(error)))
+        return directories
+
+    def _offering(self, found: Gathered, workspace: Workspace) -> Gathered:
+        """With the hooks of the project as what a person is to agree to: with the programs that they name."""
+        hooks = self._pin(found.hooks, workspace.path)
+        digest = sha256(msgspec.json.encode((workspace.path, hooks))).hexdigest()
+        offer = Offer(digest=digest, name="hooks of the project", path=found.hooks_path, hooks=hooks)
+        return replace(found, offers=(offer, *found.offers))
+
+
+def tool_named(tools: Mapping[str, ToolDefinition], name: str) -> str | None:
+    """The tool that has a name, or that others call so; None where there is none."""
+    if name in tools:
+        return name
+    plain = name.replace("-", "_").lower()
+    for tool in tools.values():
+        if plain == tool.name or plain in tool.aliases or plain in tool.parts:
+            return tool.name
+    return None

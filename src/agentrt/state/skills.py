@@ -1,0 +1,102 @@
+"""Skills: which are about to be activated, and what follows once they are. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from posixpath import normpath, relpath
+
+from msgspec.structs import replace
+
+from ..events import ActionEvent, ActionResult, MessageEvent, SkillActivated
+from ..specs.content import plain
+from ..specs.skill import Skill
+from ..specs.triggers import activated, touched
+from .parts import Activation, Branch, State
+from .seeing import as_seen
+
+FILE = "file:"
+"""How the resource key of a file begins."""
+
+
+def marked(state: State, event: MessageEvent) -> MessageEvent:
+    """A message of a user as the log takes it, with the skills that its words activate."""
+    if state.context is None or event.source != "user":
+        return event
+    here = state.branch
+    known = {*here.activated, *(due.skill for due in here.activating)}
+    found = activated(state.context.skills, plain(event.content))
+    names = tuple(skill.name for skill in found if _is_task(skill) or skill.name not in known)
+    return replace(event, skills=names) if names else event
+
+
+def _is_task(skill: Skill) -> bool:
+    """Whether it is activated as often as a person names it."""
+    return skill.is_package or skill.kind == "task"
+
+
+def heard(here: Branch, event: MessageEvent) -> Branch:
+    """After a message that activates skills."""
+    return _activating(here, event.skills, event.id)
+
+
+def reached(state: State, action: ActionEvent) -> Branch:
+    """After an action that ran: the skills whose files it touched are about to be activated."""
+    here, context = state.branch, state.context
+    if context is None or state.created is None:
+        return here
+    skills = [skill for skill in context.skills if skill.paths and skill.name not in here.activated]
+    if not skills:
+        return here
+    root = state.created.workspace.path
+    paths = (normpath(key.removeprefix(FILE)) for key in action.resources if key.startswith(FILE))
+    names = [skill.name for path in paths for skill in touched(skills, relpath(path, root))]
+    return _activating(here, names, action.id)
+
+
+def _activating(here: Branch, names: Iterable[str], cause: str) -> Branch:
+    due = [Activation(name, cause) for name in names]
+    fresh = [one for one in dict.fromkeys(due) if (one.skill, one.cause) not in _places(here)]
+    return replace(here, activating=(*here.activating, *fresh)) if fresh else here
+
+
+def _places(here: Branch) -> set[tuple[str, str]]:
+    return {(due.skill, due.cause) for due in here.activating}
+
+
+def called(here: Branch, event: ActionEvent) -> Branch:
+    """After a command in a skill's text was asked for."""
+    here = _activating(here, (event.skill,), event.caused_by or "")
+    return replace(
+        here,
+        activating=tuple(
+            replace(due, calls=(*due.calls, (event.id, event.seq, 0)))
+            if (due.skill, due.cause) == (event.skill, event.caused_by)
+            else due
+            for due in here.activating
+        ),
+    )
+
+
+def answered(here: Branch, event: ActionResult) -> Branch:
+    """After such a command has its result."""
+    return replace(
+        here,
+        activating=tuple(
+            replace(
+                due,
+                calls=tuple(
+                    (name, seq, event.seq if name == event.action_id else result) for name, seq, result in due.calls
+                ),
+            )
+            for due in here.activating
+        ),
+    )
+
+
+def activated_by(here: Branch, event: SkillActivated) -> Branch:
+    """After a skill was activated."""
+    kept = tuple(due for due in here.activating if (due.skill, due.cause) != (event.skill, event.cause))
+    known = here.activated if event.skill in here.activated else (*here.activated, event.skill)
+    allowed = (*here.allowed, event.allowed_tools) if event.allowed_tools else here.allowed
+    queued = (*here.queued, as_seen(event)) if event.content else here.queued
+    return replace(here, activating=kept, activated=known, allowed=allowed, queued=queued)
