@@ -138,6 +138,8 @@ class Ledger(msgspec.Struct, frozen=True, gc=False):
     """What there is to know of the secrets, by name; never a value in the clear."""
     past_secrets: tuple[Token, ...] = ()
     """Values that were secrets before, encrypted."""
+    changed_files: tuple[str, ...] = ()
+    """The files that the agent was told from and that have changed since, as it was told."""
 
     @property
     def rules(self) -> tuple[PermissionRule, ...]:

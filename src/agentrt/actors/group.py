@@ -8,11 +8,14 @@ from contextlib import AsyncExitStack
 from typing import TypeAlias
 
 import anyio
+import anyio.to_thread
 import msgspec
 
 from ..decisions import asleep, recovery
 from ..errors import ActorCrashed, ActorError, LogError
 from ..events import (
+    ContextChanged,
+    ContextResolved,
     DurabilityChanged,
     Event,
     ExecutionStatus,
@@ -26,6 +29,7 @@ from ..protocols import Critic, Journal, ModelClient, SecurityAnalyzer
 from ..sandboxes.processes import end_left, process_mark
 from ..secrets import SecretRegistry
 from ..security.rating import Own
+from ..sources.gathering import changed
 from ..specs import Durability, HookEvent, LocalWorkspace, Workspace
 from ..specs.hooks import hooks_for
 from ..specs.quota import Quota
@@ -98,6 +102,7 @@ class ConversationGroup:
         self._first, self._more = first, more
         self._journal, self._parts, self._workspace = journal, parts, workspace
         self._stack = AsyncExitStack()
+        self._looked: anyio.Event | None = None
         self.stops = 0
         """How often somebody wanted it to stop: a run that is only being prepared is none yet."""
         self._leaving = False
@@ -107,7 +112,7 @@ class ConversationGroup:
         async with AsyncExitStack() as stack:
             supervisor = await stack.enter_async_context(Supervisor(self._parts.restarts, self._stopped))
             self._dispatcher = Dispatcher(supervisor, self._performer)
-            tasks = await stack.enter_async_context(anyio.create_task_group())
+            tasks = self._tasks = await stack.enter_async_context(anyio.create_task_group())
             stack.callback(tasks.cancel_scope.cancel)
             tasks.start_soon(self._dispatcher.run)
             self._actor = EventLogActor(
@@ -186,8 +191,27 @@ class ConversationGroup:
             events = (*events, DurabilityChanged(durability=durability, epoch=epoch))
         if events:
             await self.log.append(*events)
+        if not self._first and self.feed.state.context is not None:
+            self._looked = anyio.Event()
+            self._tasks.start_soon(self._look_again, self._looked, self.feed.state.context)
         if durability is not Durability.COMMIT:
             await self._journal.sync()
+
+    async def looked(self) -> None:
+        """Return when it is known which of the files have changed that the agent was told from."""
+        if self._looked is not None:
+            await self._looked.wait()
+
+    async def _look_again(self, looked: anyio.Event, context: ContextResolved) -> None:
+        """Say which have; opening does not wait for it, since there may be hundreds."""
+        try:
+            paths = await anyio.to_thread.run_sync(changed, context.sources)
+            if fresh := tuple(path for path in paths if path not in self.feed.state.ledger.changed_files):
+                await self.log.append(ContextChanged(paths=fresh))
+        except (ActorError, LogError):
+            return
+        finally:
+            looked.set()
 
     async def _recovery(self) -> tuple[Event, ...]:
         """What closes what a dead process left open. What its commands had started there is ended first."""

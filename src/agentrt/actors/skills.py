@@ -161,10 +161,16 @@ def _result(action: ActionEvent, told: str) -> ObservationEvent:
     )
 
 
+def _output(said: str) -> str:
+    """What a command printed, without the line below it that says that it ended well."""
+    output, _, last = said.rpartition("\n")
+    return output if last.startswith("[exit code 0") else said
+
+
 def _told(event: Event) -> str:
     match event:
         case ObservationEvent():
-            said = plain(event.content).strip()
+            said = _output(plain(event.content).strip())
         case AgentErrorEvent():
             said = f"[{event.error}]"
         case UserRejectObservation():

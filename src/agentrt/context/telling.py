@@ -49,7 +49,7 @@ def dynamic_context(
     memory: Iterable[Document] = (),
 ) -> str:
     """The part of the system prompt that is of one conversation: the place, the repository, the skills, the memory."""
-    kept = _bounded([*documents, *map(_document, always)])
+    kept = list(_bounded([*documents, *map(_document, always)]))
     ours = [document for document in kept if document.origin != "project"]
     theirs = [document for document in kept if document.origin == "project"]
     parts = (

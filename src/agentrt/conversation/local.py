@@ -231,6 +231,7 @@ class LocalEnd:
         async with self._guest.use() as group:
             stops = group.stops
             await self._runtime.client.prepare(group.feed.state.spec.llm)  # which may take seconds
+            await group.looked()
             after = group.feed.state.seq if after is None else after
             if group.stops == stops:
                 await group.log.append(*signed((RunRequested(),), by))

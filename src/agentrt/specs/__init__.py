@@ -2,6 +2,7 @@
 
 from .agent import DEFAULT_TOOLS, RULES, Agent, replaced
 from .content import BlobReference, Content, FileContent, ImageContent, TextContent, Thinking
+from .context import AgentContext, PluginSource
 from .effects import Effects, FileText, Source
 from .flow import InformationFlow
 from .hooks import Hook, HookEvent
@@ -18,6 +19,7 @@ from .policies import (
 )
 from .remote import RemoteWorkspace
 from .rules import PermissionRule
+from .skill import Skill
 from .stuck import Critic, StuckDetection
 from .tool import OnCrash, Same, Tool, ToolAnnotations, ToolDefinition
 from .workspace import DockerWorkspace, LocalWorkspace, Workspace
@@ -27,6 +29,7 @@ __all__ = [
     "LLM",
     "RULES",
     "Agent",
+    "AgentContext",
     "AlwaysConfirm",
     "AnyLLM",
     "BlobReference",
@@ -51,10 +54,12 @@ __all__ = [
     "NeverConfirm",
     "OnCrash",
     "PermissionRule",
+    "PluginSource",
     "RemoteWorkspace",
     "RouterLLM",
     "Same",
     "SecurityRisk",
+    "Skill",
     "Source",
     "StuckDetection",
     "TextContent",

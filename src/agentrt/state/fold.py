@@ -26,6 +26,7 @@ from ..events import (
     CondensationRequest,
     ConfirmationGiven,
     ConfirmationRequested,
+    ContextChanged,
     ContextResolved,
     ConversationCreated,
     ConversationErrorEvent,
@@ -176,6 +177,9 @@ def _apply(state: State, event: Event) -> State:
             return replace(state, branch=skills.activated_by(here, event))
         case ContextResolved():
             return replace(state, context=event)
+        case ContextChanged():
+            kept = replace(state.ledger, changed_files=(*state.ledger.changed_files, *event.paths))
+            return replace(state, branch=replace(here, queued=(*here.queued, as_seen(event))), ledger=kept)
         case HeadMoved():
             return _rewound(state, event)
         case ConversationCreated():

@@ -11,7 +11,7 @@ from pathlib import Path
 from ..errors import LogCorrupt, LogFailed
 from ..specs import BlobReference
 from ..specs.content import TEXT
-from .disk import sync_directory
+from .disk import make_directories, sync_directory
 
 BLOBS = "blobs"
 """The directory beside a log that has them."""
@@ -22,7 +22,7 @@ def write_blob(directory: Path, data: bytes, name: str, media_type: str = TEXT) 
     digest = hashlib.sha256(data).hexdigest()
     path = directory / digest
     try:
-        directory.mkdir(exist_ok=True)
+        make_directories(directory)  # a blob may come before the first event
         if not path.exists():
             handle, temporary = tempfile.mkstemp(dir=directory, prefix=f".{digest}.")
             with os.fdopen(handle, "wb") as file:
