@@ -18,6 +18,7 @@ from agentrt.events import (
     ChildAction,
     ChildAnswered,
     ChildFinished,
+    ChildMessaged,
     ChildStarted,
     ChildWaiting,
     Condensation,
@@ -285,6 +286,7 @@ def every_event() -> list[Event]:
         ChildStarted(child_id="d", task="look", action_id="a3", agent="looker", grant=Grant(1.0, 1000, 20)),
         ChildWaiting(child_id="d", actions=(ChildAction("b1", "terminal", "{}", SecurityRisk.HIGH, "risk"),)),
         ChildAnswered(child_id="d", action_id="b1", approved=True),
+        ChildMessaged(child_id="c-1", message="And the docs."),
         ChildFinished(
             child_id="d",
             status=ExecutionStatus.FINISHED,

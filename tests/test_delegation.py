@@ -174,7 +174,7 @@ async def test_named_agents_and_those_like_the_one_that_delegates(tmp_path: Path
         asked = {request.llm.model for request in client.requests if isinstance(request.llm, LLM)}
         assert asked == {"other", "scripted"}
         (tool_definition,) = (d for d in client.requests[0].tools if d.name == "delegate")
-        assert "The agents are: reader." in tool_definition.description
+        assert tool_definition.description.endswith("The agents are:\n- reader")
         said, written = sorted(results(live))  # they work side by side
         assert said.startswith("It says so.")
         assert written.startswith("Written.")

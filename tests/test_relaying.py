@@ -27,6 +27,7 @@ from agentrt.events import (
     RunRequested,
     UserRejectObservation,
 )
+from agentrt.ledger import Child
 from agentrt.specs import AlwaysConfirm, PermissionRule
 from agentrt.specs.content import plain
 from agentrt.state import State
@@ -36,6 +37,10 @@ from .decisions.states import then
 
 CHILD = "d-child"
 RULE = PermissionRule("deny", "terminal")
+
+
+KNOWN = Child("d", "Dig.")
+"""As the one above has it."""
 
 
 def above(*more: Event) -> State:
@@ -118,9 +123,9 @@ def test_one_that_is_at_work_when_the_one_above_runs_again_is_told_so_once() -> 
 def test_one_to_which_more_was_said_when_it_had_ended_goes_on() -> None:
     ended = (*at_work(), ModelCallStarted(command="call-1"), samples.answer())
     done = below(*ended, ModelCalled(command="call-1", model="m"))
-    assert over(done)
+    assert over(done, KNOWN)
     more = then(done, samples.message("And?"))
-    assert not over(more)
+    assert not over(more, KNOWN)
     (again,) = relayed_down(above(), CHILD, more)
     assert isinstance(again, RunRequested)
 
@@ -205,7 +210,7 @@ def test_an_answer_survives_that_the_child_is_begun_again() -> None:
 
 
 def test_one_that_was_rewound_to_before_its_task_is_over() -> None:
-    assert not over(below())
-    assert not over(below(*at_work()))
-    assert not over(below(at_work()[0]))
-    assert over(replace(below(), ledger=below(*at_work()).ledger))
+    assert not over(below(), KNOWN)
+    assert not over(below(*at_work()), KNOWN)
+    assert not over(below(at_work()[0]), KNOWN)
+    assert over(replace(below(), ledger=below(*at_work()).ledger), KNOWN)

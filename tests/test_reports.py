@@ -105,7 +105,7 @@ def test_one_that_never_began_used_nothing() -> None:
 def test_one_that_is_cut_before_it_is_open_again_has_used_what_it_had() -> None:
     begun = ExecutionStarted(command=COMMAND.id, action_id="d", attempt=1)
     started = (begun, ChildStarted(child_id="d-child", task="Dig.", action_id="d", grant=COMMAND.grant))
-    events = [begun, *left(COMMAND, below()), *started, *left(COMMAND, None), *started]
+    events = [begun, *left(above(), COMMAND, below()), *started, *left(above(), COMMAND, None), *started]
     again = fold(samples.numbered(events, above().seq + 1), start=above())
     finished, error = cut_short(again, COMMAND, None, "")
     assert isinstance(finished, ChildFinished)
@@ -118,11 +118,11 @@ def test_one_that_is_cut_before_it_is_open_again_has_used_what_it_had() -> None:
 
 
 def test_one_that_is_left_tells_what_it_has_used() -> None:
-    so_far, lost = left(COMMAND, below())
+    so_far, lost = left(above(), COMMAND, below())
     assert isinstance(so_far, ChildWaiting)
     assert isinstance(lost, ExecutionLost)
     state = fold(samples.numbered([so_far, lost, samples.failure(ACTION)], above().seq + 1), start=above())
     assert state.ledger.cost == 1.0
     assert not state.ledger.children["d-child"].open
-    (only,) = left(COMMAND, None)
+    (only,) = left(above(), COMMAND, None)
     assert isinstance(only, ExecutionLost)

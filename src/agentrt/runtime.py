@@ -10,7 +10,6 @@ from pathlib import Path
 from types import TracebackType
 
 import anyio.to_thread
-import msgspec
 from msgspec.structs import replace
 
 from .actors.core import RestartPolicy
@@ -24,17 +23,19 @@ from .critics import CRITICS
 from .decisions import forked
 from .decisions.agents import check_names, check_rules, sound_agent
 from .decisions.first import first_batch, prompt_of, remembered
+from .decisions.sharing import may_not_delegate
 from .errors import ConfigurationError, EventRefused
 from .events import ConversationCreated, Event, SecretsChanged, Source
 from .hooks import HookFunction
 from .hooks.pinning import pinned
 from .host import Hosts
+from .host.beginning import kept
 from .host.children import children_of
 from .ids import new_id
 from .llm import LimitedClient, LiteLLMClient, PacedClient, ProviderLimits, RetryingClient, RoutedClient, ThinkingClient
 from .llm.masking import keys_of
 from .llm.profiles import saved_profile
-from .protocols import Critic, Journal, ModelClient, SecurityAnalyzer, Storage
+from .protocols import Critic, ModelClient, SecurityAnalyzer, Storage
 from .sandboxes.container import check_engine
 from .secrets import AnySecret, Cipher, LogMask, SecretRegistry
 from .security.analyzers import ANALYZERS, MODEL
@@ -49,13 +50,14 @@ from .specs import (
     ToolDefinition,
     Workspace,
 )
+from .specs.built_in_agents import BUILT_IN_AGENTS
 from .specs.given import Amount, converted, functions, instance
 from .specs.quota import Quota
 from .specs.secrets import SavedSecret
 from .specs.tool import ALWAYS
 from .state import State, apply
 from .storage import Probe, default_store, open_storage
-from .tools import BUILT_IN, AnyTool, Tools, ToolType, as_tool_types, delegate, finish, structured
+from .tools import BUILT_IN, AnyTool, Tools, ToolType, as_tool_types, delegate, finish, structured, task
 from .tools.delegate import to_agents
 from .workspaces import workspace_of
 from .workspaces.project_rules import recover_project_rules
@@ -175,7 +177,7 @@ class Runtime:
         place, rules = await workspace_of(workspace, self.store)
         if isinstance(place, DockerWorkspace):
             await check_engine()
-        told = await self._resolved(agent, place, tools)
+        told = await self._resolved(agent, place, tools, above)
         agent = await self.pinned(told.agent, place.path)
         name, secrets = conversation_id or new_id(), secrets or self.secrets()
         parts = self._parts(agent, place, tools, secrets)
@@ -186,7 +188,7 @@ class Runtime:
         created = first_batch(name, agent, place, parts.tools.definitions, above, owner, (told.prompt, told.dynamic))
         first = (
             *created,
-            *await _logged(told, journal, secrets, created[0].id),
+            *await kept(told, journal, secrets, created[0].id),
             *remembered(rules, agent.rules),
             *more,
         )
@@ -314,8 +316,8 @@ class Runtime:
                 offered = self._parts(agent, place, tools, secrets or self.secrets()).tools.definitions
                 check_rules(agent, offered)
                 prompt_event = prompt_of(offered, (told.prompt, told.dynamic))
-                kept = await _logged(told, journal, secrets or self.secrets(), prompt_event.id)
-                prompt = (prompt_event, *kept)
+                texts = await kept(told, journal, secrets or self.secrets(), prompt_event.id)
+                prompt = (prompt_event, *texts)
             created = ConversationCreated(
                 conversation_id=name,
                 agent=agent or state.spec,
@@ -330,7 +332,7 @@ class Runtime:
             if secrets.names or state.ledger.secrets:  # encrypted for the fork: what is in the log is for its parent
                 first = (*first, self.changed_secrets(secrets, name, source="environment"))
             hide = Veil(secrets).event
-            log = EventLogActor(journal, Feed(journal, state), lambda commands: None, lambda: None, hide)
+            log = EventLogActor(journal, Feed(journal, state), lambda commands: None, lambda goes_on: None, hide)
             await log.ask(Append(first))
         finally:
             await self.store.release(name)
@@ -350,6 +352,7 @@ class Runtime:
             types[finish.name] = structured(types[finish.name], agent.output)
         if agent.agents:
             types[delegate.name] = to_agents(types[delegate.name], agent.agents)
+        types[task.name] = to_agents(types[task.name], {**BUILT_IN_AGENTS, **agent.agents})
         names = {spec.name: spec for spec in (*agent.tools, *map(Tool, ALWAYS))}
         parts = Parts(
             client=self.client,
@@ -369,9 +372,13 @@ class Runtime:
         )
         return self._recast(parts)
 
-    async def _resolved(self, agent: Agent, place: Workspace, tools: Sequence[ToolType]) -> Resolved:
-        types = self._types | {kind.name: kind for kind in tools}
-        return await self._resolve(agent, place, {name: kind.definition for name, kind in types.items()})
+    async def _resolved(
+        self, agent: Agent, place: Workspace, tools: Sequence[ToolType], above: State | None = None
+    ) -> Resolved:
+        types = (self._types | {kind.name: kind for kind in tools}).values()
+        deepest = may_not_delegate(agent, above)
+        known = {kind.name: kind.definition for kind in types if not (deepest and kind.delegates)}
+        return await self._resolve(agent, place, known)
 
     def _own(self) -> Own:
         return Own(tuple(self.store.places), tuple(sorted(self.ports)))
@@ -384,14 +391,3 @@ class Runtime:
     def check(self, agent: Agent) -> None:
         """Whether all that an agent names is there. Raises `ConfigurationError` where it is not."""
         check_names(agent, analyzers=self._analyzers, hooks=self._hooks, critics=self._critics)
-
-
-async def _logged(told: Resolved, journal: Journal, secrets: SecretRegistry, cause: str) -> tuple[Event, ...]:
-    """The event of what an agent is told, after the texts were kept beside the log. Raises `LogFailed`."""
-    if not told.says_something:
-        return ()
-    event = replace(told.event, caused_by=cause)
-    if told.texts:
-        data = await Veil(secrets).data(msgspec.json.encode(told.texts))
-        event = replace(event, texts=(await journal.keep(data, "skills", "application/json"),))
-    return (event,)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import msgspec
+from msgspec.structs import astuple
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -24,6 +25,9 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
             self.cache_write_tokens + other.cache_write_tokens,
             self.reasoning_tokens + other.reasoning_tokens,
         )
+
+    def __sub__(self, other: Usage) -> Usage:
+        return Usage(*(mine - theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
 
     @property
     def total(self) -> int:
@@ -48,6 +52,15 @@ class Spending(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
             self.cost + other.cost,
             self.unpriced + other.unpriced,
             self.seconds + other.seconds,
+        )
+
+    def __sub__(self, other: Spending) -> Spending:
+        return Spending(
+            self.calls - other.calls,
+            self.usage - other.usage,
+            self.cost - other.cost,
+            self.unpriced - other.unpriced,
+            self.seconds - other.seconds,
         )
 
 

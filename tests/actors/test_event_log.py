@@ -66,7 +66,7 @@ class Bench:
         self.begun, self.handed, self.cuts = self.feed.state.seq, list[Command](), 0
         self.actor = EventLogActor(self.journal, self.feed, self.handed.extend, self._cut)
 
-    def _cut(self) -> None:
+    def _cut(self, goes_on: bool) -> None:
         self.cuts += 1
 
     def ask(self, *events: Event, command: str | None = None) -> asyncio.Task[object]:
@@ -170,7 +170,7 @@ async def test_a_bug_ends_the_log_and_tells_everyone() -> None:
     def fail(commands: Sequence[Command]) -> None:
         raise ZeroDivisionError("a bug")
 
-    bench.actor = EventLogActor(bench.journal, bench.feed, fail, lambda: None)
+    bench.actor = EventLogActor(bench.journal, bench.feed, fail, lambda goes_on: None)
     asked = bench.ask(samples.message("go"))
     await wait_all_tasks_blocked()
     bench.journal.reply()

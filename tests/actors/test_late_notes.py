@@ -53,7 +53,7 @@ class Talk:
     def __init__(self) -> None:
         journal, self.handed = Ready(), list[Command]()
         self.feed = Feed(journal, fold(samples.numbered(samples.beginning(samples.agent(limits=LIMITS)))))
-        self.actor = EventLogActor(journal, self.feed, self.handed.extend, lambda: None)
+        self.actor = EventLogActor(journal, self.feed, self.handed.extend, lambda goes_on: None)
         self.log = Log(self.actor, self.feed, journal, cast(Any, None))
 
     async def ask(self, request: LogRequest) -> Cursor:

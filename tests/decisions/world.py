@@ -15,6 +15,7 @@ from agentrt.context.condensing import forget_older_half
 from agentrt.decisions import (
     Activate,
     AssessRisk,
+    Attend,
     CallModel,
     Condense,
     Delegate,
@@ -262,6 +263,8 @@ class World:
                 return self._hooks(event, target)
             case Judge(_, _, midway):
                 return self._judged_midway() if midway else self._judged(command.critic)
+            case Attend(_, child_id):
+                return (self._child_finished(child_id), MessageEvent(content=text("It has ended.")))
 
     def _reserves(self, command: CallModel) -> bool:
         """Whether the call has to reserve a part of the budget now, or end since none is left."""

@@ -60,7 +60,7 @@ def test_what_is_delegated_is_read_from_the_arguments() -> None:
 
 def test_the_model_is_told_which_agents_there_are() -> None:
     agents = {name: Agent(llm=LLM(model="m")) for name in ("writer", "reader")}
-    assert to_agents(delegate, agents).description.endswith("The agents are: reader, writer.")
+    assert to_agents(delegate, agents).description.endswith("The agents are:\n- writer\n- reader")
 
 
 async def test_nobody_runs_it_but_a_conversation(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import anyio
 import msgspec
 
-from ..decisions import Delegate, cut_short, ended, failed, left, over, relayed_down, relayed_up
+from ..decisions import Attend, Delegate, Seeing, cut_short, ended, failed, left, over, relayed_down, relayed_up
 from ..errors import AgentrtError
 from ..events import ActionEvent, Event, MessageEvent
 from ..ledger import Child
@@ -32,7 +32,7 @@ CUT_SECONDS = 3.0
 
 
 class DelegateActor(AbstractAsyncContextManager["DelegateActor"]):
-    """Performs `Delegate`. Pauses, answers and interrupts go down to the child; what waits in it comes up.
+    """Performs `Delegate` and `Attend`. Pauses, answers and interrupts go down to the child; what waits in it comes up.
 
     `leaving` says whether the conversation is only left: then the child is, too, and goes on when it is opened again.
     """
@@ -45,8 +45,10 @@ class DelegateActor(AbstractAsyncContextManager["DelegateActor"]):
 
     async def handle(self, message: Perform) -> None:
         """See one child through; its outcome is one batch: what it used, and what it answered or how it failed."""
-        assert isinstance(message.command, Delegate)
+        assert isinstance(message.command, Delegate | Attend)
         command, below = message.command, _Below()
+        if isinstance(command, Attend) and command.child_id not in self._log.state.background:
+            return
         try:
             events = await self._delegated(command, below)
         except anyio.get_cancelled_exc_class():
@@ -55,7 +57,7 @@ class DelegateActor(AbstractAsyncContextManager["DelegateActor"]):
             raise
         await self._log.append(*events, command=command.id)
 
-    async def _delegated(self, command: Delegate, below: _Below) -> tuple[Event, ...]:
+    async def _delegated(self, command: Seeing, below: _Below) -> tuple[Event, ...]:
         state = self._log.state
         child = state.ledger.children[command.child_id]
         try:
@@ -64,8 +66,8 @@ class DelegateActor(AbstractAsyncContextManager["DelegateActor"]):
                     below.end = await self._see_through(command.child_id, below.group)
                 finally:
                     with anyio.CancelScope(shield=True), contextlib.suppress(AgentrtError):
-                        await self._stop(below)
-                        if over(state := below.group.feed.state):
+                        await self._stop(command, below)
+                        if over(state := below.group.feed.state, self._child(command.child_id)):
                             below.end = below.end or state
                         below.words = await _words(below.group)
         except AgentrtError as error:
@@ -74,21 +76,24 @@ class DelegateActor(AbstractAsyncContextManager["DelegateActor"]):
         assert below.end is not None
         return ended(command, below.end, below.words)
 
-    def _when_cut(self, command: Delegate, below: _Below) -> tuple[Event, ...]:
+    def _when_cut(self, command: Seeing, below: _Below) -> tuple[Event, ...]:
         """Its outcome when it was cancelled: by an interrupt, or since the conversation is left or has failed."""
         if below.end is not None:
             return ended(command, below.end, below.words)
-        if self._interrupted:
+        if self._interrupted(command):
             return cut_short(self._log.state, command, below.state, below.words)
-        return left(command, below.state)
+        return left(self._log.state, command, below.state)
 
-    @property
-    def _interrupted(self) -> bool:
-        return self._log.state.branch.cut and not self._leaving()
+    def _interrupted(self, command: Seeing) -> bool:
+        is_cut = self._child(command.child_id).cut if isinstance(command, Attend) else self._log.state.branch.cut
+        return is_cut and not self._leaving()
+
+    def _child(self, child_id: str) -> Child:
+        return self._log.state.ledger.children[child_id]
 
     async def _see_through(self, child_id: str, group: ConversationGroup) -> State:
         """The state in which the child has ended; whoever else has it open may go on with it from there."""
-        while not over(state := group.feed.state):
+        while not over(state := group.feed.state, self._child(child_id)):
             above = self._log.state
             if events := relayed_down(above, child_id, state):
                 await group.log.append(*events)
@@ -98,10 +103,11 @@ class DelegateActor(AbstractAsyncContextManager["DelegateActor"]):
                 await self._change(group, state, above)
         return state
 
-    async def _stop(self, below: _Below) -> None:
+    async def _stop(self, command: Seeing, below: _Below) -> None:
         """Cut what still runs below when this was interrupted; what is only left is cut when its group is."""
         assert below.group is not None
-        if self._interrupted and below.end is None and not over(below.group.feed.state):
+        state, child = below.group.feed.state, self._child(command.child_id)
+        if self._interrupted(command) and below.end is None and not over(state, child):
             await below.group.interrupt("the conversation that delegated this was interrupted", CUT_SECONDS)
 
     async def _change(self, group: ConversationGroup, state: State, above: State) -> None:

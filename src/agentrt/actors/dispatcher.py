@@ -13,6 +13,7 @@ import msgspec
 from ..decisions import (
     Activate,
     AssessRisk,
+    Attend,
     CallModel,
     Condense,
     Delegate,
@@ -32,6 +33,9 @@ from .event_log import Log
 CLOSING_SECONDS = 5.0
 """How long the outcome of a cut command may take to be appended."""
 
+
+BACKGROUND = "background"
+"""The performer of what works in the background: a message that cuts what runs does not cut that."""
 
 TOOL = "tool:"
 """How the name of a tool's performer begins."""
@@ -65,6 +69,8 @@ def performer_name(command: Task) -> str:
             return "critic"
         case Delegate():
             return "delegate"
+        case Attend():
+            return BACKGROUND
         case Activate():
             return "skills"
         case ExecuteAction(_, action):
@@ -89,6 +95,8 @@ class Dispatcher:
         self._supervisor, self._performer = supervisor, performer
         self._refs: dict[str, Ref] = {}
         self._running: dict[str, Envelope | None] = {}
+        self._background = set[str]()
+        """Which of these work in the background."""
         self._next: dict[str, Task] = {}
         """What became due again while it was still being cut."""
         self._cut: set[str] = set()
@@ -105,16 +113,20 @@ class Dispatcher:
     def hand_out(self, commands: Sequence[Task]) -> None:
         """Begin each command."""
         for command in commands:
+            if command.id in self._background:
+                continue  # it was not cut
             if command.id in self._running:
                 self._next[command.id] = command
             else:
                 self._post(command)
 
-    def cut(self) -> None:
-        """Cancel all that runs."""
+    def cut(self, *, goes_on: bool = False) -> None:
+        """Cancel all that runs; where it `goes_on`, not what works in the background."""
         self._next.clear()
-        self._cut.update(self._running)
-        for envelope in list(self._running.values()):
+        for name, envelope in list(self._running.items()):
+            if goes_on and name in self._background:
+                continue
+            self._cut.add(name)
             if envelope is not None:
                 envelope.cancel()
 
@@ -138,6 +150,8 @@ class Dispatcher:
         if name not in self._refs:
             performer = self._performer(name)
             self._refs[name] = self._supervisor.spawn(name, performer.factory, concurrency=performer.concurrency)
+        if name == BACKGROUND:
+            self._background.add(command.id)
         then = partial(self._done, command, name)
         self._running[command.id] = self._refs[name].post(Perform(command), then)
 
@@ -163,6 +177,7 @@ class Dispatcher:
 
     def _ended(self, command: Task) -> None:
         del self._running[command.id]
+        self._background.discard(command.id)
         self._cut.discard(command.id)
         if (again := self._next.pop(command.id, None)) is not None:
             self._post(again)
@@ -177,12 +192,15 @@ class Dispatcher:
     async def _end(self, command: Task, problem: BaseException | None) -> None:
         """Append the outcome that the performer did not: whatever happened, what was begun does not stay open."""
         assert self._log is not None
+        is_cut = command.id in self._cut
         cut = problem is None or self._log.state.branch.cut
         why = "Interrupted: it did not finish." if cut else f"It failed: {problem}"
         events: tuple[Event, ...] = lost(self._log.state, command.id, why)
         if events and isinstance(command, Delegate) and isinstance(problem, ActorStopped):  # nobody has begun it
             events = failed(self._log.state, command, None, "", why)
-        if not self._log.state.branch.cut and command.id not in self._cut:
+        if isinstance(command, Attend) and command.child_id in self._log.state.background and not is_cut:
+            events = failed(self._log.state, command, None, "", why)
+        if not self._log.state.branch.cut and not is_cut:
             match command:
                 case AssessRisk(_, action):
                     reason = f"the rating failed: {problem}"

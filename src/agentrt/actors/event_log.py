@@ -94,11 +94,14 @@ CLEANUP_SECONDS = 5.0
 class _Commit:
     """A batch on its way to the disk, and what follows once it is there."""
 
-    __slots__ = ("batch", "begun", "cut", "due", "encoded", "over", "reply", "state")
+    __slots__ = ("batch", "begun", "cut", "due", "encoded", "goes_on", "over", "reply", "state")
 
     def __init__(self, batch: Sequence[Event], state: State, due: Sequence[Task]) -> None:
         self.batch, self.state, self.due = batch, state, due
-        self.cut = any(isinstance(event, InterruptEvent) for event in batch)
+        cuts = [event for event in batch if isinstance(event, InterruptEvent)]
+        self.cut = bool(cuts)
+        self.goes_on = bool(cuts) and all(event.goes_on for event in cuts)
+        """Whether it cuts only for a message, with which the run goes on."""
         self.encoded: Sequence[bytes] = ()
         """The JSON of the batch, until it is published."""
         self.over, self.begun = False, time.monotonic()
@@ -139,7 +142,7 @@ class EventLogActor:
         journal: Journal,
         feed: Feed,
         hand_out: HandOut,
-        cut: Callable[[], None],
+        cut: Callable[[bool], None],
         hide: Hide = lambda event: event,
         quota: Quota = Quota(),
         observers: Sequence[Observer] = (),
@@ -247,7 +250,7 @@ class EventLogActor:
             try:
                 self._feed.publish(commit.batch, commit.state, commit.encoded)
                 if commit.cut:
-                    self._cut()
+                    self._cut(commit.goes_on)
                 self._hand_out(commit.due)
                 self._deadline.watch(commit.state)
                 self._journal.remember(commit.state)
@@ -272,7 +275,7 @@ class EventLogActor:
         if not isinstance(self._ended, (LogFailed, ActorCrashed)):
             self._ended = failure
             self._feed.fail(failure)
-            self._cut()
+            self._cut(False)
         return failure
 
 

@@ -53,6 +53,9 @@ from .veil import Veil
 STOP_SECONDS = 5.0
 """How long leaving a group waits for what it cut to end."""
 
+SIDE_BY_SIDE = 64
+"""Conversations that may be seen through in the background."""
+
 END_SECONDS = 3.0
 """How long a hook of the end may take."""
 
@@ -119,7 +122,7 @@ class ConversationGroup:
                 self._journal,
                 self.feed,
                 self._dispatcher.hand_out,
-                self._dispatcher.cut,
+                lambda goes_on: self._dispatcher.cut(goes_on=goes_on),
                 self._veil.event,
                 self._parts.quota,
                 self._parts.observers,
@@ -267,6 +270,8 @@ class ConversationGroup:
                 )
             case "critic":
                 return Performer(lambda: CriticActor(log, parts.critics, self.calls, workspace))
+            case "background":
+                return Performer(lambda: DelegateActor(log, parts.children, lambda: self._leaving), SIDE_BY_SIDE)
             case "delegate":
                 return Performer(lambda: DelegateActor(log, parts.children, lambda: self._leaving), concurrency)
             case _:

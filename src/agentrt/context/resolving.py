@@ -5,7 +5,7 @@ Pure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import msgspec
 from msgspec.structs import replace
@@ -22,6 +22,7 @@ from ..specs import (
     NeverConfirm,
     Tool,
 )
+from ..specs.agent import DEFAULT_TOOLS
 from ..specs.agent_file import AgentFile
 from ..specs.built_in_agents import SAME_TOOLS
 from ..specs.context import AgentContext, ContextSource, Document, Gathered, Offer, SourceKind
@@ -80,6 +81,8 @@ def resolved(
     names = {one.name for one in tools}
     if listed and "invoke_skill" not in names:
         tools.append(Tool("invoke_skill"))
+    if agents and agent.tools == DEFAULT_TOOLS and tool("task") is not None:
+        tools.append(Tool("task"))
     sources = (
         *gathered.plugins,
         *(_of_document("instructions", document) for document in gathered.documents),
@@ -189,9 +192,3 @@ def _of_agent(file: AgentFile, missing: tuple[str, ...]) -> ContextSource:
 def _of_offer(offer: Offer) -> ContextSource:
     when = "always" if offer.agreed else "once a person has agreed"
     return ContextSource(kind="hooks", name=offer.name, path=offer.path, when=when, missing=offer.servers)
-
-
-def listed_agents(agents: dict[str, Agent]) -> Iterator[str]:
-    """A line for each agent that may be delegated to."""
-    for name, one in agents.items():
-        yield f"- {name}: {one.description}" if one.description else f"- {name}"

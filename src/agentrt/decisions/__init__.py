@@ -6,6 +6,7 @@ from .beginnings import beginning
 from .commands import (
     Activate,
     AssessRisk,
+    Attend,
     AwaitChildren,
     CallModel,
     Command,
@@ -15,12 +16,14 @@ from .commands import (
     ExecuteAction,
     Execution,
     Judge,
+    Launch,
     Note,
     Refuse,
     RequestConfirmation,
     RunHooks,
     Stop,
     Task,
+    Tell,
     Warn,
 )
 from .due import decide
@@ -40,13 +43,14 @@ from .outcomes import (
     wanted,
 )
 from .relaying import over, relayed_down, relayed_up
-from .reports import cut_short, ended, failed, left
+from .reports import Seeing, cut_short, ended, failed, left
 from .sharing import share_of
 
 __all__ = [
     "EVERYTHING",
     "Activate",
     "AssessRisk",
+    "Attend",
     "AwaitChildren",
     "CallModel",
     "Command",
@@ -56,12 +60,15 @@ __all__ = [
     "ExecuteAction",
     "Execution",
     "Judge",
+    "Launch",
     "Note",
     "Refuse",
     "RequestConfirmation",
     "RunHooks",
+    "Seeing",
     "Stop",
     "Task",
+    "Tell",
     "Warn",
     "action_error",
     "answered",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import assert_never
 
 from ..events import (
+    ActionEvent,
+    ChildMessaged,
     ChildStarted,
     ConfirmationRequested,
     ConversationErrorEvent,
@@ -13,6 +15,7 @@ from ..events import (
     ExecutionStatus,
     MessageEvent,
     ModelCallStarted,
+    ObservationEvent,
     RunEnded,
     StuckDetected,
     UserRejectObservation,
@@ -21,6 +24,7 @@ from ..specs.content import text
 from .commands import (
     Activate,
     AssessRisk,
+    Attend,
     AwaitChildren,
     CallModel,
     Command,
@@ -29,13 +33,35 @@ from .commands import (
     End,
     ExecuteAction,
     Judge,
+    Launch,
     Refuse,
     RequestConfirmation,
     RunHooks,
     Stop,
+    Tell,
     Warn,
 )
 from .sharing import delegated
+
+_LAUNCHED = (
+    "It works in the background as task {0}, and you are told once it has ended. Go on with something else; to tell it"
+    " something meanwhile, call this tool with that as `resume`."
+)
+_TOLD = "Task {0} is told, and goes on."
+
+
+def _noted(command: str, action: ActionEvent, attempt: int, said: str) -> tuple[Event, ...]:
+    """An execution that is over with what the log notes of it."""
+    return (
+        ExecutionStarted(command=command, action_id=action.id, attempt=attempt, caused_by=action.id),
+        ObservationEvent(
+            action_id=action.id,
+            tool_name=action.tool_name,
+            tool_call_id=action.tool_call_id,
+            content=text(said),
+            caused_by=action.id,
+        ),
+    )
 
 
 def beginning(command: Command) -> tuple[Event, ...]:
@@ -61,6 +87,21 @@ def beginning(command: Command) -> tuple[Event, ...]:
                 caused_by=action.id,
             )
             return (begun, child)
+        case Launch(id, action, attempt, child_id, grant):
+            task = delegated(action.arguments)
+            started = ChildStarted(
+                child_id=child_id,
+                task=task.task,
+                agent=task.agent,
+                action_id=action.id,
+                grant=grant,
+                background=True,
+                caused_by=action.id,
+            )
+            return (*_noted(id, action, attempt, _LAUNCHED.format(child_id)), started)
+        case Tell(id, action, attempt, child_id):
+            told = ChildMessaged(child_id=child_id, message=delegated(action.arguments).task, caused_by=action.id)
+            return (*_noted(id, action, attempt, _TOLD.format(child_id)), told)
         case RequestConfirmation(_, reasons):
             held, codes = zip(*reasons, strict=True)
             return (ConfirmationRequested(action_ids=held, reasons=codes),)
@@ -85,7 +126,7 @@ def beginning(command: Command) -> tuple[Event, ...]:
             found = StuckDetected(pattern=pattern, detail=detail, nudge=not stop)
             words = f"You are repeating yourself: {detail}. Try something else, or say what keeps you from going on."
             return (found,) if stop else (found, MessageEvent(content=text(words), caused_by=found.id))
-        case AssessRisk() | Condense() | RunHooks() | Judge():
+        case AssessRisk() | Attend() | Condense() | RunHooks() | Judge():
             return ()
         case _:
             assert_never(command)

@@ -50,6 +50,32 @@ class Condense(msgspec.Struct, frozen=True):
     id: str
 
 
+class Attend(msgspec.Struct, frozen=True):
+    """See a conversation through that works in the background."""
+
+    id: str
+    child_id: str
+
+
+class Launch(msgspec.Struct, frozen=True):
+    """Note that an action is done in the background, by a conversation of its own; `Attend` sees it through."""
+
+    id: str
+    action: ActionEvent
+    attempt: int
+    child_id: str
+    grant: Grant
+
+
+class Tell(msgspec.Struct, frozen=True):
+    """Note what the agent says to a conversation that works in the background."""
+
+    id: str
+    action: ActionEvent
+    attempt: int
+    child_id: str
+
+
 class Activate(msgspec.Struct, frozen=True):
     """Make the text of a skill ready, and tell it to the model; first ask for the commands that are in it.
 
@@ -133,9 +159,9 @@ class End(msgspec.Struct, frozen=True):
     reason: Literal["answered", "nothing_to_do"]
 
 
-Note: TypeAlias = RequestConfirmation | AwaitChildren | Refuse | Stop | Warn | End
+Note: TypeAlias = RequestConfirmation | AwaitChildren | Refuse | Launch | Tell | Stop | Warn | End
 """What follows from the rules alone: the log notes it, and nobody performs it."""
 Execution: TypeAlias = ExecuteAction | Delegate | Activate
-Task: TypeAlias = CallModel | AssessRisk | Execution | Condense | RunHooks | Judge
+Task: TypeAlias = CallModel | AssessRisk | Execution | Attend | Condense | RunHooks | Judge
 """What somebody performs."""
 Command: TypeAlias = Task | Note

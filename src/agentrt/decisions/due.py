@@ -7,11 +7,12 @@ from ..ledger import allowance
 from ..specs import HookEvent, PermissionRule
 from ..specs.hooks import hooks_for
 from ..specs.stuck import judges_all
-from ..state import Activation, Ended, Ending, Pending, State, Working, beginnable, unread
+from ..state import Activation, Ended, Ending, Pending, State, Working, beginnable
 from .allowing import allowed, invoked
 from .commands import (
     Activate,
     AssessRisk,
+    Attend,
     AwaitChildren,
     CallModel,
     Command,
@@ -21,17 +22,28 @@ from .commands import (
     ExecuteAction,
     Execution,
     Judge,
+    Launch,
     Refuse,
     RequestConfirmation,
     RunHooks,
     Stop,
+    Tell,
     Warn,
 )
-from .ending import answered, left, waits_below
-from .naming import activating_id, condensing_id, counted_id, execution_id, hooks_id, judging_id, rating_id
+from .ending import has_ended, left, waits_below
+from .naming import (
+    activating_id,
+    attending_id,
+    condensing_id,
+    counted_id,
+    execution_id,
+    hooks_id,
+    judging_id,
+    rating_id,
+)
 from .permissions import asked, heard, ruling
 from .repetition import repetition
-from .sharing import child_id, grant, used_steps
+from .sharing import child_id, delegated, grant, used_steps
 
 SIDE_BY_SIDE = 16
 """Actions of a batch that are rated, or given to hooks, side by side."""
@@ -39,15 +51,23 @@ SIDE_BY_SIDE = 16
 
 def decide(state: State) -> tuple[Command, ...]:
     """The commands that are due, in their order; none while a conversation does not run."""
-    here = state.branch
-    if state.status is not ExecutionStatus.RUNNING or here.cut:
+    if state.status is not ExecutionStatus.RUNNING or state.branch.cut:
         return ()
+    attended = tuple(Attend(attending_id(child), name) for name, child in state.background.items())
+    return (*attended, *_next(state)) if attended else _next(state)
+
+
+def _next(state: State) -> tuple[Command, ...]:
+    """What is due besides what works in the background."""
+    here = state.branch
     if here.pending:
         return _for_pending(state)
     if here.call is not None:
         return ()
     if commands := _before_going_on(state):
         return commands
+    if state.background and has_ended(state):
+        return (AwaitChildren(f"await-{state.seq}"),) if waits_below(state) else ()
     if here.condense:
         return (Condense(condensing_id(state)),)
     if (reached := _limit(state)) is not None:
@@ -77,8 +97,7 @@ def _before_going_on(state: State) -> tuple[Command, ...]:
 def _at_the_end(state: State) -> tuple[Command, ...]:
     """Who has a say in the end of a run, or that end; nothing where the agent has something to do."""
     here = state.branch
-    over = isinstance(here.phase, Ending) or (not here.condense and answered(state))
-    if not over or unread(here):
+    if state.background or not has_ended(state):
         return ()
     critic, goal = state.spec.critic, state.ledger.goal
     match left(state):
@@ -167,10 +186,31 @@ def _outside(action: ActionEvent) -> Refuse:
     return Refuse(f"refuse-{action.id}", action, reason)
 
 
-def _execution(state: State, p: Pending) -> Execution:
+def _delegation(state: State, p: Pending, name: str, attempt: int) -> Delegate | Launch | Tell | Refuse:
+    """A conversation of its own for an action: a new one, one that goes on, or a word to one that works already."""
+    wanted, child = delegated(p.action.arguments), child_id(p)
+    known = state.ledger.children.get(child)
+    if wanted.resume and known is None:
+        there = ", ".join(state.ledger.children) or "none"
+        return Refuse(
+            f"refuse-{p.action.id}", p.action, f"There is no task {wanted.resume!r} to go on; there are: {there}"
+        )
+    if known is not None and known.open and known.action_id != p.action.id:
+        if known.background:
+            return Tell(name, p.action, attempt, child)
+        return Refuse(f"refuse-{p.action.id}", p.action, f"Task {child!r} is at work: wait for its report.")
+    if not wanted.background:
+        return Delegate(name, p.action, attempt, child, grant(state, p))
+    if len(state.background) >= SIDE_BY_SIDE:
+        reason = f"{SIDE_BY_SIDE} tasks work in the background, the most: wait until one of them has ended."
+        return Refuse(f"refuse-{p.action.id}", p.action, reason)
+    return Launch(name, p.action, attempt, child, grant(state, p))
+
+
+def _execution(state: State, p: Pending) -> Execution | Launch | Tell | Refuse:
     name, attempt, tool = execution_id(p), p.attempt + 1, state.definition(p.action.tool_name)
     if tool.delegates:
-        return Delegate(name, p.action, attempt, child_id(p), grant(state, p))
+        return _delegation(state, p, name, attempt)
     if tool.invokes:
         return Activate(name, Activation(invoked(p.action, tool), p.action.id), p.action, attempt)
     return ExecuteAction(name, p.action, attempt, p.files)

@@ -47,14 +47,22 @@ def answered(state: State) -> bool:
             return here.call is None and len(here.view) <= 1
 
 
+def has_ended(state: State) -> bool:
+    """Whether the agent has had its last word, and nothing was said since."""
+    here = state.branch
+    over = isinstance(here.phase, Ending) or (not here.condense and answered(state))
+    return over and not unread(here)
+
+
 def idle(state: State) -> bool:
     """Whether a run would have nothing to do."""
-    return answered(state) and not state.branch.condense and left(state) is None
+    return answered(state) and not state.branch.condense and left(state) is None and not state.background
 
 
 def waits_below(state: State) -> bool:
     """Whether all that runs waits for a person, in conversations that were delegated to."""
     children = [child for child in state.ledger.children.values() if child.open and child.waiting]
     asking = {child.action_id for child in children if child.status is ExecutionStatus.WAITING_FOR_CONFIRMATION}
-    running = [p.action for p in state.branch.pending if p.command is not None]
-    return bool(running) and all(action.id in asking for action in running)
+    running = [p.action.id for p in state.branch.pending if p.command is not None]
+    running += [child.action_id for child in state.background.values()]
+    return bool(running) and asking.issuperset(running)

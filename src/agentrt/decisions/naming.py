@@ -11,6 +11,7 @@ from hashlib import blake2b
 import msgspec
 
 from ..events import GoalSet
+from ..ledger import Child
 from ..specs import Critic, Hook, HookEvent
 from ..state import Activation, Pending, State
 
@@ -40,6 +41,11 @@ def condensing_id(state: State) -> str:
 def counted_id(kind: str, state: State) -> str:
     """A command that is counted when it begins, and that never comes again."""
     return _joined(kind, state.ledger.commands + 1)
+
+
+def attending_id(child: Child) -> str:
+    """A conversation in the background is seen through, from where it was started, or told to go on, last."""
+    return _joined("attend", child.action_id)
 
 
 def execution_id(pending: Pending) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -11,6 +11,7 @@ from ..events import (
     ActionEvent,
     AgentErrorEvent,
     BudgetReserved,
+    ChildFinished,
     ConversationCreated,
     ConversationErrorEvent,
     DurabilityChanged,
@@ -30,6 +31,7 @@ from ..events import (
 )
 from ..ledger import allowance, fits
 from ..specs import BusyPolicy, Durability, OnCrash, ToolDefinition
+from ..specs.content import text
 from ..specs.llm import members, named
 from ..state import State
 from ..usage import Usage
@@ -37,12 +39,15 @@ from .beginnings import beginning
 from .commands import End
 from .due import decide
 from .ending import idle
+from .naming import attending_id
 
 
 def refusal(state: State, events: Sequence[Event], command: str | None) -> str | None:
     """Why the outcome of `command` comes too late (the id of what is no longer due); None when it does not."""
     if command is None:
         return None
+    if any(attending_id(child) == command for child in state.background.values()):
+        return None  # it may say at any time how it ended
     if command in state.in_flight:
         cut = state.branch.cut and any(isinstance(e, ActionEvent) for e in events)
         return command if cut else None
@@ -178,12 +183,25 @@ def recovery(state: State, *, ended: bool = True) -> tuple[Event, ...]:
             case OnCrash.ASK:
                 text = "The process died while this ran: whether it took effect is unknown. Check before you repeat it."
                 events.append(action_error(p.action, text))
+    events.extend(_left_below(state))
     events.extend(_lost_resources(state, _LEFT_ENDED if ended else _LEFT_RUNNING))
     if ends := [command for command in decide(state) if isinstance(command, End)]:
         events += beginning(ends[0])  # the end itself was cut off
     elif state.status is ExecutionStatus.RUNNING or state.in_flight:
         events.append(PauseEvent(source="environment", reason="the process died"))
     return tuple(events)
+
+
+def _left_below(state: State) -> Iterator[Event]:
+    """What works in the background goes on with the next run, but for what was to end."""
+    for child_id, child in state.background.items():
+        if child.cut:
+            used, steps = child.may_have_spent, child.may_have_taken
+            ended = ChildFinished(child_id=child_id, status=ExecutionStatus.PAUSED, spending=used, steps=steps)
+            words = f"[Task {child_id}, in the background, was interrupted.]"
+            yield from (ended, MessageEvent(content=text(words), caused_by=ended.id))
+        elif child.status is ExecutionStatus.RUNNING:
+            yield ExecutionLost(action_id=child.action_id, caused_by=child.action_id)
 
 
 def asleep(state: State) -> tuple[Event, ...]:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
+from msgspec.structs import replace
+
 from ..events import (
+    ChildMessaged,
     ChildWaiting,
+    ConversationStateUpdateEvent,
     Event,
     ExecutionStatus,
     MessageEvent,
@@ -17,11 +22,12 @@ from ..specs.content import text
 from ..state import State, unread
 from .answers import approval, rejection, waiting_in
 from .ending import answered
+from .sharing import least, own_child
 
 
-def over(below: State) -> bool:
+def over(below: State, child: Child) -> bool:
     """Whether a conversation that is delegated to has ended, or has nothing to do."""
-    if not below.at_rest or not _received(below):
+    if not below.at_rest or not _received(below, child) or _unheard(below, child):
         return False
     return below.status.over or (below.status is ExecutionStatus.IDLE and answered(below))
 
@@ -34,11 +40,15 @@ def relayed_down(above: State, child_id: str, below: State) -> tuple[Event, ...]
     """
     child, runs, run = above.ledger.children[child_id], above.status.at_work, above.ledger.runs
     rules, told = _rules_down(above, below), below.ledger.above == run
-    if not _received(below):
-        return (*rules, _task(child_id, child), *((RunRequested(above=run),) if runs else ()))
+    if not _received(below, child):
+        task = MessageEvent(id=_task_id(below, child), source="user", content=text(child.task))
+        return (*rules, *_limits(above, child, below), task, *((RunRequested(above=run),) if runs else ()))
     if not runs:
         paused = PauseEvent(reason="the conversation that delegated this was paused")
         return (*rules, paused) if below.status is ExecutionStatus.RUNNING else rules
+    if told and (unheard := _unheard(below, child)):
+        again = () if below.status.at_work else (RunRequested(above=run),)
+        return (*rules, *(_said(event) for event in unheard), *again)
     stopped = below.status is ExecutionStatus.PAUSED or not unread(below.branch)
     if not told or (below.status is ExecutionStatus.IDLE and not stopped):
         return (*rules, RunRequested(above=run))
@@ -73,15 +83,36 @@ def relayed_up(above: State, child_id: str, below: State) -> tuple[Event, ...]:
     return (ChildWaiting(child_id=child_id, actions=actions, status=status),)
 
 
-def _task(child_id: str, child: Child) -> MessageEvent:
-    return MessageEvent(id=_task_id(child_id), source="user", content=text(child.task))
+def _limits(above: State, child: Child, below: State) -> tuple[ConversationStateUpdateEvent, ...]:
+    """What one that goes on with another task may use: what it is granted now, on top of what it has used."""
+    if not below.ledger.runs:
+        return ()
+    chosen, given, used = above.spec.agents.get(child.agent, above.spec).limits, child.grant, below.ledger
+    limits = replace(
+        below.spec.limits,
+        max_steps=least(chosen.max_steps, given.steps) or 0,
+        max_cost=least(chosen.max_cost, None if given.cost is None else used.cost + given.cost),
+        max_tokens=least(chosen.max_tokens, None if given.tokens is None else used.usage.total + given.tokens),
+    )
+    value = msgspec.Raw(msgspec.json.encode(limits))
+    return (ConversationStateUpdateEvent(key="limits", value=value),)
 
 
-def _received(below: State) -> bool:
-    assert below.created is not None
-    return _task_id(below.created.conversation_id) in below.ledger.message_ids
+def _unheard(below: State, child: Child) -> tuple[ChildMessaged, ...]:
+    """What was said to one in the background and has not arrived."""
+    return tuple(event for event in child.messages if event.id not in below.ledger.message_ids)
 
 
-def _task_id(child_id: str) -> str:
+def _said(event: ChildMessaged) -> MessageEvent:
+    return MessageEvent(id=event.id, source="user", content=text(event.message))
+
+
+def _received(below: State, child: Child) -> bool:
+    return _task_id(below, child) in below.ledger.message_ids
+
+
+def _task_id(below: State, child: Child) -> str:
     """The same after a crash: a task that comes twice counts once."""
-    return f"{child_id}-task"
+    assert below.created is not None
+    name = below.created.conversation_id
+    return f"{name}-task" if name == own_child(child.action_id) else f"{child.action_id}-task"

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeAlias
 
-from ..events import ChildFinished, ChildWaiting, Event, ExecutionLost, ExecutionStatus, ObservationEvent
+from msgspec.structs import replace
+
+from ..events import (
+    ChildFinished,
+    ChildWaiting,
+    Event,
+    ExecutionLost,
+    ExecutionStatus,
+    MessageEvent,
+    ObservationEvent,
+)
 from ..ledger import Child, Used
 from ..specs.content import text
 from ..state import State
 from ..usage import Spending, Usage, total
 from .answers import waiting_in
-from .commands import Delegate
+from .commands import Attend, Delegate
 from .outcomes import action_error, lost
 
+Seeing: TypeAlias = Delegate | Attend
+"""What sees a conversation through: its action waits for it, or it works in the background."""
 
-def ended(command: Delegate, below: State, words: str) -> tuple[Event, ...]:
+
+def ended(command: Seeing, below: State, words: str) -> tuple[Event, ...]:
     """The outcome of a delegation whose conversation has ended, and said these words last."""
     match below.status:
         case ExecutionStatus.FINISHED:
@@ -28,23 +42,24 @@ def ended(command: Delegate, below: State, words: str) -> tuple[Event, ...]:
     return _reported(command, below, said)
 
 
-def cut_short(above: State, command: Delegate, below: State | None, words: str) -> tuple[Event, ...]:
+def cut_short(above: State, command: Seeing, below: State | None, words: str) -> tuple[Event, ...]:
     """The outcome of a delegation that was interrupted; its conversation may not have been open yet."""
     if below is None:
         return _never_open(above, command, "Interrupted before the work had begun.")
     return _reported(command, below, f"Interrupted: the work was cut. It said last: {words}")
 
 
-def failed(above: State, command: Delegate, below: State | None, words: str, why: str) -> tuple[Event, ...]:
+def failed(above: State, command: Seeing, below: State | None, words: str, why: str) -> tuple[Event, ...]:
     """The outcome of a delegation whose conversation could not be opened, or could not go on."""
     if below is None:
         return _never_open(above, command, f"The task could not be delegated: {why}")
     return _reported(command, below, f"It failed: {why}\nIt said last: {words}", ExecutionStatus.ERROR)
 
 
-def left(command: Delegate, below: State | None) -> tuple[Event, ...]:
+def left(above: State, command: Seeing, below: State | None) -> tuple[Event, ...]:
     """A delegation that goes on when the conversation is opened again; what it has used is known until then."""
-    lost = ExecutionLost(action_id=command.action.id, begun=below is not None, caused_by=command.action.id)
+    name = _action_id(above, command)
+    lost = ExecutionLost(action_id=name, begun=below is not None, caused_by=name)
     if below is None:
         return (lost,)
     so_far = ChildWaiting(
@@ -57,9 +72,11 @@ def left(command: Delegate, below: State | None) -> tuple[Event, ...]:
     return (so_far, lost)
 
 
-def _never_open(above: State, command: Delegate, why: str) -> tuple[Event, ...]:
+def _never_open(above: State, command: Seeing, why: str) -> tuple[Event, ...]:
     child = above.ledger.children.get(command.child_id)
     used = Used() if child is None else child.before
+    if used is None and child is not None and isinstance(command, Attend):
+        used = Used(child.may_have_spent, child.may_have_taken)
     if used is None:  # a crash cut it: nobody knows what it used
         return lost(above, command.id, why)
     ended = ChildFinished(
@@ -69,12 +86,12 @@ def _never_open(above: State, command: Delegate, why: str) -> tuple[Event, ...]:
         spending=used.spending,
         steps=used.steps,
     )
+    if isinstance(command, Attend):
+        return (ended, _message(ended, why))
     return (ended, action_error(command.action, why))
 
 
-def _reported(
-    command: Delegate, below: State, said: str, status: ExecutionStatus | None = None
-) -> tuple[ChildFinished, ObservationEvent]:
+def _reported(command: Seeing, below: State, said: str, status: ExecutionStatus | None = None) -> tuple[Event, ...]:
     spending = _spent(below)
     finished = ChildFinished(
         child_id=command.child_id,
@@ -83,6 +100,9 @@ def _reported(
         spending=spending,
         steps=_steps(below),
     )
+    if isinstance(command, Attend):
+        finished = replace(finished, labels=below.branch.labels)
+        return finished, _message(finished, said)
     observation = ObservationEvent(
         action_id=command.action.id,
         tool_name=command.action.tool_name,
@@ -93,6 +113,19 @@ def _reported(
         caused_by=command.action.id,
     )
     return finished, observation
+
+
+def _message(ended: ChildFinished, said: str) -> MessageEvent:
+    """What the agent is told of one that worked in the background."""
+    words = f"[Task {ended.child_id}, in the background, has ended.]\n{said}"
+    return MessageEvent(content=text(words), caused_by=ended.id)
+
+
+def _action_id(above: State, command: Seeing) -> str:
+    """The action that a conversation works for."""
+    if isinstance(command, Delegate):
+        return command.action.id
+    return above.ledger.children[command.child_id].action_id
 
 
 def _spent(below: State) -> dict[str, Spending]:

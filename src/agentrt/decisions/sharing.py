@@ -25,12 +25,11 @@ def grant(state: State, pending: Pending) -> Grant:
 
     One that was begun before, and lost to a crash, keeps what it was granted.
     """
-    begun = state.ledger.children.get(child_id(pending))
-    if begun is not None:
+    if (begun := _begun(state, pending)) is not None:
         return begun.grant
     limits, left = state.spec.limits, allowance(state.ledger, state.spec.limits)
     waiting = [p for p in state.branch.pending if p.command is None and state.definition(p.action.tool_name).delegates]
-    shares = 1 + sum(child_id(p) not in state.ledger.children for p in waiting)
+    shares = 1 + sum(_begun(state, p) is None for p in waiting)
     return Grant(
         cost=None if left.cost is None else max(left.cost, 0.0) / shares,
         tokens=None if left.tokens is None else max(left.tokens, 0) // shares,
@@ -38,9 +37,20 @@ def grant(state: State, pending: Pending) -> Grant:
     )
 
 
+def _begun(state: State, pending: Pending) -> Child | None:
+    """The conversation that an action was delegated to before a crash."""
+    child = state.ledger.children.get(child_id(pending))
+    return child if child is not None and child.open and child.action_id == pending.action.id else None
+
+
 def child_id(pending: Pending) -> str:
     """The id of the conversation that an action is delegated to: the same after a crash."""
-    return f"{pending.action.id}-child"
+    return delegated(pending.action.arguments).resume or own_child(pending.action.id)
+
+
+def own_child(action_id: str) -> str:
+    """The id of the conversation that begins with an action."""
+    return f"{action_id}-child"
 
 
 def used_steps(state: State) -> int:
@@ -54,11 +64,25 @@ class Delegated(msgspec.Struct, frozen=True):
 
     task: str = ""
     agent: str = ""
+    resume: str = ""
+    """The conversation that goes on with it; "": a new one."""
+    background: bool = False
+
+
+class _Arguments(msgspec.Struct, frozen=True):
+    task: str = ""
+    prompt: str = ""
+    agent: str = ""
+    subagent_type: str = ""
+    resume: str | None = None
+    run_in_background: bool = False
 
 
 def delegated(arguments: msgspec.Raw) -> Delegated:
     """What an action's arguments, which were checked, delegate."""
-    return msgspec.json.decode(arguments, type=Delegated)
+    given = msgspec.json.decode(arguments, type=_Arguments, strict=False)
+    agent = given.agent or given.subagent_type
+    return Delegated(given.task or given.prompt, agent, given.resume or "", given.run_in_background)
 
 
 def share_of(state: State, child: Child) -> Agent:
@@ -79,9 +103,9 @@ def share_of(state: State, child: Child) -> Agent:
     chosen, given = agents.get(child.agent, agent), child.grant
     limits = replace(
         chosen.limits,
-        max_steps=_least(chosen.limits.max_steps, given.steps) or 0,
-        max_cost=_least(chosen.limits.max_cost, given.cost),
-        max_tokens=_least(chosen.limits.max_tokens, given.tokens),
+        max_steps=least(chosen.limits.max_steps, given.steps) or 0,
+        max_cost=least(chosen.limits.max_cost, given.cost),
+        max_tokens=least(chosen.limits.max_tokens, given.tokens),
         max_depth=agent.limits.max_depth,
     )
     deepest = depth == limits.max_depth
@@ -115,8 +139,15 @@ def _held(chosen: Agent, agent: Agent) -> Agent:
     return replace(chosen, analyzer=analyzer or None, confirmation=stricter(agent.confirmation, chosen.confirmation))
 
 
+def may_not_delegate(agent: Agent, above: State | None) -> bool:
+    """Whether a conversation would stand so deep that none may stand below it."""
+    depth = above.created.depth + 1 if above is not None and above.created is not None else 0
+    return depth >= agent.limits.max_depth
+
+
 N = TypeVar("N", int, float)
 
 
-def _least(one: N | None, other: N | None) -> N | None:
+def least(one: N | None, other: N | None) -> N | None:
+    """The lower of two limits; None is none."""
     return other if one is None else one if other is None else min(one, other)

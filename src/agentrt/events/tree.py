@@ -7,6 +7,7 @@ from typing import TypeAlias
 import msgspec
 
 from ..specs import SecurityRisk
+from ..specs.flow import Label
 from ..usage import Spending
 from .base import Event, ExecutionStatus, Id, Source
 
@@ -34,6 +35,16 @@ class ChildStarted(Event, frozen=True, kw_only=True):
     agent: str = ""
     """Which of the agents that are delegated to; "": one like this."""
     grant: Grant = Grant()
+    background: bool = False
+    """Whether this conversation goes on meanwhile, and is told of its end by a message."""
+
+
+class ChildMessaged(Event, frozen=True, kw_only=True):
+    """The agent says something to a conversation that works for it in the background."""
+
+    source: Source = "agent"
+    child_id: Id
+    message: str
 
 
 class ChildAction(msgspec.Struct, frozen=True):
@@ -76,6 +87,8 @@ class ChildFinished(Event, frozen=True, kw_only=True):
     cost: float = 0.0
     spending: dict[str, Spending] = msgspec.field(default_factory=dict)
     steps: int = 0
+    labels: tuple[Label, ...] = ()
+    """Of one in the background, what its report holds that nobody vouches for."""
 
 
-TreeEvent: TypeAlias = BudgetGranted | ChildStarted | ChildWaiting | ChildAnswered | ChildFinished
+TreeEvent: TypeAlias = BudgetGranted | ChildStarted | ChildMessaged | ChildWaiting | ChildAnswered | ChildFinished

@@ -16,6 +16,7 @@ from ..events import (
     BudgetGranted,
     BudgetReserved,
     ChildFinished,
+    ChildMessaged,
     ChildStarted,
     ChildWaiting,
     Condensation,
@@ -82,8 +83,8 @@ def _message(event: Event, cause: Cause) -> Origin:
     match cause.event:
         case _ if event.source == "agent":
             return PERFORMER
-        case ModelCalled() | HookExecutionEvent() | CriticAssessed():
-            return PERFORMER  # a complaint about a reply, what a hook says, or what is missing
+        case ModelCalled() | HookExecutionEvent() | CriticAssessed() | ChildFinished():
+            return PERFORMER  # a complaint about a reply, what a hook says, what is missing, or a report
         case StuckDetected():
             return RULES
         case _:
@@ -149,6 +150,7 @@ ORIGINS: Mapping[type[Event], Origin | Rule] = {
     ExecutionStarted: RULES,
     ExecutionLost: RULES,
     ChildStarted: RULES,
+    ChildMessaged: RULES,
     ConfirmationRequested: RULES,
     StuckDetected: RULES,
     RunEnded: RULES,

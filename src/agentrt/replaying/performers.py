@@ -21,7 +21,7 @@ from ..actors.security import SecurityActor
 from ..actors.side_calls import SideCalls
 from ..actors.veil import Veil
 from ..context.judging import CriticResult
-from ..decisions import Activate, AssessRisk, Delegate
+from ..decisions import Activate, AssessRisk, Attend, Delegate, Seeing
 from ..errors import ActorError, AgentrtError
 from ..events import (
     AgentErrorEvent,
@@ -32,6 +32,7 @@ from ..events import (
     ExecutionLost,
     GoalSet,
     HookExecutionEvent,
+    MessageEvent,
     ObservationEvent,
 )
 from ..hooks import HookInput, HookResult
@@ -41,7 +42,7 @@ from ..specs import Hook, Workspace
 from ..state import State
 from ..tools import Tools
 from .calls import JUDGED_WITHOUT, model_error
-from .recording import Recording
+from .recording import Delegation, Recording
 from .stage import Stage
 
 _FAILED = re.compile(r"^(?P<kind>\w+): (?P<text>.*)$", re.DOTALL)
@@ -71,6 +72,7 @@ def stand_ins(
         "critic": judge,
         "skills": lambda log, parts: RecordedSkills(recording, stage, log),
         "delegate": lambda log, parts: RecordedDelegate(recording, stage, log),
+        "background": lambda log, parts: RecordedDelegate(recording, stage, log),
     }
 
 
@@ -254,9 +256,9 @@ class RecordedDelegate(AbstractAsyncContextManager["RecordedDelegate"]):
 
     async def handle(self, message: Perform) -> None:
         """Append what came of one delegation, also when it is cut; nothing of one that a crash ended."""
-        assert isinstance(message.command, Delegate)
+        assert isinstance(message.command, Delegate | Attend)
         command = message.command
-        given = self._recording.delegations.get((command.action.seq, command.attempt))
+        given = self._given(command)
         if given is None:
             await self._stage.never()
         self._stage.at_work(given.begun)
@@ -268,19 +270,43 @@ class RecordedDelegate(AbstractAsyncContextManager["RecordedDelegate"]):
         except anyio.get_cancelled_exc_class():
             await self._stage.turn_of_the_cut(given.ended)
             with anyio.CancelScope(shield=True), contextlib.suppress(AgentrtError):
-                await self._append(command, given.outcome or (ExecutionLost(action_id=command.action.id),))
+                await self._append(command, given.outcome or self._lost(command))
             raise
         await self._append(command, given.outcome)
 
-    async def _append(self, command: Delegate, outcome: tuple[Event, ...]) -> None:
-        await self._log.append(*(_again(event, command) for event in outcome), command=command.id)
+    def _lost(self, command: Seeing) -> tuple[Event, ...]:
+        return (ExecutionLost(action_id=command.action.id),) if isinstance(command, Delegate) else ()
+
+    def _given(self, command: Seeing) -> Delegation | None:
+        if isinstance(command, Delegate):
+            return self._recording.delegations.get((command.action.seq, command.attempt))
+        state = self._log.state
+        action_id = state.ledger.children[command.child_id].action_id
+        given = self._recording.attended.get(_seq(state, action_id))
+        if given is None or not given.outcome:
+            return given
+        ended = given.outcome[0]
+        said = next(
+            (e for e in self._recording.events if isinstance(e, MessageEvent) and e.caused_by == ended.id), None
+        )
+        return given if said is None else replace(given, outcome=(ended, said))
+
+    async def _append(self, command: Seeing, outcome: tuple[Event, ...]) -> None:
+        again = [_again(event, command) for event in outcome]
+        if len(again) > 1 and isinstance(again[1], MessageEvent):
+            again[1] = replace(again[1], caused_by=again[0].id)
+        await self._log.append(*again, command=command.id)
 
 
-def _again(event: Event, command: Delegate) -> Event:
+def _again(event: Event, command: Seeing) -> Event:
     """An event of a delegation, with the replay's ids."""
     match event:
         case ChildWaiting() | ChildFinished():
-            return replace(event, seq=0, child_id=command.child_id)
+            return replace(event, seq=0, id=new_id(), child_id=command.child_id)
+        case MessageEvent():
+            return replace(event, seq=0, id=new_id())
+        case _ if isinstance(command, Attend):
+            return replace(event, seq=0, id=new_id())
         case ObservationEvent() | AgentErrorEvent() | ExecutionLost():
             return replace(event, seq=0, action_id=command.action.id, caused_by=command.action.id)
         case _:

@@ -103,6 +103,9 @@ class Recording:
         self.executions: dict[str, list[Execution]] = {}
         self.delegations: dict[tuple[int, int], Delegation] = {}
         """By the seq of the action, and the attempt."""
+        self.attended: dict[int, Delegation] = {}
+        """What works in the background, by the seq of the action."""
+        self._attended: dict[str, int] = {}
         self.checked: dict[tuple[str, bytes], Checked] = {}
         """By tool and arguments."""
         self._ratings: dict[int, list[RiskAssessed]] = {}
@@ -281,8 +284,18 @@ class Recording:
                     runs = self.executions.setdefault(action.tool_name, [])
                     self._running[event.action_id] = (action.tool_name, len(runs))
                     runs.append(Execution(begun=event.seq))
+            case ChildStarted(background=True):
+                self._attended[event.child_id] = self._actions[event.action_id].seq
+                self.attended[self._actions[event.action_id].seq] = Delegation(begun=event.seq)
             case ChildStarted():
+                self._attended.pop(event.child_id, None)
                 self._children[event.child_id] = event.action_id
+            case ChildWaiting(child_id=child_id) if (seq := self._attended.get(child_id)) is not None:
+                known = self.attended[seq]
+                self.attended[seq] = replace(known, waiting=(*known.waiting, event))
+            case ChildFinished(child_id=child_id) if (seq := self._attended.get(child_id)) is not None:
+                self.attended[seq] = replace(self.attended[seq], ended=event.seq, outcome=(event,))
+                self._attended.pop(child_id)
             case ChildWaiting():
                 of = self._delegated.get(self._children.get(event.child_id, ""))
                 if of is not None:

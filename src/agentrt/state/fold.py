@@ -20,6 +20,7 @@ from ..events import (
     BudgetReserved,
     ChildAnswered,
     ChildFinished,
+    ChildMessaged,
     ChildStarted,
     ChildWaiting,
     Condensation,
@@ -132,6 +133,7 @@ def _apply(state: State, event: Event) -> State:
             if not event.begun:
                 state = replace(state, ledger=ledger.child_untouched(state.ledger, event.action_id))
             state = _pending(state, (event.action_id,), command=None, approved=True)
+            state = replace(state, ledger=ledger.child_left(state.ledger, event.action_id))
             return replace(state, branch=turns.uncut(state.branch))
         case RiskAssessed():
             rated = {"risk": event.risk, "sinks": event.sinks, "labels": event.labels, "files": event.files}
@@ -149,7 +151,8 @@ def _apply(state: State, event: Event) -> State:
         case ConfirmationGiven():
             return turns.confirmed(state, event)
         case InterruptEvent():
-            return replace(state, branch=replace(here, cut=bool(state.in_flight)))
+            kept = state.ledger if event.goes_on else ledger.children_cut(state.ledger)
+            return replace(state, branch=replace(here, cut=bool(state.in_flight)), ledger=kept)
         case HookExecutionEvent():
             return turns.hooked(state, event)
         case CriticAssessed():
@@ -195,7 +198,7 @@ def _apply(state: State, event: Event) -> State:
         case GoalSet():
             goal = Goal(event) if event.objective else None
             return replace(state, ledger=replace(state.ledger, goal=goal))
-        case ChildStarted() | ChildWaiting() | ChildAnswered() | ChildFinished():
+        case ChildStarted() | ChildMessaged() | ChildWaiting() | ChildAnswered() | ChildFinished():
             return _child(state, event)
         case _ if isinstance(event, ModelVisible):  # and changes nothing else: the next model call shows it
             return replace(state, branch=replace(here, queued=(*here.queued, as_seen(event))))
@@ -296,8 +299,10 @@ def _configured(state: State, event: ConversationStateUpdateEvent) -> State:
     return state
 
 
-def _child(state: State, event: ChildStarted | ChildWaiting | ChildAnswered | ChildFinished) -> State:
+def _child(state: State, event: ChildStarted | ChildMessaged | ChildWaiting | ChildAnswered | ChildFinished) -> State:
     match event:
+        case ChildMessaged():
+            return replace(state, ledger=ledger.child_messaged(state.ledger, event))
         case ChildStarted():
             return replace(state, ledger=ledger.child_started(state.ledger, event))
         case ChildWaiting():
@@ -308,7 +313,9 @@ def _child(state: State, event: ChildStarted | ChildWaiting | ChildAnswered | Ch
             kept = ledger.child_finished(state.ledger, event)
             if kept is state.ledger:
                 return state
-            return replace(state, branch=replace(state.branch, steps=state.branch.steps + event.steps), ledger=kept)
+            here = turns.with_labels(state.branch, event.labels)
+            more = ledger.steps_of(state.ledger, event)
+            return replace(state, branch=replace(here, steps=here.steps + more), ledger=kept)
 
 
 def _rewound(state: State, event: HeadMoved) -> State:

@@ -15,7 +15,7 @@ from ..events import (
     ExecutionStatus,
     SystemPromptEvent,
 )
-from ..ledger import GoalStatus, Ledger
+from ..ledger import Child, GoalStatus, Ledger
 from ..specs import Agent, Durability, SecurityRisk, ToolDefinition
 from ..specs.flow import Label, Sink
 
@@ -224,6 +224,11 @@ class State(msgspec.Struct, frozen=True, gc=False):
         return executions if self.branch.call is None else (self.branch.call, *executions)
 
     @property
+    def background(self) -> dict[str, Child]:
+        """The conversations that work for this one in the background, by id."""
+        return {name: child for name, child in self.ledger.children.items() if child.open and child.background}
+
+    @property
     def at_rest(self) -> bool:
         """Whether nothing runs, and nothing will without a person."""
         if self.status is ExecutionStatus.RUNNING:
@@ -232,6 +237,8 @@ class State(msgspec.Struct, frozen=True, gc=False):
             return True
         children = self.ledger.children.values()
         resting = {child.action_id for child in children if child.status is not ExecutionStatus.RUNNING}
+        if any(child.status is ExecutionStatus.RUNNING for child in self.background.values()):
+            return False
         here = self.branch
         at_work = any(p.command is not None and p.action.id not in resting for p in here.pending)
         return here.call is None and not here.cut and not at_work

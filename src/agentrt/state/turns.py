@@ -113,9 +113,9 @@ def resulted(state: State, event: ActionResult) -> State:
     pending = tuple(p for p in here.pending if p is not closed)
     if closed.action.skill:  # the model sees neither the call nor the result, but the skill's text with it
         here = skills.answered(uncut(replace(here, pending=pending)), event)
-        return replace(state, branch=_with_labels(here, _labels(state, closed, event)))
+        return replace(state, branch=with_labels(here, _labels(state, closed, event)))
     here = uncut(replace(here, view=here.view.append(seen), pending=pending))
-    here = _with_labels(here, _labels(state, closed, event))
+    here = with_labels(here, _labels(state, closed, event))
     if closed.command is not None and not seen.answer and state.agent is not None:
         here = _done(state.agent, here, seen)
     if closed.command is not None:
@@ -126,7 +126,8 @@ def resulted(state: State, event: ActionResult) -> State:
     return _child_lost(state, event.action_id) if tool.delegates else state
 
 
-def _with_labels(here: Branch, labels: tuple[Label, ...]) -> Branch:
+def with_labels(here: Branch, labels: tuple[Label, ...]) -> Branch:
+    """After something came into the view that nobody vouches for."""
     return replace(here, labels=tuple(sorted({*here.labels, *labels}))) if labels else here
 
 
@@ -160,7 +161,8 @@ def _done(agent: Agent, here: Branch, seen: Seen) -> Branch:
 def _child_lost(state: State, action_id: str) -> State:
     """A delegation that has its result, and nobody said what its conversation used: it may be all that was granted."""
     children = state.ledger.children.values()
-    steps = [child.may_have_taken for child in children if child.open and child.action_id == action_id]
+    lost = [child for child in children if child.open and not child.background and child.action_id == action_id]
+    steps = [child.may_have_taken - child.counted.steps for child in lost]
     if not steps:
         return state
     here = replace(state.branch, steps=state.branch.steps + sum(steps))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .definition import Tools, ToolType
-from .delegate import delegate
+from .delegate import delegate, task
 from .depends import Depends
 from .file_editor import file_editor
 from .finish import finish, output_schema, structured
@@ -12,7 +12,7 @@ from .invoke_skill import invoke_skill
 from .simple import task_tracker, think
 from .terminal import terminal
 
-BUILT_IN = (terminal, file_editor, task_tracker, think, finish, delegate, invoke_skill)
+BUILT_IN = (terminal, file_editor, task_tracker, think, finish, delegate, task, invoke_skill)
 """Every tool that an agent can name without passing its implementation."""
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "invoke_skill",
     "output_schema",
     "structured",
+    "task",
     "tool",
     "tools_in",
 ]

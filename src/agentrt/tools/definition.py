@@ -109,7 +109,7 @@ class ToolType:
             raise ConfigurationError("ToolType(action=...): expected a type, whose values are the arguments")
         if self.delegates and not _can_delegate(schema_of(self.action)):
             raise ConfigurationError(
-                f"tool {self.name!r} delegates: its arguments need a text 'task', and 'agent', if any"
+                f"tool {self.name!r} delegates: its arguments need a text 'task' or 'prompt', and 'agent', if any"
             )
 
     @cached_property
@@ -130,8 +130,9 @@ class ToolType:
 
 def _can_delegate(schema: dict[str, Any]) -> bool:
     properties, text = schema.get("properties", {}), "string"
-    agent = properties.get("agent", {"type": text}).get("type")
-    return "task" in schema.get("required", ()) and properties["task"].get("type") == text and agent == text
+    agent = properties.get("agent", properties.get("subagent_type", {"type": text})).get("type")
+    named = [name for name in ("task", "prompt") if name in schema.get("required", ())]
+    return bool(named) and properties[named[0]].get("type") == text and agent == text
 
 
 class Tools:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 import msgspec
@@ -55,7 +55,48 @@ delegate = ToolType(
 )
 
 
+class TaskAction(msgspec.Struct, frozen=True):
+    """Arguments of `task`."""
+
+    prompt: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            description="What is to be done, with all that one needs to know who has not seen this conversation; and"
+            " what is to be reported. With `resume`, what it is to do next.",
+        ),
+    ]
+    description: Annotated[str, Meta(description="The task in three to five words, for a person.")] = ""
+    subagent_type: Annotated[str, Meta(description="Which of the agents does it.")] = "general-purpose"
+    resume: Annotated[
+        str | None, Meta(description="The id of a task that was begun before, which goes on and knows what it did.")
+    ] = None
+    run_in_background: Annotated[
+        bool,
+        Meta(description="Go on meanwhile; a message tells of its end. `resume` tells it something until then."),
+    ] = False
+
+
+task = ToolType(
+    name="task",
+    description="Have a task done by an agent of its own in the same workspace, and get its report. It knows only what"
+    " you tell it. Several calls in one reply run side by side.",
+    action=TaskAction,
+    executor=lambda params: NobodyHere(),
+    on_crash=OnCrash.RETRY,
+    resources=lambda action, workspace: (),
+    effects=nothing,  # what is delegated is rated where it is done
+    headline=("to {subagent_type}: {description}", "{prompt}"),
+    aliases=("agent", "subagent"),
+    delegates=True,
+)
+
+
 def to_agents(kind: ToolType, agents: Mapping[str, Agent]) -> ToolType:
-    """`delegate` for an agent that has others by name, which are told to the model."""
-    named = ", ".join(sorted(agents))
-    return dataclasses.replace(kind, description=f"{kind.description} The agents are: {named}.")
+    """A tool that delegates, for an agent that has others by name, which are told to the model."""
+    return dataclasses.replace(kind, description="\n".join((f"{kind.description} The agents are:", *_listed(agents))))
+
+
+def _listed(agents: Mapping[str, Agent]) -> Iterator[str]:
+    for name, one in agents.items():
+        yield f"- {name}: {one.description}" if one.description else f"- {name}"

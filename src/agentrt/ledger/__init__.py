@@ -1,0 +1,50 @@
+"""`Ledger`: the half of a state that never goes back: what was spent, granted, decided and delegated. Pure."""
+
+from .children import (
+    child_answered,
+    child_changed,
+    child_finished,
+    child_left,
+    child_messaged,
+    child_started,
+    child_untouched,
+    child_waiting,
+    children_cut,
+    children_lost,
+    steps_of,
+)
+from .parts import AddedRule, Child, Goal, GoalStatus, Ledger, Origin, Used, judged, own_rules, ran, ruled
+from .spending import Allowance, allowance, began, called, counted, fits, reserve, retried
+
+__all__ = [
+    "AddedRule",
+    "Allowance",
+    "Child",
+    "Goal",
+    "GoalStatus",
+    "Ledger",
+    "Origin",
+    "Used",
+    "allowance",
+    "began",
+    "called",
+    "child_answered",
+    "child_changed",
+    "child_finished",
+    "child_left",
+    "child_messaged",
+    "child_started",
+    "child_untouched",
+    "child_waiting",
+    "children_cut",
+    "children_lost",
+    "counted",
+    "fits",
+    "judged",
+    "own_rules",
+    "ran",
+    "reserve",
+    "retried",
+    "ruled",
+    "steps_of",
+]

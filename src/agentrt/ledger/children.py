@@ -1,0 +1,133 @@
+"""The conversations that were delegated to, as the ledger of the one that delegates has them. Pure."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ..events import (
+    ChildAnswered,
+    ChildFinished,
+    ChildMessaged,
+    ChildStarted,
+    ChildWaiting,
+    ExecutionStatus,
+)
+from ..usage import Spending
+from .parts import Child, Ledger, Used
+
+
+def child_started(ledger: Ledger, event: ChildStarted) -> Ledger:
+    """After a conversation was delegated to: its grant is reserved. One that goes on keeps what was said for it."""
+    child = Child(event.action_id, event.task, event.agent, event.grant, before=Used(), background=event.background)
+    if (known := ledger.children.get(event.child_id)) is not None:
+        used = None if known.spent is None else Used(known.spent, known.steps)
+        child = replace(child, before=used if known.open else known.counted, counted=known.counted)
+        if known.open:
+            child = replace(child, waiting=known.waiting, answers=known.answers)
+    return replace(ledger, children=ledger.children | {event.child_id: child})
+
+
+def child_waiting(ledger: Ledger, event: ChildWaiting) -> Ledger:
+    """After a conversation that was delegated to has come to rest, or goes on. An answer stays until it has arrived."""
+    child = ledger.children.get(event.child_id)
+    if child is None:
+        return ledger
+    asked = {action.action_id for action in event.actions}
+    answers = tuple(answer for answer in child.answers if answer.action_id in asked)
+    answered = {answer.action_id for answer in answers}
+    waiting = tuple(action for action in event.actions if action.action_id not in answered)
+    changes = {"status": event.status, "waiting": waiting, "answers": answers}
+    return child_changed(ledger, event.child_id, **changes, spent=event.spending, steps=event.steps)
+
+
+def child_left(ledger: Ledger, action_id: str) -> Ledger:
+    """After one in the background is seen through no more, until the next run."""
+    for child_id, child in ledger.children.items():
+        if child.open and child.background and child.action_id == action_id:
+            ledger = child_changed(ledger, child_id, status=ExecutionStatus.PAUSED, cut=False)
+    return ledger
+
+
+def child_untouched(ledger: Ledger, action_id: str) -> Ledger:
+    """After a conversation was taken up and left before it was open: it has used what it had."""
+    for child_id, child in ledger.children.items():
+        if child.action_id == action_id and child.before is not None:
+            used = child.before
+            ledger = child_changed(ledger, child_id, spent=used.spending, steps=used.steps)
+    return ledger
+
+
+def child_changed(ledger: Ledger, child_id: str, **changes: object) -> Ledger:
+    """After something happened to a conversation that was delegated to; nothing when it is not known."""
+    child = ledger.children.get(child_id)
+    if child is None:
+        return ledger
+    return replace(ledger, children=ledger.children | {child_id: replace(child, **changes)})
+
+
+def child_answered(ledger: Ledger, event: ChildAnswered) -> Ledger:
+    """After a person answered for a conversation that was delegated to; the first answer counts."""
+    child = ledger.children.get(event.child_id)
+    if child is None or all(action.action_id != event.action_id for action in child.waiting):
+        return ledger
+    waiting = tuple(action for action in child.waiting if action.action_id != event.action_id)
+    running, answers = ExecutionStatus.RUNNING, (*child.answers, event)
+    return child_changed(ledger, event.child_id, status=running, waiting=waiting, answers=answers)
+
+
+def child_finished(ledger: Ledger, event: ChildFinished) -> Ledger:
+    """After a conversation that was delegated to has ended: what it spent was spent here, once."""
+    if event.child_id in ledger.children and not ledger.children[event.child_id].open:
+        return ledger
+    known = ledger.children.get(event.child_id)
+    counted = known.counted.spending if known is not None else {}
+    spending, used = dict(ledger.spending), event.spending or {"child": Spending(cost=event.cost)}
+    for usage_id, spent in used.items():
+        more = spent - counted[usage_id] if usage_id in counted else spent
+        spending[usage_id] = spending.get(usage_id, Spending()) + more
+    ledger = replace(ledger, spending=spending)
+    return child_changed(
+        ledger,
+        event.child_id,
+        status=event.status,
+        open=False,
+        waiting=(),
+        answers=(),
+        messages=(),
+        cut=False,
+        steps=event.steps,
+        counted=Used(used, event.steps),
+    )
+
+
+def steps_of(ledger: Ledger, event: ChildFinished) -> int:
+    """The model calls of a conversation that has ended which were not counted before."""
+    known = ledger.children.get(event.child_id)
+    return event.steps - (known.counted.steps if known is not None else 0)
+
+
+def child_messaged(ledger: Ledger, event: ChildMessaged) -> Ledger:
+    """After something was said to a conversation that works in the background."""
+    child = ledger.children.get(event.child_id)
+    if child is None or not child.open:
+        return ledger
+    return child_changed(ledger, event.child_id, messages=(*child.messages, event))
+
+
+def children_cut(ledger: Ledger) -> Ledger:
+    """After an interrupt: what works in the background is to end."""
+    for child_id, child in ledger.children.items():
+        if child.open and child.background and not child.cut:
+            ledger = child_changed(ledger, child_id, cut=True)
+    return ledger
+
+
+def children_lost(ledger: Ledger, action_id: str | None = None) -> Ledger:
+    """After nobody sees a child through any more, that of an action or all: it may have spent its whole grant, unless
+    it is known what it had used when it was left."""
+    for child_id, child in ledger.children.items():
+        if child.open and (action_id is None or (action_id == child.action_id and not child.background)):
+            used, steps = child.may_have_spent, child.may_have_taken
+            lost = ChildFinished(child_id=child_id, status=ExecutionStatus.ERROR, spending=used, steps=steps)
+            ledger = child_finished(ledger, lost)
+    return ledger

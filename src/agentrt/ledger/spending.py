@@ -1,0 +1,86 @@
+"""What a conversation has spent, and what it may spend. Pure."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec.structs import replace
+
+from ..events import BudgetReserved, ModelCalled, ModelCallRetried
+from ..specs import Limits
+from ..usage import Spending, Usage
+from .parts import Ledger
+
+_A_MISCOUNT = 1e-9
+"""USD by which sums of prices may be wrong."""
+
+
+def began(ledger: Ledger) -> Ledger:
+    """After a model call or a condensation was begun."""
+    return replace(ledger, commands=ledger.commands + 1)
+
+
+def reserve(ledger: Ledger, event: BudgetReserved) -> Ledger:
+    """After a part of the budget was reserved for a call, in place of what was reserved for its try before."""
+    return replace(ledger, reserved=ledger.reserved | {event.command: event})
+
+
+def called(ledger: Ledger, event: ModelCalled) -> Ledger:
+    """After a model call."""
+    return _spent(_released(ledger, event.command), event.usage_id, event.usage, event.cost, event.latency)
+
+
+def counted(ledger: Ledger, event: ModelCalled) -> Ledger:
+    """After a model call of the agent's own that told how long its prompt was."""
+    if not event.prompt_estimate or not event.usage.prompt_tokens:
+        return ledger
+    return replace(ledger, prompts=event.usage.prompt_tokens / event.prompt_estimate)
+
+
+def retried(ledger: Ledger, event: ModelCallRetried) -> Ledger:
+    """After a try that failed, and may have used something."""
+    if event.usage == Usage():
+        return ledger
+    return _spent(_released(ledger, event.command), event.usage_id, event.usage, event.cost, 0.0)
+
+
+def _released(ledger: Ledger, command: str) -> Ledger:
+    if command not in ledger.reserved:
+        return ledger
+    kept = {name: reserved for name, reserved in ledger.reserved.items() if name != command}
+    return replace(ledger, reserved=kept)
+
+
+def _spent(ledger: Ledger, usage_id: str, usage: Usage, cost: float | None, seconds: float) -> Ledger:
+    used = bool(usage.prompt_tokens or usage.completion_tokens)
+    spent = Spending(int(used), usage, cost or 0.0, int(used and cost is None), seconds)
+    before = ledger.spending.get(usage_id)
+    spent = spent if before is None else before + spent
+    return replace(ledger, spending=ledger.spending | {usage_id: spent})
+
+
+class Allowance(msgspec.Struct, frozen=True):
+    """What may still be spent; None where there is no limit."""
+
+    cost: float | None
+    tokens: int | None
+
+
+def fits(reserved: BudgetReserved, left: Allowance) -> bool:
+    """Whether a call may reserve so much of what is left."""
+    cost = left.cost is None or reserved.cost <= left.cost + _A_MISCOUNT
+    return cost and (left.tokens is None or reserved.tokens <= left.tokens)
+
+
+def allowance(ledger: Ledger, limits: Limits, besides: str = "") -> Allowance:
+    """What the limits leave of a conversation's budget, without what is reserved, but for that of `besides`."""
+    cost = tokens = None
+    held = [reserved for command, reserved in ledger.reserved.items() if command != besides]
+    grants = [child.grant for child in ledger.children.values() if child.open]
+    spent = ledger.total
+    if limits.max_cost is not None:
+        taken = sum(reserved.cost for reserved in held) + sum(grant.cost or 0.0 for grant in grants)
+        cost = limits.max_cost + ledger.granted - spent.cost - taken
+    if limits.max_tokens is not None:
+        tokens = limits.max_tokens - spent.usage.total
+        tokens -= sum(reserved.tokens for reserved in held) + sum(grant.tokens or 0 for grant in grants)
+    return Allowance(cost, tokens)
