@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from agentrt.codec import encode, skim
 from agentrt.decisions import (
     AssessRisk,
+    Attend,
     CallModel,
     Condense,
     Delegate,
@@ -263,7 +264,7 @@ class ConversationMachine(RuleBasedStateMachine):
 
     def child_asks(self, data: st.DataObject) -> None:
         world, actions = self.use(data), data.draw(st.integers(0, 2))
-        if delegations := [command for command in world.at_work.values() if isinstance(command, Delegate)]:
+        if delegations := [command for command in world.at_work.values() if isinstance(command, Delegate | Attend)]:
             world.child_asks(world.pick(delegations), actions)
 
     def ask_aside(self, data: st.DataObject) -> None:
@@ -314,7 +315,8 @@ class ConversationMachine(RuleBasedStateMachine):
         assert {command.id for command in due} <= handed, "what is due was handed out"
         assert set(state.in_flight) <= world.at_work.keys(), "what is in flight is with someone"
         children, pending = state.ledger.children.values(), state.branch.pending
-        assert all(any(p.action.id == child.action_id for p in pending) for child in children if child.open)
+        named = {p.action.id for p in pending}
+        assert all(child.action_id in named or child.background for child in children if child.open)
         held = [child for child in children if child.open and child.waiting]
         asking = {child.action_id for child in held if child.status is ExecutionStatus.WAITING_FOR_CONFIRMATION}
         ended = isinstance(world.events[-1], RunEnded)
@@ -322,8 +324,10 @@ class ConversationMachine(RuleBasedStateMachine):
         assert state.status is not ExecutionStatus.FINISHED or isinstance(state.branch.phase, Ended)
         working = isinstance(state.branch.phase, Calling | Working)
         assert working or not (pending or state.in_flight), "nothing is open when the agent has had its last word"
-        waits = due == () and state.branch.call is None and not state.branch.cut and bool(state.in_flight)
+        idle = all(isinstance(command, Attend) for command in due) and state.branch.call is None
+        waits = idle and not state.branch.cut and bool(state.in_flight or state.background)
         waits = waits and all(p.action.id in asking for p in pending if p.command is not None)
+        waits = waits and all(child.action_id in asking for child in state.background.values())
         assert state.status is not ExecutionStatus.RUNNING or not waits, "who waits for a person says so"
 
     @invariant()

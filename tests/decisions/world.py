@@ -26,6 +26,7 @@ from agentrt.decisions import (
     action_error,
     check,
     decide,
+    failed,
     forked,
     lost,
     recovery,
@@ -144,16 +145,20 @@ class World:
         self.before.append((len(self.events), before))
         self.events += batch
         self.saw(before, batch, self.given.get(command or ""))
-        cut = any(isinstance(event, InterruptEvent) for event in batch)
+        cuts = [event for event in batch if isinstance(event, InterruptEvent)]
+        cut, goes_on = bool(cuts), all(event.goes_on for event in cuts)
         handed = frozenset() if cut else self._handed
         self._handed = frozenset(task.id for task in due)
         if cut:
             self.next.clear()
-            self.cancelled |= self.at_work.keys()
+            stay = {name for name, task in self.at_work.items() if goes_on and isinstance(task, Attend)}
+            self.cancelled |= self.at_work.keys() - stay
         for task in due:
             if task.id in handed:
                 continue
             given = Given(task, tuple(self.state.branch.view))
+            if isinstance(task, Attend) and task.id in self.at_work and task.id not in self.cancelled:
+                continue
             if task.id in self.at_work:
                 self.next[task.id] = given
             else:
@@ -198,7 +203,7 @@ class World:
             self._close(command, (), "crashed")
         elif isinstance(command, CallModel) and self._reserves(command):
             return
-        elif isinstance(command, Delegate) and not self.calm and self.pick((True, True, False)):
+        elif isinstance(command, Delegate | Attend) and not self.calm and self.pick((True, True, False)):
             self.child_asks(command, self.pick((1, 1, 2, 0)))
         else:
             self._close(command, self._outcome(command), None)
@@ -207,7 +212,10 @@ class World:
         """As the dispatcher does: what was begun does not stay open."""
         if outcome and not self.append(*outcome, command=command.id) and isinstance(command, CallModel):
             self.append(*(event for event in outcome if isinstance(event, ModelCalled)), command=command.id)
-        if command.id in self.state.in_flight or problem is not None:
+        if isinstance(command, Attend):
+            if problem is not None and command.child_id in self.state.background and command.id not in self.cancelled:
+                self.append(*failed(self.state, command, None, "", problem), command=command.id)
+        elif command.id in self.state.in_flight or problem is not None:
             events: tuple[Event, ...] = lost(self.state, command.id, problem or "it did not finish")
             if not self.state.branch.cut:
                 match command:
@@ -238,6 +246,8 @@ class World:
                 return (self.pick((self._observed(action), action_error(action, "cut"))),) if self.pick((1, 0)) else ()
             case Delegate(_, action, _, child_id):
                 return (self._child_finished(child_id), action_error(action, "cut")) if self.pick((1, 0)) else ()
+            case Attend(_, child_id) if self.pick((1, 1, 0)) and child_id in self.state.background:
+                return (self._child_finished(child_id), MessageEvent(content=text("It was cut.")))
             case _:
                 return ()
 
@@ -343,10 +353,18 @@ class World:
             id=self.new("a"),
             tool_name=name,
             tool_call_id="call_1",
-            arguments=msgspec.Raw(msgspec.json.encode({"command": self.pick(COMMANDS)})),
+            arguments=msgspec.Raw(msgspec.json.encode(self._arguments(name))),
             llm_response_id=f"r{self.state.seq}",
             resources=("*",) if name == "finish" else self.pick(RESOURCES),
         )
+
+    def _arguments(self, name: str) -> dict[str, object]:
+        if name != "delegate":
+            return {"command": self.pick(COMMANDS)}
+        known = self.pick((False, False, True)) and [*self.state.ledger.children, "nobody"]
+        resumed = {"resume": self.pick(known)} if known else {}
+        background = self.pick((False, True))
+        return {"command": self.pick(COMMANDS), "task": "t", "run_in_background": background, **resumed}
 
     def _observed(self, action: ActionEvent) -> ObservationEvent:
         return ObservationEvent(
@@ -393,21 +411,25 @@ class World:
         error = "" if success or self.calm else self.pick(("", "OSError: the disk is gone"))
         return (CriticAssessed(critic="pass", score=float(success), success=success, midway=True, error=error),)
 
-    def child_asks(self, command: Delegate, actions: int) -> None:
+    def child_asks(self, command: Delegate | Attend, actions: int) -> None:
         """A child waits for a person, or does not any more."""
         child = self.state.ledger.children[command.child_id]
         asked = tuple(ChildAction(self.new("b"), "terminal", "{}", SecurityRisk.HIGH, "risk") for _ in range(actions))
-        if child.open and command.id in self.state.in_flight and command.id not in self.cancelled:
+        at_work = command.id in self.state.in_flight or isinstance(command, Attend)
+        if child.open and at_work and command.id not in self.cancelled:
             self.append(ChildWaiting(child_id=command.child_id, actions=asked))
 
     def _child_finished(self, child_id: str) -> ChildFinished:
-        grant = self.state.ledger.children[child_id].grant
+        child = self.state.ledger.children[child_id]
+        grant, before = child.grant, child.counted.spending.get("default", Spending())
         part = self.pick((0.0, 0.5, 1.0))
         cost = (grant.cost or 0.0) * part
         tokens, steps = int((grant.tokens or 0) * part), int((grant.steps or 0) * part)
-        spent = {"default": Spending(usage=Usage(tokens), cost=cost)}
+        spent = dict(child.counted.spending) | {"default": before + Spending(usage=Usage(tokens), cost=cost)}
         ended = self.pick((ExecutionStatus.FINISHED, ExecutionStatus.ERROR))
-        return ChildFinished(child_id=child_id, status=ended, cost=cost, spending=spent, steps=min(steps, 3))
+        return ChildFinished(
+            child_id=child_id, status=ended, cost=cost, spending=spent, steps=child.counted.steps + min(steps, 3)
+        )
 
     def begin_aside(self) -> None:
         """Something is asked besides the conversation."""

@@ -113,7 +113,7 @@ class Dispatcher:
     def hand_out(self, commands: Sequence[Task]) -> None:
         """Begin each command."""
         for command in commands:
-            if command.id in self._background:
+            if command.id in self._background and command.id not in self._cut:
                 continue  # it was not cut
             if command.id in self._running:
                 self._next[command.id] = command

@@ -12,6 +12,7 @@ import msgspec
 from ..events import (
     AgentErrorEvent,
     ChildAnswered,
+    ChildFinished,
     ChildWaiting,
     ConfirmationGiven,
     ConfirmationRequested,
@@ -84,6 +85,7 @@ CHANGES: Collection[Change] = (
     _change(ConfirmationRequested, WAITING),
     *(_change(event, RUNNING, WAITING) for event in _ASKED_ANEW),
     _change(ChildWaiting, RUNNING, WAITING, having=("spending", False)),
+    _change(ChildFinished, RUNNING, WAITING),
 )
 
 BY_TYPE = {each.event: tuple(one for one in CHANGES if one.event is each.event) for each in CHANGES}

@@ -31,4 +31,5 @@ export const CHANGES: readonly Change[] = [
   {"event": "ConversationStateUpdateEvent", "to": "running", "of": ["waiting_for_confirmation"], "having": null},
   {"event": "ChildAnswered", "to": "running", "of": ["waiting_for_confirmation"], "having": null},
   {"event": "ChildWaiting", "to": "running", "of": ["waiting_for_confirmation"], "having": ["spending", false]},
+  {"event": "ChildFinished", "to": "running", "of": ["waiting_for_confirmation"], "having": null},
 ];
