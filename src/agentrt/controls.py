@@ -134,6 +134,20 @@ class SetTags(Control, frozen=True, tag="tags"):
     tags: dict[str, str]
 
 
+class Agree(Control, frozen=True, tag="agree"):
+    """Agree that the programs of a project or a plugin run, here and in all conversations that find the same."""
+
+    digest: str
+
+
+class LoadPlugin(Control, frozen=True, tag="load_plugin"):
+    """Load a plugin: a directory, a git address, `github:owner/repo`, or `NAME@MARKETPLACE`."""
+
+    source: str
+    ref: str = ""
+    repo_path: str = ""
+
+
 class Grant(Control, frozen=True, tag="grant"):
     """Allow it to spend so many USD more."""
 
@@ -192,6 +206,8 @@ AnyControl: TypeAlias = (
     | GenerateTitle
     | Rename
     | SetTags
+    | Agree
+    | LoadPlugin
     | Grant
     | Rewind
     | Condense

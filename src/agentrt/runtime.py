@@ -29,7 +29,7 @@ from .events import ConversationCreated, Event, SecretsChanged, Source
 from .hooks import HookFunction
 from .hooks.pinning import pinned
 from .host import Hosts
-from .host.beginning import kept
+from .host.beginning import keeping, kept
 from .host.children import children_of
 from .ids import new_id
 from .llm import LimitedClient, LiteLLMClient, PacedClient, ProviderLimits, RetryingClient, RoutedClient, ThinkingClient
@@ -130,7 +130,9 @@ class Runtime:
         self._restarts, self._quota = restarts, instance(quota, Quota, "Runtime", "quota")
         self._environment, self._recast = environment, recast
         cache = Path(next(iter(self.store.places), default_store()))
-        self._resolve = resolve or Resolver(home, cache, self.store.shelf, pinned, saved_profile).resolve
+        self.resolver = Resolver(home, cache, self.store.shelf, pinned, saved_profile)
+        """What reads the files that agents are told from."""
+        self._resolve = resolve or self.resolver.resolve
         self._hidden: list[str] = []
         self.ports: set[int] = set()
         """Where this runtime is served: requests to these ports of this machine are rated HIGH."""
@@ -188,7 +190,7 @@ class Runtime:
         created = first_batch(name, agent, place, parts.tools.definitions, above, owner, (told.prompt, told.dynamic))
         first = (
             *created,
-            *await kept(told, journal, secrets, created[0].id),
+            *await kept(told, keeping(journal, secrets), created[0].id),
             *remembered(rules, agent.rules),
             *more,
         )
@@ -316,7 +318,7 @@ class Runtime:
                 offered = self._parts(agent, place, tools, secrets or self.secrets()).tools.definitions
                 check_rules(agent, offered)
                 prompt_event = prompt_of(offered, (told.prompt, told.dynamic))
-                texts = await kept(told, journal, secrets or self.secrets(), prompt_event.id)
+                texts = await kept(told, keeping(journal, secrets or self.secrets()), prompt_event.id)
                 prompt = (prompt_event, *texts)
             created = ConversationCreated(
                 conversation_id=name,

@@ -12,7 +12,7 @@ import msgspec
 
 from ..decisions import Attend, Delegate, Seeing, cut_short, ended, failed, left, over, relayed_down, relayed_up
 from ..errors import AgentrtError
-from ..events import ActionEvent, Event, MessageEvent
+from ..events import ActionEvent, ChildFinished, Event, MessageEvent
 from ..ledger import Child
 from ..specs.content import plain
 from ..state import Seen, State
@@ -56,6 +56,17 @@ class DelegateActor(AbstractAsyncContextManager["DelegateActor"]):
                 await self._log.append(*self._when_cut(command, below), command=command.id)
             raise
         await self._log.append(*events, command=command.id)
+
+    async def see_through(self, command: Attend) -> tuple[tuple[Event, ...], str]:
+        """See one through whose outcome is somebody else's: its outcome, and what its agent said last."""
+        below = _Below()
+        try:
+            return await self._delegated(command, below), below.words
+        except anyio.get_cancelled_exc_class():
+            with anyio.CancelScope(shield=True), contextlib.suppress(AgentrtError):
+                cut = cut_short(self._log.state, command, below.state, below.words)
+                await self._log.append(*(event for event in cut if isinstance(event, ChildFinished)))
+            raise
 
     async def _delegated(self, command: Seeing, below: _Below) -> tuple[Event, ...]:
         state = self._log.state

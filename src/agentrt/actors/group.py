@@ -43,6 +43,7 @@ from .delegate import Children, DelegateActor
 from .dispatcher import Dispatcher, Performer
 from .event_log import EventLogActor, Log, Observer
 from .feed import Feed
+from .hook_models import HookModels
 from .hooks import HookActor
 from .security import SecurityActor
 from .side_calls import SideCalls
@@ -241,7 +242,7 @@ class ConversationGroup:
     async def _say_end(self) -> None:
         """Run the hooks of the end; what they say can change nothing any more."""
         if not self.feed.failed and self._has_hooks(HookEvent.END) and "hooks" not in self._parts.performers:
-            hooks = HookActor(self.log, self._parts.hooks, self._parts.tools, self._workspace, self._veil.text)
+            hooks = self._hooks()
             _, event = await hooks.run(hooks.given(HookEvent.END), self.feed.state.spec.hooks, at_most=END_SECONDS)
             await self.log.append(event)
 
@@ -265,9 +266,7 @@ class ConversationGroup:
             case "condenser":
                 return Performer(lambda: CondenserActor(log))
             case "hooks":
-                return Performer(
-                    lambda: HookActor(log, parts.hooks, parts.tools, workspace, self._veil.text), concurrency
-                )
+                return Performer(self._hooks, concurrency)
             case "critic":
                 return Performer(lambda: CriticActor(log, parts.critics, self.calls, workspace))
             case "background":
@@ -276,6 +275,11 @@ class ConversationGroup:
                 return Performer(lambda: DelegateActor(log, parts.children, lambda: self._leaving), concurrency)
             case _:
                 return Performer(lambda: ToolActor(log, parts, tool, workspace), concurrency)
+
+    def _hooks(self) -> HookActor:
+        parts, leaving = self._parts, lambda: self._leaving
+        models = HookModels(self.log, self.calls, parts.children, leaving)
+        return HookActor(self.log, parts.hooks, parts.tools, self._workspace, self._veil.text, models.ask)
 
     def _stopped(self, name: str, crash: ActorCrashed) -> None:
         self._dispatcher.forget(name)

@@ -25,6 +25,7 @@ from ..events import (
     UserRejectObservation,
 )
 from ..hooks import HookFunction, HookInput, HookResult, combined, run_hooks
+from ..hooks.running import Asked, nobody
 from ..specs import Hook, HookEvent, Workspace
 from ..specs.content import plain, text
 from ..specs.hooks import hooks_for
@@ -46,9 +47,10 @@ class HookActor(AbstractAsyncContextManager["HookActor"]):
         toolbox: Toolbox,
         workspace: Workspace,
         masked: Callable[[str], str],
+        asked: Asked = nobody,
     ) -> None:
         self._log, self._functions, self._toolbox, self._workspace = log, functions, toolbox, workspace
-        self._masked = masked
+        self._masked, self._asked = masked, asked
 
     async def __aexit__(self, *_: object) -> None:
         return None
@@ -82,7 +84,7 @@ class HookActor(AbstractAsyncContextManager["HookActor"]):
             replace(hook, timeout=min(hook.timeout, at_most))
             for hook in hooks_for(hooks, given.event_type, given.tool_name)
         ]
-        results = await run_hooks(hooks, given, self._functions, self._masked)
+        results = await run_hooks(hooks, given, self._functions, self._masked, self._asked)
         outcome = combined(results)
         event = HookExecutionEvent(
             hook_event=given.event_type,

@@ -28,6 +28,7 @@ from ..specs.built_in_agents import SAME_TOOLS
 from ..specs.context import AgentContext, ContextSource, Document, Gathered, Offer, SourceKind
 from ..specs.llm import INHERIT
 from ..specs.skill import Skill
+from ..state import State
 from .prompt import system_prompt
 from .telling import dynamic_context, tokens_of
 
@@ -104,6 +105,25 @@ def resolved(
         ),
         texts={skill.name: skill.body for skill in gathered.skills},
     )
+
+
+def joined(state: State, more: Resolved) -> Resolved:
+    """What a conversation is told, with what a plugin brings; of two skills with one name the first stays."""
+    before = state.context or ContextResolved()
+    names = {skill.name for skill in before.skills}
+    fresh = [skill for skill in more.event.skills if skill.name not in names]
+    digests = {offer.digest for offer in before.offers}
+    event = replace(
+        before,
+        id=more.event.id,
+        timestamp=more.event.timestamp,
+        sources=(*before.sources, *more.event.sources),
+        skills=(*before.skills, *fresh),
+        offers=(*before.offers, *(offer for offer in more.event.offers if offer.digest not in digests)),
+        problems=(*before.problems, *more.event.problems),
+    )
+    texts = {name: body for name, body in more.texts.items() if name not in names}
+    return replace(more, event=replace(event, seq=0), texts=texts)
 
 
 def _is_listed(skill: Skill) -> bool:

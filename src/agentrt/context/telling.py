@@ -98,6 +98,11 @@ def _inert(text: str) -> str:
     return re.sub(r"<(?=/?(?:document|skill)\b)", "&lt;", text)
 
 
+def listed(skills: Iterable[Skill]) -> str:
+    """A line for each skill that the model may ask for, or a person name."""
+    return "\n".join(f"- {skill.name}: {_cut(skill.description, 1024)} ({skill.path})" for skill in skills)
+
+
 def _list(skills: list[Skill]) -> str:
     if not skills:
         return ""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
 import msgspec
 
-from ..codec import Line
 from ..context.titles import Naming
 from ..controls import (
     AddRule,
+    Agree,
     Answer,
     AnyControl,
     AskAgent,
@@ -23,6 +23,7 @@ from ..controls import (
     GenerateTitle,
     Grant,
     Interrupt,
+    LoadPlugin,
     Pause,
     Reject,
     RemoveRule,
@@ -39,9 +40,8 @@ from ..controls import (
     checked,
 )
 from ..decisions import waiting
-from ..deltas import Delta
 from ..errors import ConfigurationError
-from ..events import Cursor, Event, ObservationEvent
+from ..events import Cursor
 from ..protocols import ModelClient, Storage
 from ..runtime import Runtime
 from ..secrets import AnySecret
@@ -58,18 +58,18 @@ from ..specs import (
 from ..specs.given import converted, instance
 from ..specs.llm import as_llm
 from ..specs.rules import Scope
-from ..specs.schemas import reader_of
-from ..state import Pending, State, seq_of
+from ..state import Pending, State
 from ..tools import AnyTool
 from .end import End
 from .ends import end_of
+from .reading import Reading
 from .run import Run, answer_of
 from .workspace import WorkspaceFiles
 
 T = TypeVar("T")
 
 
-class Conversation:
+class Conversation(Reading):
     """A conversation with an agent; an async context manager.
 
     `Conversation(agent, workspace)` begins a new one, `Conversation(id=...)` reopens one from its log alone.
@@ -85,7 +85,7 @@ class Conversation:
     in this process is refused there with a `ConfigurationError`.
     """
 
-    __slots__ = ("_end",)
+    __slots__ = ()
 
     def __init__(
         self,
@@ -122,11 +122,6 @@ class Conversation:
         if (name := self._end.id) is None:
             raise ConfigurationError("a conversation has its id once it was entered: use 'async with'")
         return name
-
-    @property
-    def state(self) -> State:
-        """The state after the last event; immutable. While it sleeps, without what was said and its configuration."""
-        return self._end.state
 
     @property
     def answer(self) -> str | None:
@@ -298,19 +293,23 @@ class Conversation:
         """Allow it to spend so many USD more than `Limits.max_cost` says. Raises `ConfigurationError` for no amount."""
         return await self._do(Grant(amount))
 
+    async def agree(self, digest: str) -> Cursor:
+        """Have the programs of a project or a plugin run, here and in all conversations that find the same.
+
+        What waits for that is in `state.unagreed`. Raises `ConfigurationError` for what does not.
+        """
+        return await self._do(Agree(digest=digest))
+
+    async def load_plugin(self, source: str, ref: str = "", repo_path: str = "") -> Cursor:
+        """Load a plugin: a directory, a git address at a revision `ref`, `github:owner/repo`, or `NAME@MARKETPLACE`.
+
+        Raises `ConfigurationError` for one that cannot be read.
+        """
+        return await self._do(LoadPlugin(source=source, ref=ref, repo_path=repo_path))
+
     async def condense(self) -> Cursor:
         """Have a summary take the place of what was said long ago, before the next model call."""
         return await self._do(Condense())
-
-    async def output(self, kind: type[T]) -> T | None:
-        """What the agent gave to `finish` last, for an agent with an `output`, as a struct, a dataclass or a pydantic
-        model; None before that. Raises `msgspec.ValidationError` when it is not of this kind.
-        """
-        last = await self._end.newest(lambda seen: seen.answer and seen.type == "ObservationEvent")
-        if not isinstance(last, ObservationEvent):
-            return None
-        found = msgspec.json.decode(last.details, type=dict[str, msgspec.Raw] | None)
-        return cast("T", reader_of(kind)(found["output"])) if found else None
 
     async def rewind(self, to: Cursor | int) -> Cursor:
         """Go back to how it was after event `to`; nothing is erased.
@@ -352,35 +351,6 @@ class Conversation:
         fork._end = await self._end.fork(wanted)
         return fork
 
-    def events(self, after: Cursor | int = 0) -> AsyncIterator[Event]:
-        """The events after a cursor, up to the newest one now; they are read while it sleeps, too.
-
-        Raises `CursorExpired` for one of another epoch. A seq alone is a cursor of epoch 0, here and elsewhere.
-        """
-        return self._end.events(self._seq(after))
-
-    async def page(self, after: Cursor | int = 0, limit: int = 100) -> Sequence[Event]:
-        """At most `limit` events after a cursor, all at once. Raises `CursorExpired` for one of an earlier epoch."""
-        return await self._end.page(self._seq(after), limit)
-
-    async def stream(self, after: Cursor | int = 0) -> AsyncIterator[Event | Delta]:
-        """The events after a cursor, then those to come as they come, with deltas in between; it ends with the
-        conversation. Raises `CursorExpired` for a cursor of an earlier epoch.
-        """
-        async for item in self._end.stream(self._seq(after)):
-            yield item
-
-    async def page_json(self, after: Cursor | int = 0, limit: int = 100) -> Sequence[bytes]:
-        """As `page`, for who passes the events on: each is the JSON that stands in its line of the log.
-
-        Raises `ConfigurationError` for a conversation on a server, as does `lines`.
-        """
-        return await self._end.page_json(self._seq(after), limit)
-
-    def lines(self, after: Cursor | int = 0) -> AsyncIterator[Line | Delta]:
-        """As `stream`, for who passes the events on: each comes as the JSON that stands in its line of the log."""
-        return self._end.lines(self._seq(after))
-
     async def _do(self, control: AnyControl) -> Cursor:
         reply = await self.do(control)
         assert isinstance(reply, Cursor)
@@ -390,6 +360,3 @@ class Conversation:
         reply = await self.do(control)
         assert isinstance(reply, Answer)
         return reply.text
-
-    def _seq(self, after: Cursor | int) -> int:
-        return seq_of(after, self.state)

@@ -14,6 +14,7 @@ from ..actors.group import ConversationGroup
 from ..codec import Line
 from ..context.titles import UNNAMED, Naming, checked_length
 from ..controls import (
+    Agree,
     Answer,
     AnyControl,
     AskAgent,
@@ -23,6 +24,7 @@ from ..controls import (
     GenerateTitle,
     Grant,
     Interrupt,
+    LoadPlugin,
     Pause,
     Reply,
     SendMessage,
@@ -44,6 +46,7 @@ from ..specs.content import text
 from ..state import Seen, State, seq_of
 from ..tools import ToolType, distinct, tools_in
 from ..workspaces.local import LocalFiles
+from .plugins import agree, load_plugin
 from .project_rules import append_with_rules
 
 _log = logging.getLogger(__name__)
@@ -177,6 +180,10 @@ class LocalEnd:
                 if run and not (heard and all(seen.id != message.id for seen in group.feed.state.branch.queued)):
                     return await self.do(StartRun(), by)
                 return cursor
+            case Agree():
+                return await agree(self._runtime, group, control, by)
+            case LoadPlugin():
+                return await load_plugin(self._runtime, group, control, by)
             case Interrupt(reason=reason):
                 await group.interrupt(reason, INTERRUPT_SECONDS, by)
                 return self._cursor

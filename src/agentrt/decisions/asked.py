@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from ..context.titles import checked_tags, checked_title
 from ..controls import (
     AddRule,
+    Agree,
     AnyControl,
     Condense,
     Configure,
@@ -31,6 +32,7 @@ from ..errors import ConfigurationError
 from ..events import (
     BudgetGranted,
     CondensationRequest,
+    ConsentGiven,
     ConversationStateUpdateEvent,
     Cursor,
     Event,
@@ -46,6 +48,7 @@ from ..events import (
 )
 from ..ledger import Origin
 from ..specs import Agent, PermissionRule, replaced
+from ..specs.raw import raw
 from ..specs.rules import Scope
 from ..state import State, check_epoch
 from .answers import approval, rejection, waiting
@@ -73,11 +76,11 @@ def changes_in(control: AnyControl) -> Mapping[str, msgspec.Raw] | None:
         case Configure(changes=changes):
             return changes
         case SetConfirmationPolicy(policy=policy):
-            return {"confirmation": _raw(policy)}
+            return {"confirmation": raw(policy)}
         case SetSecurityAnalyzer(names=names):
-            return {"analyzer": _raw(names or None)}
+            return {"analyzer": raw(names or None)}
         case SwitchLLM(llm=llm):
-            return {"llm": _raw(llm)}
+            return {"llm": raw(llm)}
         case _:
             return None
 
@@ -123,6 +126,10 @@ def _events(state: State, control: AnyControl) -> tuple[Event, ...]:
             return (TitleChanged(title=checked_title(title), source="user"),)
         case SetTags(tags=tags):
             return (TagsChanged(tags=checked_tags(tags)),)
+        case Agree(digest=digest):
+            if digest not in {offer.digest for offer in state.unagreed}:
+                raise ConfigurationError(f"nothing with the digest {digest!r} waits for a person's word here")
+            return (ConsentGiven(digest=digest),)
         case Grant(amount=amount):
             if not 0 <= amount < float("inf"):
                 raise ConfigurationError(f"cannot grant {amount} USD: give a number that is not negative")
@@ -159,7 +166,3 @@ def _removal(state: State, rule: PermissionRule, scope: Scope) -> tuple[Event, .
         return (RuleRemoved(rule=rule, scope=scope),)
     own = ": it is one of the agent's own, and configure(rules=...) changes those" if rule in state.spec.rules else ""
     raise ConfigurationError(f"no such rule was added to this conversation{own}")
-
-
-def _raw(value: object) -> msgspec.Raw:
-    return msgspec.Raw(msgspec.json.encode(value))

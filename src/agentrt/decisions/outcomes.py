@@ -193,7 +193,11 @@ def recovery(state: State, *, ended: bool = True) -> tuple[Event, ...]:
 
 
 def _left_below(state: State) -> Iterator[Event]:
-    """What works in the background goes on with the next run, but for what was to end."""
+    """What works in the background goes on with the next run, but for what was to end, and for what hooks had asked."""
+    for child_id, child in state.ledger.children.items():
+        if child.open and not child.action_id:
+            used, steps = child.may_have_spent, child.may_have_taken
+            yield ChildFinished(child_id=child_id, status=ExecutionStatus.ERROR, spending=used, steps=steps)
     for child_id, child in state.background.items():
         if child.cut:
             used, steps = child.may_have_spent, child.may_have_taken

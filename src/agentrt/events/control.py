@@ -54,6 +54,14 @@ class RuleRemoved(Event, frozen=True, kw_only=True):
     scope: Scope = "session"
 
 
+class ConsentGiven(Event, frozen=True, kw_only=True):
+    """A person agreed that the programs run which a project or a plugin brings: its hooks hold from here on."""
+
+    source: Source = "user"
+    digest: str
+    """Of the `Offer` in `ContextResolved`."""
+
+
 class GoalSet(Event, frozen=True, kw_only=True):
     """What the agent finishes is held against an objective, by a judge, until it is reached; "" takes it back."""
 
@@ -114,6 +122,7 @@ ControlEvent: TypeAlias = (
     | ConfirmationGiven
     | RuleAdded
     | RuleRemoved
+    | ConsentGiven
     | GoalSet
     | TitleChanged
     | TagsChanged

@@ -9,7 +9,7 @@ import msgspec
 
 from ..specs.hooks import HookEvent
 from ..specs.rules import Verdict
-from .results import HookResult
+from .results import HookInput, HookResult
 
 KEPT = 1024 * 1024
 """Bytes kept of each output; the rest is read and dropped."""
@@ -133,3 +133,25 @@ def _said(plain: HookResult, reply: _Reply) -> HookResult:
         arguments=rewrites[0].copy() if rewrites else None,
         context="\n\n".join(filter(None, contexts)),
     )
+
+
+def asking(task: str, given: HookInput) -> str:
+    """What a model is asked by a hook: its words with the input in the place of "$ARGUMENTS", or else after them."""
+    data = msgspec.json.encode(given).decode()
+    words = task.replace("$ARGUMENTS", data) if "$ARGUMENTS" in task else f"{task}\n\nThe input is:\n{data}"
+    return f"{words}\n\n{_FORM}"
+
+
+def read_answer(event: HookEvent, words: str) -> HookResult:
+    """What a model's answer decides; `error` says that it decides nothing."""
+    begin, end = words.find("{"), words.rfind("}")
+    if begin < 0 or end < begin:
+        return HookResult(error=f"the model gave no decision: {words[:200]!r}")
+    found = read_reply(event, Ended(0, words[begin : end + 1].encode(), b""))
+    return msgspec.structs.replace(found, exit_code=None, stdout=words)
+
+
+_FORM = (
+    'Answer with one JSON object and nothing else: {"decision": "allow"} or {"decision": "deny", "reason": "..."}; or'
+    ' "ask" with a reason, where a person is to decide.'
+)

@@ -65,8 +65,8 @@ HookFunction: TypeAlias = Callable[[HookInput], Awaitable[HookResult | None]]
 
 
 def hook_name(hook: Hook) -> str:
-    """The function's name or the command's first line, for a person."""
-    name = hook.function or (hook.command or "").strip().partition("\n")[0]
+    """The function's name or the first line of the command or prompt, for a person."""
+    name = hook.function or (hook.command or hook.prompt or hook.agent or "").strip().partition("\n")[0]
     return name if len(name) <= _NAME else name[: _NAME - 3] + "..."
 
 

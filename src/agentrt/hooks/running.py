@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeAlias
 
 import anyio
 import anyio.to_thread
 import msgspec
 
 from ..cancelling import guarded
+from ..errors import AgentrtError
 from ..specs.hooks import Hook, HookEvent
 from .commands import run_command
 from .pinning import changed
@@ -22,6 +24,15 @@ _CHANGED = (
 )
 _PREFIXES = ("AGENTRT", "CLAUDE", "OPENHANDS")
 """How the names of the variables of a command begin: hooks that were written for others find theirs."""
+Asked: TypeAlias = Callable[[Hook, HookInput], Awaitable[HookResult]]
+"""What a model, or an agent, says to a hook that asks one."""
+
+
+async def nobody(hook: Hook, given: HookInput) -> HookResult:
+    """Where there is no model to ask."""
+    return HookResult(error="no model can be asked here")
+
+
 _NO_FUNCTIONS: Mapping[str, HookFunction] = {}
 
 
@@ -30,6 +41,7 @@ async def run_hook(
     given: HookInput,
     functions: Mapping[str, HookFunction] = _NO_FUNCTIONS,
     masked: Masked = str,
+    asked: Asked = nobody,
 ) -> HookResult:
     """Run one hook; a failure is a result too, whose verdict is what `hook.on_failure` says.
 
@@ -38,6 +50,8 @@ async def run_hook(
     begun = time.monotonic()
     if hook.function is not None:
         found = await _call(hook, given, functions.get(hook.function))
+    elif hook.command is None:
+        found = await _ask(hook, given, asked)
     else:
         found = await _execute(hook, given, masked)
     return msgspec.structs.replace(settled(hook, found, masked), seconds=time.monotonic() - begun)
@@ -48,6 +62,7 @@ async def run_hooks(
     given: HookInput,
     functions: Mapping[str, HookFunction] = _NO_FUNCTIONS,
     masked: Masked = str,
+    asked: Asked = nobody,
 ) -> tuple[HookResult, ...]:
     """Run all that are given, which are for `given.event_type`; the results of those that ran, in their order.
 
@@ -56,11 +71,11 @@ async def run_hooks(
     before it is cut.
     """
     if given.event_type is HookEvent.BEFORE_TOOL:
-        return await _one_by_one(hooks, given, functions, masked)
+        return await _one_by_one(hooks, given, functions, masked, asked)
     results: dict[int, HookResult] = {}
 
     async def run(number: int, hook: Hook) -> None:
-        results[number] = await run_hook(hook, given, functions, masked)
+        results[number] = await run_hook(hook, given, functions, masked, asked)
 
     async with anyio.create_task_group() as group:
         for number, hook in enumerate(hooks):
@@ -69,11 +84,11 @@ async def run_hooks(
 
 
 async def _one_by_one(
-    hooks: Sequence[Hook], given: HookInput, functions: Mapping[str, HookFunction], masked: Masked
+    hooks: Sequence[Hook], given: HookInput, functions: Mapping[str, HookFunction], masked: Masked, asked: Asked
 ) -> tuple[HookResult, ...]:
     results: list[HookResult] = []
     for hook in hooks:
-        result = await run_hook(hook, given, functions, masked)
+        result = await run_hook(hook, given, functions, masked, asked)
         results.append(result)
         if result.verdict == "deny":
             break
@@ -100,6 +115,16 @@ async def _execute(hook: Hook, given: HookInput, masked: Masked) -> HookResult:
     except (OSError, ValueError) as error:
         return HookResult(error=f"it cannot be started: {error}")
     return _too_long(hook) if ended is None else read_reply(given.event_type, ended)
+
+
+async def _ask(hook: Hook, given: HookInput, asked: Asked) -> HookResult:
+    result: HookResult | None = None
+    with anyio.move_on_after(hook.timeout):
+        try:
+            result = await asked(hook, given)
+        except AgentrtError as error:
+            result = HookResult(error=str(error))
+    return _too_long(hook) if result is None else result
 
 
 async def _call(hook: Hook, given: HookInput, function: HookFunction | None) -> HookResult:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
 import msgspec
 from msgspec.structs import replace
 
@@ -10,9 +13,22 @@ from ..context.resolving import Resolved
 from ..events import Event
 from ..protocols import Journal
 from ..secrets import SecretRegistry
+from ..specs import BlobReference
+
+Keep: TypeAlias = Callable[[bytes, str, str], Awaitable[BlobReference]]
+"""Stores bytes of a name and a media type beside the log, without secrets."""
 
 
-async def kept(told: Resolved, journal: Journal, secrets: SecretRegistry, cause: str) -> tuple[Event, ...]:
+def keeping(journal: Journal, secrets: SecretRegistry) -> Keep:
+    """What stores bytes beside a log whose conversation is not open yet."""
+
+    async def keep(data: bytes, name: str, media_type: str) -> BlobReference:
+        return await journal.keep(await Veil(secrets).data(data), name, media_type)
+
+    return keep
+
+
+async def kept(told: Resolved, keep: Keep, cause: str) -> tuple[Event, ...]:
     """The event of it, none where it is nothing, after the texts of skills were kept beside the log.
 
     Raises `LogFailed`.
@@ -21,6 +37,6 @@ async def kept(told: Resolved, journal: Journal, secrets: SecretRegistry, cause:
         return ()
     event = replace(told.event, caused_by=cause)
     if told.texts:
-        data = await Veil(secrets).data(msgspec.json.encode(told.texts))
-        event = replace(event, texts=(await journal.keep(data, "skills", "application/json"),))
+        blob = await keep(msgspec.json.encode(told.texts), "skills", "application/json")
+        event = replace(event, texts=(*event.texts, blob))
     return (event,)

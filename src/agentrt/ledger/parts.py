@@ -141,6 +141,8 @@ class Ledger(msgspec.Struct, frozen=True, gc=False):
     """What there is to know of the secrets, by name; never a value in the clear."""
     past_secrets: tuple[Token, ...] = ()
     """Values that were secrets before, encrypted."""
+    agreed: tuple[str, ...] = ()
+    """The digests of the programs that a person agreed to in this conversation."""
     changed_files: tuple[str, ...] = ()
     """The files that the agent was told from and that have changed since, as it was told."""
 

@@ -23,6 +23,7 @@ import msgspec
 
 from ..controls import (
     AddRule,
+    Agree,
     AnyControl,
     AskAgent,
     Configure,
@@ -30,6 +31,7 @@ from ..controls import (
     Control,
     GenerateTitle,
     Grant,
+    LoadPlugin,
     Reject,
     RemoveRule,
     SetConfirmationPolicy,
@@ -41,6 +43,7 @@ from ..controls import (
 from ..specs import (
     LLM,
     Agent,
+    AgentContext,
     AlwaysConfirm,
     AnyLLM,
     ConfirmRisky,
@@ -56,7 +59,18 @@ from .principals import Principal, Scope
 from .problems import refusal
 
 _FOR_ALL = "the rule holds for all conversations in the workspace"
-_APPROVING = (Confirm, Reject, AddRule, RemoveRule, Configure, SetConfirmationPolicy, SetSecurityAnalyzer, Grant)
+_APPROVING = (
+    Confirm,
+    Reject,
+    Agree,
+    LoadPlugin,
+    AddRule,
+    RemoveRule,
+    Configure,
+    SetConfirmationPolicy,
+    SetSecurityAnalyzer,
+    Grant,
+)
 
 BASELINE = Agent(llm=LLM(model=""), confirmation=ConfirmRisky())
 """What is asked for where the server has no agent of its own: actions that are rated risky are asked about."""
@@ -136,6 +150,10 @@ def of_control(control: AnyControl, agent: Agent | None, default: Agent | None) 
             yield Demand(Scope.ADMIN, _FOR_ALL)
         case RemoveRule(rule=rule, scope="project") if rule.verdict != "allow":
             yield Demand(Scope.ADMIN, _FOR_ALL)
+        case LoadPlugin():
+            yield Demand(Scope.ADMIN, "a plugin is read from where the caller says")
+        case Agree():
+            yield Demand(Scope.ADMIN, "the programs run in all conversations that find them")
         case Confirm(always="project"):
             yield Demand(Scope.ADMIN, _FOR_ALL)
 
@@ -171,6 +189,7 @@ def _of_agent(agent: Agent, base: Agent, *, bounded: bool) -> Iterator[Demand]:
         yield approve("its `rules` allow more")
     if agent.hooks != base.hooks:
         yield approve("its `hooks` are others, and they run unasked")
+    yield from _of_context(agent.context, base.context)
     if bounded and not {_tool(tool) for tool in agent.tools} <= {_tool(tool) for tool in base.tools}:
         yield approve("it has other `tools`")
     if bounded and not _within(agent.limits, base.limits):
@@ -179,6 +198,17 @@ def _of_agent(agent: Agent, base: Agent, *, bounded: bool) -> Iterator[Demand]:
     for other in agent.agents.values():
         if other not in base.agents.values():
             yield from _of_agent(other, base, bounded=bounded)
+
+
+def _of_context(context: AgentContext | None, base: AgentContext | None) -> Iterator[Demand]:
+    """What an agent is told needs where it comes from files that the caller could not read."""
+    known = base or AgentContext(load_user_skills=True)
+    if context is None or context == base:
+        return
+    if not set(context.plugins) <= set(known.plugins):
+        yield Demand(Scope.ADMIN, "its `plugins` are read from where the caller says")
+    if context.load_user_skills and not known.load_user_skills:
+        yield Demand(Scope.APPROVE, "it reads files of the server's user")
 
 
 def _rated_alike(agent: Agent, base: Agent) -> bool:

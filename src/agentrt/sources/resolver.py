@@ -13,10 +13,11 @@ import msgspec
 from msgspec.structs import replace
 
 from ..context.prompt import family
-from ..context.resolving import Profiles, Resolved, resolved
+from ..context.resolving import Profiles, Resolved, joined, resolved
 from ..errors import ConfigurationError
 from ..specs import Agent, Hook, ToolDefinition, Workspace
 from ..specs.context import AgentContext, ContextProblem, Gathered, Offer, PluginSource
+from ..state import State
 from ..storing import Shelf
 from .consents import agreed_to
 from .fetching import fetched
@@ -61,6 +62,22 @@ class Resolver:
         return await anyio.to_thread.run_sync(
             partial(resolved, agent, context, found, agreed, partial(tool_named, tools), self._profile)
         )
+
+    async def with_plugin(self, state: State, source: PluginSource, tools: Mapping[str, ToolDefinition]) -> Resolved:
+        """What a conversation is told with one more plugin; what it knows already stays.
+
+        Raises `ConfigurationError` for a plugin that cannot be read.
+        """
+        assert state.created is not None
+        workspace = state.created.workspace
+        directory = await fetched(source, self._cache / PLUGINS, Path(workspace.path))
+        alone = AgentContext(load_project_skills=False, load_memory=False)
+        found = await anyio.to_thread.run_sync(partial(gather, alone, workspace, None, "", [directory]))
+        if not found.plugins:
+            raise ConfigurationError(found.problems[-1].what if found.problems else f"{directory} is no plugin")
+        agreed = await agreed_to(self._shelf, found.offers)
+        told = resolved(state.spec, alone, found, agreed, partial(tool_named, tools), self._profile)
+        return joined(state, told)
 
     async def _fetched(self, sources: Sequence[PluginSource], workspace: Workspace, problems: Problems) -> list[Path]:
         directories: list[Path] = []

@@ -27,6 +27,7 @@ from ..events import (
     CondensationRequest,
     ConfirmationGiven,
     ConfirmationRequested,
+    ConsentGiven,
     ContextChanged,
     ContextResolved,
     ConversationCreated,
@@ -180,6 +181,8 @@ def _apply(state: State, event: Event) -> State:
             return replace(state, branch=skills.activated_by(here, event))
         case ContextResolved():
             return replace(state, context=event)
+        case ConsentGiven():
+            return skills.agreed(state, event)
         case ContextChanged():
             kept = replace(state.ledger, changed_files=(*state.ledger.changed_files, *event.paths))
             return replace(state, branch=replace(here, queued=(*here.queued, as_seen(event))), ledger=kept)

@@ -17,6 +17,7 @@ from ..events import (
 )
 from ..ledger import Child, GoalStatus, Ledger
 from ..specs import Agent, Durability, SecurityRisk, ToolDefinition
+from ..specs.context import Offer
 from ..specs.flow import Label, Sink
 
 _ANY = msgspec.Raw(b"{}")
@@ -205,6 +206,12 @@ class State(msgspec.Struct, frozen=True, gc=False):
         """The agent as it is configured now; only of a log that has its first event."""
         assert self.agent is not None
         return self.agent
+
+    @property
+    def unagreed(self) -> tuple[Offer, ...]:
+        """The programs of a project or a plugin that do not run, since nobody has agreed to them."""
+        offers = self.context.offers if self.context is not None else ()
+        return tuple(offer for offer in offers if not offer.agreed and offer.digest not in self.ledger.agreed)
 
     @property
     def goal_status(self) -> GoalStatus | None:

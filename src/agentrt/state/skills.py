@@ -7,7 +7,7 @@ from posixpath import normpath, relpath
 
 from msgspec.structs import replace
 
-from ..events import ActionEvent, ActionResult, MessageEvent, SkillActivated
+from ..events import ActionEvent, ActionResult, ConsentGiven, MessageEvent, SkillActivated
 from ..specs.content import plain
 from ..specs.skill import Skill
 from ..specs.triggers import activated, touched
@@ -27,6 +27,15 @@ def marked(state: State, event: MessageEvent) -> MessageEvent:
     found = activated(state.context.skills, plain(event.content))
     names = tuple(skill.name for skill in found if _is_task(skill) or skill.name not in known)
     return replace(event, skills=names) if names else event
+
+
+def agreed(state: State, event: ConsentGiven) -> State:
+    """After a person agreed to the programs of a project or a plugin."""
+    offers = state.context.offers if state.context is not None else ()
+    hooks = [hook for offer in offers if offer.digest == event.digest for hook in offer.hooks]
+    kept = replace(state.ledger, agreed=(*state.ledger.agreed, event.digest))
+    agent = replace(state.spec, hooks=tuple(dict.fromkeys((*state.spec.hooks, *hooks))))
+    return replace(state, agent=agent, ledger=kept)
 
 
 def _is_task(skill: Skill) -> bool:

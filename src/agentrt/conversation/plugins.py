@@ -1,0 +1,55 @@
+"""What a person agrees to, and plugins that are loaded while a conversation is open."""
+
+from __future__ import annotations
+
+import anyio.to_thread
+from msgspec.structs import replace
+
+from ..actors.group import ConversationGroup
+from ..context.telling import listed
+from ..controls import Agree, LoadPlugin
+from ..decisions.asked import asked, signed
+from ..events import ConsentGiven, ConversationStateUpdateEvent, Cursor, Event, MessageEvent
+from ..host.beginning import kept
+from ..ids import new_id
+from ..runtime import Runtime
+from ..sources.consents import agree as remember
+from ..specs.content import text
+from ..specs.context import PluginSource
+from ..specs.raw import raw
+
+
+async def agree(runtime: Runtime, group: ConversationGroup, control: Agree, by: str | None) -> Cursor:
+    """Have programs run that a person has agreed to, here and then, once that is logged, elsewhere.
+
+    Raises `ConfigurationError` where nothing of that digest waits, or it cannot be remembered.
+    """
+    state = group.feed.state
+    offers = {offer.digest: offer for offer in state.unagreed}
+    cursor = await group.log.append(*asked(state, control, by))
+    assert state.created is not None
+    await remember(runtime.store.shelf, offers[control.digest], state.created.conversation_id)
+    return cursor
+
+
+async def load_plugin(runtime: Runtime, group: ConversationGroup, control: LoadPlugin, by: str | None) -> Cursor:
+    """Load a plugin: its skills and agents are there from now on, its programs once a person has agreed to them.
+
+    Raises `ConfigurationError` for one that cannot be read.
+    """
+    state = group.feed.state
+    assert state.created is not None
+    source = PluginSource(control.source, control.ref, control.repo_path)
+    tools = await anyio.to_thread.run_sync(lambda: {tool.name: tool for tool in runtime.tools})
+    told = await runtime.resolver.with_plugin(state, source, tools)
+    before = {skill.name for skill in state.context.skills} if state.context is not None else set()
+    fresh = [skill for skill in told.event.skills if skill.name not in before]
+    events: list[Event] = [*await kept(told, group.log.keep, new_id())]
+    if told.agent.agents != state.spec.agents:
+        events.append(ConversationStateUpdateEvent(source="user", key="agents", value=raw(told.agent.agents)))
+    agreed = {offer.digest for offer in told.event.offers if offer.agreed} - set(state.ledger.agreed)
+    known = {offer.digest for offer in (state.context.offers if state.context is not None else ())}
+    events += [ConsentGiven(source="environment", digest=digest) for digest in sorted(agreed - known)]
+    if words := listed(fresh):
+        events.append(MessageEvent(content=text(f"[A plugin was loaded. It brings:\n{words}]"), by=by))
+    return await group.log.append(*signed(tuple(replace(event, caused_by=None) for event in events), by))

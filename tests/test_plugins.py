@@ -1,0 +1,257 @@
+"""Plugins and hooks of files: what they bring, and that nothing of it runs before a person has agreed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentrt import (
+    Agent,
+    AgentContext,
+    ConfigurationError,
+    Conversation,
+    ExecutionStatus,
+    Hook,
+    HookEvent,
+    PluginSource,
+    Runtime,
+)
+from agentrt.context.replies import ModelReply
+from agentrt.events import ChildFinished, ConsentGiven, ContextResolved, HookExecutionEvent, UserRejectObservation
+from agentrt.protocols import ModelRequest
+from agentrt.specs.content import plain
+from agentrt.testing import ScriptedLLM, call, finish, say
+
+from .test_skills import MODEL, write
+
+TOUCH = "touch $CLAUDE_PROJECT_DIR/ran"
+
+
+def hooks(command: str, event: str = "PreToolUse", **more: Any) -> str:
+    return json.dumps(
+        {"hooks": {event: [{"matcher": "*", "hooks": [{"type": "command", "command": command, **more}]}]}}
+    )
+
+
+def plugin(root: Path, name: str = "helper", command: str = "") -> Path:
+    write(root / ".claude-plugin/plugin.json", json.dumps({"name": name, "version": "1.0", "description": "Helps."}))
+    write(root / "skills/tidy/SKILL.md", "---\nname: tidy\ndescription: Tidies.\n---\nTidy up.\n")
+    write(root / "commands/deploy.md", "---\ndescription: Deploys.\n---\nDeploy to $ARGUMENTS.\n")
+    write(root / "agents/sweeper.md", "---\nname: sweeper\ndescription: Sweeps.\n---\nYou sweep.\n")
+    write(root / ".mcp.json", json.dumps({"mcpServers": {"files": {"command": "x"}}}))
+    if command:
+        write(root / "hooks/hooks.json", hooks(command))
+    return root
+
+
+def with_plugins(*sources: PluginSource) -> Agent:
+    return Agent(llm=MODEL, context=AgentContext(plugins=sources))
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    path = tmp_path / "project"
+    path.mkdir()
+    return path
+
+
+def on(request: ModelRequest) -> str:
+    return plain(request.messages[-1].content)
+
+
+async def test_a_plugin_brings_skills_commands_and_agents(place: Path, tmp_path: Path) -> None:
+    made = plugin(tmp_path / "helper")
+    model = ScriptedLLM([call("invoke_skill", name="tidy"), say("Done."), say("Deployed.")])
+    agent = with_plugins(PluginSource(str(made)))
+    async with Conversation(agent, place, store="memory://", client=model) as conversation:
+        await conversation.prompt("Go")
+        await conversation.prompt("/deploy staging now")
+        state = conversation.state
+        assert state.context is not None
+        kinds = {(source.kind, source.name): source for source in state.context.sources}
+        assert set(state.spec.agents) == {"sweeper"}
+        assert kinds["plugin", "helper"].when == "Helps. 1.0"
+        assert {"tidy", "deploy"} == {name for kind, name in kinds if kind == "skill"}
+        assert [offer.servers for offer in state.unagreed] == [("files",)]
+    assert "Tidy up." in on(model.requests[1])
+    assert "Deploy to staging now." in on(model.requests[2])
+
+
+async def test_hooks_of_a_project_run_once_a_person_has_agreed(place: Path, tmp_path: Path) -> None:
+    write(place / ".agents/hooks.json", hooks(TOUCH))
+    store = tmp_path / "store"
+    turns = [call("terminal", command="true"), say("Done."), call("terminal", command="true"), say("Done.")]
+    async with Conversation(Agent(llm=MODEL), place, store=store, client=ScriptedLLM(turns)) as conversation:
+        await conversation.prompt("Go")
+        assert not (place / "ran").exists()
+        (offer,) = conversation.state.unagreed
+        with pytest.raises(ConfigurationError, match="nothing with the digest"):
+            await conversation.agree("0" * 64)
+        await conversation.agree(offer.digest)
+        assert not conversation.state.unagreed
+        await conversation.prompt("Again")
+        assert (place / "ran").exists()
+    (place / "ran").unlink()
+    async with Conversation(Agent(llm=MODEL), place, store=store, client=ScriptedLLM(turns[:2])) as conversation:
+        await conversation.prompt("Go")
+        assert (place / "ran").exists(), "it was agreed to before"
+    (place / "ran").unlink()
+    write(place / ".agents/hooks.json", hooks(f"{TOUCH}; true"))
+    async with Conversation(Agent(llm=MODEL), place, store=store, client=ScriptedLLM(turns[:2])) as conversation:
+        await conversation.prompt("Go")
+        assert not (place / "ran").exists(), "a change asks again"
+
+
+async def test_a_plugin_whose_programs_have_changed_since_runs_none(place: Path, tmp_path: Path) -> None:
+    made = plugin(tmp_path / "helper", command='"$CLAUDE_PLUGIN_ROOT"/hooks/check.sh')
+    script = write(made / "hooks/check.sh", f"#!/bin/sh\n{TOUCH}\n")
+    script.chmod(0o755)
+    turns = [call("terminal", command="true"), say("Done.")] * 2
+    agent = with_plugins(PluginSource(str(made)))
+    async with Conversation(agent, place, store="memory://", client=ScriptedLLM(turns)) as conversation:
+        await conversation.agree(conversation.state.unagreed[0].digest)
+        await conversation.prompt("Go")
+        assert (place / "ran").exists()
+        (place / "ran").unlink()
+        script.write_text("#!/bin/sh\ntouch ran-other\n")
+        await conversation.prompt("Again")
+        (refused,) = [e async for e in conversation.events() if isinstance(e, UserRejectObservation)]
+        assert "is not as it was" in refused.rejection_reason
+    assert not list(place.glob("ran*"))
+
+
+async def test_a_plugin_is_loaded_meanwhile(place: Path, tmp_path: Path) -> None:
+    made = plugin(tmp_path / "helper", command=TOUCH)
+    write(place / ".agents/skills/own/SKILL.md", "---\nname: own\ndescription: Own.\n---\nMine.\n")
+    model = ScriptedLLM(
+        [say("Yes."), call("invoke_skill", name="tidy"), call("invoke_skill", name="own"), say("Done.")]
+    )
+    async with Conversation(Agent(llm=MODEL), place, store="memory://", client=model) as conversation:
+        await conversation.prompt("Go")
+        with pytest.raises(ConfigurationError, match="is no plugin"):
+            await conversation.load_plugin(str(place))
+        await conversation.load_plugin(str(made))
+        assert set(conversation.state.spec.agents) == {"sweeper"}
+        (offer,) = conversation.state.unagreed
+        await conversation.agree(offer.digest)
+        await conversation.prompt("Use it")
+        assert (place / "ran").exists()
+        resolved = [event async for event in conversation.events() if isinstance(event, ContextResolved)]
+        assert len(resolved[-1].texts) == 2
+    assert "- tidy: Tidies." in str(model.requests[1].messages)
+    assert "Tidy up." in on(model.requests[2])
+    assert "Mine." in on(model.requests[3])
+
+
+async def test_from_a_git_address_at_a_revision_and_from_a_marketplace(place: Path, tmp_path: Path) -> None:
+    shop = tmp_path / "shop"
+    plugin(shop / "plugins/helper")
+    listed = {"name": "shop", "plugins": [{"name": "helper", "source": "./plugins/helper"}]}
+    write(shop / ".claude-plugin/marketplace.json", json.dumps(listed))
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(shop), "-c", "user.name=a", "-c", "user.email=a@b", *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "first")
+    first = git("rev-parse", "HEAD")
+    write(shop / "plugins/helper/skills/tidy/SKILL.md", "---\nname: tidy\ndescription: Newer.\n---\nNew.\n")
+    git("commit", "-qam", "second")
+    address = f"file://{shop}"
+    for source, told in (
+        (PluginSource(address, first, "plugins/helper"), "Tidies."),
+        (PluginSource(address, repo_path="plugins/helper"), "Newer."),
+        (PluginSource(f"helper@{address}"), "Newer."),
+        (PluginSource(f"helper@{shop}"), "Newer."),
+    ):
+        client = ScriptedLLM([say("Done.")])
+        async with Conversation(with_plugins(source), place, store=tmp_path / "store", client=client) as conversation:
+            assert conversation.state.context is not None
+            assert conversation.state.context.problems == ()
+            (skill,) = [skill for skill in conversation.state.context.skills if skill.name == "tidy"]
+            assert skill.description == told, source
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (PluginSource("./nowhere"), "no directory"),
+        (PluginSource("./empty"), "is no plugin"),
+        (PluginSource("file:///nowhere/at/all.git"), "cannot be fetched"),
+        (PluginSource("http://127.0.0.1:9/x.git"), "cannot be fetched"),
+        (PluginSource("x@./empty"), "is no marketplace"),
+        (PluginSource("file:///tmp", ref="--upload-pack=x"), "is no revision"),
+    ],
+)
+async def test_one_that_cannot_be_had_is_told_and_the_run_goes_on(place: Path, source: PluginSource, said: str) -> None:
+    (place / "empty").mkdir()
+    model = ScriptedLLM([say("Done.")])
+    async with Conversation(with_plugins(source), place, store="memory://", client=model) as conversation:
+        await conversation.prompt("Go")
+        assert conversation.state.context is not None
+        (problem,) = conversation.state.context.problems
+        assert said in problem.what
+
+
+def judge(verdict: str) -> ModelReply:
+    return say(f'I say: {{"decision": "{verdict}", "reason": "because"}}')
+
+
+@pytest.mark.parametrize(("answer", "runs"), [(judge("allow"), True), (judge("deny"), False), (say("Hm."), False)])
+async def test_a_hook_asks_a_model(place: Path, answer: ModelReply, runs: bool) -> None:
+    hook = Hook(event=HookEvent.BEFORE_TOOL, prompt="May this run? $ARGUMENTS", matcher="terminal")
+
+    def script(request: ModelRequest) -> ModelReply:
+        if len(request.messages) == 1:
+            assert '"command":"touch ran"' in on(request)
+            return answer
+        return say("Done.") if request.messages[-1].role == "tool" else call("terminal", command="touch ran")
+
+    agent = Agent(llm=MODEL, hooks=(hook,))
+    async with Conversation(agent, place, store="memory://", client=ScriptedLLM(script)) as conversation:
+        await conversation.prompt("Go")
+        assert conversation.state.ledger.spending["hooks"].calls == 1
+    assert (place / "ran").exists() is runs
+
+
+@pytest.mark.parametrize("verdict", ["allow", "deny"])
+async def test_a_hook_has_an_agent_look(place: Path, verdict: str) -> None:
+    hook = Hook(event=HookEvent.BEFORE_TOOL, agent="Is there a file named ok?", matcher="terminal")
+    write(place / "ok", "")
+
+    def script(request: ModelRequest) -> ModelReply:
+        first = plain(request.messages[1].content)
+        if "Is there a file named ok?" in first:
+            looked = any(message.role == "tool" for message in request.messages)
+            view = call("file_editor", command="view", path=str(place))
+            return finish(f'{{"decision": "{verdict}", "reason": "seen"}}') if looked else view
+        return say("Done.") if request.messages[-1].role == "tool" else call("terminal", command="touch ran")
+
+    agent = Agent(llm=MODEL, hooks=(hook,))
+    async with Conversation(agent, place, store="memory://", client=ScriptedLLM(script)) as conversation:
+        await conversation.send_message("Go")
+        assert (await conversation.run()).status is ExecutionStatus.FINISHED
+        events = [event async for event in conversation.events()]
+        (ended,) = [event for event in events if isinstance(event, ChildFinished)]
+        assert (ended.status, ended.steps) == (ExecutionStatus.FINISHED, 2)
+        (ran,) = [event for event in events if isinstance(event, HookExecutionEvent)]
+        assert ran.verdict == verdict
+        assert not any(child.open for child in conversation.state.ledger.children.values())
+    assert (place / "ran").exists() is (verdict == "allow")
+
+
+async def test_agreeing_is_logged_first(place: Path, tmp_path: Path) -> None:
+    write(place / ".openhands/hooks.json", hooks(TOUCH, "pre_tool_use"))
+    async with Runtime(tmp_path / "store", client=ScriptedLLM([say("Done.")])) as runtime:
+        async with Conversation(Agent(llm=MODEL), place, runtime=runtime) as conversation:
+            (offer,) = conversation.state.unagreed
+            await conversation.agree(offer.digest)
+            (given,) = [event async for event in conversation.events() if isinstance(event, ConsentGiven)]
+            assert given.digest == offer.digest
+        assert await runtime.store.shelf.names("consents") == [offer.digest]
