@@ -31,20 +31,20 @@ from .test_skills import MODEL, write
 TOUCH = "touch $CLAUDE_PROJECT_DIR/ran"
 
 
-def hooks(command: str, event: str = "PreToolUse", **more: Any) -> str:
+def hooks(command: str, event: str = "PreToolUse", matcher: str = "Bash|Edit", **more: Any) -> str:
     return json.dumps(
-        {"hooks": {event: [{"matcher": "*", "hooks": [{"type": "command", "command": command, **more}]}]}}
+        {"hooks": {event: [{"matcher": matcher, "hooks": [{"type": "command", "command": command, **more}]}]}}
     )
 
 
-def plugin(root: Path, name: str = "helper", command: str = "") -> Path:
+def plugin(root: Path, name: str = "helper", command: str = "", matcher: str = "Bash|Edit") -> Path:
     write(root / ".claude-plugin/plugin.json", json.dumps({"name": name, "version": "1.0", "description": "Helps."}))
     write(root / "skills/tidy/SKILL.md", "---\nname: tidy\ndescription: Tidies.\n---\nTidy up.\n")
     write(root / "commands/deploy.md", "---\ndescription: Deploys.\n---\nDeploy to $ARGUMENTS.\n")
     write(root / "agents/sweeper.md", "---\nname: sweeper\ndescription: Sweeps.\n---\nYou sweep.\n")
     write(root / ".mcp.json", json.dumps({"mcpServers": {"files": {"command": "x"}}}))
     if command:
-        write(root / "hooks/hooks.json", hooks(command))
+        write(root / "hooks/hooks.json", hooks(command, matcher=matcher))
     return root
 
 
@@ -125,7 +125,7 @@ async def test_a_plugin_whose_programs_have_changed_since_runs_none(place: Path,
 
 
 async def test_a_plugin_is_loaded_meanwhile(place: Path, tmp_path: Path) -> None:
-    made = plugin(tmp_path / "helper", command=TOUCH)
+    made = plugin(tmp_path / "helper", command=TOUCH, matcher="*")
     write(place / ".agents/skills/own/SKILL.md", "---\nname: own\ndescription: Own.\n---\nMine.\n")
     model = ScriptedLLM(
         [say("Yes."), call("invoke_skill", name="tidy"), call("invoke_skill", name="own"), say("Done.")]

@@ -154,7 +154,7 @@ def test_a_wrong_option_is_said_at_once(words: tuple[str, ...], said: str) -> No
     [
         ("{", "hooks.json: Input data was truncated"),
         ('{"PreTool": []}', "hooks.json: no hooks run at 'PreTool': there are before_tool"),
-        ('{"Stop": [{"hooks": [{"type": "prompt"}]}]}', "a hook of type 'prompt' cannot be run"),
+        ('{"Stop": [{"hooks": [{"type": "http"}]}]}', "a hook of type 'http' cannot be run"),
         ('{"Stop": [{"hooks": [{"command": "x", "if": "y"}]}]}', "Object contains unknown field `if`"),
     ],
 )

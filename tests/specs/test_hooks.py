@@ -108,8 +108,8 @@ def test_an_empty_matcher_of_a_file_is_for_every_tool() -> None:
 @pytest.mark.parametrize(
     ("one", "says"),
     [
-        ({"type": "prompt", "prompt": "Is it safe?"}, "type 'prompt' cannot be run: write a command"),
-        ({"type": "agent", "max_iterations": 3}, "type 'agent' cannot be run"),
+        ({"type": "http", "url": "x"}, "type 'http' cannot be run: write a command, prompt, agent"),
+        ({"type": "agent", "max_iterations": 3}, "is empty"),
         ({"type": "command"}, "is empty"),
         ({"command": "a", "async": True}, "take 'async' away"),
         ({"command": "a", "if": "Bash(git *)"}, "unknown field `if`"),

@@ -68,7 +68,7 @@ def ask_person(console: Console) -> Answer:
         while True:
             _forget_typed()
             console.print(Text("  > ", "bold yellow"), end="")
-            said = await _line()
+            said = await typed()
             if said is None:
                 console.print()
                 return Quit()
@@ -137,7 +137,7 @@ def _forget_typed() -> None:
         return
 
 
-async def _line() -> str | None:
+async def typed() -> str | None:
     """The next line of the terminal, without a thread that would outlive an interrupt; None at its end."""
     await anyio.wait_readable(sys.stdin.fileno())
     try:

@@ -20,7 +20,10 @@ from ..events import Cursor, ExecutionStatus
 from ..runtime import Runtime
 from ..specs import ConfirmationPolicy
 from ..state import fold
+from .agents import agents
 from .asking import Answer, approve, ask_person, refuse
+from .consenting import offer_consent
+from .context import context
 from .finding import Found, find, place, reopened
 from .keys import keys
 from .labels import rename, tag
@@ -46,6 +49,7 @@ from .profiles import profile
 from .rules import rules
 from .serve import serve
 from .session import work
+from .skills import skills
 from .story import Story, summary
 from .views import JsonView, view_for
 from .wording import clean
@@ -118,7 +122,7 @@ def run(
     tools = own_tools(own)
 
     async def begin(console: Console) -> int:
-        async with Runtime(store, tools=offered_tools()) as runtime:
+        async with Runtime(store, tools=offered_tools(), home=Path.home()) as runtime:
             with console.status(Text("loading the model client", "dim")):
                 await runtime.client.prepare(spec.llm)
             check_price(spec, runtime.client)
@@ -131,6 +135,7 @@ def run(
                     Text(f"conversation {conversation.id} in {created.workspace.path}", "dim"), soft_wrap=True
                 )
                 await beginning.of(conversation)
+                await offer_consent(conversation, console, ask=not yes and sys.stdin.isatty() and console.is_terminal)
                 await conversation.send_message(task)
                 view = view_for(console, as_json=as_json)
                 return await work(conversation, view, console, _answer(console, yes=yes), runtime.store)
@@ -245,7 +250,7 @@ def demo(pace: float, as_json: bool, store: str | None) -> None:
     _drive(lambda console: run_demo(view_for(console, as_json=as_json), console, pace=pace, store=store), as_json)
 
 
-for command in (delete, fork, keys, list_, log, profile, rename, rules, search, serve, tag):
+for command in (agents, context, delete, fork, keys, list_, log, profile, rename, rules, search, serve, skills, tag):
     commands.add_command(command)
 
 

@@ -9,8 +9,12 @@ from rich.text import Text
 from ..events import (
     BudgetGranted,
     ChildFinished,
+    ChildMessaged,
     ChildStarted,
     ChildWaiting,
+    ConsentGiven,
+    ContextChanged,
+    ContextResolved,
     CriticAssessed,
     Event,
     ExecutionStatus,
@@ -22,6 +26,7 @@ from ..events import (
     RuleAdded,
     RuleRemoved,
     SecretsChanged,
+    SkillActivated,
     StuckDetected,
     TagsChanged,
     TitleChanged,
@@ -33,6 +38,9 @@ from .wording import clean, count, money
 _SCOPES = {"session": "in this conversation", "project": "in this project"}
 _CHECKS = (HookEvent.BEFORE_TOOL, HookEvent.USER_MESSAGE, HookEvent.STOP)
 """Where a hook's denial keeps something from happening; elsewhere the model is only told."""
+
+
+_TOLD = {"instructions": "instructions", "skill": "skill", "agent": "agent", "memory": "memory", "plugin": "plugin"}
 
 
 def note(event: Event, children: Mapping[str, str]) -> Iterator[Text]:
@@ -50,12 +58,37 @@ def note(event: Event, children: Mapping[str, str]) -> Iterator[Text]:
         case StuckDetected():
             repeats = f"it repeats itself: {clean(event.detail)}"
             yield Text(f"! {repeats}", "yellow") if event.nudge else Text(f"✗ stopped, since {repeats}", "bold red")
-        case ChildStarted() | ChildWaiting() | ChildFinished():
+        case ContextResolved():
+            yield from _context(event)
+        case ContextChanged():
+            yield Text(f"! changed since they were read: {clean(', '.join(event.paths))}", "yellow")
+        case SkillActivated():
+            yield Text(f"✦ skill {clean(event.skill)}", "dim")
+        case ChildStarted() | ChildMessaged() | ChildWaiting() | ChildFinished():
             yield from _child(event, children.get(event.child_id, event.child_id))
         case ModelCallRetried():
             yield Text(_retried(event), "dim yellow")
         case _:
             yield from (Text(line, "dim") for line in _settings(event))
+
+
+def _context(event: ContextResolved) -> Iterator[Text]:
+    """How much an agent is told besides its task, and what could not be used."""
+    kinds = {
+        "instructions": "instructions",
+        "skill": "skills",
+        "agent": "agents",
+        "memory": "notes",
+        "plugin": "plugins",
+    }
+    found = {word: sum(source.kind == kind for source in event.sources) for kind, word in kinds.items()}
+    told = ", ".join(
+        f"{number} {word if number > 1 else word.removesuffix('s')}" for word, number in found.items() if number
+    )
+    if told:
+        yield Text(f"it is told of {told}", "dim")
+    for problem in event.problems:
+        yield Text(f"! {clean(problem.path)}: {clean(problem.what)}", "yellow")
 
 
 def _settings(event: Event) -> Iterator[str]:
@@ -66,6 +99,8 @@ def _settings(event: Event) -> Iterator[str]:
             yield f"- rule {_SCOPES[event.scope]}: {clean(rule_words(event.rule))}"
         case SecretsChanged():
             yield f"secrets: {clean(', '.join(event.secrets)) or 'none any more'}"
+        case ConsentGiven():
+            yield f"agreed: the programs with the digest {event.digest[:12]} run"
         case TitleChanged():
             yield f"title: {clean(event.title)}"
         case TagsChanged():
@@ -109,10 +144,13 @@ def _judged(event: CriticAssessed | GoalSet) -> Text:
             return Text(line + _reason(event.message), "green" if event.success else "yellow")
 
 
-def _child(event: ChildStarted | ChildWaiting | ChildFinished, named: str) -> Iterator[Text]:
+def _child(event: ChildStarted | ChildMessaged | ChildWaiting | ChildFinished, named: str) -> Iterator[Text]:
     match event:
         case ChildStarted():
-            yield Text.assemble(("  ▸ ", "blue"), named, (f"  {event.child_id}", "dim"))
+            where = "  in the background" if event.background else ""
+            yield Text.assemble(("  ▸ ", "blue"), named, (f"  {event.child_id}{where}", "dim"))
+        case ChildMessaged():
+            yield Text.assemble(("  ▸ ", "blue"), named, (f" is told: {clean(event.message)}", "dim"))
         case ChildWaiting():
             if event.actions:
                 waits = f"{count(len(event.actions), 'action')} for your word"

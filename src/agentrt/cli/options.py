@@ -21,6 +21,7 @@ from ..specs import (
     LLM,
     RULES,
     Agent,
+    AgentContext,
     AlwaysConfirm,
     AnyLLM,
     ConfirmationPolicy,
@@ -30,6 +31,7 @@ from ..specs import (
     Limits,
     NeverConfirm,
     PermissionRule,
+    PluginSource,
 )
 from ..specs.hooks import hooks_from_json
 from ..specs.llm import members
@@ -182,6 +184,22 @@ def _limits(steps: int | None) -> tuple[Option, ...]:
     )
 
 
+plugin_option = click.option(
+    "--plugin",
+    "plugins",
+    multiple=True,
+    metavar="SOURCE",
+    callback=lambda context, option, given: tuple(map(_plugin, given)),
+    help="A plugin: a directory, a git address, github:owner/repo or NAME@MARKETPLACE; #REVISION may follow. May be"
+    " repeated.",
+)
+
+
+def _plugin(given: str) -> PluginSource:
+    source, _, ref = given.partition("#")
+    return PluginSource(source, ref)
+
+
 _AGENT: tuple[Option, ...] = (
     click.option(
         "--model",
@@ -234,6 +252,12 @@ _AGENT: tuple[Option, ...] = (
         callback=_hooks,
         help="A hooks.json: commands that are run before and after what the agent does, and may forbid it.",
     ),
+    plugin_option,
+    click.option(
+        "--project/--no-project",
+        default=True,
+        help="Whether the instructions, skills and agents of the workspace are read.",
+    ),
 )
 
 
@@ -266,6 +290,8 @@ def agent_of(
     deny: tuple[PermissionRule, ...],
     flow: bool,
     hooks: tuple[Hook, ...],
+    plugins: tuple[PluginSource, ...],
+    project: bool,
     **limits: Any,
 ) -> Agent:
     """The agent that the options describe. Raises `click.UsageError` for two models, or `ProfileMissing`."""
@@ -276,6 +302,7 @@ def agent_of(
         rules=(*deny, *allow),
         flow=InformationFlow() if flow else None,
         hooks=hooks,
+        context=AgentContext(load_user_skills=True, load_project_skills=project, plugins=plugins),
         limits=Limits(**limits),
     )
 

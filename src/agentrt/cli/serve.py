@@ -189,6 +189,7 @@ def serve(
     runtime = Runtime(
         root,
         tools=(*offered_tools(), *tools),
+        home=Path.home(),
         durability=Durability(durability),
         idle_after=idle_after,
         cipher=Cipher(*secrets_key.read_text().split()) if secrets_key is not None else None,

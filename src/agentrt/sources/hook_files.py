@@ -2,43 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from ..errors import ConfigurationError
-from ..specs.hooks import Hook, HookEvent
+from ..specs import ToolDefinition
+from ..specs.hooks import Hook, hooks_from_json, is_for
 from .text import Reader
 
 FILES = (".agents/hooks.json", ".openhands/hooks.json")
 """Those of a project, below its workspace; the first one that is there counts."""
-
-_EVENTS = {
-    "pretooluse": HookEvent.BEFORE_TOOL,
-    "posttooluse": HookEvent.AFTER_TOOL,
-    "userpromptsubmit": HookEvent.USER_MESSAGE,
-    "sessionstart": HookEvent.START,
-    "sessionend": HookEvent.END,
-    "stop": HookEvent.STOP,
-    **{event.value.replace("_", ""): event for event in HookEvent},
-}
-
-
-class _Entry(msgspec.Struct):
-    type: str = "command"
-    command: str | None = None
-    prompt: str | None = None
-    timeout: float = 60.0
-    model: str | None = None
-    on_failure: str | None = None
-    max_iterations: int = 3
-
-
-class _Group(msgspec.Struct):
-    matcher: str | None = None
-    hooks: list[_Entry] = msgspec.field(default_factory=list)
 
 
 def read_hooks(path: Path, reader: Reader, root: str = "") -> tuple[Hook, ...]:
@@ -47,43 +21,37 @@ def read_hooks(path: Path, reader: Reader, root: str = "") -> tuple[Hook, ...]:
     if text is None:
         return ()
     try:
-        return hooks_of(msgspec.json.decode(text), lambda what: reader.tell(path, what), root)
-    except (ConfigurationError, msgspec.DecodeError, msgspec.ValidationError) as error:
+        return hooks_of(msgspec.json.decode(text), root)
+    except ValueError as error:
         reader.tell(path, f"its hooks cannot be used: {error}")
         return ()
 
 
-def hooks_of(given: Any, tell: Callable[[str], None], root: str = "") -> tuple[Hook, ...]:
-    """The hooks in a mapping of events to groups, or in one with that as `hooks`; `root` is the plugin's directory.
+def hooks_of(given: object, root: str = "") -> tuple[Hook, ...]:
+    """The hooks in what was decoded; `root` is the directory of the plugin that brings them.
 
-    Raises `ConfigurationError` or `msgspec.ValidationError` for what cannot be.
+    Raises `ValueError` for what cannot be.
     """
-    inner = given.get("hooks") if isinstance(given, dict) else None
-    groups = msgspec.convert(inner if isinstance(inner, dict) else given or {}, dict[str, list[_Group]])
-    return tuple(_hooks(groups, tell, root))
+    return tuple(msgspec.structs.replace(hook, root=root) for hook in hooks_from_json(given))
 
 
-def _hooks(groups: dict[str, list[_Group]], tell: Callable[[str], None], root: str) -> Iterator[Hook]:
-    for name, entries in groups.items():
-        event = _EVENTS.get(name.replace("_", "").lower())
-        if event is None:
-            tell(f"there is no event {name!r}: its hooks were passed over")
-            continue
-        for group in entries:
-            for entry in group.hooks:
-                yield _hook(entry, event, group.matcher or "*", root)
+def meant(hooks: Iterable[Hook], tools: Iterable[ToolDefinition]) -> tuple[Hook, ...]:
+    """The hooks, of which those that name tools as Claude Code does ("Bash", "Edit|Write") are for ours."""
+    known = list(tools)
+    return tuple(_meant(hook, known) for hook in hooks)
 
 
-def _hook(entry: _Entry, event: HookEvent, matcher: str, root: str) -> Hook:
-    """One that guards a tool denies when it fails, as hooks do here; others are not in the way then."""
-    failure: Any = entry.on_failure or ("deny" if event is HookEvent.BEFORE_TOOL else "ignore")
-    common: dict[str, Any] = {"event": event, "matcher": matcher, "timeout": entry.timeout, "on_failure": failure}
-    match entry.type:
-        case "command":
-            return Hook(command=entry.command, root=root, **common)
-        case "prompt":
-            return Hook(prompt=entry.prompt, model=entry.model, **common)
-        case "agent":
-            return Hook(agent=entry.prompt, model=entry.model, max_steps=entry.max_iterations, **common)
-        case other:
-            raise ConfigurationError(f"a hook is of type command, prompt or agent, not {other!r}")
+def _meant(hook: Hook, tools: Sequence[ToolDefinition]) -> Hook:
+    if any(is_for(hook, tool.name) for tool in tools):
+        return hook
+    names = [tool.name for tool in tools if any(is_for(hook, name) for name in _names(tool))]
+    return msgspec.structs.replace(hook, matcher="|".join(names)) if names else hook
+
+
+def _names(tool: ToolDefinition) -> Iterator[str]:
+    """Other names of a tool, as they are and in the way in which Claude Code writes them."""
+    for name in (*tool.aliases, *tool.parts):
+        yield name
+        yield "".join(word.title() for word in name.split("_"))
+    if "multiedit" in tool.parts:
+        yield "MultiEdit"

@@ -109,8 +109,8 @@ def _hooks(directory: Path, manifest: _Manifest, reader: Reader) -> tuple[Hook, 
     root = str(directory)
     if isinstance(manifest.hooks, dict):
         try:
-            return hooks_of(manifest.hooks, lambda what: reader.tell(directory, what), root)
-        except (ConfigurationError, msgspec.ValidationError) as error:
+            return hooks_of(manifest.hooks, root)
+        except ValueError as error:
             reader.tell(directory, f"its hooks cannot be used: {error}")
             return ()
     name = manifest.hooks if isinstance(manifest.hooks, str) else "hooks/hooks.json"

@@ -22,6 +22,7 @@ from ..storing import Shelf
 from .consents import agreed_to
 from .fetching import fetched
 from .gathering import gather
+from .hook_files import meant
 
 Pin = Callable[[Sequence[Hook], str], tuple[Hook, ...]]
 """Hooks with the programs that they name in a workspace as they are now; for a thread."""
@@ -59,6 +60,7 @@ class Resolver:
         if found.hooks:
             found = await anyio.to_thread.run_sync(self._offering, found, workspace)
         agreed = await agreed_to(self._shelf, found.offers)
+        found = replace(found, offers=tuple(_meant(offer, tools) for offer in found.offers))
         return await anyio.to_thread.run_sync(
             partial(resolved, agent, context, found, agreed, partial(tool_named, tools), self._profile)
         )
@@ -76,6 +78,7 @@ class Resolver:
         if not found.plugins:
             raise ConfigurationError(found.problems[-1].what if found.problems else f"{directory} is no plugin")
         agreed = await agreed_to(self._shelf, found.offers)
+        found = replace(found, offers=tuple(_meant(offer, tools) for offer in found.offers))
         told = resolved(state.spec, alone, found, agreed, partial(tool_named, tools), self._profile)
         return joined(state, told)
 
@@ -94,6 +97,10 @@ class Resolver:
         digest = sha256(msgspec.json.encode((workspace.path, hooks))).hexdigest()
         offer = Offer(digest=digest, name="hooks of the project", path=found.hooks_path, hooks=hooks)
         return replace(found, offers=(offer, *found.offers))
+
+
+def _meant(offer: Offer, tools: Mapping[str, ToolDefinition]) -> Offer:
+    return replace(offer, hooks=meant(offer.hooks, tools.values()))
 
 
 def tool_named(tools: Mapping[str, ToolDefinition], name: str) -> str | None:

@@ -87,10 +87,11 @@ class Hook(Given, frozen=True, kw_only=True, omit_defaults=True):
 
 def hooks_for(hooks: Sequence[Hook], event: HookEvent, tool_name: str = "") -> tuple[Hook, ...]:
     """Those that run at an event, and are for that tool where the event has one."""
-    return tuple(hook for hook in hooks if hook.event is event and _is_for(hook, tool_name)) if hooks else ()
+    return tuple(hook for hook in hooks if hook.event is event and is_for(hook, tool_name)) if hooks else ()
 
 
-def _is_for(hook: Hook, tool_name: str) -> bool:
+def is_for(hook: Hook, tool_name: str) -> bool:
+    """Whether a hook of an event of tools is for that one; those of other events are for all."""
     if hook.event not in (HookEvent.BEFORE_TOOL, HookEvent.AFTER_TOOL) or hook.matcher in ("*", "", tool_name):
         return True
     return _pattern(hook.matcher).fullmatch(tool_name) is not None
@@ -110,17 +111,23 @@ _EVENTS = {
 } | {event.replace("_", ""): event for event in HookEvent}
 
 
-class _Command(msgspec.Struct, forbid_unknown_fields=True, rename={"background": "async", "status": "statusMessage"}):
+class _Entry(msgspec.Struct, forbid_unknown_fields=True, rename={"background": "async", "status": "statusMessage"}):
     """A field that is not known is refused: a condition would be lost, and the hook run where it should not."""
 
     type: str = "command"
     command: str = ""
+    prompt: str = ""
+    model: str | None = None
+    max_iterations: int = 3
     timeout: float = 60.0
     on_failure: OnFailure = "deny"
     background: bool = False
     name: str = ""
     description: str = ""
     status: str = ""
+
+
+_KINDS = ("command", "prompt", "agent")
 
 
 class _Group(msgspec.Struct):
@@ -132,7 +139,7 @@ def hooks_from_json(data: object) -> tuple[Hook, ...]:
     """The hooks of a hooks.json file, decoded: `{"PreToolUse": [{"matcher": "...", "hooks": [{"command": "..."}]}]}`.
 
     The events are named as in Claude Code (also with underscores, pre_tool_use) or as in `HookEvent`; the whole may
-    stand below a key "hooks", beside others. Raises `ValueError` for what is not in this form or not a command.
+    stand below a key "hooks", beside others. Raises `ValueError` for what is not in this form.
     """
     inner = data["hooks"] if isinstance(data, dict) and "hooks" in data else data
     groups = [(_event(name), groups) for name, groups in msgspec.convert(inner, dict[str, list[_Group]]).items()]
@@ -149,17 +156,23 @@ def _event(name: str) -> HookEvent:
 
 
 def _hook(event: HookEvent, matcher: str, given: dict[str, Any]) -> Hook:
-    if (kind := given.get("type", "command")) != "command":
+    kind = given.get("type", "command")
+    if kind not in _KINDS:
         raise ValueError(
-            f"a hook of type {kind!r} cannot be run: write a command, or a Python function as Hook(function=...)"
+            f"a hook of type {kind!r} cannot be run: write a {', '.join(_KINDS)}, or a Python function as"
+            " Hook(function=...)"
         )
-    read = msgspec.convert(given, _Command)
+    read = msgspec.convert(given, _Entry)
     if read.background:
         raise ValueError(f"hook {read.command!r} is async, but every hook is waited for: take 'async' away")
     return Hook(
         event=event,
-        command=read.command,
         matcher=matcher or "*",
         timeout=read.timeout,
         on_failure=read.on_failure,
+        model=read.model,
+        max_steps=read.max_iterations,
+        command=read.command if kind == "command" else None,
+        prompt=read.prompt if kind == "prompt" else None,
+        agent=read.prompt if kind == "agent" else None,
     )

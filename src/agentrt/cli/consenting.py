@@ -1,0 +1,25 @@
+"""Programs that a project or a plugin brings: a person is asked at the terminal before any of them runs."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+from ..conversation import Conversation
+from .asking import typed
+from .context import offered
+from .wording import clean
+
+
+async def offer_consent(conversation: Conversation, console: Console, *, ask: bool) -> None:
+    """Say what does not run yet, and where somebody is there, ask whether it is to."""
+    for offer in conversation.state.unagreed:
+        lines = offered((offer,))
+        for shown in lines if not ask else lines[:-1]:
+            console.print(shown, soft_wrap=True)
+        if not ask or not lines:
+            continue
+        console.print(Text("  y to have them run from now on, anything else leaves them out > ", "bold yellow"), end="")
+        if (await typed() or "").strip().lower() in ("y", "yes"):
+            await conversation.agree(offer.digest)
+            console.print(Text(f"  {clean(offer.name)} runs from now on", "dim"))

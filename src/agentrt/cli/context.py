@@ -1,0 +1,171 @@
+"""`agentrt context`: what an agent is told besides its task, and which programs a person agreed to."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import anyio
+import click
+import msgspec
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ..context.resolving import Resolved
+from ..errors import WorkspaceMissing
+from ..events import ContextResolved
+from ..hooks.pinning import pinned
+from ..llm.profiles import saved_profile
+from ..sources.consents import agree, withdraw
+from ..sources.resolver import Resolver
+from ..specs import LLM, Agent, AgentContext, LocalWorkspace, PluginSource, ToolDefinition
+from ..specs.context import Offer
+from ..state import fold
+from ..storage import default_store, open_storage
+from ..tools import BUILT_IN
+from .finding import find
+from .listing import PIPED
+from .options import DEFAULT_MODEL, plugin_option, store_option
+from .places import workspace_option
+from .wording import clean, count
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Whose context: that of a workspace, with some plugins."""
+
+    store: str | None
+    workspace: str
+    plugins: tuple[PluginSource, ...] = ()
+
+    def resolved(self) -> Resolved:
+        """What an agent would be told there now."""
+
+        async def resolve() -> Resolved:
+            async with open_storage(self.store, lazy=True) as storage:
+                cache = Path(next(iter(storage.places), default_store()))
+                home = Path.home()
+                resolver = Resolver(home, cache, storage.shelf, pinned, saved_profile)
+                context = AgentContext(load_user_skills=True, plugins=self.plugins)
+                agent = Agent(llm=LLM(model=os.environ.get("AGENTRT_MODEL", DEFAULT_MODEL)), context=context)
+                return await resolver.resolve(agent, LocalWorkspace(self.workspace), known_tools())
+
+        return anyio.run(resolve)
+
+    def offer(self, digest: str) -> Offer:
+        """What waits for a person's word there. Raises `click.UsageError` for what does not."""
+        found = [offer for offer in self.resolved().event.offers if digest and offer.digest.startswith(digest)]
+        if len(found) != 1:
+            raise click.UsageError(f"nothing here has the digest {digest!r}: 'agentrt context' lists what there is")
+        return found[0]
+
+
+def known_tools() -> Mapping[str, ToolDefinition]:
+    """The tools that every agent may name."""
+    return {kind.name: kind.definition for kind in BUILT_IN}
+
+
+@click.group(invoke_without_command=True)
+@workspace_option
+@plugin_option
+@store_option
+@click.pass_context
+def context(given: click.Context, workspace: Path, plugins: tuple[PluginSource, ...], store: str | None) -> None:
+    """Show what an agent is told in a workspace besides its task: instructions, skills, agents, memory and plugins.
+
+    Each with where it comes from, when it is shown, and about how many tokens it takes. Programs that a project or a
+    plugin brings run once you have agreed to them; a change asks again.
+
+    \b
+    agentrt context
+    agentrt context show 01a2        what a conversation was told
+    agentrt context agree 3f2c       have the hooks of the project run
+    """
+    if not workspace.is_dir():
+        raise WorkspaceMissing(workspace.absolute())
+    given.obj = place = Place(store, str(workspace.absolute()), plugins)
+    if given.invoked_subcommand is None:
+        told = place.resolved()
+        show(told.event, told.event.offers)
+
+
+@context.command(name="show")
+@click.argument("conversation", required=False)
+@click.pass_obj
+def show_(place: Place, conversation: str | None) -> None:
+    """Show what a CONVERSATION was told (an id, a directory, or the newest one), from its log alone."""
+    state = fold(find(conversation, place.store).events())
+    if state.context is None:
+        click.echo("it was told nothing but its task, and the facts of its place")
+        return
+    show(state.context, state.unagreed)
+
+
+@context.command(name="agree")
+@click.argument("digest")
+@click.pass_obj
+def agree_(place: Place, digest: str) -> None:
+    """Agree that the programs with this DIGEST run, or with one that begins so: `agentrt context` lists them."""
+    offer = place.offer(digest)
+
+    async def agreed() -> None:
+        async with open_storage(place.store) as storage:
+            await agree(storage.shelf, offer)
+
+    anyio.run(agreed)
+    click.echo(f"agreed: {clean(offer.name)} runs from now on, in conversations that begin")
+
+
+@context.command(name="withdraw")
+@click.argument("digest")
+@click.pass_obj
+def withdraw_(place: Place, digest: str) -> None:
+    """Have the programs with this DIGEST asked about again. Conversations that began with them keep them."""
+    offer = place.offer(digest)
+
+    async def withdrawn() -> None:
+        async with open_storage(place.store) as storage:
+            await withdraw(storage.shelf, offer.digest)
+
+    anyio.run(withdrawn)
+    click.echo(f"withdrawn: {clean(offer.name)} is asked about again")
+
+
+def show(told: ContextResolved, offers: Sequence[Offer]) -> None:
+    """Print what an agent is told, what waits for a person's word, and what could not be used."""
+    console = Console() if sys.stdout.isatty() or "COLUMNS" in os.environ else Console(width=PIPED)
+    if told.sources:
+        table = Table(box=None, header_style="bold", pad_edge=False)
+        for column in ("kind", "name", "from", "tokens", "when"):
+            table.add_column(column, justify="right" if column == "tokens" else "left", overflow="fold")
+        for source in told.sources:
+            missing = f" (not available: {', '.join(source.missing)})" if source.missing else ""
+            cells = (source.kind, source.name, source.path or source.origin, str(source.tokens), source.when + missing)
+            table.add_row(*(Text(clean(cell)) for cell in cells))
+        console.print(table)
+        always = sum(source.tokens for source in told.sources if source.when in ("always", "listed"))
+        console.print(Text(f"about {count(always, 'token')} in every prompt", "dim"))
+    else:
+        console.print("nothing but the facts of the place")
+    for line in offered(offers):
+        console.print(line, soft_wrap=True)
+    for problem in told.problems:
+        console.print(Text(f"! {clean(problem.path)}: {clean(problem.what)}", "yellow"), soft_wrap=True)
+
+
+def offered(offers: Sequence[Offer]) -> list[Text]:
+    """What programs are brought, and how to agree to them."""
+    lines = []
+    for offer in offers:
+        if not offer.hooks or offer.agreed:
+            continue
+        lines.append(
+            Text(f"? {clean(offer.name)} ({clean(offer.path)}) brings programs that do not run yet:", "yellow")
+        )
+        for hook in offer.hooks:
+            words = hook.command or hook.prompt or hook.agent or hook.function or ""
+            lines.append(Text(f"    {hook.event.value} {clean(hook.matcher)}: {clean(words)}"))
+        lines.append(Text(f"  to have them run: agentrt context agree {offer.digest[:12]}", "dim"))
+    return lines

@@ -1,0 +1,44 @@
+"""What an agent is told of its place, and the texts of skills."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentrt.context.telling import LONGEST, LONGEST_LIST, activation, commands, dynamic_context
+from agentrt.specs import Skill
+from agentrt.specs.context import Document, Facts
+
+
+def test_commands_stand_outside_of_code() -> None:
+    body = "!`a` and !`b c`\n```sh\n!`no`\n```\n~~~\n!`no`\n~~~\n\\!`no` !`d`"
+    assert commands(body) == ("a", "b c", "d")
+    shown = activation(Skill(name="x"), body, {"a": "1", "b c": "2"})
+    assert "1 and 2\n```sh\n!`no`" in shown
+    assert "!`no` [not run: d]" in shown
+
+
+@given(st.text(), st.text())
+def test_a_text_never_ends_its_frame(body: str, more: str) -> None:
+    shown = activation(Skill(name="x"), f"{body}</skill>{more}<document name='y'>", {})
+    assert shown.count("</skill>") == 1
+    assert "<document" not in shown
+    told = dynamic_context(Facts(), [Document(name="a", text=f"{body}</document>{more}")])
+    assert told.count("</document>") == 1
+
+
+def test_many_skills_have_short_descriptions_and_documents_a_bound() -> None:
+    skills = [Skill(name=f"s{n}", description="d" * 1000, is_package=True) for n in range(500)]
+    listed = dynamic_context(Facts(), listed=skills)
+    assert len(listed) < LONGEST_LIST + 40_000
+    assert "s499" in listed
+    documents = [Document(name=str(n), text="x" * (LONGEST - 10), path=f"/{n}") for n in range(2)]
+    told = dynamic_context(Facts(), documents)
+    assert len(told) < LONGEST + 2000
+    assert "left out for their length: they are in /1" in told
+
+
+def test_what_the_repository_says_is_apart_from_what_others_do() -> None:
+    theirs, ours = Document(name="a", text="theirs"), Document(name="b", text="ours", origin="user")
+    told = dynamic_context(Facts(directory="/w"), [theirs, ours])
+    assert told.index("ours") < told.index("Nobody vouches") < told.index("theirs")
