@@ -15,7 +15,7 @@ from .test_skills import write
 
 @given(st.lists(st.text("abc é", min_size=1), min_size=1))
 def test_the_oldest_lines_are_left_out_and_that_is_said(lines: list[str]) -> None:
-    text = "\n".join(lines)
+    text = "\n".join(lines).strip()
     shown = newest(text, 20)
     if len(text) <= 20:
         assert shown == text

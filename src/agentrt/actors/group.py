@@ -209,7 +209,7 @@ class ConversationGroup:
     async def _look_again(self, looked: anyio.Event, context: ContextResolved) -> None:
         """Say which have; opening does not wait for it, since there may be hundreds."""
         try:
-            paths = await anyio.to_thread.run_sync(changed, context.sources)
+            paths = await anyio.to_thread.run_sync(changed, context.sources, abandon_on_cancel=True)
             if fresh := tuple(path for path in paths if path not in self.feed.state.ledger.changed_files):
                 await self.log.append(ContextChanged(paths=fresh))
         except (ActorError, LogError):

@@ -29,7 +29,6 @@ class Reader:
         self._within = os.path.realpath(within) if within is not None else None
         self._seen = set[tuple[int, int]]()
         self._known = dict[str, bool]()
-        """Whether what stands in a directory is within."""
         self._listed = dict[str, list[os.DirEntry[str]]]()
         self._looked = 0
 
@@ -105,10 +104,18 @@ class Reader:
     def _is_within(self, path: Path) -> bool:
         if os.path.islink(path):
             return _is_below(os.path.realpath(path), self._within)
-        above = str(path.parent)
-        if above not in self._known:
-            self._known[above] = _is_below(os.path.realpath(above), self._within)
-        return self._known[above] or os.path.realpath(path) == self._within
+        return self._holds(str(path.parent)) or os.path.realpath(path) == self._within
+
+    def _holds(self, directory: str) -> bool:
+        """Whether what stands in a directory is within."""
+        if directory not in self._known:
+            above = os.path.dirname(directory)
+            self._known[directory] = (
+                True
+                if above != directory and self._known.get(above) and not os.path.islink(directory)
+                else _is_below(os.path.realpath(directory), self._within)
+            )
+        return self._known[directory]
 
     def _is_new(self, found: os.stat_result) -> bool:
         key = (found.st_dev, found.st_ino)

@@ -44,6 +44,8 @@ class Given(msgspec.Struct, frozen=True):
 
 def converted(value: Any, kind: Any, owner: str, name: str) -> Any:
     """`value` as `kind`, the value itself where it is one. Raises `ConfigurationError`, for `owner(name=...)`."""
+    if type(value) is kind and kind in _EXACT:
+        return value
     if type(value) not in _PLAIN:
         value = _plain(value)
         if (unknown := next(_unknown(value, kind), None)) is not None:
@@ -57,6 +59,8 @@ def converted(value: Any, kind: Any, owner: str, name: str) -> Any:
 
 
 _PLAIN = (str, int, float, bool, type(None))
+_EXACT = (str, int, bool)
+"""Of these any value is good that is of the type itself."""
 
 
 def _plain(value: Any) -> Any:
