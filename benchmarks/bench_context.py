@@ -1,6 +1,6 @@
 """What context costs: reading 500 skills, and opening a conversation that has them, beside one that has none.
 
-    python benchmarks/bench_context.py
+python benchmarks/bench_context.py
 """
 
 from __future__ import annotations

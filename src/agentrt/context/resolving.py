@@ -98,6 +98,7 @@ def resolved(
         prompt=system_prompt(agent),
         dynamic=dynamic_context(gathered.facts, gathered.documents, listed, always, gathered.memory),
         event=ContextResolved(
+            directory=gathered.facts.directory,
             sources=sources,
             skills=tuple(replace(skill, body="", metadata={}) for skill in gathered.skills),
             offers=offers,

@@ -98,7 +98,8 @@ def beginning(command: Command) -> tuple[Event, ...]:
                 background=True,
                 caused_by=action.id,
             )
-            return (*_noted(id, action, attempt, _LAUNCHED.format(child_id)), started)
+            first, noted = _noted(id, action, attempt, _LAUNCHED.format(child_id))
+            return (first, started, noted)
         case Tell(id, action, attempt, child_id):
             told = ChildMessaged(child_id=child_id, message=delegated(action.arguments).task, caused_by=action.id)
             return (*_noted(id, action, attempt, _TOLD.format(child_id)), told)

@@ -52,6 +52,8 @@ class ContextResolved(Event, frozen=True, kw_only=True):
     `skills` they are empty.
     """
 
+    directory: str = ""
+    """The workspace, from which the paths go on that activate a skill."""
     sources: tuple[ContextSource, ...] = ()
     skills: tuple[Skill, ...] = ()
     offers: tuple[Offer, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ..context.budget import BYTES_A_TOKEN
-from ..context.messages import to_messages
+from ..context.messages import around, to_messages
 from ..context.replies import ModelReply
 from ..context.views import viewed
 from ..errors import ModelError
@@ -30,6 +30,9 @@ class RecordedModel(ModelClient):
         self._recording, self._stage = recording, stage
         self._recorded, self._replayed = recorded, replayed
         self._judging = False
+        self._around = around(recording.created.agent)
+        self.renamed: dict[str, str] = {}
+        """The replay's id of each recorded conversation that was delegated to: a call may name it."""
 
     async def prepare(self, llm: AnyLLM) -> None:
         """The next call is a judge's."""
@@ -51,11 +54,23 @@ class RecordedModel(ModelClient):
         if isinstance(call.outcome, ModelError):
             raise call.outcome
         assert call.outcome is not None
-        return call.outcome
+        return self._with_names(call.outcome)
+
+    def _with_names(self, reply: ModelReply) -> ModelReply:
+        """The reply, whose calls name conversations as the replay does."""
+        if not self.renamed or not reply.tool_calls:
+            return reply
+        calls = []
+        for call in reply.tool_calls:
+            arguments = call.arguments
+            for recorded, here in self.renamed.items():
+                arguments = arguments.replace(recorded, here)
+            calls.append(replace(call, arguments=arguments))
+        return replace(reply, tool_calls=tuple(calls))
 
     async def _compare(self, call: Call, request: ModelRequest) -> None:
         await self._stage.reached(call.begun)
-        then = self._recorded.messages(to_messages(viewed(call.view, self._recording.by_seq)))
+        then = self._recorded.messages(to_messages(viewed(call.view, self._recording.by_seq), self._around))
         if difference := compare_messages(then, self._replayed.messages(request.messages), call.begun):
             self._stage.differ(difference)
             await self._stage.never()

@@ -34,6 +34,7 @@ from ..events import (
     HookExecutionEvent,
     MessageEvent,
     ObservationEvent,
+    SkillActivated,
 )
 from ..hooks import HookInput, HookResult
 from ..ids import new_id
@@ -170,6 +171,8 @@ class RecordedSkills(AbstractAsyncContextManager["RecordedSkills"]):
         for place, event in enumerate(again):
             if isinstance(event, ObservationEvent | AgentErrorEvent):
                 again[place] = replace(event, action_id=due.cause)
+            elif isinstance(event, SkillActivated):
+                again[place] = replace(event, cause=due.cause)
         await self._log.append(*again, command=command.id)
 
 

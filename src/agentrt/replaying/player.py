@@ -89,7 +89,9 @@ class _Player:
         self._recording, self._patience = recording, patience
         self._workspace = scratch / "workspace"
         self._recorded = Side({})
-        self._replayed = Side({}, {str(self._workspace): recording.created.workspace.path})
+        self._names = {str(self._workspace): recording.created.workspace.path}
+        """What the recording has in the place of texts of the replay."""
+        self._replayed = Side({}, self._names)
         self._stage = Stage(recording)
         self._tools, self._from_log = tools_of(recording, self._stage, tools)
         self._client = RecordedModel(recording, self._stage, self._recorded, self._replayed)
@@ -219,6 +221,8 @@ class _Player:
             self._ids[due.id] = event.id
             if isinstance(due, ChildStarted) and isinstance(event, ChildStarted):
                 self._ids[due.child_id] = event.child_id
+                self._client.renamed[due.child_id] = event.child_id
+                self._names[event.child_id] = due.child_id
         if difference is not None:
             self._stage.differ(difference)
             await anyio.lowlevel.checkpoint()

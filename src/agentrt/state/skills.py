@@ -51,14 +51,13 @@ def heard(here: Branch, event: MessageEvent) -> Branch:
 def reached(state: State, action: ActionEvent) -> Branch:
     """After an action that ran: the skills whose files it touched are about to be activated."""
     here, context = state.branch, state.context
-    if context is None or state.created is None:
+    if context is None:
         return here
     skills = [skill for skill in context.skills if skill.paths and skill.name not in here.activated]
     if not skills:
         return here
-    root = state.created.workspace.path
     paths = (normpath(key.removeprefix(FILE)) for key in action.resources if key.startswith(FILE))
-    names = [skill.name for path in paths for skill in touched(skills, relpath(path, root))]
+    names = [skill.name for path in paths for skill in touched(skills, relpath(path, context.directory or "/"))]
     return _activating(here, names, action.id)
 
 
