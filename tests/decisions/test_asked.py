@@ -16,6 +16,7 @@ from agentrt.controls import (
     Fork,
     GenerateTitle,
     Interrupt,
+    LoadPlugin,
     Reject,
     RemoveRule,
     SendMessage,
@@ -24,14 +25,15 @@ from agentrt.controls import (
 )
 from agentrt.decisions.asked import asked
 from agentrt.errors import ConfigurationError
-from agentrt.events import RuleAdded, RuleRemoved
+from agentrt.events import ContextResolved, RuleAdded, RuleRemoved
 from agentrt.ledger import AddedRule
 from agentrt.specs import LLM, NeverConfirm, PermissionRule
+from agentrt.specs.context import Offer
 from agentrt.specs.rules import Verdict
 from agentrt.state import State, fold
 from tests import samples
 
-MORE = {AskAgent, Fork, GenerateTitle, Interrupt, SendMessage, UpdateSecrets}
+MORE = {AskAgent, Fork, LoadPlugin, GenerateTitle, Interrupt, SendMessage, UpdateSecrets}
 """What is more than its events."""
 
 NOTHING_WAITS = {Confirm, Reject}
@@ -46,9 +48,11 @@ GIVEN = {
     "tags": {"a": "b"},
     "amount": 1.0,
     "to": 2,
+    "digest": "d" * 64,
 }
 
-STATE = fold(samples.numbered([*samples.beginning(), RuleAdded(rule=PermissionRule("allow", tool="look"))]))
+OFFERED = ContextResolved(offers=(Offer(digest="d" * 64, name="hooks of the project"),))
+STATE = fold(samples.numbered([*samples.beginning(), OFFERED, RuleAdded(rule=PermissionRule("allow", tool="look"))]))
 
 
 @pytest.mark.parametrize("kind", sorted(set(get_args(AnyControl)) - MORE - NOTHING_WAITS, key=str))

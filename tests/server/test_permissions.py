@@ -69,6 +69,8 @@ NEEDED = {
     "rename": "steer",
     "tags": "steer",
     "grant": "approve",
+    "agree": "admin",
+    "load_plugin": "admin",
     "rewind": "steer",
     "condense": "steer",
     "fork": "steer",

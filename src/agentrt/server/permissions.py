@@ -72,6 +72,9 @@ _APPROVING = (
     Grant,
 )
 
+_ADMINISTERING = (Agree, LoadPlugin)
+"""The programs run in all conversations that find them, and a plugin is read from where the caller says."""
+
 BASELINE = Agent(llm=LLM(model=""), confirmation=ConfirmRisky())
 """What is asked for where the server has no agent of its own: actions that are rated risky are asked about."""
 
@@ -107,6 +110,8 @@ def of_file(path: str) -> Iterator[Demand]:
 
 def scope_of(kind: type[Control]) -> Scope:
     """What a principal needs for a control, whatever it says."""
+    if issubclass(kind, _ADMINISTERING):
+        return Scope.ADMIN
     return Scope.APPROVE if issubclass(kind, _APPROVING) else Scope.STEER
 
 
@@ -150,10 +155,6 @@ def of_control(control: AnyControl, agent: Agent | None, default: Agent | None) 
             yield Demand(Scope.ADMIN, _FOR_ALL)
         case RemoveRule(rule=rule, scope="project") if rule.verdict != "allow":
             yield Demand(Scope.ADMIN, _FOR_ALL)
-        case LoadPlugin():
-            yield Demand(Scope.ADMIN, "a plugin is read from where the caller says")
-        case Agree():
-            yield Demand(Scope.ADMIN, "the programs run in all conversations that find them")
         case Confirm(always="project"):
             yield Demand(Scope.ADMIN, _FOR_ALL)
 

@@ -66,6 +66,8 @@ POST    /conversations/{id}/remove_rule             approve
 POST    /conversations/{id}/configure               approve
 POST    /conversations/{id}/confirmation_policy     approve
 POST    /conversations/{id}/security_analyzer       approve
+POST    /conversations/{id}/agree                   admin
+POST    /conversations/{id}/load_plugin             admin
 POST    /conversations/{id}/grant                   approve
 GET     /metrics                                    admin
 GET     /keys                                       admin
@@ -88,6 +90,8 @@ BODIES: dict[str, Any] = {
     "rename": {"title": "x"},
     "tags": {"tags": {}},
     "grant": {"amount": 1},
+    "agree": {"digest": "0"},
+    "load_plugin": {"source": "nowhere"},
     "rewind": {"to": 2},
 }
 QUERIES = {"files/content": "?path=x", "blobs/{sha256}": "", "git/diff": "?path="}

@@ -52,6 +52,22 @@ export interface paths {
         patch: operations["change_conversation"];
         trace?: never;
     };
+    "/conversations/{id}/agree": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["agree"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/conversations/{id}/ask_agent": {
         parameters: {
             query?: never;
@@ -350,6 +366,22 @@ export interface paths {
         get?: never;
         put?: never;
         post: operations["interrupt"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/conversations/{id}/load_plugin": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["load_plugin"];
         delete?: never;
         options?: never;
         head?: never;
@@ -786,6 +818,8 @@ export interface components {
             security_risk?: components["schemas"]["SecurityRisk"];
             /** @default 0 */
             seq: number;
+            /** @default  */
+            skill?: string;
             /**
              * @default agent
              * @enum {unknown}
@@ -862,11 +896,17 @@ export interface components {
             busy?: components["schemas"]["BusyPolicy"];
             confirmation?: components["schemas"]["NeverConfirm"] | components["schemas"]["AlwaysConfirm"] | components["schemas"]["ConfirmRisky"];
             /** @default null */
+            context?: components["schemas"]["AgentContext"] | null;
+            /** @default null */
             critic?: components["schemas"]["Critic"] | null;
+            /** @default  */
+            description?: string;
             /** @default null */
             flow?: components["schemas"]["InformationFlow"] | null;
             /** @default [] */
             hooks?: components["schemas"]["Hook"][];
+            /** @default true */
+            is_vouched_for?: boolean;
             limits?: components["schemas"]["Limits"];
             llm: components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"];
             /** @default null */
@@ -891,6 +931,32 @@ export interface components {
              */
             tools?: components["schemas"]["Tool"][];
         };
+        AgentContext: {
+            /** @default true */
+            current_datetime?: string | boolean;
+            /** @default [] */
+            disabled_skills?: string[];
+            /** @default true */
+            load_memory?: boolean;
+            /** @default true */
+            load_project_skills?: boolean;
+            /** @default false */
+            load_user_skills?: boolean;
+            /** @default [] */
+            plugins?: components["schemas"]["PluginSource"][];
+            /** @default [] */
+            preload_skills?: string[];
+            /** @default [] */
+            skills?: components["schemas"]["Skill"][];
+            /** @default  */
+            system_message_prefix?: string;
+            /** @default  */
+            system_message_suffix?: string;
+            /** @default  */
+            user_message_prefix?: string;
+            /** @default  */
+            user_message_suffix?: string;
+        };
         AgentErrorEvent: {
             action_id: string;
             /** @default null */
@@ -911,6 +977,16 @@ export interface components {
             tool_name: string;
             /** @constant */
             type: "AgentErrorEvent";
+        };
+        Agree: {
+            digest: string;
+            /** @constant */
+            type: "agree";
+        };
+        AgreeBody: {
+            digest: string;
+            /** @constant */
+            type?: "agree";
         };
         Alive: {
             /** @constant */
@@ -1036,6 +1112,8 @@ export interface components {
             /** @default 0 */
             cost?: number;
             id: string;
+            /** @default [] */
+            labels?: ("mcp" | "outside" | "web")[];
             /** @default 0 */
             seq: number;
             /**
@@ -1053,11 +1131,32 @@ export interface components {
             /** @constant */
             type: "ChildFinished";
         };
+        ChildMessaged: {
+            /** @default null */
+            by?: string | null;
+            /** @default null */
+            caused_by?: string | null;
+            child_id: string;
+            id: string;
+            message: string;
+            /** @default 0 */
+            seq: number;
+            /**
+             * @default agent
+             * @enum {unknown}
+             */
+            source?: "agent" | "environment" | "hook" | "user";
+            timestamp: string;
+            /** @constant */
+            type: "ChildMessaged";
+        };
         ChildStarted: {
             /** @default  */
             action_id?: string;
             /** @default  */
             agent?: string;
+            /** @default false */
+            background?: boolean;
             /** @default null */
             by?: string | null;
             /** @default null */
@@ -1231,7 +1330,96 @@ export interface components {
             /** @constant */
             type: "ConfirmRisky";
         };
-        Control: components["schemas"]["SendMessage"] | components["schemas"]["StartRun"] | components["schemas"]["Pause"] | components["schemas"]["Interrupt"] | components["schemas"]["Confirm"] | components["schemas"]["Reject"] | components["schemas"]["AddRule"] | components["schemas"]["RemoveRule"] | components["schemas"]["Configure"] | components["schemas"]["SetConfirmationPolicy"] | components["schemas"]["SetSecurityAnalyzer"] | components["schemas"]["SwitchLLM"] | components["schemas"]["UpdateSecrets"] | components["schemas"]["SetGoal"] | components["schemas"]["AskAgent"] | components["schemas"]["GenerateTitle"] | components["schemas"]["Rename"] | components["schemas"]["SetTags"] | components["schemas"]["ControlsGrant"] | components["schemas"]["Rewind"] | components["schemas"]["Condense"] | components["schemas"]["Fork"];
+        ConsentGiven: {
+            /** @default null */
+            by?: string | null;
+            /** @default null */
+            caused_by?: string | null;
+            digest: string;
+            id: string;
+            /** @default 0 */
+            seq: number;
+            /**
+             * @default user
+             * @enum {unknown}
+             */
+            source?: "agent" | "environment" | "hook" | "user";
+            timestamp: string;
+            /** @constant */
+            type: "ConsentGiven";
+        };
+        ContextChanged: {
+            /** @default null */
+            by?: string | null;
+            /** @default null */
+            caused_by?: string | null;
+            id: string;
+            paths: string[];
+            /** @default 0 */
+            seq: number;
+            /**
+             * @default environment
+             * @enum {unknown}
+             */
+            source?: "agent" | "environment" | "hook" | "user";
+            timestamp: string;
+            /** @constant */
+            type: "ContextChanged";
+        };
+        ContextProblem: {
+            path: string;
+            what: string;
+        };
+        ContextResolved: {
+            /** @default null */
+            by?: string | null;
+            /** @default null */
+            caused_by?: string | null;
+            /** @default  */
+            directory?: string;
+            id: string;
+            /** @default [] */
+            offers?: components["schemas"]["Offer"][];
+            /** @default [] */
+            problems?: components["schemas"]["ContextProblem"][];
+            /** @default 0 */
+            seq: number;
+            /** @default [] */
+            skills?: components["schemas"]["Skill"][];
+            /**
+             * @default environment
+             * @enum {unknown}
+             */
+            source?: "agent" | "environment" | "hook" | "user";
+            /** @default [] */
+            sources?: components["schemas"]["ContextSource"][];
+            /** @default [] */
+            texts?: components["schemas"]["BlobReference"][];
+            timestamp: string;
+            /** @constant */
+            type: "ContextResolved";
+        };
+        ContextSource: {
+            /** @default  */
+            digest?: string;
+            /** @enum {unknown} */
+            kind: "agent" | "hooks" | "instructions" | "memory" | "plugin" | "servers" | "skill";
+            /** @default [] */
+            missing?: string[];
+            name: string;
+            /**
+             * @default project
+             * @enum {unknown}
+             */
+            origin?: "plugin" | "program" | "project" | "user";
+            /** @default  */
+            path?: string;
+            /** @default 0 */
+            tokens?: number;
+            /** @default  */
+            when?: string;
+        };
+        Control: components["schemas"]["SendMessage"] | components["schemas"]["StartRun"] | components["schemas"]["Pause"] | components["schemas"]["Interrupt"] | components["schemas"]["Confirm"] | components["schemas"]["Reject"] | components["schemas"]["AddRule"] | components["schemas"]["RemoveRule"] | components["schemas"]["Configure"] | components["schemas"]["SetConfirmationPolicy"] | components["schemas"]["SetSecurityAnalyzer"] | components["schemas"]["SwitchLLM"] | components["schemas"]["UpdateSecrets"] | components["schemas"]["SetGoal"] | components["schemas"]["AskAgent"] | components["schemas"]["GenerateTitle"] | components["schemas"]["Rename"] | components["schemas"]["SetTags"] | components["schemas"]["Agree"] | components["schemas"]["LoadPlugin"] | components["schemas"]["ControlsGrant"] | components["schemas"]["Rewind"] | components["schemas"]["Condense"] | components["schemas"]["Fork"];
         ControlsGrant: {
             amount: number;
             /** @constant */
@@ -1437,7 +1625,7 @@ export interface components {
             type: "delta";
         };
         Do: {
-            control: components["schemas"]["SendMessage"] | components["schemas"]["StartRun"] | components["schemas"]["Pause"] | components["schemas"]["Interrupt"] | components["schemas"]["Confirm"] | components["schemas"]["Reject"] | components["schemas"]["AddRule"] | components["schemas"]["RemoveRule"] | components["schemas"]["Configure"] | components["schemas"]["SetConfirmationPolicy"] | components["schemas"]["SetSecurityAnalyzer"] | components["schemas"]["SwitchLLM"] | components["schemas"]["UpdateSecrets"] | components["schemas"]["SetGoal"] | components["schemas"]["AskAgent"] | components["schemas"]["GenerateTitle"] | components["schemas"]["Rename"] | components["schemas"]["SetTags"] | components["schemas"]["ControlsGrant"] | components["schemas"]["Rewind"] | components["schemas"]["Condense"] | components["schemas"]["Fork"];
+            control: components["schemas"]["SendMessage"] | components["schemas"]["StartRun"] | components["schemas"]["Pause"] | components["schemas"]["Interrupt"] | components["schemas"]["Confirm"] | components["schemas"]["Reject"] | components["schemas"]["AddRule"] | components["schemas"]["RemoveRule"] | components["schemas"]["Configure"] | components["schemas"]["SetConfirmationPolicy"] | components["schemas"]["SetSecurityAnalyzer"] | components["schemas"]["SwitchLLM"] | components["schemas"]["UpdateSecrets"] | components["schemas"]["SetGoal"] | components["schemas"]["AskAgent"] | components["schemas"]["GenerateTitle"] | components["schemas"]["Rename"] | components["schemas"]["SetTags"] | components["schemas"]["Agree"] | components["schemas"]["LoadPlugin"] | components["schemas"]["ControlsGrant"] | components["schemas"]["Rewind"] | components["schemas"]["Condense"] | components["schemas"]["Fork"];
             conversation: string;
             id: string;
             /** @constant */
@@ -1493,7 +1681,7 @@ export interface components {
             type: "EnvironmentSecret";
             variable: string;
         };
-        Event: components["schemas"]["RunRequested"] | components["schemas"]["ConfirmationRequested"] | components["schemas"]["ConfirmationGiven"] | components["schemas"]["RuleAdded"] | components["schemas"]["RuleRemoved"] | components["schemas"]["GoalSet"] | components["schemas"]["TitleChanged"] | components["schemas"]["TagsChanged"] | components["schemas"]["SecretsChanged"] | components["schemas"]["PauseEvent"] | components["schemas"]["InterruptEvent"] | components["schemas"]["HeadMoved"] | components["schemas"]["ModelCallStarted"] | components["schemas"]["BudgetReserved"] | components["schemas"]["ModelCallRetried"] | components["schemas"]["ModelCalled"] | components["schemas"]["RiskAssessed"] | components["schemas"]["ActionRevised"] | components["schemas"]["HookExecutionEvent"] | components["schemas"]["CriticAssessed"] | components["schemas"]["ExecutionStarted"] | components["schemas"]["ExecutionLost"] | components["schemas"]["CondensationRequest"] | components["schemas"]["Condensation"] | components["schemas"]["StuckDetected"] | components["schemas"]["RunEnded"] | components["schemas"]["DurabilityChanged"] | components["schemas"]["ConversationErrorEvent"] | components["schemas"]["SystemPromptEvent"] | components["schemas"]["MessageEvent"] | components["schemas"]["ActionEvent"] | components["schemas"]["ObservationEvent"] | components["schemas"]["UserRejectObservation"] | components["schemas"]["AgentErrorEvent"] | components["schemas"]["ResourceLost"] | components["schemas"]["ConversationCreated"] | components["schemas"]["ConversationStateUpdateEvent"] | components["schemas"]["BudgetGranted"] | components["schemas"]["ChildStarted"] | components["schemas"]["ChildWaiting"] | components["schemas"]["ChildAnswered"] | components["schemas"]["ChildFinished"];
+        Event: components["schemas"]["RunRequested"] | components["schemas"]["ConfirmationRequested"] | components["schemas"]["ConfirmationGiven"] | components["schemas"]["RuleAdded"] | components["schemas"]["RuleRemoved"] | components["schemas"]["ConsentGiven"] | components["schemas"]["GoalSet"] | components["schemas"]["TitleChanged"] | components["schemas"]["TagsChanged"] | components["schemas"]["SecretsChanged"] | components["schemas"]["PauseEvent"] | components["schemas"]["InterruptEvent"] | components["schemas"]["HeadMoved"] | components["schemas"]["ModelCallStarted"] | components["schemas"]["BudgetReserved"] | components["schemas"]["ModelCallRetried"] | components["schemas"]["ModelCalled"] | components["schemas"]["RiskAssessed"] | components["schemas"]["ActionRevised"] | components["schemas"]["HookExecutionEvent"] | components["schemas"]["CriticAssessed"] | components["schemas"]["ExecutionStarted"] | components["schemas"]["ExecutionLost"] | components["schemas"]["CondensationRequest"] | components["schemas"]["Condensation"] | components["schemas"]["StuckDetected"] | components["schemas"]["RunEnded"] | components["schemas"]["DurabilityChanged"] | components["schemas"]["ConversationErrorEvent"] | components["schemas"]["SystemPromptEvent"] | components["schemas"]["MessageEvent"] | components["schemas"]["ActionEvent"] | components["schemas"]["ObservationEvent"] | components["schemas"]["UserRejectObservation"] | components["schemas"]["AgentErrorEvent"] | components["schemas"]["ResourceLost"] | components["schemas"]["ContextChanged"] | components["schemas"]["SkillActivated"] | components["schemas"]["ContextResolved"] | components["schemas"]["ConversationCreated"] | components["schemas"]["ConversationStateUpdateEvent"] | components["schemas"]["BudgetGranted"] | components["schemas"]["ChildStarted"] | components["schemas"]["ChildMessaged"] | components["schemas"]["ChildWaiting"] | components["schemas"]["ChildAnswered"] | components["schemas"]["ChildFinished"];
         EventCount: {
             count: number;
             cursor: components["schemas"]["Cursor"];
@@ -1736,12 +1924,18 @@ export interface components {
         };
         Hook: {
             /** @default null */
+            agent?: string | null;
+            /** @default null */
             command?: string | null;
             event: components["schemas"]["HookEvent"];
             /** @default null */
             function?: string | null;
             /** @default * */
             matcher?: string;
+            /** @default 3 */
+            max_steps?: number;
+            /** @default null */
+            model?: string | null;
             /**
              * @default deny
              * @enum {unknown}
@@ -1752,6 +1946,10 @@ export interface components {
                 string,
                 string
             ][];
+            /** @default null */
+            prompt?: string | null;
+            /** @default  */
+            root?: string;
             /** @default 60 */
             timeout?: number;
         };
@@ -1966,6 +2164,24 @@ export interface components {
             /** @default null */
             vision?: boolean | null;
         };
+        LoadPlugin: {
+            /** @default  */
+            ref?: string;
+            /** @default  */
+            repo_path?: string;
+            source: string;
+            /** @constant */
+            type: "load_plugin";
+        };
+        LoadPluginBody: {
+            /** @default  */
+            ref?: string;
+            /** @default  */
+            repo_path?: string;
+            source: string;
+            /** @constant */
+            type?: "load_plugin";
+        };
         LocalWorkspace: {
             path: string;
             /** @constant */
@@ -1988,6 +2204,8 @@ export interface components {
             reasoning?: string;
             /** @default 0 */
             seq: number;
+            /** @default [] */
+            skills?: string[];
             /**
              * @default environment
              * @enum {unknown}
@@ -2122,6 +2340,18 @@ export interface components {
             /** @constant */
             type: "ObservationEvent";
         };
+        Offer: {
+            /** @default false */
+            agreed?: boolean;
+            digest: string;
+            /** @default [] */
+            hooks?: components["schemas"]["Hook"][];
+            name: string;
+            /** @default  */
+            path?: string;
+            /** @default [] */
+            servers?: string[];
+        };
         /** @enum {unknown} */
         OnCrash: "ask" | "fail" | "retry";
         Pause: {
@@ -2167,6 +2397,13 @@ export interface components {
             tool?: string;
             /** @enum {unknown} */
             verdict: "allow" | "ask" | "deny";
+        };
+        PluginSource: {
+            /** @default  */
+            ref?: string;
+            /** @default  */
+            repo_path?: string;
+            source: string;
         };
         Problem: {
             /** @default  */
@@ -2569,6 +2806,67 @@ export interface components {
             /** @constant */
             type?: "tags";
         };
+        Skill: {
+            /** @default [] */
+            allowed_tools?: string[];
+            /** @default  */
+            body?: string;
+            /** @default  */
+            compatibility?: string;
+            /** @default  */
+            description?: string;
+            /** @default  */
+            digest?: string;
+            /** @default [] */
+            inputs?: string[];
+            /** @default false */
+            is_package?: boolean;
+            /** @default  */
+            license?: string;
+            /** @default {} */
+            metadata?: Record<string, never>;
+            /** @default true */
+            model_may_invoke?: boolean;
+            name: string;
+            /**
+             * @default program
+             * @enum {unknown}
+             */
+            origin?: "plugin" | "program" | "project" | "user";
+            /** @default  */
+            path?: string;
+            /** @default [] */
+            paths?: string[];
+            /** @default [] */
+            servers?: string[];
+            /** @default [] */
+            triggers?: string[];
+            /** @default  */
+            version?: string;
+        };
+        SkillActivated: {
+            /** @default [] */
+            allowed_tools?: string[];
+            /** @default null */
+            by?: string | null;
+            cause: string;
+            /** @default null */
+            caused_by?: string | null;
+            /** @default [] */
+            content?: (components["schemas"]["TextContent"] | components["schemas"]["ImageContent"] | components["schemas"]["FileContent"] | components["schemas"]["BlobReference"])[];
+            id: string;
+            /** @default 0 */
+            seq: number;
+            skill: string;
+            /**
+             * @default environment
+             * @enum {unknown}
+             */
+            source?: "agent" | "environment" | "hook" | "user";
+            timestamp: string;
+            /** @constant */
+            type: "SkillActivated";
+        };
         Spending: {
             /** @default 0 */
             calls?: number;
@@ -2661,6 +2959,8 @@ export interface components {
             by?: string | null;
             /** @default null */
             caused_by?: string | null;
+            /** @default  */
+            dynamic_context?: string;
             id: string;
             /** @default 0 */
             seq: number;
@@ -2761,12 +3061,20 @@ export interface components {
             headline?: string[];
             /** @default false */
             holds_resource?: boolean;
+            /** @default  */
+            invokes?: string;
             /** @default [] */
             labels?: ("mcp" | "outside" | "web")[];
             name: string;
             /** @default ask */
             on_crash?: components["schemas"]["OnCrash"];
             parameters: unknown;
+            /** @default {} */
+            parts?: {
+                [key: string]: {
+                    [key: string]: string;
+                };
+            };
             /** @default null */
             same?: components["schemas"]["Same"] | null;
             /** @default  */
@@ -3040,6 +3348,42 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ConversationInfo"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            406: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            413: components["responses"]["Problem"];
+            415: components["responses"]["Problem"];
+            422: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    agree: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AgreeBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Cursor"];
                 };
             };
             400: components["responses"]["Problem"];
@@ -3751,6 +4095,42 @@ export interface operations {
         requestBody?: {
             content: {
                 "application/json": components["schemas"]["InterruptBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Cursor"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            406: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            413: components["responses"]["Problem"];
+            415: components["responses"]["Problem"];
+            422: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    load_plugin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LoadPluginBody"];
             };
         };
         responses: {
