@@ -267,7 +267,7 @@ async def test_on_a_phone(tmp_path: Path) -> None:
         await expect(tab.page.get_by_role("navigation")).to_be_hidden()
         await tab.page.get_by_role("button", name="Approve").last.tap()
         await tab.stands("Finished")
-        for panel in ("Files changed", "Details"):
+        for panel in ("Files changed", "Context", "Details"):
             await tab.press(panel)
             wide = await tab.page.evaluate("document.documentElement.scrollWidth")
             assert wide <= PHONE["width"]
@@ -277,6 +277,36 @@ async def test_on_a_phone(tmp_path: Path) -> None:
             "all => all.filter(b => b.offsetParent && b.getBoundingClientRect().height < 24).length",
         )
         assert small == 0
+
+
+async def test_what_the_agent_is_told_and_what_waits_for_a_word(tmp_path: Path) -> None:
+    project = tmp_path / "workspaces" / "project"
+    (project / ".agents/skills/pdf").mkdir(parents=True)
+    (project / "AGENTS.md").write_text("Use tabs.\n")
+    (project / ".agents/skills/pdf/SKILL.md").write_text("---\nname: pdf\ndescription: Reads PDF.\n---\nRead it.\n")
+    hooks = '{"PreToolUse": [{"hooks": [{"type": "command", "command": "touch ran"}]}]}'
+    (project / ".agents/hooks.json").write_text(hooks)
+    script = [call("terminal", command="true"), finish("Done."), call("terminal", command="true"), finish("Done.")]
+    async with console(tmp_path, script) as server:
+        tab = await server.tab()
+        await tab.page.get_by_role("button", name="New conversation").first.click()
+        await tab.page.get_by_label("Task").fill("Go")
+        await tab.page.get_by_text("More", exact=True).click()
+        await tab.page.get_by_label("Workspace").fill("project")
+        await tab.page.get_by_role("button", name="Begin").click()
+        await tab.stands("Finished")
+        await tab.press("Context")
+        panel = tab.page.get_by_role("complementary", name="Context")
+        for text in ("AGENTS.md", "pdf", "Instructions", "Skills", "touch ran"):
+            await expect(panel.get_by_text(text, exact=False).first).to_be_visible()
+        assert not (project / "ran").exists()
+        await panel.get_by_role("button", name="Have them run from now on").click()
+        await tab.sees("Agreed: the programs with the digest")
+        await expect(panel.get_by_role("button", name="Have them run from now on")).to_have_count(0)
+        await tab.page.get_by_label("Message to the agent").fill("Again")
+        await tab.page.keyboard.press("Enter")
+        await eventually((project / "ran").exists, "the hook runs")
+        assert tab.problems == []
 
 
 async def test_the_past_and_a_fork_of_it(tmp_path: Path) -> None:

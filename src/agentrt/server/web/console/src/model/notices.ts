@@ -69,6 +69,16 @@ function settings(event: Event): Notice | undefined {
       return { tone: "quiet", text: `Rule for this ${event.scope === "project" ? "project" : "conversation"}: ${ruleWords(event.rule)}` };
     case "RuleRemoved":
       return { tone: "quiet", text: `Rule taken back for this ${event.scope === "project" ? "project" : "conversation"}: ${ruleWords(event.rule)}` };
+    case "SkillActivated":
+      return { tone: "quiet", text: `Skill: ${event.skill}` };
+    case "ContextChanged":
+      return { tone: "warning", text: `Changed since they were read: ${event.paths.join(", ")}` };
+    case "ContextResolved":
+      return event.problems?.length ? { tone: "warning", text: `${count(event.problems.length, "file")} of its context could not be used`, detail: event.problems.map((one) => `${one.path}: ${one.what}`).join("\n") } : undefined;
+    case "ConsentGiven":
+      return { tone: "quiet", text: `Agreed: the programs with the digest ${event.digest.slice(0, 12)} run` };
+    case "ChildMessaged":
+      return { tone: "quiet", text: `Told the task in the background: ${event.message}` };
     case "TitleChanged":
       return { tone: "quiet", text: `Title: ${event.title}` };
     case "TagsChanged":

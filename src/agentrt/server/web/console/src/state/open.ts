@@ -2,6 +2,7 @@
 
 import { type ConversationInfo, type Cursor, type Event, type Item, Refused } from "@agentrt/client";
 import { batch, computed, signal } from "@preact/signals";
+import { NOTHING, type Told, toldAfter } from "../model/context";
 import { Drafts } from "../model/drafts";
 import { after } from "../model/standing";
 import { Transcript } from "../model/transcript";
@@ -15,6 +16,9 @@ const PAGE = 200;
 const LOCKED = 1500;
 const FAILED = 3000;
 
+/** The events that say what the agent is told. */
+const TELLING = ["ContextResolved", "ConsentGiven", "ContextChanged"] as const;
+
 export class Open {
   readonly info = signal<ConversationInfo | null>(null);
   readonly missing = signal(false);
@@ -25,6 +29,8 @@ export class Open {
   readonly live = signal(false);
   /** Grows with everything that changes what is shown of the transcript. */
   readonly version = signal(0);
+  /** What the agent is told besides its task. */
+  readonly told = signal<Told>(NOTHING);
   readonly cursor = signal<Cursor>({ epoch: 0, seq: 0 });
   readonly waiting = computed(() => (this.version.value, this.transcript.waiting));
 
@@ -87,16 +93,18 @@ export class Open {
   private async load(): Promise<void> {
     try {
       if (this.locked.value) await rest.conversation(this.id); // whether it is still so
-      const [info, page, prompt] = await Promise.all([
+      const [info, page, prompt, ...told] = await Promise.all([
         rest.conversation(this.id),
         rest.eventsBefore(this.id, undefined, PAGE),
         rest.events(this.id, { type: "SystemPromptEvent", limit: 1 }),
+        ...TELLING.map((type) => rest.events(this.id, { type, limit: PAGE })),
       ]);
       learn(prompt.items);
       if (this.closed) return;
       batch(() => {
         this.cursor.value = { epoch: page.cursor.epoch ?? 0, seq: 0 };
         this.take(page.items);
+        this.told.value = told.flatMap(({ items }) => items).reduce(toldAfter, NOTHING);
         this.stands(page.items.reduce(after, info));
         this.loading.value = this.locked.value = false;
       });
@@ -149,6 +157,7 @@ export class Open {
     }
     if (events.length > 0) {
       learn(events);
+      this.told.value = events.reduce(toldAfter, this.told.value);
       for (const event of events) {
         this.events.push(event);
         this.transcript.add(event);

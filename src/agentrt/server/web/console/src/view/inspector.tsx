@@ -5,22 +5,29 @@ import type { Open } from "../state/open";
 import { linkTo } from "../state/route";
 import { reasonOf, rest } from "../state/session";
 import { panel } from "../state/ui";
+import { Context } from "./context";
 import { Diff, DiffCount } from "./diff";
 import { IconButton } from "./icons";
 
 export function Inspector({ conversation }: { conversation: Open }) {
   if (panel.value === "none") return null;
-  const files = panel.value === "files";
+  const { title, Shown } = PANELS[panel.value];
   return (
-    <aside class="inspector" aria-label={files ? "Files changed" : "Details"}>
+    <aside class="inspector" aria-label={title}>
       <div class="inspector-head">
-        <h2>{files ? "Files changed" : "Details"}</h2>
+        <h2>{title}</h2>
         <IconButton icon="close" label="Close the panel" onClick={() => (panel.value = "none")} />
       </div>
-      {files ? <Files conversation={conversation} /> : <Details conversation={conversation} />}
+      <Shown conversation={conversation} />
     </aside>
   );
 }
+
+const PANELS = {
+  files: { title: "Files changed", Shown: Files },
+  context: { title: "Context", Shown: Context },
+  details: { title: "Details", Shown: Details },
+};
 
 function Files({ conversation }: { conversation: Open }) {
   const [changes, setChanges] = useState<GitChange[] | null>(null);

@@ -1,0 +1,67 @@
+/** What an agent is told besides its task, as its log says. Pure. */
+
+import type { Event } from "@agentrt/client";
+import { count } from "./words";
+
+type Resolved = Extract<Event, { type: "ContextResolved" }>;
+export type Source = NonNullable<Resolved["sources"]>[number];
+export type Offer = NonNullable<Resolved["offers"]>[number];
+export type Problem = NonNullable<Resolved["problems"]>[number];
+
+export interface Told {
+  sources: readonly Source[];
+  /** Programs that do not run before a person has agreed to them. */
+  offers: readonly Offer[];
+  problems: readonly Problem[];
+  /** The files that have changed since they were read. */
+  changed: ReadonlySet<string>;
+  agreed: ReadonlySet<string>;
+}
+
+export const NOTHING: Told = { sources: [], offers: [], problems: [], changed: new Set(), agreed: new Set() };
+
+/** What is told after one more event. */
+export function toldAfter(told: Told, event: Event): Told {
+  switch (event.type) {
+    case "ContextResolved":
+      return { ...told, sources: event.sources ?? [], offers: event.offers ?? [], problems: event.problems ?? [] };
+    case "ConsentGiven":
+      return { ...told, agreed: new Set([...told.agreed, event.digest]) };
+    case "ContextChanged":
+      return { ...told, changed: new Set([...told.changed, ...event.paths]) };
+    default:
+      return told;
+  }
+}
+
+/** What waits for a person's word. */
+export function unagreed(told: Told): Offer[] {
+  return told.offers.filter((offer) => (offer.hooks ?? []).length > 0 && !offer.agreed && !told.agreed.has(offer.digest));
+}
+
+const KINDS: Record<Source["kind"], string> = {
+  instructions: "Instructions",
+  skill: "Skills",
+  agent: "Agents",
+  memory: "Memory",
+  plugin: "Plugins",
+  hooks: "Hooks",
+  servers: "MCP servers",
+};
+
+/** The sources of each kind, in the order in which a person looks for them. */
+export function byKind(told: Told): [string, Source[]][] {
+  return Object.entries(KINDS)
+    .map(([kind, title]): [string, Source[]] => [title, told.sources.filter((source) => source.kind === kind)])
+    .filter(([, sources]) => sources.length > 0);
+}
+
+/** About how many tokens stand in every prompt. */
+export function always(told: Told): number {
+  return told.sources.reduce((sum, source) => sum + (source.when === "always" || source.when === "listed" ? (source.tokens ?? 0) : 0), 0);
+}
+
+/** When a source is shown, and how much it takes. */
+export function factsOf(source: Source): string {
+  return [source.tokens ? count(source.tokens, "token") : "", source.when ?? "", source.origin ?? "project"].filter((fact) => fact !== "").join(" · ");
+}

@@ -1,0 +1,72 @@
+import type { Control } from "@agentrt/client";
+import { always, byKind, factsOf, NOTHING, type Offer, type Source, type Told, unagreed } from "../model/context";
+import { clean, count } from "../model/words";
+import { control } from "../state/doing";
+import type { Open } from "../state/open";
+import { may } from "../state/session";
+
+/** What the agent is told besides its task, and what waits for a person's word before it runs. */
+export function Context({ conversation }: { conversation: Open }) {
+  const told = conversation.told.value;
+  if (told === NOTHING || told.sources.length + told.problems.length === 0) return <p class="hint">Nothing but its task and the facts of its place.</p>;
+  return (
+    <div class="context">
+      {unagreed(told).map((offer) => (
+        <Unagreed key={offer.digest} offer={offer} />
+      ))}
+      {byKind(told).map(([title, sources]) => (
+        <section key={title} aria-label={title}>
+          <h3>{title}</h3>
+          <ul>
+            {sources.map((source) => (
+              <One key={`${source.name} ${source.path ?? ""}`} source={source} told={told} />
+            ))}
+          </ul>
+        </section>
+      ))}
+      <p class="hint">About {count(always(told), "token")} in every prompt.</p>
+      {told.problems.map((problem) => (
+        <p key={`${problem.path} ${problem.what}`} class="context-problem">
+          <span class="file-path">{clean(problem.path)}</span> {clean(problem.what)}
+        </p>
+      ))}
+    </div>
+  );
+}
+
+function One({ source, told }: { source: Source; told: Told }) {
+  const missing = source.missing ?? [];
+  return (
+    <li>
+      <strong>{clean(source.name)}</strong>
+      <span class="context-facts">{clean(factsOf(source))}</span>
+      {source.path && source.path !== source.name ? <span class="file-path">{clean(source.path)}</span> : null}
+      {told.changed.has(source.path ?? "") ? <span class="context-problem">Changed since it was read</span> : null}
+      {missing.length > 0 ? <span class="context-problem">Not available: {clean(missing.join(", "))}</span> : null}
+    </li>
+  );
+}
+
+function Unagreed({ offer }: { offer: Offer }) {
+  const agree: Control = { type: "agree", digest: offer.digest };
+  return (
+    <section class="context-offer" aria-label="Programs that do not run yet">
+      <h3>{clean(offer.name)} brings programs that do not run yet</h3>
+      <ul>
+        {(offer.hooks ?? []).map((hook) => (
+          <li key={`${hook.event} ${hook.command ?? hook.prompt ?? hook.agent ?? ""}`}>
+            {hook.event} {clean(hook.matcher ?? "*")}
+            <span class="file-path">{clean(hook.command ?? hook.prompt ?? hook.agent ?? "")}</span>
+          </li>
+        ))}
+      </ul>
+      {may("agree") ? (
+        <button type="button" onClick={() => void control(agree)}>
+          Have them run from now on
+        </button>
+      ) : (
+        <p class="hint">An admin's key can agree to them.</p>
+      )}
+    </section>
+  );
+}

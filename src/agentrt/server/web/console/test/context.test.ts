@@ -1,0 +1,37 @@
+import type { Event } from "@agentrt/client";
+import { expect, test } from "vitest";
+import { always, byKind, factsOf, NOTHING, toldAfter, unagreed } from "../src/model/context";
+
+const place = { id: "e", seq: 1, timestamp: "2026-01-01T00:00:00Z" };
+const resolved: Event = {
+  ...place,
+  type: "ContextResolved",
+  sources: [
+    { kind: "skill", name: "pdf", path: "/w/pdf.md", tokens: 5, when: "listed" },
+    { kind: "instructions", name: "AGENTS.md", path: "/w/AGENTS.md", tokens: 7, when: "always" },
+    { kind: "skill", name: "style", tokens: 90, when: "a message has commit", missing: ["Nothing"] },
+  ],
+  offers: [{ digest: "d1", name: "hooks of the project", hooks: [{ event: "before_tool", command: "./check.sh" }] }],
+};
+
+test("sources are told by their kind", () => {
+  const told = toldAfter(NOTHING, resolved);
+  expect(byKind(told).map(([title, sources]) => [title, sources.map((source) => source.name)])).toEqual([
+    ["Instructions", ["AGENTS.md"]],
+    ["Skills", ["pdf", "style"]],
+  ]);
+  expect(always(told)).toBe(12);
+  expect(factsOf(told.sources[0]!)).toBe("5 tokens · listed · project");
+});
+
+test("what waits for a person's word waits until it is there", () => {
+  const told = toldAfter(NOTHING, resolved);
+  expect(unagreed(told).map((offer) => offer.digest)).toEqual(["d1"]);
+  expect(unagreed(toldAfter(told, { ...place, type: "ConsentGiven", digest: "d1" }))).toEqual([]);
+});
+
+test("what has changed is marked", () => {
+  const told = toldAfter(toldAfter(NOTHING, resolved), { ...place, type: "ContextChanged", paths: ["/w/AGENTS.md"] });
+  expect(told.changed.has("/w/AGENTS.md")).toBe(true);
+  expect(toldAfter(told, { ...place, type: "PauseEvent" })).toBe(told);
+});
