@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from agentrt import (
     LLM,
     Agent,
+    AgentContext,
     AlwaysConfirm,
     ConfirmRisky,
     Critic,
@@ -26,6 +27,7 @@ from agentrt import (
     InformationFlow,
     Limits,
     PermissionRule,
+    Skill,
     StuckDetection,
     Tool,
     tool,
@@ -33,6 +35,7 @@ from agentrt import (
 from agentrt.context.replies import ModelReply
 from agentrt.errors import ContextWindowExceeded, ModelUnavailable
 from agentrt.events import (
+    ActionEvent,
     ActionRevised,
     AgentErrorEvent,
     BudgetReserved,
@@ -44,6 +47,7 @@ from agentrt.events import (
     CondensationRequest,
     ConfirmationGiven,
     ConfirmationRequested,
+    ContextResolved,
     ConversationErrorEvent,
     ConversationStateUpdateEvent,
     CriticAssessed,
@@ -55,6 +59,7 @@ from agentrt.events import (
     RiskAssessed,
     RuleAdded,
     SecretsChanged,
+    SkillActivated,
     StuckDetected,
     TagsChanged,
     TitleChanged,
@@ -63,6 +68,7 @@ from agentrt.events import (
 from agentrt.protocols import Critic as CriticProtocol
 from agentrt.protocols import ModelRequest
 from agentrt.specs import Workspace
+from agentrt.specs.content import plain
 from agentrt.testing import ScriptedLLM, call, calls, finish, say
 from agentrt.testing.scripted import Turn
 from tests.delegating import Play, delegate, model
@@ -575,6 +581,66 @@ async def children_are_left_and_come_back(place: Path) -> Recorded:
     async with live(place, model(FAMILY), None) as conversation:
         while (await conversation.run()).status == "waiting_for_confirmation":
             await conversation.confirm(always="session")
+    return recorded(place / "store")
+
+
+BACKGROUND: dict[str, Play] = {
+    "all": [
+        call("task", prompt="third", run_in_background=True),
+        call("greet", name="Ada"),
+        lambda request: say("all done" if "has ended.]" in plain(request.messages[-1].content) else "I wait."),
+    ],
+    "third": [call("greet", name="Third"), finish("third done")],
+}
+
+
+@history(ChildStarted, ChildFinished, ChildWaiting)
+async def a_task_works_in_the_background(place: Path) -> Recorded:
+    async with live(place, model(BACKGROUND), replace(ASKING, tools=(Tool("task"),))) as conversation:
+        await conversation.send_message("all")
+        while (await conversation.run()).status == "waiting_for_confirmation":
+            await conversation.confirm(always="session")
+    return recorded(place / "store")
+
+
+@history(ChildStarted, ChildFinished)
+async def a_task_goes_on(place: Path) -> Recorded:
+    def again(request: ModelRequest) -> ModelReply:
+        report = plain(request.messages[-1].content)
+        return call("task", prompt="more", resume=report.rpartition("[conversation ")[2].rstrip("]"))
+
+    plays: dict[str, Play] = {
+        "all": [call("task", prompt="third"), again, finish("all done")],
+        "third": [finish("third done"), finish("more done")],
+    }
+    async with live(place, model(plays), replace(AGENT, tools=(Tool("task"),))) as conversation:
+        await conversation.send_message("all")
+        await conversation.run()
+    return recorded(place / "store")
+
+
+@history(ContextResolved, SkillActivated, ActionEvent)
+async def skills_are_activated(place: Path) -> Recorded:
+    """By a word, by the model, by a path, and with commands."""
+    skills = (
+        Skill(name="style", body="Now: !`echo one` and !`echo two`", triggers=("commit",), origin="project"),
+        Skill(name="pdf", description="Reads PDF.", body="Read: !`echo three`", is_package=True),
+        Skill(name="text", body="Plain text.", paths=("*.txt",)),
+    )
+    tools = (Tool("terminal"), Tool("file_editor"))
+    agent = replace(AGENT, tools=tools, context=AgentContext(skills=skills), confirmation=AlwaysConfirm())
+    file = place / "a.txt"
+    file.write_text("x")
+    turns = [
+        call("invoke_skill", name="pdf"),
+        call("file_editor", command="view", path=str(file)),
+        call("invoke_skill", name="nothing"),
+        finish("done"),
+    ]
+    async with live(place, ScriptedLLM(turns), agent) as conversation:
+        await conversation.send_message("Please commit")
+        while (await conversation.run()).status == "waiting_for_confirmation":
+            await conversation.confirm()
     return recorded(place / "store")
 
 

@@ -266,7 +266,8 @@ class RecordedDelegate(AbstractAsyncContextManager["RecordedDelegate"]):
             await self._stage.never()
         self._stage.at_work(given.begun)
         try:
-            for waiting in given.waiting:
+            matched = self._stage.matched
+            for waiting in (event for event in given.waiting if event.seq > matched):
                 await self._stage.turn(waiting.seq)
                 await self._log.append(_again(waiting, command))
             await self._stage.turn(given.ended)
