@@ -15,7 +15,7 @@ from .test_skills import write
 
 
 def read(header: str, body: str = "You dig.") -> Any:
-    return agent_of(f"---\n{header}\n---\n{body}\n", PurePath("/w/.agents/agents/digger.md"))
+    return agent_of(f"---\n{header}\n---\n{body}\n", PurePath("/w/.agents/agents/digger.md"))[0]
 
 
 @pytest.mark.parametrize(
@@ -70,3 +70,13 @@ def test_the_first_directory_counts(tmp_path: Path) -> None:
     found = find_agents([tmp_path / "a", tmp_path / "b"], reader, "user")
     assert {name: (agent.description, agent.origin) for name, agent in found.items()} == {"x": ("a", "user")}
     assert sorted(Path(problem.path).parent.name for problem in reader.problems) == ["a", "b"]
+
+
+def test_a_field_that_seems_to_be_misspelt_is_told(tmp_path: Path) -> None:
+    write(tmp_path / "x.md", "---\npermissionMode: confirm_risky\nskils: [pdf]\ncolor: blue\n---\nBody")
+    reader = Reader()
+    find_agents([tmp_path], reader, "user")
+    assert [problem.what for problem in reader.problems] == [
+        "'permissionMode' is no field: 'permission_mode' seems to be meant",
+        "'skils' is no field: 'skills' seems to be meant",
+    ]

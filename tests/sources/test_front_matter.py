@@ -35,8 +35,8 @@ def test_it_is_parted_from_what_follows(text: str, header: str, body: str) -> No
 
 
 def test_values_are_of_the_types_of_the_fields() -> None:
-    assert read("---\nname: x\nsize: '7'\nother: [x]\n---\nbody", Header) == (Header("x", 7), "body")
-    assert read("body", Header) == (Header(), "body")
+    assert read("---\nname: x\nsize: '7'\nother: [x]\n---\nbody", Header) == (Header("x", 7), "body", ())
+    assert read("body", Header) == (Header(), "body", ())
 
 
 @pytest.mark.parametrize(

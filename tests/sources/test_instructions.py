@@ -46,7 +46,7 @@ def test_nested_ones_hold_for_their_directory(tmp_path: Path) -> None:
         (("AGENTS.md", "CLAUDE.md", "GEMINI.md"), "claude", ["AGENTS.md", "CLAUDE.md"]),
         (("AGENTS.md", "CLAUDE.md"), "gemini", ["AGENTS.md"]),
         (("CLAUDE.md",), "gemini", ["CLAUDE.md"]),
-        (("AGENTS.md", "CLAUDE.md", "GEMINI.md"), "gpt", ["AGENTS.md", "CLAUDE.md", "GEMINI.md"]),
+        (("AGENTS.md", "CLAUDE.md", "GEMINI.md"), "gpt", ["AGENTS.md"]),
         (("AGENTS.md", "CLAUDE.md"), "", ["AGENTS.md", "CLAUDE.md"]),
     ],
 )

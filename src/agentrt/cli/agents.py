@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ..errors import WorkspaceMissing
-from ..specs import Agent
+from ..specs import Agent, AlwaysConfirm, Limits, NeverConfirm
 from ..specs.built_in_agents import BUILT_IN_AGENTS
 from ..specs.llm import inherits, named
 from .context import Place
@@ -58,8 +58,11 @@ def show(place: Place, name: str) -> None:
     agent, source = known[name], next((s for s in told.event.sources if (s.kind, s.name) == ("agent", name)), None)
     lines = {
         "file": source.path if source is not None else "",
+        "description": agent.description,
         "model": "that of the agent that delegates" if inherits(agent.llm) else named(agent.llm),
         "tools": _tools(agent),
+        "asks": "as the agent that delegates" if isinstance(agent.confirmation, NeverConfirm) else _asks(agent),
+        "limits": _limits(agent),
         "not available": ", ".join(source.missing) if source is not None else "",
     }
     for label, value in lines.items():
@@ -72,3 +75,13 @@ def show(place: Place, name: str) -> None:
 def _tools(agent: Agent) -> str:
     names = [tool.name for tool in agent.tools]
     return "those of the agent that delegates" if "*" in names else ", ".join(names)
+
+
+def _asks(agent: Agent) -> str:
+    return "about every action" if isinstance(agent.confirmation, AlwaysConfirm) else "about risky actions"
+
+
+def _limits(agent: Agent) -> str:
+    limits, usual = agent.limits, Limits()
+    given = [f"{limits.max_steps} model calls"] if limits.max_steps != usual.max_steps else []
+    return ", ".join([*given, *([f"${limits.max_cost:g}"] if limits.max_cost is not None else [])])

@@ -8,13 +8,19 @@ from rich.text import Text
 from ..conversation import Conversation
 from .asking import typed
 from .context import offered
+from .notes import note
 from .wording import clean
 
 
 async def offer_consent(conversation: Conversation, console: Console, *, ask: bool) -> None:
-    """Say what does not run yet, and where somebody is there, ask whether it is to."""
-    for offer in conversation.state.unagreed:
-        lines = offered((offer,))
+    """Say what the agent is told and what does not run yet, and where somebody is there, ask whether it is to."""
+    state = conversation.state
+    if state.context is not None:
+        for told in note(state.context, {}):
+            console.print(told, soft_wrap=True)
+    plugins = state.spec.context.plugins if state.spec.context is not None else ()
+    for offer in state.unagreed:
+        lines = offered((offer,), plugins)
         for shown in lines if not ask else lines[:-1]:
             console.print(shown, soft_wrap=True)
         if not ask or not lines:
@@ -22,4 +28,4 @@ async def offer_consent(conversation: Conversation, console: Console, *, ask: bo
         console.print(Text("  y to have them run from now on, anything else leaves them out > ", "bold yellow"), end="")
         if (await typed() or "").strip().lower() in ("y", "yes"):
             await conversation.agree(offer.digest)
-            console.print(Text(f"  {clean(offer.name)} runs from now on", "dim"))
+            console.print(Text(f"  the programs of {clean(offer.name)!r} run from now on", "dim"))

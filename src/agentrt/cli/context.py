@@ -19,7 +19,7 @@ from ..errors import WorkspaceMissing
 from ..events import ContextResolved
 from ..hooks.pinning import pinned
 from ..llm.profiles import saved_profile
-from ..sources.consents import agree, withdraw
+from ..sources.consents import KIND, agree, withdraw
 from ..sources.resolver import Resolver
 from ..specs import LLM, Agent, AgentContext, LocalWorkspace, PluginSource, ToolDefinition
 from ..specs.context import Offer
@@ -88,7 +88,7 @@ def context(given: click.Context, workspace: Path, plugins: tuple[PluginSource, 
     given.obj = place = Place(store, str(workspace.absolute()), plugins)
     if given.invoked_subcommand is None:
         told = place.resolved()
-        show(told.event, told.event.offers)
+        show(told.event, told.event.offers, plugins)
 
 
 @context.command(name="show")
@@ -115,7 +115,7 @@ def agree_(place: Place, digest: str) -> None:
             await agree(storage.shelf, offer)
 
     anyio.run(agreed)
-    click.echo(f"agreed: {clean(offer.name)} runs from now on, in conversations that begin")
+    click.echo(f"agreed: the programs of {clean(offer.name)!r} run in conversations that begin from now on")
 
 
 @context.command(name="withdraw")
@@ -123,17 +123,21 @@ def agree_(place: Place, digest: str) -> None:
 @click.pass_obj
 def withdraw_(place: Place, digest: str) -> None:
     """Have the programs with this DIGEST asked about again. Conversations that began with them keep them."""
-    offer = place.offer(digest)
 
-    async def withdrawn() -> None:
+    async def withdrawn() -> list[str]:
         async with open_storage(place.store) as storage:
-            await withdraw(storage.shelf, offer.digest)
+            found = [name for name in await storage.shelf.names(KIND) if digest and name.startswith(digest)]
+            for name in found:
+                await withdraw(storage.shelf, name)
+            return found
 
-    anyio.run(withdrawn)
-    click.echo(f"withdrawn: {clean(offer.name)} is asked about again")
+    found = anyio.run(withdrawn)
+    if not found:
+        raise click.UsageError(f"nothing with the digest {digest!r} was agreed to")
+    click.echo("withdrawn: it is asked about again")
 
 
-def show(told: ContextResolved, offers: Sequence[Offer]) -> None:
+def show(told: ContextResolved, offers: Sequence[Offer], plugins: Sequence[PluginSource] = ()) -> None:
     """Print what an agent is told, what waits for a person's word, and what could not be used."""
     console = Console() if sys.stdout.isatty() or "COLUMNS" in os.environ else Console(width=PIPED)
     if told.sources:
@@ -149,13 +153,13 @@ def show(told: ContextResolved, offers: Sequence[Offer]) -> None:
         console.print(Text(f"about {count(always, 'token')} in every prompt", "dim"))
     else:
         console.print("nothing but the facts of the place")
-    for line in offered(offers):
+    for line in offered(offers, plugins):
         console.print(line, soft_wrap=True)
     for problem in told.problems:
         console.print(Text(f"! {clean(problem.path)}: {clean(problem.what)}", "yellow"), soft_wrap=True)
 
 
-def offered(offers: Sequence[Offer]) -> list[Text]:
+def offered(offers: Sequence[Offer], plugins: Sequence[PluginSource] = ()) -> list[Text]:
     """What programs are brought, and how to agree to them."""
     lines = []
     for offer in offers:
@@ -167,5 +171,6 @@ def offered(offers: Sequence[Offer]) -> list[Text]:
         for hook in offer.hooks:
             words = hook.command or hook.prompt or hook.agent or hook.function or ""
             lines.append(Text(f"    {hook.event.value} {clean(hook.matcher)}: {clean(words)}"))
-        lines.append(Text(f"  to have them run: agentrt context agree {offer.digest[:12]}", "dim"))
+        given = "".join(f" --plugin {one.source}{'#' if one.ref else ''}{one.ref}" for one in plugins)
+        lines.append(Text(f"  to have them run: agentrt context{clean(given)} agree {offer.digest[:12]}", "dim"))
     return lines

@@ -256,7 +256,7 @@ _AGENT: tuple[Option, ...] = (
     click.option(
         "--project/--no-project",
         default=True,
-        help="Whether the instructions, skills and agents of the workspace are read.",
+        help="Whether the instructions, skills, agents and memory of the workspace are read.",
     ),
 )
 

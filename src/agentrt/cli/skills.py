@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from pathlib import Path
 
 import anyio
 import click
-from rich.console import Console
-from rich.markdown import Markdown
 
 from ..errors import ConfigurationError, WorkspaceMissing
 from ..sources.fetching import fetched
@@ -69,7 +68,9 @@ def list_(place: Place) -> None:
 
 
 def _list(place: Place) -> None:
-    found = place.resolved().event.skills
+    told = place.resolved().event
+    names = {(source.name, source.path) for source in told.sources if source.kind == "skill"}
+    found = [skill for skill in told.skills if (skill.name, skill.path) in names]
     for skill in found:
         click.echo(f"{clean(skill.name)}  ({skill.origin}, {skill.kind})  {clean(skill.description)}")
     if not found:
@@ -87,10 +88,18 @@ def show(place: Place, name: str) -> None:
         there = ", ".join(skill.name for skill in told.event.skills) or "none"
         raise click.UsageError(f"there is no skill {name!r} here; there are: {there}")
     source = next(source for source in told.event.sources if source.path == skill.path and source.name == skill.name)
-    for label, value in (("file", skill.path), ("shown", source.when), ("tools", " ".join(skill.allowed_tools))):
+    lines = {
+        "file": skill.path,
+        "description": skill.description,
+        "shown": source.when,
+        "inputs": ", ".join(skill.inputs),
+        "tools": " ".join(skill.allowed_tools),
+        "not available": ", ".join(source.missing),
+    }
+    for label, value in lines.items():
         if value:
             click.echo(f"{label}: {clean(value)}")
-    Console().print(Markdown(clean(told.texts[name])))
+    click.echo(f"\n{clean(told.texts[name])}")
 
 
 @skills.command()
@@ -119,7 +128,7 @@ def check(path: Path) -> None:
     for problem in problems:
         click.echo(f"{path}: {clean(problem)}", err=True)
     if skill is None or problems:
-        raise click.exceptions.Exit(1)
+        sys.exit(1)
     click.echo(f"{clean(skill.name)} is sound: {skill.kind}, {len(skill.body)} characters")
 
 
@@ -157,10 +166,15 @@ def install(place: Place, source: str, ref: str, inside: str, project: bool) -> 
 def remove(place: Place, name: str, project: bool) -> None:
     """Remove the skill of that NAME that is installed. Conversations that have read it keep it."""
     root = _root(place, project=project)
-    target = root / name
-    if target.parent != root or not (target / PACKAGE).is_file():
-        raise click.UsageError(f"there is no skill {name!r} in {root}")
-    shutil.rmtree(target)
+    target, file = root / name, root / f"{name}.md"
+    if target.parent == root and (target / PACKAGE).is_file():
+        shutil.rmtree(target)
+    elif file.parent == root and file.is_file():
+        target = file
+        file.unlink()
+    else:
+        where = "" if project else " (with --project it is looked for in the workspace)"
+        raise click.UsageError(f"there is no skill {name!r} in {root}{where}")
     click.echo(f"removed {target}")
 
 

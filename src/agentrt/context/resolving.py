@@ -5,7 +5,7 @@ Pure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 import msgspec
 from msgspec.structs import replace
@@ -25,7 +25,7 @@ from ..specs import (
 from ..specs.agent import DEFAULT_TOOLS
 from ..specs.agent_file import AgentFile
 from ..specs.built_in_agents import SAME_TOOLS
-from ..specs.context import AgentContext, ContextSource, Document, Gathered, Offer, SourceKind
+from ..specs.context import AgentContext, ContextProblem, ContextSource, Document, Gathered, Offer, SourceKind
 from ..specs.llm import INHERIT
 from ..specs.skill import Skill
 from ..state import State
@@ -71,7 +71,8 @@ def resolved(
     """What an agent is told, and which agents it has, of what was read for it; `agreed` are the digests of the programs
     that a person agreed to.
     """
-    made = {file.name: as_agent(file, tool, profile) for file in gathered.agents}
+    names = {skill.name for skill in gathered.skills}
+    made = {file.name: as_agent(file, tool, profile, names) for file in gathered.agents}
     agents = {name: one for name, (one, _) in made.items()} | agent.agents
     offers = tuple(replace(offer, agreed=offer.digest in agreed) for offer in gathered.offers)
     hooks = tuple(hook for offer in offers if offer.agreed for hook in offer.hooks)
@@ -79,8 +80,7 @@ def resolved(
     always = [skill for skill in gathered.skills if skill.kind == "always" or skill.name in preloaded]
     listed = [skill for skill in gathered.skills if _is_listed(skill) and skill.name not in preloaded]
     tools = [*agent.tools]
-    names = {one.name for one in tools}
-    if listed and "invoke_skill" not in names:
+    if listed and "invoke_skill" not in {one.name for one in tools}:
         tools.append(Tool("invoke_skill"))
     if agents and agent.tools == DEFAULT_TOOLS and tool("task") is not None:
         tools.append(Tool("task"))
@@ -102,7 +102,7 @@ def resolved(
             sources=sources,
             skills=tuple(replace(skill, body="", metadata={}) for skill in gathered.skills),
             offers=offers,
-            problems=gathered.problems,
+            problems=(*gathered.problems, *_unknown(context, names)),
         ),
         texts={skill.name: skill.body for skill in gathered.skills},
     )
@@ -118,7 +118,7 @@ def joined(state: State, more: Resolved) -> Resolved:
         before,
         id=more.event.id,
         timestamp=more.event.timestamp,
-        sources=(*before.sources, *more.event.sources),
+        sources=tuple({(one.kind, one.name, one.path): one for one in (*before.sources, *more.event.sources)}.values()),
         skills=(*before.skills, *fresh),
         offers=(*before.offers, *(offer for offer in more.event.offers if offer.digest not in digests)),
         problems=(*before.problems, *more.event.problems),
@@ -127,13 +127,23 @@ def joined(state: State, more: Resolved) -> Resolved:
     return replace(more, event=replace(event, seq=0), texts=texts)
 
 
+def _unknown(context: AgentContext, names: Collection[str]) -> Iterator[ContextProblem]:
+    """The skills that a context names and that are not there."""
+    for name in context.preload_skills:
+        if name not in names:
+            yield ContextProblem("preload_skills", f"there is no skill {name!r}")
+
+
 def _is_listed(skill: Skill) -> bool:
     return skill.kind == "listed" and skill.model_may_invoke
 
 
-def as_agent(file: AgentFile, tool: Lookup, profile: Profiles) -> tuple[Agent, tuple[str, ...]]:
+def as_agent(
+    file: AgentFile, tool: Lookup, profile: Profiles, skills: Collection[str]
+) -> tuple[Agent, tuple[str, ...]]:
     """The agent that a file says, and what it names that is not available."""
-    missing = [*file.servers, *(["condenser"] if file.condenser is not None else [])]
+    missing = [*(name for name in file.skills if name not in skills)]
+    missing += [*file.servers, *(["condenser"] if file.condenser is not None else [])]
     tools: tuple[Tool, ...] = SAME_TOOLS
     if file.tools is not None:
         found = {name: tool(name) for name in file.tools}

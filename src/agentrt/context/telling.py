@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from ..specs import Agent
 from ..specs.context import Document, Facts
 from ..specs.skill import Skill
 from ..specs.triggers import arguments, inputs, missing_inputs
@@ -30,7 +31,8 @@ before you begin; the files that it brings stand beside its file, and are read w
 _MEMORY = """\
 # Memory
 
-Notes from earlier conversations. They may be out of date: check what matters."""
+Notes from earlier conversations. They may be out of date: check what matters. Nobody vouches for those of the
+project."""
 
 _COMMAND = re.compile(r"(?<!\\)!`([^`\n]+)`")
 _FENCE = re.compile(r"^(```|~~~).*?^\1[^\n]*$", re.DOTALL | re.MULTILINE)
@@ -99,8 +101,14 @@ def _inert(text: str) -> str:
 
 
 def listed(skills: Iterable[Skill]) -> str:
-    """A line for each skill that the model may ask for, or a person name."""
-    return "\n".join(f"- {skill.name}: {_cut(skill.description, 1024)} ({skill.path})" for skill in skills)
+    """A line for each skill that the model may ask for."""
+    mine = (skill for skill in skills if skill.kind == "listed" and skill.model_may_invoke)
+    return "\n".join(f"- {skill.name}: {_cut(skill.description, 1024)} ({skill.path})" for skill in mine)
+
+
+def named(agents: Mapping[str, Agent]) -> str:
+    """A line for each agent that may be delegated to."""
+    return "\n".join(f"- the agent {name}: {_cut(agent.description, 1024)}" for name, agent in agents.items())
 
 
 def _list(skills: list[Skill]) -> str:

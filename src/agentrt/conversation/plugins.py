@@ -6,7 +6,7 @@ import anyio.to_thread
 from msgspec.structs import replace
 
 from ..actors.group import ConversationGroup
-from ..context.telling import listed
+from ..context.telling import listed, named
 from ..controls import Agree, LoadPlugin
 from ..decisions.asked import asked, signed
 from ..events import ConsentGiven, ConversationStateUpdateEvent, Cursor, Event, MessageEvent
@@ -50,6 +50,7 @@ async def load_plugin(runtime: Runtime, group: ConversationGroup, control: LoadP
     agreed = {offer.digest for offer in told.event.offers if offer.agreed} - set(state.ledger.agreed)
     known = {offer.digest for offer in (state.context.offers if state.context is not None else ())}
     events += [ConsentGiven(source="environment", digest=digest) for digest in sorted(agreed - known)]
-    if words := listed(fresh):
+    agents = {name: one for name, one in told.agent.agents.items() if name not in state.spec.agents}
+    if words := "\n".join(part for part in (listed(fresh), named(agents)) if part):
         events.append(MessageEvent(content=text(f"[A plugin was loaded. It brings:\n{words}]"), by=by))
     return await group.log.append(*signed(tuple(replace(event, caused_by=None) for event in events), by))

@@ -157,7 +157,7 @@ def _for_pending(state: State) -> tuple[Command, ...]:
     waiting = [p for p in state.branch.pending if p.command is None]
     if hooked := [p for p in waiting if not heard(state, p)]:
         return tuple(_hooks_before(state, p) for p in hooked[:SIDE_BY_SIDE])
-    if outside := tuple(_outside(p.action) for p in waiting if not allowed(state, p.action)):
+    if outside := tuple(_outside(state, p.action) for p in waiting if not allowed(state, p.action)):
         return outside
     ruled = [(p, ruling(state, p.action)) for p in waiting]
     if refused := tuple(_refusal(p.action, rule) for p, rule in ruled if rule is not None and rule.verdict == "deny"):
@@ -178,10 +178,11 @@ def _refusal(action: ActionEvent, rule: PermissionRule) -> Refuse:
     return Refuse(f"refuse-{action.id}", action, reason)
 
 
-def _outside(action: ActionEvent) -> Refuse:
+def _outside(state: State, action: ActionEvent) -> Refuse:
+    left = "; ".join(", ".join(entries) for entries in state.branch.allowed)
     reason = (
-        f"The skill that is followed leaves only some tools for this task, and this call of {action.tool_name} is not"
-        " among them. Go on without it, or say what you would have done."
+        f"The skill that you follow leaves only these tools until this task ends: {left}. This call of"
+        f" {action.tool_name} is not among them. Go on without it, or say what you would have done."
     )
     return Refuse(f"refuse-{action.id}", action, reason)
 

@@ -19,8 +19,8 @@ from .replies import read_reply
 from .results import HookFunction, HookInput, HookResult, Masked, settled
 
 _CHANGED = (
-    "a hook was not run: {} in the workspace is not as it was when the hook was configured. Configure the hooks again"
-    " where the change is right, or keep the program outside of the workspace"
+    "a hook was not run: {} in the workspace is not as it was when the hook was configured. Configure the hooks again,"
+    " or agree to them again, where the change is right, or keep the program outside of the workspace"
 )
 _PREFIXES = ("AGENTRT", "CLAUDE", "OPENHANDS")
 """How the names of the variables of a command begin: hooks that were written for others find theirs."""

@@ -91,7 +91,12 @@ class LocalConsole:
                 self._process = await anyio.open_process(
                     [sys.executable, "-I", "-S", "-c", _ADOPTS, *shell] if _CAN_ADOPT else shell,
                     cwd=directory,
-                    env={**self._given, **self._marks, "AGENTRT_SHELL": token},
+                    env={
+                        **self._given,
+                        **self._marks,
+                        "AGENTRT_SHELL": token,
+                        "PWD": str(directory),
+                    },  # else by another way
                     stdin=slave,
                     stdout=slave,
                     stderr=slave,

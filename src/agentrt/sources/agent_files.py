@@ -22,7 +22,7 @@ DIRECTORIES = (".agents/agents", ".openhands/agents")
 """Below a workspace, the root of its repository, or a home; the first one counts."""
 
 
-class _Limits(msgspec.Struct):
+class _Limits(msgspec.Struct, forbid_unknown_fields=True):
     max_steps: int | None = None
     max_cost: float | None = None
 
@@ -65,14 +65,22 @@ def _in(directory: Path, reader: Reader, origin: Origin) -> Iterator[AgentFile]:
         if text is None:
             continue
         try:
-            yield agent_of(text, path, origin, reader.digests[str(path)])
+            agent, told = agent_of(text, path, origin, reader.digests[str(path)])
+            for what in told:
+                reader.tell(path, what)
+            yield agent
         except ConfigurationError as error:
             reader.tell(path, str(error))
 
 
-def agent_of(text: str, path: PurePath, origin: Origin = "project", digest: str = "") -> AgentFile:
-    """The agent that a file's text says. Raises `ConfigurationError` for one that cannot be."""
-    header, body = read(text, _Header)
+def agent_of(
+    text: str, path: PurePath, origin: Origin = "project", digest: str = ""
+) -> tuple[AgentFile, tuple[str, ...]]:
+    """The agent that a file's text says, and what seems to be wrong in it.
+
+    Raises `ConfigurationError` for one that cannot be.
+    """
+    header, body, misspelt = read(text, _Header)
     name = header.name.strip() or path.stem
     if not _NAME.fullmatch(name):
         raise ConfigurationError(f"{name!r} is no name for an agent: use letters, digits, '.', '_' and '-'")
@@ -85,7 +93,7 @@ def agent_of(text: str, path: PurePath, origin: Origin = "project", digest: str 
     cost = header.limits.max_cost if header.max_budget_per_run is None else header.max_budget_per_run
     if (steps is not None and steps < 1) or (cost is not None and not 0 <= cost < float("inf")):
         raise ConfigurationError("the limits of an agent are a number of steps from 1 on, and USD from 0 on")
-    return AgentFile(
+    agent = AgentFile(
         name=name,
         description=" ".join(header.description.split())[:2000],
         prompt=body.strip()[:100_000],
@@ -102,3 +110,4 @@ def agent_of(text: str, path: PurePath, origin: Origin = "project", digest: str 
         condenser=header.condenser,
         servers=(*servers_in(header.mcp_servers), *servers_in(header.mcp_config)),
     )
+    return agent, misspelt

@@ -45,21 +45,25 @@ async def fetched(given: PluginSource, cache: Path, base: Path) -> Path:
         given = await _in_marketplace(market[1], PluginSource(market[2], given.ref), cache, base)
     address = _address(given.source)
     directory = await _clone(address, given.ref, cache) if address else _path(base, given.source)
-    found = directory / given.repo_path
-    await anyio.to_thread.run_sync(_check, found, directory)
+    found = _below(directory, given.repo_path)
+    await anyio.to_thread.run_sync(_check, found, directory, given.source)
     return found
 
 
-def _check(found: Path, directory: Path) -> None:
+def _check(found: Path, directory: Path, source: str) -> None:
     """Raises `ConfigurationError` for what is no directory, or leads out of where it was fetched."""
     if not found.is_dir():
-        raise ConfigurationError(f"there is no directory {found}")
+        raise ConfigurationError(f"there is no directory {found} (of {source})")
     if not found.resolve().is_relative_to(directory.resolve()):
         raise ConfigurationError(f"{found} leads out of {directory}")
 
 
 def _path(base: Path, source: str) -> Path:
     return base / os.path.expanduser(source)
+
+
+def _below(directory: Path, inside: str) -> Path:
+    return Path(os.path.normpath(directory / inside))
 
 
 def _address(source: str) -> str:

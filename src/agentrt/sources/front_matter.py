@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any, TypeVar
 
 import msgspec
@@ -20,17 +22,36 @@ def split(text: str) -> tuple[str, str]:
     return (found["header"], text[found.end() :]) if found else ("", text.removeprefix("\ufeff"))
 
 
-def read(text: str, kind: type[_T]) -> tuple[_T, str]:
-    """The front matter as `kind`, whose fields have defaults, and what follows it. Raises `ConfigurationError`."""
+def read(text: str, kind: type[_T]) -> tuple[_T, str, tuple[str, ...]]:
+    """The front matter as `kind`, whose fields have defaults, what follows it, and a word on each field that seems to
+    be misspelt; others that are not known are left alone. Raises `ConfigurationError`.
+    """
     header, body = split(text)
     try:
         # what stands there may be a date, a number or nothing; the types of the fields say what it is to be
         members: Any = msgspec.yaml.decode(header.encode()) if header.strip() else {}
         if not isinstance(members, dict):
             raise ConfigurationError("its front matter is no mapping of names to values: write 'name: value' lines")
-        return msgspec.convert({str(name): value for name, value in members.items()}, kind, strict=False), body
+        given = {str(name): value for name, value in members.items()}
+        return msgspec.convert(given, kind, strict=False), body, _meant(given, kind)
     except msgspec.ValidationError as error:
         raise ConfigurationError(f"its front matter cannot be used: {error}") from error
     except msgspec.DecodeError as error:
         told = " ".join(str(error).split())
         raise ConfigurationError(f"its front matter is no YAML ({told}); put texts with ': ' in quotes") from error
+
+
+def _meant(given: Iterable[str], kind: type[Any]) -> tuple[str, ...]:
+    known = {field.encode_name for field in msgspec.structs.fields(kind)}
+    plain = {_plain(name): name for name in known}
+    unknown = [name for name in given if name not in known]
+    close = {name: plain.get(_plain(name)) or _closest(name, known) for name in unknown}
+    return tuple(f"{name!r} is no field: {meant!r} seems to be meant" for name, meant in close.items() if meant)
+
+
+def _plain(name: str) -> str:
+    return name.replace("-", "").replace("_", "").lower()
+
+
+def _closest(name: str, known: Iterable[str]) -> str | None:
+    return next(iter(get_close_matches(name, known, 1, 0.8)), None)

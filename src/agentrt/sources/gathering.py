@@ -12,7 +12,7 @@ from ..specs.context import AgentContext, ContextSource, Document, Gathered
 from ..specs.hooks import Hook
 from ..specs.workspace import Workspace
 from . import agent_files, hook_files
-from .instructions import find_instructions, repository_of
+from .instructions import find_instructions, of_user, repository_of
 from .memory import find_memory
 from .place import facts_of
 from .plugins import Plugin, read_plugin
@@ -50,10 +50,11 @@ def gather(
         context.skills,
     )
     documents, nested = find_instructions(place, root, project, family) if roots else ((), ())
+    ours = tuple(document for each in homes for document in of_user(each, user, family))
     hooks, hooks_path = _hooks(roots, project)
     return Gathered(
         facts=facts_of(workspace, root, context.current_datetime),
-        documents=documents,
+        documents=(*ours, *documents),
         memory=tuple(_memory(context, place, homes, project, user)),
         skills=(*skills, *nested),
         agents=tuple(_agents(roots, homes, loaded, project, user).values()),
@@ -72,7 +73,8 @@ def _memory(
     if context.load_memory:
         for home in homes:
             yield from find_memory(home, user, "user")
-        yield from find_memory(place, project, "project")
+        if context.load_project_skills:
+            yield from find_memory(place, project, "project")
 
 
 def _agents(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import msgspec
+
 from ..specs.context import Document
 from ..specs.skill import Skill
 from .text import Reader
@@ -50,13 +52,20 @@ def find_instructions(
     return documents, nested
 
 
+def of_user(home: Path, reader: Reader, family: str = "") -> Iterator[Document]:
+    """The user's own instructions, in `~/.agents` and `~/.openhands`."""
+    for name in (".agents", ".openhands"):
+        for document in _in(home / name, home, reader, family):
+            yield msgspec.structs.replace(document, name=f"~/{document.name}", origin="user")
+
+
 def _in(directory: Path, workspace: Path, reader: Reader, family: str) -> Iterator[Document]:
     """The instructions in one directory. Names are compared without regard to case, and links are read once."""
     found = {entry.name.lower(): entry.name for entry in reader.listing(directory)}
     names = [name for name in NAMES if name in found]
     general = any(name not in VENDORS for name in names)
     for name in names:
-        if general and family in VENDORS.values() and VENDORS.get(name, family) != family:
+        if general and family and VENDORS.get(name, family) != family:
             continue
         path = directory / found[name]
         text = reader.read(path)

@@ -21,8 +21,11 @@ def find_memory(root: Path, reader: Reader, origin: Origin) -> tuple[Document, .
         path = root / name
         text = reader.read(path)
         if text is not None and text.strip():
+            shown = newest(text)
+            if len(text.strip()) > LONGEST:
+                reader.tell(path, f"its last {LONGEST} of {len(text)} characters are shown")
             digest = reader.digests[str(path)]
-            return (Document(name=str(path), text=newest(text), path=str(path), digest=digest, origin=origin),)
+            return (Document(name=f"{origin}: {name}", text=shown, path=str(path), digest=digest, origin=origin),)
     return ()
 
 

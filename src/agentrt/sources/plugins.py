@@ -51,7 +51,8 @@ def read_plugin(directory: Path, reader: Reader) -> Plugin:
         agents |= find_agents([place], reader, "plugin")
     shelves = [Shelf(place, reader, "plugin") for place in _places(directory, manifest.skills, "skills")]
     shelves += [
-        Shelf(place, reader, "plugin", commands=True) for place in _places(directory, manifest.commands, "commands")
+        Shelf(place, reader, "plugin", commands=manifest.name)
+        for place in _places(directory, manifest.commands, "commands")
     ]
     told = " ".join(part for part in (manifest.description, str(manifest.version)) if part)
     return Plugin(

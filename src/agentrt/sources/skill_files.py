@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from ..errors import ConfigurationError
 from ..specs.skill import Origin, Skill
-from .front_matter import read
+from .front_matter import read, split
 from .servers import servers_in
 
 PACKAGE = "SKILL.md"
@@ -52,9 +52,16 @@ def skill_of(
     `name` is that of a file without one of its own: the path below the directory of skills, without its ending.
     Raises `ConfigurationError` for front matter that cannot be used.
     """
-    header, body = read(text, _Header)
+    header, body, misspelt = read(text, _Header)
     is_package = path.name == PACKAGE
-    told: list[str] = []
+    told: list[str] = list(misspelt)
+    if is_package and not split(text)[0].strip():
+        raise ConfigurationError(
+            "its front matter is missing or not closed: begin with a line of ---, name: and"
+            " description:, and another line of ---"
+        )
+    if not body.strip():
+        told.append("it has no text below its front matter")
     name = header.name.strip() or name
     if is_package and not _NAME.fullmatch(name):
         raise ConfigurationError(f"the name {name!r} of a skill has lower-case letters, digits and single '-' only")
@@ -89,9 +96,12 @@ def skill_of(
     return skill, tuple(told)
 
 
-def command_of(skill: Skill, name: str) -> Skill:
-    """The slash command that a file of a plugin's `commands` is: a task by the name of its file."""
-    return msgspec.structs.replace(skill, name=name, triggers=(f"/{name.replace('/', ':')}",), model_may_invoke=False)
+def command_of(skill: Skill, name: str, plugin: str) -> Skill:
+    """The slash command that a file of a plugin's `commands` is: a task by the name of its file, "/fix" or
+    "/plugin:fix".
+    """
+    word = name.replace("/", ":")
+    return msgspec.structs.replace(skill, name=name, triggers=(f"/{word}", f"/{plugin}:{word}"), model_may_invoke=False)
 
 
 def words(given: str | list[str] | None, between: str = r"\s+(?![^(]*\))|,") -> tuple[str, ...]:

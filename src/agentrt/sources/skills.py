@@ -27,8 +27,8 @@ class Shelf(msgspec.Struct, frozen=True):
     directory: Path
     reader: Reader
     origin: Origin = "project"
-    commands: bool = False
-    """Whether its files are commands: each is a task by its own name."""
+    commands: str = ""
+    """Of a plugin's commands its name: each file is a task by its own name, and by both."""
 
 
 def shelves(roots: Iterable[Path], reader: Reader, origin: Origin = "project") -> tuple[Shelf, ...]:
@@ -65,7 +65,7 @@ def _below(place: Shelf) -> Iterator[Skill]:
         try:
             skill, told = skill_of(text, path, name, place.origin, reader.digests[str(path)])
             if place.commands:
-                skill = command_of(skill, name)
+                skill = command_of(skill, name, place.commands)
             if servers is not None:
                 skill = msgspec.structs.replace(skill, servers=(*skill.servers, *server_names(servers, reader)))
         except ConfigurationError as error:

@@ -44,7 +44,7 @@ class AgentContext(Given, frozen=True, kw_only=True, omit_defaults=True):
     skills: tuple[Skill, ...] = ()
     """Skills of the program's own; they come before those of files with the same name."""
     load_project_skills: bool = True
-    """Whether the instructions, skills and agents of the workspace and its repository are read."""
+    """Whether the instructions, skills, agents and memory of the workspace and its repository are read."""
     load_user_skills: bool = False
     """Whether those of the user's home directory are read."""
     load_memory: bool = True

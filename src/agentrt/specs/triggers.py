@@ -38,13 +38,19 @@ def asked(skills: Iterable[Skill], text: str) -> Iterator[Skill]:
 
 def missing_inputs(skill: Skill, text: str) -> tuple[str, ...]:
     """The inputs of a task that a message gives no value to, as "name=value" or "name: value"."""
-    return tuple(name for name in skill.inputs if not _value(name).search(text))
+    given = inputs(skill, text)
+    return tuple(name for name in skill.inputs if name not in given)
 
 
 def inputs(skill: Skill, text: str) -> dict[str, str]:
-    """The values that a message gives to the inputs of a task: up to the end of the line, or of what is quoted."""
+    """The values that a message gives to the inputs of a task, each a word or what is quoted; the only input of a task
+    may be given without its name.
+    """
     found = ((name, _value(name).search(text)) for name in skill.inputs)
-    return {name: value[1] if value[1] is not None else value[2] for name, value in found if value is not None}
+    given = {name: value[1] if value[1] is not None else value[2] for name, value in found if value is not None}
+    if not given and len(skill.inputs) == 1 and (only := arguments(text)):
+        return {skill.inputs[0]: only}
+    return given
 
 
 def arguments(text: str) -> str:
@@ -66,7 +72,7 @@ def _word(trigger: str) -> re.Pattern[str]:
 
 @lru_cache(4096)
 def _task(trigger: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<!\S){re.escape(trigger)}(?![\w/-])", re.IGNORECASE)
+    return re.compile(rf"(?<!\S){re.escape(trigger)}(?![\w/:-])", re.IGNORECASE)
 
 
 @lru_cache(4096)

@@ -118,7 +118,7 @@ def resulted(state: State, event: ActionResult) -> State:
     here = with_labels(here, _labels(state, closed, event))
     if closed.command is not None and not seen.answer and state.agent is not None:
         here = _done(state.agent, here, seen)
-    if closed.command is not None:
+    if closed.command is not None and isinstance(event, ObservationEvent) and not event.is_error:
         here = skills.reached(replace(state, branch=here), closed.action)
     if not pending and _has_finished(here):
         here = replace(here, phase=Ending())
