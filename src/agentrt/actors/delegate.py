@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
 import msgspec
+from msgspec.structs import replace
 
 from ..decisions import Attend, Delegate, Seeing, cut_short, ended, failed, left, over, relayed_down, relayed_up
-from ..errors import AgentrtError
-from ..events import ActionEvent, ChildFinished, Event, MessageEvent
+from ..errors import AgentrtError, NoLongerDue
+from ..events import ActionEvent, ChildFinished, Event, MessageEvent, ObservationEvent
 from ..ledger import Child
 from ..specs.content import plain
-from ..state import Seen, State
+from ..state import State
 from .dispatcher import Perform
 from .event_log import Log
 
@@ -27,6 +28,9 @@ Children: TypeAlias = Callable[[str, Child, State], AbstractAsyncContextManager[
 begins it when there is none. Others may have it open, too. When the body ends with an exception it is stopped, and out
 of memory when that is over. Raises `ConfigurationError` or `LogError`."""
 
+Leaving: TypeAlias = Callable[[str], bool]
+"""Whether a conversation is only left, for what it delegated and for a task in the background by its id."""
+
 CUT_SECONDS = 3.0
 """How long what is cut below may take to end before its conversation is closed over it."""
 
@@ -37,7 +41,7 @@ class DelegateActor(AbstractAsyncContextManager["DelegateActor"]):
     `leaving` says whether the conversation is only left: then the child is, too, and goes on when it is opened again.
     """
 
-    def __init__(self, log: Log, children: Children, leaving: Callable[[], bool] = lambda: False) -> None:
+    def __init__(self, log: Log, children: Children, leaving: Leaving = lambda child_id: False) -> None:
         self._log, self._children, self._leaving = log, children, leaving
 
     async def __aexit__(self, *_: object) -> None:
@@ -47,7 +51,8 @@ class DelegateActor(AbstractAsyncContextManager["DelegateActor"]):
         """See one child through; its outcome is one batch: what it used, and what it answered or how it failed."""
         assert isinstance(message.command, Delegate | Attend)
         command, below = message.command, _Below()
-        if isinstance(command, Attend) and command.child_id not in self._log.state.background:
+        if isinstance(command, Attend):
+            await self._attend(command, below)
             return
         try:
             events = await self._delegated(command, below)
@@ -56,6 +61,22 @@ class DelegateActor(AbstractAsyncContextManager["DelegateActor"]):
                 await self._log.append(*self._when_cut(command, below), command=command.id)
             raise
         await self._log.append(*events, command=command.id)
+
+    async def _attend(self, command: Attend, below: _Below) -> None:
+        """See one in the background through, once more where something was said to it as it ended."""
+        while command.child_id in self._log.state.background:
+            try:
+                events = await self._delegated(command, below)
+            except anyio.get_cancelled_exc_class():
+                with anyio.CancelScope(shield=True), contextlib.suppress(AgentrtError):
+                    await self._log.append(*self._when_cut(command, below), command=command.id)
+                raise
+            heard = len([event for event in self._child(command.child_id).messages if below.has_heard(event.id)])
+            events = tuple(replace(e, heard=heard) if isinstance(e, ChildFinished) else e for e in events)
+            try:
+                await self._log.append(*events, command=command.id)
+            except NoLongerDue:
+                below = _Below()
 
     async def see_through(self, command: Attend) -> tuple[tuple[Event, ...], str]:
         """See one through whose outcome is somebody else's: its outcome, and what its agent said last."""
@@ -96,8 +117,9 @@ class DelegateActor(AbstractAsyncContextManager["DelegateActor"]):
         return left(self._log.state, command, below.state)
 
     def _interrupted(self, command: Seeing) -> bool:
-        is_cut = self._child(command.child_id).cut if isinstance(command, Attend) else self._log.state.branch.cut
-        return is_cut and not self._leaving()
+        if isinstance(command, Attend):
+            return self._child(command.child_id).cut and not self._leaving(command.child_id)
+        return self._log.state.branch.cut and not self._leaving("")
 
     def _child(self, child_id: str) -> Child:
         return self._log.state.ledger.children[child_id]
@@ -105,6 +127,9 @@ class DelegateActor(AbstractAsyncContextManager["DelegateActor"]):
     async def _see_through(self, child_id: str, group: ConversationGroup) -> State:
         """The state in which the child has ended; whoever else has it open may go on with it from there."""
         while not over(state := group.feed.state, self._child(child_id)):
+            if not self._child(child_id).open:  # a rewind has given it up
+                await group.interrupt("the conversation that delegated this was rewound", CUT_SECONDS)
+                return group.feed.state
             above = self._log.state
             if events := relayed_down(above, child_id, state):
                 await group.log.append(*events)
@@ -152,6 +177,11 @@ class _Below:
         self.words = ""
         """What its agent said last."""
 
+    def has_heard(self, message_id: str) -> bool:
+        """Whether a message has arrived in it; what was never open hears nothing more."""
+        state = self.state
+        return state is None or message_id in state.ledger.message_ids
+
     @property
     def state(self) -> State | None:
         """The state in which it has ended, else its last one, also after it was left; None when it was never open."""
@@ -159,16 +189,11 @@ class _Below:
 
 
 async def _words(group: ConversationGroup) -> str:
-    """What the agent of a conversation said last."""
-    definition = group.log.state.definition
-
-    def is_last_word(seen: Seen) -> bool:
-        ends = seen.type == "ActionEvent" and definition(seen.tool_name).ends_turn
-        return ends or (seen.type == "MessageEvent" and seen.answer)
-
-    match await group.log.newest(is_last_word):
-        case ActionEvent() as finishing:
-            return _finishing(finishing)
+    """What the agent of a conversation said last: a call that ends the turn counts once it was accepted."""
+    match await group.log.newest(lambda seen: seen.answer):
+        case ObservationEvent(action_id=action_id):
+            called = await group.log.newest(lambda seen: seen.id == action_id)
+            return _finishing(called) if isinstance(called, ActionEvent) else "nothing"
         case MessageEvent(content=content):
             return plain(content)
         case _:

@@ -111,6 +111,8 @@ class ConversationGroup:
         """How often somebody wanted it to stop: a run that is only being prepared is none yet."""
         self._leaving = False
         """Whether what it delegated is only left; what was interrupted before it was left is cut all the same."""
+        self._to_end = set[str]()
+        """The tasks in the background that were."""
 
     async def __aenter__(self) -> ConversationGroup:
         async with AsyncExitStack() as stack:
@@ -141,6 +143,7 @@ class ConversationGroup:
             with anyio.CancelScope(shield=True), anyio.move_on_after(STOP_SECONDS):
                 await self._catch_up()
                 self._leaving = not self.feed.state.branch.cut
+                self._to_end = {name for name, child in self.feed.state.background.items() if child.cut}
                 await self._say_closed()
                 self._dispatcher.cut()
                 await self._dispatcher.wait_idle()
@@ -230,7 +233,7 @@ class ConversationGroup:
     async def may_rest(self) -> bool:
         """Whether nothing would be lost but what can be said: nothing runs, and no tool has something at work."""
         state = self.feed.state
-        if state.status is ExecutionStatus.RUNNING or state.in_flight:
+        if state.status is ExecutionStatus.RUNNING or state.in_flight or not state.at_rest:
             return False
         return not any(await self._dispatcher.ask_tools(AtWork()))
 
@@ -270,16 +273,19 @@ class ConversationGroup:
             case "critic":
                 return Performer(lambda: CriticActor(log, parts.critics, self.calls, workspace))
             case "background":
-                return Performer(lambda: DelegateActor(log, parts.children, lambda: self._leaving), SIDE_BY_SIDE)
+                return Performer(lambda: DelegateActor(log, parts.children, self._is_left), SIDE_BY_SIDE)
             case "delegate":
-                return Performer(lambda: DelegateActor(log, parts.children, lambda: self._leaving), concurrency)
+                return Performer(lambda: DelegateActor(log, parts.children, self._is_left), concurrency)
             case _:
                 return Performer(lambda: ToolActor(log, parts, tool, workspace), concurrency)
 
     def _hooks(self) -> HookActor:
-        parts, leaving = self._parts, lambda: self._leaving
-        models = HookModels(self.log, self.calls, parts.children, leaving)
+        parts = self._parts
+        models = HookModels(self.log, self.calls, parts.children, self._is_left)
         return HookActor(self.log, parts.hooks, parts.tools, self._workspace, self._veil.text, models.ask)
+
+    def _is_left(self, child_id: str) -> bool:
+        return self._leaving and child_id not in self._to_end
 
     def _stopped(self, name: str, crash: ActorCrashed) -> None:
         self._dispatcher.forget(name)

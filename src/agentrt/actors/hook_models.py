@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from msgspec.structs import replace
 
 from ..context.messages import Message
 from ..decisions import Attend
-from ..errors import ConfigurationError
-from ..events import ChildFinished, ChildStarted, Grant
+from ..decisions.sharing import FOR_HOOKS, used_steps
+from ..errors import ConfigurationError, EventRefused
+from ..events import ChildFinished, ChildStarted, ExecutionStatus, Grant
 from ..hooks import HookInput, HookResult
 from ..hooks.replies import asking, read_answer
 from ..ids import new_id
 from ..ledger import allowance
 from ..specs import LLM, AnyLLM, Hook, HookEvent
 from ..specs.content import text
-from .delegate import Children, DelegateActor
+from .delegate import Children, DelegateActor, Leaving
 from .event_log import Log
 from .side_calls import SideCalls
 
 USAGE = "hooks"
 """Under which name the calls of hooks are summed."""
 
-LOOKS = "code-explorer"
-"""The agent that does the task of a hook."""
+TIMES = 16
+"""How often a beginning is tried when others have taken what was left."""
 
 
 class HookModels:
     """Asks a model one question, or has an agent find an answer; both are paid from the conversation's budget."""
 
-    def __init__(self, log: Log, calls: SideCalls, children: Children, leaving: Callable[[], bool]) -> None:
+    def __init__(self, log: Log, calls: SideCalls, children: Children, leaving: Leaving) -> None:
         self._log, self._calls, self._children, self._leaving = log, calls, children, leaving
 
     async def ask(self, hook: Hook, given: HookInput) -> HookResult:
@@ -45,13 +46,30 @@ class HookModels:
         return LLM(model=hook.model) if hook.model else None
 
     async def _agent(self, hook: Hook, task: str) -> str:
-        """The last words of an agent that has a conversation of its own for this."""
+        """The last words of an agent that has a conversation of its own for this. Raises `ConfigurationError`."""
         child_id = f"{new_id()}-hook"
-        state = self._log.state
-        left = allowance(state.ledger, state.spec.limits)
-        grant = Grant(steps=min(hook.max_steps, state.spec.limits.max_steps), cost=left.cost, tokens=left.tokens)
-        await self._log.append(ChildStarted(child_id=child_id, task=task, agent=LOOKS, grant=grant))
+        await self._begin(ChildStarted(child_id=child_id, task=task, agent=FOR_HOOKS), hook)
         seeing = DelegateActor(self._log, self._children, self._leaving)
         ended, words = await seeing.see_through(Attend(f"attend-{child_id}", child_id))
-        await self._log.append(*(event for event in ended if isinstance(event, ChildFinished)))
+        reports = [event for event in ended if isinstance(event, ChildFinished)]
+        await self._log.append(*reports)
+        if any(report.status is not ExecutionStatus.FINISHED for report in reports):
+            raise ConfigurationError(f"its agent did not come to an end: {words}")
         return words
+
+    async def _begin(self, started: ChildStarted, hook: Hook) -> None:
+        """Log it with a half of what is left: others may begin at the same moment, and the log takes what fits."""
+        for _ in range(TIMES):
+            state = self._log.state
+            left, limits = allowance(state.ledger, state.spec.limits), state.spec.limits
+            grant = Grant(
+                steps=max(min(hook.max_steps, limits.max_steps - used_steps(state)), 0),
+                cost=None if left.cost is None else max(left.cost, 0.0) / 2,
+                tokens=None if left.tokens is None else max(left.tokens, 0) // 2,
+            )
+            try:
+                await self._log.append(replace(started, grant=grant))
+                return
+            except EventRefused:
+                continue
+        raise ConfigurationError("nothing is left of the budget for an agent of a hook")

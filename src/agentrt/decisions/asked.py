@@ -39,6 +39,7 @@ from ..events import (
     ExecutionStatus,
     GoalSet,
     HeadMoved,
+    MessageEvent,
     PauseEvent,
     RuleAdded,
     RuleRemoved,
@@ -48,6 +49,7 @@ from ..events import (
 )
 from ..ledger import Origin
 from ..specs import Agent, PermissionRule, replaced
+from ..specs.content import text
 from ..specs.raw import raw
 from ..specs.rules import Scope
 from ..state import State, check_epoch
@@ -136,7 +138,8 @@ def _events(state: State, control: AnyControl) -> tuple[Event, ...]:
             return (BudgetGranted(amount=amount),)
         case Rewind(to=to, epoch=epoch):
             check_epoch(Cursor(epoch, to), state)
-            return (HeadMoved(to=to),)
+            words = (f"[Task {name}, in the background, was given up with the rewind.]" for name in state.background)
+            return (HeadMoved(to=to), *(MessageEvent(content=text(said)) for said in words))
         case Condense():
             return (CondensationRequest(source="user"),)
         case _:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from ..events import ActionEvent, ExecutionStatus
 from ..ledger import allowance
 from ..specs import HookEvent, PermissionRule
@@ -168,7 +170,7 @@ def _for_pending(state: State) -> tuple[Command, ...]:
     if held := tuple((p.action.id, code) for p, rule in ruled if (code := asked(state, p, rule)) is not None):
         return (RequestConfirmation(f"confirm-{held[0][0]}", held),)
     if begin := beginnable(state.branch.pending, state.spec.limits.tool_concurrency):
-        return tuple(_execution(state, p) for p in begin)
+        return tuple(_execution(state, p) for p in _one_each(state, begin))
     return (AwaitChildren(f"await-{state.seq}"),) if waits_below(state) else ()
 
 
@@ -187,15 +189,29 @@ def _outside(state: State, action: ActionEvent) -> Refuse:
     return Refuse(f"refuse-{action.id}", action, reason)
 
 
+def _one_each(state: State, begin: Sequence[Pending]) -> Iterator[Pending]:
+    """Those that begin now: of several that go on with one task the first, and one that begins in the background; the
+    others are judged by what that has changed.
+    """
+    tasks, launched = set[str](), False
+    for p in begin:
+        if state.definition(p.action.tool_name).delegates:
+            in_background = delegated(p.action.arguments).background
+            if child_id(p) in tasks or (in_background and launched):
+                continue
+            tasks.add(child_id(p))
+            launched = launched or in_background
+        yield p
+
+
 def _delegation(state: State, p: Pending, name: str, attempt: int) -> Delegate | Launch | Tell | Refuse:
     """A conversation of its own for an action: a new one, one that goes on, or a word to one that works already."""
     wanted, child = delegated(p.action.arguments), child_id(p)
     known = state.ledger.children.get(child)
-    if wanted.resume and known is None:
-        there = ", ".join(state.ledger.children) or "none"
-        return Refuse(
-            f"refuse-{p.action.id}", p.action, f"There is no task {wanted.resume!r} to go on; there are: {there}"
-        )
+    if wanted.resume and (known is None or not known.action_id):
+        there = ", ".join(name for name, one in state.ledger.children.items() if one.action_id) or "none"
+        reason = f"There is no task {wanted.resume!r} to go on; there are: {there}"
+        return Refuse(f"refuse-{p.action.id}", p.action, reason)
     if known is not None and known.open and known.action_id != p.action.id:
         if known.background:
             return Tell(name, p.action, attempt, child)

@@ -12,12 +12,14 @@ from ..events import (
     AgentErrorEvent,
     BudgetReserved,
     ChildFinished,
+    ChildStarted,
     ConversationCreated,
     ConversationErrorEvent,
     DurabilityChanged,
     Event,
     ExecutionLost,
     ExecutionStatus,
+    Grant,
     HeadMoved,
     InterruptEvent,
     MessageEvent,
@@ -29,7 +31,7 @@ from ..events import (
     RunRequested,
     UserRejectObservation,
 )
-from ..ledger import allowance, fits
+from ..ledger import A_MISCOUNT, Child, allowance, fits
 from ..specs import BusyPolicy, Durability, OnCrash, ToolDefinition
 from ..specs.content import text
 from ..specs.llm import members, named
@@ -40,14 +42,17 @@ from .commands import End
 from .due import decide
 from .ending import idle
 from .naming import attending_id
+from .sharing import used_steps
 
 
 def refusal(state: State, events: Sequence[Event], command: str | None) -> str | None:
     """Why the outcome of `command` comes too late (the id of what is no longer due); None when it does not."""
     if command is None:
         return None
-    if any(attending_id(child) == command for child in state.background.values()):
-        return None  # it may say at any time how it ended
+    for child in state.background.values():
+        if attending_id(child) == command:  # it may say at any time how it ended, once it has heard all
+            heard = [event.heard for event in events if isinstance(event, ChildFinished)]
+            return command if heard and heard[0] < len(child.messages) and not child.cut else None
     if command in state.in_flight:
         cut = state.branch.cut and any(isinstance(e, ActionEvent) for e in events)
         return command if cut else None
@@ -84,14 +89,28 @@ def check(state: State, events: Sequence[Event]) -> None:
                 called.remove(event.action_id)
             case BudgetReserved() if not fits(event, allowance(state.ledger, state.spec.limits, event.command)):
                 raise EventRefused("the budget was reserved for something else first")
+            case ChildStarted(grant=grant) if not _may_grant(state, grant):
+                raise EventRefused("the budget was granted to something else first")
             case MessageEvent() if state.prompt is None:
                 raise EventRefused("a system prompt must precede the first message")
-            case HeadMoved() if state.in_flight or state.status is ExecutionStatus.RUNNING:
+            case HeadMoved() if state.in_flight or state.status is ExecutionStatus.RUNNING or _at_work_below(state):
                 raise EventRefused("a conversation that runs cannot be rewound: interrupt it first")
             case HeadMoved() if not _first(state) <= event.to <= state.seq:
                 raise EventRefused(f"no event {event.to} to rewind to: there are {_first(state)} to {state.seq}")
             case _:
                 pass
+
+
+def _at_work_below(state: State) -> bool:
+    return any(child.status is ExecutionStatus.RUNNING for child in state.background.values())
+
+
+def _may_grant(state: State, grant: Grant) -> bool:
+    """Whether so much is left."""
+    left, limits = allowance(state.ledger, state.spec.limits), state.spec.limits
+    steps = grant.steps is None or used_steps(state) + grant.steps <= limits.max_steps
+    cost = left.cost is None or (grant.cost or 0.0) <= left.cost + A_MISCOUNT
+    return steps and cost and (left.tokens is None or (grant.tokens or 0) <= left.tokens)
 
 
 def said(state: State, message: MessageEvent, busy: BusyPolicy | None = None) -> tuple[Event, ...]:
@@ -102,6 +121,9 @@ def said(state: State, message: MessageEvent, busy: BusyPolicy | None = None) ->
     policy = (state.agent.busy if state.agent is not None else BusyPolicy.ENQUEUE) if busy is None else busy
     if not state.status.at_work or message.id in state.ledger.message_ids:
         return (message,)
+    waits = state.status is ExecutionStatus.WAITING_FOR_CONFIRMATION
+    if waits and state.background and not state.branch.pending and policy is not BusyPolicy.REJECT:
+        return (InterruptEvent(reason="a message", goes_on=True), message)  # only what is in the background waits
     match policy:
         case BusyPolicy.ENQUEUE:
             return (message,)
@@ -124,7 +146,7 @@ def unfinished(state: State, reason: str) -> tuple[Event, ...]:
 def interruption(state: State, reason: str, by: str | None = None) -> tuple[Event, ...]:
     """The batch that an interrupt logs: the intent, and a result for every action that never started."""
     detail = "the user interrupted." if not reason else f"the user interrupted: {reason}"
-    return (InterruptEvent(reason=reason, by=by), *unfinished(state, detail))
+    return (InterruptEvent(reason=reason, by=by), *unfinished(state, detail), *_given_up(state, "was interrupted"))
 
 
 def expiry(state: State, seconds: float) -> tuple[Event, ...]:
@@ -192,6 +214,20 @@ def recovery(state: State, *, ended: bool = True) -> tuple[Event, ...]:
     return tuple(events)
 
 
+def _given_up(state: State, how: str) -> Iterator[Event]:
+    """The end of what rests in the background, where nobody may see it through."""
+    for child_id, child in state.background.items():
+        if child.status is not ExecutionStatus.RUNNING:
+            yield from _ended_below(child_id, child, how)
+
+
+def _ended_below(child_id: str, child: Child, how: str) -> tuple[Event, Event]:
+    used, steps = child.may_have_spent, child.may_have_taken
+    ended = ChildFinished(child_id=child_id, status=ExecutionStatus.PAUSED, spending=used, steps=steps)
+    words = f"[Task {child_id}, in the background, {how}.]"
+    return ended, MessageEvent(content=text(words), caused_by=ended.id)
+
+
 def _left_below(state: State) -> Iterator[Event]:
     """What works in the background goes on with the next run, but for what was to end, and for what hooks had asked."""
     for child_id, child in state.ledger.children.items():
@@ -200,10 +236,7 @@ def _left_below(state: State) -> Iterator[Event]:
             yield ChildFinished(child_id=child_id, status=ExecutionStatus.ERROR, spending=used, steps=steps)
     for child_id, child in state.background.items():
         if child.cut:
-            used, steps = child.may_have_spent, child.may_have_taken
-            ended = ChildFinished(child_id=child_id, status=ExecutionStatus.PAUSED, spending=used, steps=steps)
-            words = f"[Task {child_id}, in the background, was interrupted.]"
-            yield from (ended, MessageEvent(content=text(words), caused_by=ended.id))
+            yield from _ended_below(child_id, child, "was interrupted")
         elif child.status is ExecutionStatus.RUNNING:
             yield ExecutionLost(action_id=child.action_id, caused_by=child.action_id)
 
@@ -234,7 +267,9 @@ def forked(state: State, created: ConversationCreated) -> tuple[Event, ...]:
     why = "Not run here: the conversation was forked before it ended."
     unspent = replace(state, ledger=replace(state.ledger, reserved={}))
     call = (_lost_call(unspent, state.branch.call, "forked"),) if state.branch.call is not None else ()
-    return (created, *call, *(action_error(p.action, why) for p in state.branch.pending), *asleep(state))
+    below = (text(f"[Task {name}, in the background, is none of this conversation.]") for name in state.background)
+    told = (MessageEvent(content=words) for words in below)
+    return (created, *call, *(action_error(p.action, why) for p in state.branch.pending), *asleep(state), *told)
 
 
 def _definitions(state: State) -> dict[str, ToolDefinition]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
 from msgspec.structs import replace
 
 from ..events import (
@@ -19,10 +18,12 @@ from ..events import (
 )
 from ..ledger import Child
 from ..specs.content import text
+from ..specs.raw import raw
 from ..state import State, unread
 from .answers import approval, rejection, waiting_in
 from .ending import answered
-from .sharing import least, own_child
+from .reports import spent_in, steps_in
+from .sharing import chosen_of, least, own_child, share_of
 
 
 def over(below: State, child: Child) -> bool:
@@ -42,12 +43,13 @@ def relayed_down(above: State, child_id: str, below: State) -> tuple[Event, ...]
     rules, told = _rules_down(above, below), below.ledger.above == run
     if not _received(below, child):
         task = MessageEvent(id=_task_id(below, child), source="user", content=text(child.task))
-        return (*rules, *_limits(above, child, below), task, *((RunRequested(above=run),) if runs else ()))
+        return (*rules, *_anew(above, child, below), task, *((RunRequested(above=run),) if runs else ()))
     if not runs:
         paused = PauseEvent(reason="the conversation that delegated this was paused")
         return (*rules, paused) if below.status is ExecutionStatus.RUNNING else rules
     if told and (unheard := _unheard(below, child)):
-        again = () if below.status.at_work else (RunRequested(above=run),)
+        rests = below.status.over or below.status is ExecutionStatus.IDLE
+        again = (RunRequested(above=run),) if rests else ()
         return (*rules, *(_said(event) for event in unheard), *again)
     stopped = below.status is ExecutionStatus.PAUSED or not unread(below.branch)
     if not told or (below.status is ExecutionStatus.IDLE and not stopped):
@@ -80,22 +82,37 @@ def relayed_up(above: State, child_id: str, below: State) -> tuple[Event, ...]:
     unanswered = tuple(action for action in actions if action.action_id not in answers)
     if (status, unanswered) == (known.status, known.waiting) and answers <= asked:
         return ()
-    return (ChildWaiting(child_id=child_id, actions=actions, status=status),)
+    told = ChildWaiting(child_id=child_id, actions=actions, status=status)
+    if known.background and status is ExecutionStatus.PAUSED and above.status is not _WAITS:
+        told = replace(told, spending=spent_in(below), steps=steps_in(below))  # nobody may come back to it
+    return (told,)
 
 
-def _limits(above: State, child: Child, below: State) -> tuple[ConversationStateUpdateEvent, ...]:
-    """What one that goes on with another task may use: what it is granted now, on top of what it has used."""
+_WAITS = ExecutionStatus.WAITING_FOR_CONFIRMATION
+
+
+def _anew(above: State, child: Child, below: State) -> tuple[ConversationStateUpdateEvent, ...]:
+    """How one that goes on with another task is configured: asked about as the conversation above says now, and within
+    what it is granted now, on top of what it has used.
+    """
     if not below.ledger.runs:
         return ()
-    chosen, given, used = above.spec.agents.get(child.agent, above.spec).limits, child.grant, below.ledger
+    fresh, given, used = share_of(above, child), child.grant, below.ledger
+    own, taken = chosen_of(above.spec, child).limits, below.branch.steps
+    cost = None if given.cost is None else max(used.cost + given.cost - used.granted, 0.0)
+    tokens = None if given.tokens is None else used.usage.total + given.tokens
     limits = replace(
-        below.spec.limits,
-        max_steps=least(chosen.max_steps, given.steps) or 0,
-        max_cost=least(chosen.max_cost, None if given.cost is None else used.cost + given.cost),
-        max_tokens=least(chosen.max_tokens, None if given.tokens is None else used.usage.total + given.tokens),
+        fresh.limits,
+        max_steps=least(own.max_steps + taken, None if given.steps is None else taken + given.steps) or 0,
+        max_cost=least(own.max_cost, cost),
+        max_tokens=least(own.max_tokens, tokens),
     )
-    value = msgspec.Raw(msgspec.json.encode(limits))
-    return (ConversationStateUpdateEvent(key="limits", value=value),)
+    wanted = {"limits": limits, "analyzer": fresh.analyzer, "confirmation": fresh.confirmation, "flow": fresh.flow}
+    return tuple(
+        ConversationStateUpdateEvent(key=key, value=raw(value))
+        for key, value in wanted.items()
+        if getattr(below.spec, key) != value
+    )
 
 
 def _unheard(below: State, child: Child) -> tuple[ChildMessaged, ...]:

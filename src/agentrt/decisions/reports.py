@@ -66,8 +66,8 @@ def left(above: State, command: Seeing, below: State | None) -> tuple[Event, ...
         child_id=command.child_id,
         status=below.status,
         actions=waiting_in(below),
-        spending=_spent(below),
-        steps=_steps(below),
+        spending=spent_in(below),
+        steps=steps_in(below),
     )
     return (so_far, lost)
 
@@ -92,13 +92,13 @@ def _never_open(above: State, command: Seeing, why: str) -> tuple[Event, ...]:
 
 
 def _reported(command: Seeing, below: State, said: str, status: ExecutionStatus | None = None) -> tuple[Event, ...]:
-    spending = _spent(below)
+    spending = spent_in(below)
     finished = ChildFinished(
         child_id=command.child_id,
         status=status or below.status,
         cost=total(spending.values()).cost,
         spending=spending,
-        steps=_steps(below),
+        steps=steps_in(below),
     )
     if isinstance(command, Attend):
         finished = replace(finished, labels=below.branch.labels)
@@ -128,7 +128,7 @@ def _action_id(above: State, command: Seeing) -> str:
     return above.ledger.children[command.child_id].action_id
 
 
-def _spent(below: State) -> dict[str, Spending]:
+def spent_in(below: State) -> dict[str, Spending]:
     """What was spent, by usage id, with all that may have been by what is still open."""
     spending = dict(below.ledger.spending)
 
@@ -143,7 +143,8 @@ def _spent(below: State) -> dict[str, Spending]:
     return spending
 
 
-def _steps(below: State) -> int:
+def steps_in(below: State) -> int:
+    """Its model calls, and those that what is still open may have made."""
     children = below.ledger.children.values()
     return below.ledger.commands + sum(child.may_have_taken if child.open else child.steps for child in children)
 

@@ -59,6 +59,13 @@ def used_steps(state: State) -> int:
     return state.branch.steps + sum(open_grants)
 
 
+USUAL = "general-purpose"
+"""The agent that does a task for which none is named."""
+
+FOR_HOOKS = "code-explorer"
+"""The built-in agent that does the task of a hook."""
+
+
 class Delegated(msgspec.Struct, frozen=True):
     """What is delegated: the task, and which of the agents does it ("": one like this)."""
 
@@ -81,7 +88,7 @@ class _Arguments(msgspec.Struct, frozen=True):
 def delegated(arguments: msgspec.Raw) -> Delegated:
     """What an action's arguments, which were checked, delegate."""
     given = msgspec.json.decode(arguments, type=_Arguments, strict=False)
-    agent = given.agent or given.subagent_type
+    agent = given.agent or given.subagent_type or (USUAL if given.prompt and not given.resume else "")
     return Delegated(given.task or given.prompt, agent, given.resume or "", given.run_in_background)
 
 
@@ -94,13 +101,13 @@ def share_of(state: State, child: Child) -> Agent:
     """
     agent = state.spec
     agents = {**BUILT_IN_AGENTS, **agent.agents}
-    if child.agent and child.agent not in agents:
+    if child.agent and child.agent not in agents and child.action_id:
         there = ", ".join(agents)
         raise ConfigurationError(f"there is no agent {child.agent!r} to delegate to; there are: {there}")
     depth = state.created.depth + 1 if state.created is not None else 1
     if depth > agent.limits.max_depth:
         raise ConfigurationError(f"{agent.limits.max_depth} conversations stand one below the other, the limit")
-    chosen, given = agents.get(child.agent, agent), child.grant
+    chosen, given = chosen_of(agent, child), child.grant
     limits = replace(
         chosen.limits,
         max_steps=least(chosen.limits.max_steps, given.steps) or 0,
@@ -113,21 +120,33 @@ def share_of(state: State, child: Child) -> Agent:
     if chosen is agent:
         return replace(agent, limits=limits, tools=tools, output=None)
     rules = tuple(dict.fromkeys((*agent.rules, *chosen.rules)))
-    hooks = tuple(dict.fromkeys((*(hook for hook in agent.hooks if hook.event in _HOLD_BELOW), *chosen.hooks)))
+    held = (hook for hook in agent.hooks if hook.event in _HOLD_BELOW)
+    hooks = tuple(dict.fromkeys((*held, *chosen.hooks)))
+    if not child.action_id:  # a hook does not ask itself
+        hooks = tuple(hook for hook in hooks if hook.agent is None and hook.event is not HookEvent.USER_MESSAGE)
     chosen = replace(chosen, limits=limits, tools=tools, rules=rules, hooks=hooks, flow=chosen.flow or agent.flow)
     if inherits(chosen.llm):
         chosen = replace(chosen, llm=agent.llm)
     return chosen if chosen.is_vouched_for else _held(chosen, agent)
 
 
+def chosen_of(agent: Agent, child: Child) -> Agent:
+    """The agent that does what is delegated: one like the agent that delegates where no other is named.
+
+    For a hook of an agent it is always a built-in one: no file takes its place.
+    """
+    if not child.action_id:
+        return BUILT_IN_AGENTS[FOR_HOOKS]
+    return {**BUILT_IN_AGENTS, **agent.agents}.get(child.agent, agent)
+
+
 def _tools(chosen: Agent, state: State) -> tuple[Tool, ...]:
-    """The tools of an agent, with those of the one that delegates where it says so. Of the tools that a built-in agent
-    names only those are there that are offered here.
+    """The tools of an agent, with those of the agent that delegates where it says so. An agent that nobody vouches for
+    has none that are not offered there.
     """
     if SAME_TOOLS[0] not in chosen.tools:
         offered = {tool.name for tool in state.prompt.tools} if state.prompt is not None else set()
-        is_ours = any(chosen is one for one in BUILT_IN_AGENTS.values())
-        return tuple(tool for tool in chosen.tools if not is_ours or tool.name in offered)
+        return tuple(tool for tool in chosen.tools if chosen.is_vouched_for or tool.name in offered)
     own = tuple(tool for tool in chosen.tools if tool != SAME_TOOLS[0])
     names = {tool.name for tool in own}
     return (*(tool for tool in state.spec.tools if tool.name not in names), *own)

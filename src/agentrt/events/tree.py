@@ -89,6 +89,8 @@ class ChildFinished(Event, frozen=True, kw_only=True):
     steps: int = 0
     labels: tuple[Label, ...] = ()
     """Of one in the background, what its report holds that nobody vouches for."""
+    heard: int = 0
+    """Of one in the background, how much of what was said to it meanwhile it has heard."""
 
 
 TreeEvent: TypeAlias = BudgetGranted | ChildStarted | ChildMessaged | ChildWaiting | ChildAnswered | ChildFinished

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -147,9 +147,25 @@ def read_answer(event: HookEvent, words: str) -> HookResult:
     begin, end = words.find("{"), words.rfind("}")
     if begin < 0 or end < begin:
         return HookResult(error=f"the model gave no decision: {words[:200]!r}")
+    try:
+        given = msgspec.json.decode(words[begin : end + 1])
+    except ValueError as error:
+        return HookResult(error=f"the model gave no decision that can be read: {error}")
+    if not (_decides(given) or _decides(given.get("hookSpecificOutput"))):
+        return HookResult(error=f"the model gave no decision: {words[:200]!r}")
     found = read_reply(event, Ended(0, words[begin : end + 1].encode(), b""))
     return msgspec.structs.replace(found, exit_code=None, stdout=words)
 
+
+def _decides(given: Any) -> bool:
+    """Whether it has a decision that is known."""
+    if not isinstance(given, dict):
+        return False
+    decisions = [given[name] for name in ("decision", "permissionDecision") if name in given]
+    return given.get("continue") is False or any(decision in _DECISIONS for decision in decisions)
+
+
+_DECISIONS = ("allow", "approve", "deny", "block", "ask")
 
 _FORM = (
     'Answer with one JSON object and nothing else: {"decision": "allow"} or {"decision": "deny", "reason": "..."}; or'

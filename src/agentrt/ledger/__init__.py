@@ -14,9 +14,10 @@ from .children import (
     steps_of,
 )
 from .parts import AddedRule, Child, Goal, GoalStatus, Ledger, Origin, Used, judged, own_rules, ran, ruled
-from .spending import Allowance, allowance, began, called, counted, fits, reserve, retried
+from .spending import A_MISCOUNT, Allowance, allowance, began, called, counted, fits, reserve, retried
 
 __all__ = [
+    "A_MISCOUNT",
     "AddedRule",
     "Allowance",
     "Child",

@@ -21,7 +21,8 @@ def child_started(ledger: Ledger, event: ChildStarted) -> Ledger:
     child = Child(event.action_id, event.task, event.agent, event.grant, before=Used(), background=event.background)
     if (known := ledger.children.get(event.child_id)) is not None:
         used = None if known.spent is None else Used(known.spent, known.steps)
-        child = replace(child, before=used if known.open else known.counted, counted=known.counted)
+        before = used if known.open else known.counted
+        child = replace(child, agent=known.agent, before=before, counted=known.counted)
         if known.open:
             child = replace(child, waiting=known.waiting, answers=known.answers)
     return replace(ledger, children=ledger.children | {event.child_id: child})

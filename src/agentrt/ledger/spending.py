@@ -10,7 +10,7 @@ from ..specs import Limits
 from ..usage import Spending, Usage
 from .parts import Ledger
 
-_A_MISCOUNT = 1e-9
+A_MISCOUNT = 1e-9
 """USD by which sums of prices may be wrong."""
 
 
@@ -67,7 +67,7 @@ class Allowance(msgspec.Struct, frozen=True):
 
 def fits(reserved: BudgetReserved, left: Allowance) -> bool:
     """Whether a call may reserve so much of what is left."""
-    cost = left.cost is None or reserved.cost <= left.cost + _A_MISCOUNT
+    cost = left.cost is None or reserved.cost <= left.cost + A_MISCOUNT
     return cost and (left.tokens is None or reserved.tokens <= left.tokens)
 
 

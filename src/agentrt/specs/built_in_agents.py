@@ -19,11 +19,13 @@ _LOOKS = (
 
 
 def _agent(description: str, suffix: str, tools: tuple[Tool, ...] = SAME_TOOLS) -> Agent:
+    """One that is held to the confirmation and the tools of the agent that delegates."""
     return Agent(
         llm=LLM(model=INHERIT),
         tools=tools,
         description=description,
         context=AgentContext(system_message_suffix=suffix.strip()),
+        is_vouched_for=False,
     )
 
 
