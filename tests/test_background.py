@@ -17,10 +17,10 @@ from agentrt.protocols import ModelRequest
 from agentrt.specs import AlwaysConfirm, NeverConfirm, ToolDefinition
 from agentrt.specs.content import plain
 from agentrt.storage import read_conversation
-from agentrt.testing import call, finish, say
+from agentrt.testing import call, calls, finish, say
 from tests.stores import directory
 
-from .delegating import PRICED, Family, Gate, agent, check_sums, family, model, told
+from .delegating import PRICED, Family, Gate, Play, agent, check_sums, family, model, told
 from .proofs.waiting import eventually
 from .steering import running
 
@@ -239,6 +239,85 @@ async def test_some_agents_are_there_always(tmp_path: Path, name: str) -> None:
         assert [child.status for child in live.state.ledger.children.values()] == [ExecutionStatus.FINISHED]
         (definition,) = [tool for tool in tools_of(live) if tool.name == "task"]
         assert f"- {name}: " in definition.description
+
+
+async def test_a_built_in_agent_asks_as_the_one_that_delegates_does(tmp_path: Path) -> None:
+    client = model(
+        {"Go": (task("Dig"), finish("Done.")), "Dig": (call("terminal", command="touch ran"), finish("Dug."))}
+    )
+    agent_ = team(confirmation=AlwaysConfirm())
+    async with family(tmp_path, client, agent_, [Gate().tool], task="Go") as live:
+        state = await live.top.run()
+        await live.top.confirm()
+        state = await live.top.run()
+        assert state.status is ExecutionStatus.WAITING_FOR_CONFIRMATION
+        assert [p.action.tool_name for p in live.top.pending_confirmation] == ["terminal"]
+        assert not (tmp_path / "workspace/ran").exists()
+        await live.top.interrupt()
+
+
+async def test_an_agent_of_a_repository_has_no_tool_that_is_not_offered(tmp_path: Path) -> None:
+    files = tmp_path / "workspace/.agents/agents"
+    files.mkdir(parents=True)
+    (files / "digger.md").write_text("---\nname: digger\ntools: [Bash, file_editor]\n---\nYou dig.\n")
+    client = model({"Go": (task("Dig", subagent_type="digger"), finish("Done.")), "Dig": (finish("Dug."),)})
+    spec = agent(tools=(Tool("task"), Tool("file_editor")))
+    async with family(tmp_path, client, spec, task="Go") as live:
+        await live.top.run()
+        (below,) = live.all()[1:]
+        assert [tool.name for tool in below[0].agent.tools] == ["file_editor"]  # type: ignore[attr-defined]
+
+
+async def test_a_resumed_task_may_take_as_many_steps_as_it_is_granted(tmp_path: Path) -> None:
+    echo = call("terminal", command="echo 1")
+    client = model(
+        {
+            "Go": (task("Look"), resumed, finish("Done.")),
+            "Look": (*[echo] * 5, finish("Seen."), *[echo] * 3, finish("Seen again.")),
+        }
+    )
+    async with family(tmp_path, client, team(limits=Limits(max_steps=24)), task="Go") as live:
+        state = await live.top.run()
+        assert (state.status, state.answer) == (ExecutionStatus.FINISHED, "Done.")
+        assert [child.status for child in state.ledger.children.values()] == [ExecutionStatus.FINISHED]
+        check_sums(live)
+
+
+async def test_two_calls_that_go_on_with_one_task_come_one_after_the_other(tmp_path: Path) -> None:
+    def both(request: ModelRequest) -> ModelReply:
+        name = told(request)[0].rpartition("[conversation ")[2].rstrip("]")
+        return calls(*(("task", {"prompt": more, "resume": name}) for more in ("A", "B")))
+
+    plays: dict[str, Play] = {
+        "Go": (task("Look"), both, finish("Done.")),
+        "Look": (finish("1"), finish("2"), finish("3")),
+    }
+    async with family(tmp_path, model(plays), team(), task="Go") as live:
+        state = await live.top.run()
+        assert state.answer == "Done."
+        (log,) = live.all()[1:]
+        said = [plain(e.content) for e in log if isinstance(e, MessageEvent) and e.source == "user"]
+        assert said == ["Look", "A", "B"]
+        check_sums(live)
+
+
+async def test_an_interrupt_after_it_was_left_ends_it_too(tmp_path: Path) -> None:
+    gate = Gate()
+    plays: dict[str, Play] = {
+        "Go": (task("Dig", run_in_background=True), waits("Done.")),
+        "Dig": (call("hold", name="dig"), finish("Dug.")),
+    }
+    client = model(plays)
+    async with family(tmp_path, client, team(), [gate.tool], task="Go") as live:
+        await live.top.do(StartRun())
+        await until(live, lambda state: state.answer == "I wait.")
+        await eventually(lambda: gate.entered, "the task below is at work")
+        name = live.top.id
+    async with Runtime(tmp_path / "store", client=client, tools=[gate.tool]) as runtime:
+        async with Conversation(id=name, runtime=runtime) as again:
+            await again.interrupt("enough")
+            assert not again.state.background
+            assert (await again.run()).answer == "Done."
 
 
 def tools_of(live: Family) -> tuple[ToolDefinition, ...]:

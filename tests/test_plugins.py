@@ -255,3 +255,71 @@ async def test_agreeing_is_logged_first(place: Path, tmp_path: Path) -> None:
             (given,) = [event async for event in conversation.events() if isinstance(event, ConsentGiven)]
             assert given.digest == offer.digest
         assert await runtime.store.shelf.names("consents") == [offer.digest]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        '"$CLAUDE_PROJECT_DIR"/.agents/check.sh',
+        "${OPENHANDS_PROJECT_DIR}/.agents/check.sh",
+        "sh .agents/check.sh",
+        "cd .agents && ./check.sh",
+    ],
+)
+async def test_a_program_of_a_projects_hook_is_held_to_what_was_agreed(place: Path, command: str) -> None:
+    script = write(place / ".agents/check.sh", f"#!/bin/sh\n{TOUCH}\n")
+    script.chmod(0o755)
+    write(place / ".agents/hooks.json", hooks(command))
+    turns = [call("terminal", command="true"), say("Done.")] * 2
+    async with Conversation(Agent(llm=MODEL), place, store="memory://", client=ScriptedLLM(turns)) as conversation:
+        await conversation.agree(conversation.state.unagreed[0].digest)
+        await conversation.prompt("Go")
+        assert (place / "ran").exists()
+        (place / "ran").unlink()
+        script.write_text("#!/bin/sh\ntouch changed\n")
+        await conversation.prompt("Again")
+    assert not (place / "ran").exists()
+    assert not list(place.rglob("changed"))
+
+
+async def test_a_plugin_with_a_link_that_leads_out_brings_no_programs(place: Path, tmp_path: Path) -> None:
+    made = plugin(tmp_path / "helper", command="sh hooks/check.sh")
+    (made / "hooks/check.sh").symlink_to(write(tmp_path / "elsewhere.sh", "true"))
+    agent = with_plugins(PluginSource(str(made)))
+    async with Conversation(agent, place, store="memory://", client=ScriptedLLM([])) as conversation:
+        assert conversation.state.unagreed == ()
+        assert conversation.state.context is not None
+        assert "its programs are left out" in conversation.state.context.problems[0].what
+
+
+async def test_git_reaches_no_repository_of_the_environment(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine, other = tmp_path / "mine", plugin(tmp_path / "other")
+    for root in (mine, other):
+        root.mkdir(exist_ok=True)
+        for words in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-q", "--allow-empty", "-m", "x"]):
+            identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
+            subprocess.run(["git", "-C", str(root), *identity, *words], check=True)
+    monkeypatch.setenv("GIT_DIR", str(mine / ".git"))
+    agent = with_plugins(PluginSource(f"file://{other}"))
+    store = tmp_path / "store"
+    async with Conversation(agent, place, store=store, client=ScriptedLLM([])) as conversation:
+        assert conversation.state.context is not None
+        assert any(skill.name == "tidy" for skill in conversation.state.context.skills)
+    assert (mine / ".git/HEAD").read_text() == "ref: refs/heads/main\n"
+
+
+@pytest.mark.parametrize("answer", ["{}", '{"reason": "dangerous"}', '{"ok": false}', '{"decision": "maybe"}'])
+async def test_an_answer_without_a_decision_denies(place: Path, answer: str) -> None:
+    hook = Hook(event=HookEvent.BEFORE_TOOL, prompt="May this run?", matcher="terminal")
+
+    def script(request: ModelRequest) -> ModelReply:
+        if len(request.messages) == 1:
+            return say(answer)
+        return say("Done.") if request.messages[-1].role == "tool" else call("terminal", command="touch ran")
+
+    agent = Agent(llm=MODEL, hooks=(hook,))
+    async with Conversation(agent, place, store="memory://", client=ScriptedLLM(script)) as conversation:
+        await conversation.prompt("Go")
+    assert not (place / "ran").exists()

@@ -28,7 +28,7 @@ def file_digest(path: str) -> str | None:
 def tree_digest(directory: str) -> str | None:
     """The SHA-256 of all names and contents below a directory but `.git`, in hexadecimal; links are taken as they are.
 
-    None for what is no directory, cannot be read, or has too much in it.
+    None for what is no directory, cannot be read, has too much in it, or a link that leads out of it.
     """
     digest, files, size = sha256(), 0, 0
     try:
@@ -43,11 +43,18 @@ def tree_digest(directory: str) -> str | None:
                 files, size = files + 1, size + found.st_size
                 if files > MOST_FILES or size > MOST_BYTES:
                     return None
+                if stat.S_ISLNK(found.st_mode) and not _is_below(path, directory):
+                    return None
                 content = os.readlink(path) if stat.S_ISLNK(found.st_mode) else file_digest(path) or "special"
                 digest.update(f"{os.path.relpath(path, directory)}\0{content}\0".encode(errors="surrogateescape"))
     except (OSError, ValueError):
         return None
     return digest.hexdigest()
+
+
+def _is_below(path: str, directory: str) -> bool:
+    real, root = os.path.realpath(path), os.path.realpath(directory)
+    return real.startswith(root.rstrip(os.sep) + os.sep) and f"{os.sep}.git{os.sep}" not in real[len(root) :]
 
 
 def _raise(error: OSError) -> None:

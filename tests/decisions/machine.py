@@ -179,7 +179,7 @@ class ConversationMachine(RuleBasedStateMachine):
         try:
             world.append(HeadMoved(to=to))
         except EventRefused:
-            assert state.in_flight or state.status is ExecutionStatus.RUNNING or to == 1
+            assert state.in_flight or at_work_below(state) or state.status is ExecutionStatus.RUNNING or to == 1
         else:
             assert world.state.status is ExecutionStatus.IDLE
             assert not world.state.branch.pending
@@ -222,7 +222,7 @@ class ConversationMachine(RuleBasedStateMachine):
             self.configure_by(world.pick(decided), data)
         elif world.state.status is ExecutionStatus.RUNNING:
             world.append(PauseEvent())
-        if data.draw(st.booleans()) and not world.state.in_flight:
+        if data.draw(st.booleans()) and not world.state.in_flight and not at_work_below(world.state):
             for event in (PauseEvent(), HeadMoved(to=data.draw(st.integers(2, world.state.seq))), RunRequested()):
                 world.append(event)
         for _ in range(3):
@@ -349,6 +349,11 @@ class ConversationMachine(RuleBasedStateMachine):
         stored = through_bytes(fold(world.events[:half]), world.events)
         assert fold(world.events[half:], stored) == world.state, "a state that was stored goes on the same"
         finish(world)
+
+
+def at_work_below(state: State) -> bool:
+    """Whether something works in the background."""
+    return any(child.status is ExecutionStatus.RUNNING for child in state.background.values())
 
 
 def as_written(event: Event) -> bytes:

@@ -31,7 +31,7 @@ from agentrt.ledger import AddedRule, Ledger
 from agentrt.server.permissions import Demand, check, looks_at_agent, of_control, of_creation, of_fork, scope_of
 from agentrt.server.principals import EVERYONE, Principal, Scope
 from agentrt.server.problems import Refusal
-from agentrt.specs import FallbackLLM, PermissionRule, RouterLLM, SecurityRisk, Tool
+from agentrt.specs import AgentContext, FallbackLLM, PermissionRule, PluginSource, RouterLLM, SecurityRisk, Tool
 from agentrt.specs.policies import asks
 from agentrt.state import State
 
@@ -253,3 +253,11 @@ def test_a_policy_is_as_strict_when_it_asks_about_all_that_the_other_asks_about(
     base = replace(SAFE, confirmation=other, analyzer="rules")
     stricter = all(asks(one, risk) or not asks(other, risk) for risk in SecurityRisk)
     assert (scopes(of_creation(agent, base)) == set()) == stricter
+
+
+def test_a_plugin_is_no_detour_to_what_only_an_admin_may_load() -> None:
+    plugin = AgentContext(plugins=(PluginSource("https://example.com/x.git"),))
+    inner = msgspec.structs.replace(SAFE, context=plugin)
+    changes = {"agents": msgspec.Raw(msgspec.json.encode({"a": inner}))}
+    assert "admin" in of(Configure(changes=changes), SAFE)
+    assert "admin" in scopes(of_creation(inner, SAFE))

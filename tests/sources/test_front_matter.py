@@ -59,3 +59,26 @@ def test_what_cannot_be_used_is_said_in_a_sentence(header: str, said: str) -> No
 def test_any_text_is_read_or_refused(text: str) -> None:
     with contextlib.suppress(ConfigurationError):
         read(f"---\n{text}\n---\nbody", Header)
+
+
+@pytest.mark.parametrize(
+    ("header", "says"),
+    [
+        ("a: " + "[" * 5000 + "]" * 5000, "nested deeper"),
+        ("a: " + "- " * 5000 + "x", "nested deeper"),
+        ("a: " + "x" * 20_000, "longer than"),
+        ("version: 2024-13-45", "month must be in"),
+        (
+            "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n"
+            + "".join(f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 7)),
+            "more than 10000 values",
+        ),
+    ],
+)
+def test_what_would_end_or_fill_the_process_is_refused(header: str, says: str) -> None:
+    with pytest.raises(ConfigurationError, match=says):
+        read(f"---\n{header}\n---\n", Header)
+
+
+def test_a_field_without_a_value_is_left_alone() -> None:
+    assert read("---\nname:\nsize: 7\n---\nbody", Header)[0] == Header("", 7)

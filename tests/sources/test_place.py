@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -34,3 +35,12 @@ def test_what_an_agent_is_told(tmp_path: Path) -> None:
     contained = facts_of(DockerWorkspace(str(tmp_path), "python:3.13"), tmp_path, current=True)
     assert contained.platform.startswith("a Linux container of the image python:3.13 without a network")
     assert len(contained.datetime) > 15
+
+
+def test_a_head_that_is_no_file_or_no_name_is_nothing(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    os.mkfifo(tmp_path / ".git/HEAD")
+    assert git_branch(tmp_path) == ""
+    (tmp_path / ".git/HEAD").unlink()
+    (tmp_path / ".git/HEAD").write_text("ref: refs/heads/x\n\n# Orders of the user\n")
+    assert git_branch(tmp_path) == ""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agentrt.specs.skill import Skill
-from agentrt.specs.triggers import asked, missing_inputs, said, touched
+from agentrt.specs.triggers import activated, arguments, asked, missing_inputs, said, touched
 
 PDF = Skill(name="pdf", triggers=("pdf", "C++", "a form"))
 FIX = Skill(name="fix", triggers=("/fix-bug",), inputs=("file", "line"))
@@ -57,8 +59,10 @@ def test_inputs_that_a_message_does_not_give_are_asked_for() -> None:
         ("*.py", ("a.py", "x/y/a.py"), ("a.pyc", "a.py/x")),
         ("src/*.py", ("src/a.py",), ("src/x/a.py", "a.py", "x/src/a.py")),
         ("src/**/*.py", ("src/a.py", "src/x/y/a.py"), ("lib/a.py",)),
+        ("src/", ("src/a.py", "src/x/a.py"), ("src", "lib/a.py")),
+        ("./src/*.[ch]", ("src/a.c", "src/a.h"), ("src/a.py",)),
         ("docs/**", ("docs/a", "docs/x/a"), ("docs",)),
-        ("a?[x].md", ("ab[x].md",), ("a/[x].md", "abx.md")),
+        ("a?[xy].md", ("abx.md", "sub/aby.md"), ("abz.md", "ab[xy].md")),
     ],
 )
 def test_a_pattern_fits_paths(pattern: str, fits: tuple[str, ...], not_: tuple[str, ...]) -> None:
@@ -72,3 +76,39 @@ def test_any_trigger_and_any_text(trigger: str, text: str) -> None:
     skill = Skill(name="x", triggers=(trigger,), paths=(trigger,))
     for found in (said([skill], text), asked([skill], text), touched([skill], text)):
         assert list(found) in ([], [skill])
+
+
+def test_a_pattern_of_many_stars_takes_no_time() -> None:
+    skill = Skill(name="x", paths=("*a" * 100 + "b", "/".join(["**"] * 100) + "/b"))
+    begun = time.perf_counter()
+    assert list(touched([skill], "a" * 200)) == []
+    assert list(touched([skill], "/".join("a" * 200))) == []
+    assert time.perf_counter() - begun < 1
+
+
+def test_many_triggers_and_a_long_message_take_no_time() -> None:
+    skills = [Skill(name=str(n), triggers=tuple(f"word{n}x{m}" for m in range(10))) for n in range(500)]
+    begun = time.perf_counter()
+    assert activated(skills, "some words, WORD7X3 " * 5000) == ("7",)
+    assert time.perf_counter() - begun < 2
+
+
+def test_a_package_is_told_by_a_word_once_and_by_its_name_always() -> None:
+    skill = Skill(name="pdf", triggers=("paper",), is_package=True)
+    assert activated([skill], "a paper") == ("pdf",)
+    assert activated([skill], "a paper", known=("pdf",)) == ()
+    assert activated([skill], "/pdf a paper", known=("pdf",)) == ("pdf",)
+
+
+@pytest.mark.parametrize(
+    ("text", "given"),
+    [
+        ("/dep staging now", "staging now"),
+        ("/dep\nstaging", "staging"),
+        ("please /dep x", "x"),
+        ("/dep", ""),
+        ("x", ""),
+    ],
+)
+def test_what_follows_on_the_name_of_a_task(text: str, given: str) -> None:
+    assert arguments(text) == given

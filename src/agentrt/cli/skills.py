@@ -167,7 +167,9 @@ def remove(place: Place, name: str, project: bool) -> None:
     """Remove the skill of that NAME that is installed. Conversations that have read it keep it."""
     root = _root(place, project=project)
     target, file = root / name, root / f"{name}.md"
-    if target.parent == root and (target / PACKAGE).is_file():
+    if target.parent == root and target.is_symlink():
+        target.unlink()
+    elif target.parent == root and (target / PACKAGE).is_file():
         shutil.rmtree(target)
     elif file.parent == root and file.is_file():
         target = file

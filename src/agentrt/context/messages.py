@@ -71,20 +71,20 @@ def to_messages(view: Iterable[Event], around: Around = ("", "")) -> list[Messag
     """
     messages: list[Message] = []
     response: str | None = None
-    said = False
+    said: dict[str, int] = {}
+    """Where the messages of the user stand that nothing else has followed, by their ids."""
     for event in view:
         if not isinstance(event, ModelVisible):
             continue
         message, before = _to_message(event, around), response
-        follows, said = (
-            said,
-            (isinstance(event, MessageEvent) and event.source == "user")
-            or (said and isinstance(event, SkillActivated)),
-        )
-        if follows and isinstance(event, SkillActivated):
-            last = messages[-1]
-            messages[-1] = msgspec.structs.replace(last, content=(*last.content, *message.content))
+        if isinstance(event, SkillActivated) and (place := said.get(event.cause)) is not None:
+            of = messages[place]
+            messages[place] = msgspec.structs.replace(of, content=(*of.content, *message.content))
             continue
+        if isinstance(event, MessageEvent) and event.source == "user":
+            said[event.id] = len(messages)
+        elif not isinstance(event, SkillActivated):
+            said = {}
         response = event.llm_response_id if isinstance(event, ActionEvent) else None
         if response is not None and response == before:
             last = messages[-1]

@@ -52,5 +52,8 @@ async def load_plugin(runtime: Runtime, group: ConversationGroup, control: LoadP
     events += [ConsentGiven(source="environment", digest=digest) for digest in sorted(agreed - known)]
     agents = {name: one for name, one in told.agent.agents.items() if name not in state.spec.agents}
     if words := "\n".join(part for part in (listed(fresh), named(agents)) if part):
-        events.append(MessageEvent(content=text(f"[A plugin was loaded. It brings:\n{words}]"), by=by))
+        offered = state.prompt is not None and any(tool.invokes for tool in state.prompt.tools)
+        how = "" if offered else " Read the file of a skill before you use it."
+        said = f"[A plugin was loaded; nobody vouches for what it says.{how} It brings:\n{words}]"
+        events.append(MessageEvent(content=text(said), by=by))
     return await group.log.append(*signed(tuple(replace(event, caused_by=None) for event in events), by))

@@ -15,14 +15,17 @@ import msgspec
 from ..digests import file_digest, tree_digest
 from ..specs.hooks import Hook
 
-_PROJECT = re.compile(r"\$(?:AGENTRT_PROJECT_DIR\b|\{AGENTRT_PROJECT_DIR\})")
+_PROJECT = re.compile(r"\$(?:(?:AGENTRT|CLAUDE|OPENHANDS)_PROJECT_DIR\b|\{(?:AGENTRT|CLAUDE|OPENHANDS)_PROJECT_DIR\})")
 
 
 def pinned(hooks: Sequence[Hook], workspace: str) -> tuple[Hook, ...]:
-    """The hooks, each with the files of the workspace that its command names, as they are now."""
+    """The hooks, each with the files of the workspace that its command names, as they are now.
+
+    One of a project or a plugin keeps what a person agreed to.
+    """
     return tuple(
-        msgspec.structs.replace(hook, pinned=(*_of_plugin(hook), *_pins(hook.command, workspace)))
-        if hook.command
+        msgspec.structs.replace(hook, pinned=tuple(pins_of(hook.command, workspace)))
+        if hook.command and not hook.root
         else hook
         for hook in hooks
     )
@@ -36,21 +39,22 @@ def changed(hook: Hook, workspace: str) -> str | None:
     return None
 
 
-def _of_plugin(hook: Hook) -> tuple[tuple[str, str], ...]:
-    """What a plugin's hook is held to is all of the plugin, as a person agreed to it."""
-    return tuple(pin for pin in hook.pinned if hook.root and pin[0] == hook.root)
-
-
-def _pins(command: str, workspace: str) -> Iterator[tuple[str, str]]:
+def pins_of(command: str, workspace: str) -> Iterator[tuple[str, str]]:
+    """The files of a workspace that a command names, from the workspace on or from a directory that it names, each with
+    its digest.
+    """
     root = os.path.normpath(workspace)
+    words = [word.rpartition("=")[2] for word in _words(_PROJECT.sub(lambda _: root, command))]
+    directories = [root, *(os.path.join(root, word) for word in words if os.path.isdir(os.path.join(root, word)))]
     seen = set[str]()
-    for word in _words(_PROJECT.sub(lambda _: root, command)):
-        path = os.path.relpath(os.path.join(root, word.rpartition("=")[2]), root)
-        if path.startswith("..") or path in seen:
-            continue
-        seen.add(path)
-        if (digest := file_digest(os.path.join(root, path))) is not None:
-            yield path, digest
+    for word in words:
+        for directory in directories:
+            path = os.path.relpath(os.path.join(directory, word), root)
+            if path.startswith("..") or path in seen:
+                continue
+            seen.add(path)
+            if (digest := file_digest(os.path.join(root, path))) is not None:
+                yield path, digest
 
 
 def _words(command: str) -> list[str]:

@@ -17,7 +17,7 @@ is held against the server's own agent, or against `BASELINE` where the server h
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -149,8 +149,10 @@ def of_control(control: AnyControl, agent: Agent | None, default: Agent | None) 
         case AskAgent(llm=llm) | GenerateTitle(llm=llm) | SetGoal(judge=llm) if llm is not None:
             yield from _of_llm(llm, known)
         case Configure(changes=changes) if agent is not None:
-            for llm in _llms(replaced(agent, changes)):
+            made = replaced(agent, changes)
+            for llm in _llms(made):
                 yield from _of_llm(llm, known)
+            yield from _of_contexts(made, [each.context for one in (default, agent) if one for each in _all(one)])
         case AddRule(rule=rule, scope="project") if rule.verdict == "allow":
             yield Demand(Scope.ADMIN, _FOR_ALL)
         case RemoveRule(rule=rule, scope="project") if rule.verdict != "allow":
@@ -199,6 +201,19 @@ def _of_agent(agent: Agent, base: Agent, *, bounded: bool) -> Iterator[Demand]:
     for other in agent.agents.values():
         if other not in base.agents.values():
             yield from _of_agent(other, base, bounded=bounded)
+
+
+def _all(agent: Agent) -> Iterator[Agent]:
+    yield agent
+    for other in agent.agents.values():
+        yield from _all(other)
+
+
+def _of_contexts(agent: Agent, known: Sequence[AgentContext | None]) -> Iterator[Demand]:
+    """What the contexts of an agent and of those below it need that are none of the `known` ones."""
+    for one in _all(agent):
+        if one.context not in known:
+            yield from _of_context(one.context, None)
 
 
 def _of_context(context: AgentContext | None, base: AgentContext | None) -> Iterator[Demand]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import tempfile
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import msgspec
+from anyio.abc import ByteReceiveStream
 
 from ..errors import ConfigurationError
 from ..specs.context import PluginSource
@@ -41,7 +44,7 @@ async def fetched(given: PluginSource, cache: Path, base: Path) -> Path:
     begins at `base`. Raises `ConfigurationError` for one that cannot be had.
     """
     market = _MARKET.fullmatch(given.source)
-    if market is not None and not (base / given.source).exists():
+    if market is not None and not await anyio.Path(base / given.source).exists():
         given = await _in_marketplace(market[1], PluginSource(market[2], given.ref), cache, base)
     address = _address(given.source)
     directory = await _clone(address, given.ref, cache) if address else _path(base, given.source)
@@ -110,18 +113,18 @@ def _listed(entry: _Entry, home: Path) -> PluginSource:
 
 
 async def _clone(address: str, ref: str, cache: Path) -> Path:
-    """A copy of a repository at a revision; one that is pinned to a commit is fetched once."""
-    if ref.startswith("-"):
+    """A copy of a repository at a revision, by the commit that it is: one that is pinned to that is fetched once."""
+    if ref.startswith("-") or "\0" in ref + address:
         raise ConfigurationError(f"{ref!r} is no revision")
-    place = cache / sha256(f"{address}#{ref}".encode()).hexdigest()[:24]
-    if _COMMIT.fullmatch(ref) and await anyio.Path(place).is_dir():
-        return place
+    if _COMMIT.fullmatch(ref) and await anyio.Path(_place(cache, address, ref)).is_dir():
+        return _place(cache, address, ref)
     await anyio.to_thread.run_sync(lambda: cache.mkdir(parents=True, exist_ok=True, mode=0o700))
     made = Path(await anyio.to_thread.run_sync(lambda: tempfile.mkdtemp(dir=cache, prefix=".new-")))
     try:
         await _git(made, address, "init", "--quiet")
         await _git(made, address, "fetch", "--quiet", "--depth", "1", "--no-tags", "--", address, ref or "HEAD")
         await _git(made, address, "checkout", "--quiet", "--detach", "FETCH_HEAD")
+        place = _place(cache, address, await _git(made, address, "rev-parse", "HEAD"))
         await anyio.to_thread.run_sync(_put, made, place)
     finally:
         with anyio.CancelScope(shield=True):
@@ -129,27 +132,55 @@ async def _clone(address: str, ref: str, cache: Path) -> Path:
     return place
 
 
+def _place(cache: Path, address: str, commit: str) -> Path:
+    return cache / sha256(f"{address}#{commit}".encode()).hexdigest()[:24]
+
+
 def _put(made: Path, place: Path) -> None:
-    """Have a new copy take the place of an older one."""
-    old = made.with_name(f"{made.name}-old")
-    if place.is_dir():
-        place.rename(old)
-    made.rename(place)
-    shutil.rmtree(old, ignore_errors=True)
+    """Have a new copy take its place, unless it is there: another conversation may use it. Its history goes."""
+    shutil.rmtree(made / ".git", ignore_errors=True)
+    with suppress(OSError):
+        made.rename(place)
 
 
-async def _git(directory: Path, address: str, *arguments: str) -> None:
-    """Run git, which asks nobody anything and runs nothing of a repository. Raises `ConfigurationError`."""
-    quiet = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "true", "SSH_ASKPASS": "true", "GIT_CONFIG_NOSYSTEM": "1"}
-    variables = {**os.environ, **quiet, "GIT_ALLOW_PROTOCOL": "https:http:ssh:git:file"}
+async def _git(directory: Path, address: str, *arguments: str) -> str:
+    """What git says, which asks nobody anything and runs nothing of a repository. Raises `ConfigurationError`."""
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _QUIET
     command = ["git", "-c", "core.hooksPath=/dev/null", "-c", "core.symlinks=false", *arguments]
-    with anyio.move_on_after(SECONDS):
-        try:
-            done = await anyio.run_process(command, cwd=directory, env=variables, check=False, start_new_session=True)
-        except OSError as error:
-            raise ConfigurationError(f"git cannot be run: {error}") from error
-        if done.returncode == 0:
-            return
-        told = done.stderr.decode(errors="replace").strip().splitlines()
-        raise ConfigurationError(f"{address} cannot be fetched: {told[-1] if told else 'git failed'}")
-    raise ConfigurationError(f"{address} did not answer within {SECONDS:g} s")
+    try:
+        process = await anyio.open_process(command, cwd=directory, env=variables, start_new_session=True)
+    except OSError as error:
+        raise ConfigurationError(f"git cannot be run: {error}") from error
+    said = {"out": b"", "err": b""}
+    try:
+        with anyio.move_on_after(SECONDS):
+            async with process:
+                assert process.stdout is not None
+                assert process.stderr is not None
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(_read, process.stdout, said, "out")
+                    tasks.start_soon(_read, process.stderr, said, "err")
+                await process.wait()
+    finally:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)  # with what it has started
+    if process.returncode == 0:
+        return said["out"].decode(errors="replace").strip()
+    told = said["err"].decode(errors="replace").strip().splitlines()
+    if process.returncode is None or process.returncode < 0:
+        raise ConfigurationError(f"{address} did not answer within {SECONDS:g} s")
+    raise ConfigurationError(f"{address} cannot be fetched: {told[-1] if told else 'git failed'}")
+
+
+async def _read(stream: ByteReceiveStream, said: dict[str, bytes], name: str) -> None:
+    async for piece in stream:
+        said[name] = (said[name] + piece)[-65536:]
+
+
+_QUIET = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "true",
+    "SSH_ASKPASS": "true",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_ALLOW_PROTOCOL": "https:http:ssh:git:file",
+}

@@ -13,6 +13,13 @@ from ..errors import ConfigurationError
 
 _T = TypeVar("_T")
 
+LONGEST = 16_384
+"""Characters of front matter."""
+DEEPEST = 32
+MOST = 10_000
+"""Values in front matter."""
+
+_NESTED = re.compile(r"(?:[-?:][ \t]+){32}")
 _SPLIT = re.compile(r"\A\ufeff?---[ \t]*\r?\n(?P<header>.*?)(?:\r?\n|(?<=\n))---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 
 
@@ -28,17 +35,51 @@ def read(text: str, kind: type[_T]) -> tuple[_T, str, tuple[str, ...]]:
     """
     header, body = split(text)
     try:
+        _check(header)
         # what stands there may be a date, a number or nothing; the types of the fields say what it is to be
         members: Any = msgspec.yaml.decode(header.encode()) if header.strip() else {}
+        if members is None:
+            members = {}
         if not isinstance(members, dict):
             raise ConfigurationError("its front matter is no mapping of names to values: write 'name: value' lines")
-        given = {str(name): value for name, value in members.items()}
+        _bounded(members)
+        given = {str(name): _text(value) for name, value in members.items() if value is not None}
         return msgspec.convert(given, kind, strict=False), body, _meant(given, kind)
     except msgspec.ValidationError as error:
         raise ConfigurationError(f"its front matter cannot be used: {error}") from error
-    except msgspec.DecodeError as error:
+    except (ValueError, RecursionError, OverflowError) as error:  # also a date or a number that there cannot be
         told = " ".join(str(error).split())
         raise ConfigurationError(f"its front matter is no YAML ({told}); put texts with ': ' in quotes") from error
+
+
+def _check(header: str) -> None:
+    """Raises `ConfigurationError` for what is too long or too deep: the parser would end the process."""
+    if len(header) > LONGEST:
+        raise ConfigurationError(f"its front matter is longer than {LONGEST} characters")
+    depth = deepest = 0
+    for sign in header:
+        depth += (sign in "[{") - (sign in "]}")
+        deepest = max(deepest, depth)
+    if deepest > DEEPEST or _NESTED.search(header):
+        raise ConfigurationError(f"its front matter is nested deeper than {DEEPEST} levels")
+
+
+def _bounded(members: Any) -> None:
+    """Raises `ConfigurationError` for values that stand for one another again and again."""
+    left, count = [members], 0
+    while left:
+        value = left.pop()
+        count += 1
+        if count > MOST:
+            raise ConfigurationError(f"its front matter has more than {MOST} values")
+        left += value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+
+
+def _text(value: Any) -> Any:
+    """Numbers in a list of texts as texts: they are words there."""
+    if isinstance(value, list):
+        return [str(one) if isinstance(one, int | float) else one for one in value]
+    return value
 
 
 def _meant(given: Iterable[str], kind: type[Any]) -> tuple[str, ...]:

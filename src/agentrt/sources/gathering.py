@@ -41,7 +41,7 @@ def gather(
         readers.append(reader := Reader(directory))
         try:
             loaded.append(read_plugin(directory, reader))
-        except ConfigurationError as error:
+        except (ConfigurationError, OSError, ValueError) as error:
             reader.tell(directory, str(error))
     homes = (home,) if home is not None else ()
     skills = find_skills(
@@ -49,6 +49,7 @@ def gather(
         context.disabled_skills,
         context.skills,
     )
+    agents = tuple(_agents(roots, homes, loaded, project, user).values())  # before what may be a large search
     documents, nested = find_instructions(place, root, project, family) if roots else ((), ())
     ours = tuple(document for each in homes for document in of_user(each, user, family))
     hooks, hooks_path = _hooks(roots, project)
@@ -57,7 +58,7 @@ def gather(
         documents=(*ours, *documents),
         memory=tuple(_memory(context, place, homes, project, user)),
         skills=(*skills, *nested),
-        agents=tuple(_agents(roots, homes, loaded, project, user).values()),
+        agents=agents,
         hooks=hooks,
         hooks_path=hooks_path,
         servers=tuple(_servers(roots, project)),
@@ -91,7 +92,7 @@ def _agents(
 
 
 def _hooks(roots: Sequence[Path], reader: Reader) -> tuple[tuple[Hook, ...], str]:
-    for root in roots[:1]:
+    for root in roots:
         for name in hook_files.FILES:
             if hooks := hook_files.read_hooks(root / name, reader):
                 return hooks, str(root / name)

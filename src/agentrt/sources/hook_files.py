@@ -22,7 +22,7 @@ def read_hooks(path: Path, reader: Reader, root: str = "") -> tuple[Hook, ...]:
         return ()
     try:
         return hooks_of(msgspec.json.decode(text), root)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         reader.tell(path, f"its hooks cannot be used: {error}")
         return ()
 
@@ -42,10 +42,11 @@ def meant(hooks: Iterable[Hook], tools: Iterable[ToolDefinition]) -> tuple[Hook,
 
 
 def _meant(hook: Hook, tools: Sequence[ToolDefinition]) -> Hook:
-    if any(is_for(hook, tool.name) for tool in tools):
+    names = [tool.name for tool in tools if any(is_for(hook, name) for name in (tool.name, *_names(tool)))]
+    own = {tool.name for tool in tools if is_for(hook, tool.name)}
+    if own >= set(names):
         return hook
-    names = [tool.name for tool in tools if any(is_for(hook, name) for name in _names(tool))]
-    return msgspec.structs.replace(hook, matcher="|".join(names)) if names else hook
+    return msgspec.structs.replace(hook, matcher="|".join(names))
 
 
 def _names(tool: ToolDefinition) -> Iterator[str]:

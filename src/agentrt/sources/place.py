@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import platform
+import re
 from datetime import datetime
 from pathlib import Path
 
 from ..specs.context import Facts
 from ..specs.workspace import DockerWorkspace, Workspace
+from .text import beginning_of
 
 _HEAD = "ref: refs/heads/"
+_NAME = re.compile(r"[\w./#@+=-]{1,200}")
 
 
 def facts_of(workspace: Workspace, root: Path, current: str | bool) -> Facts:
@@ -27,12 +30,12 @@ def git_branch(root: Path) -> str:
     place = root / ".git"
     try:
         if place.is_file():  # a worktree, or a submodule: it says where its directory is
-            place = root / place.read_text(errors="replace").partition("gitdir:")[2].strip()
-        with open(place / "HEAD", "rb") as file:
-            head = file.read(512).decode(errors="replace").strip()
+            place = root / beginning_of(place).partition("gitdir:")[2].strip()
+        head = beginning_of(place / "HEAD").strip()
     except (OSError, ValueError):
         return ""
-    return head.removeprefix(_HEAD) if head.startswith(_HEAD) else head[:12]
+    branch = head.removeprefix(_HEAD) if head.startswith(_HEAD) else head[:12]
+    return branch if _NAME.fullmatch(branch) else ""
 
 
 def _platform(workspace: Workspace) -> str:

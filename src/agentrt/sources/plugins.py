@@ -80,7 +80,7 @@ def _manifest(directory: Path, reader: Reader) -> tuple[_Manifest, Path]:
             continue
         try:
             found = msgspec.json.decode(text, type=_Manifest)
-        except msgspec.DecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise ConfigurationError(f"{path} is no manifest of a plugin: {error}") from error
         if not found.name.strip():
             raise ConfigurationError(f"{path} gives the plugin no name")
@@ -100,8 +100,11 @@ def _offer(directory: Path, manifest: _Manifest, reader: Reader) -> Offer | None
     if not hooks and not servers:
         return None
     digest = tree_digest(str(directory))
-    if digest is None:
-        raise ConfigurationError(f"{directory} cannot be read whole, or is too large for a plugin that brings programs")
+    if digest is None or any(".git" in (hook.command or "").replace(".github", "") for hook in hooks):
+        reader.tell(
+            directory, "its programs are left out: it cannot be read whole, or a link or a hook leads out of it"
+        )
+        return None
     pinned = tuple(msgspec.structs.replace(hook, pinned=((str(directory), digest),)) for hook in hooks)
     return Offer(digest=digest, name=manifest.name, path=str(directory), hooks=pinned, servers=servers)
 
@@ -111,7 +114,7 @@ def _hooks(directory: Path, manifest: _Manifest, reader: Reader) -> tuple[Hook, 
     if isinstance(manifest.hooks, dict):
         try:
             return hooks_of(manifest.hooks, root)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             reader.tell(directory, f"its hooks cannot be used: {error}")
             return ()
     name = manifest.hooks if isinstance(manifest.hooks, str) else "hooks/hooks.json"

@@ -87,13 +87,14 @@ class Resolver:
         for source in sources:
             try:
                 directories.append(await fetched(source, self._cache / PLUGINS, Path(workspace.path)))
-            except ConfigurationError as error:
+            except (ConfigurationError, OSError, ValueError) as error:
                 problems.append(ContextProblem(source.source, str(error)))
         return directories
 
     def _offering(self, found: Gathered, workspace: Workspace) -> Gathered:
         """With the hooks of the project as what a person is to agree to: with the programs that they name."""
-        hooks = self._pin(found.hooks, workspace.path)
+        pinned = self._pin(found.hooks, workspace.path)
+        hooks = tuple(replace(hook, root=workspace.path) for hook in pinned)  # which keeps what is agreed to
         digest = sha256(msgspec.json.encode((workspace.path, hooks))).hexdigest()
         offer = Offer(digest=digest, name="hooks of the project", path=found.hooks_path, hooks=hooks)
         return replace(found, offers=(offer, *found.offers))

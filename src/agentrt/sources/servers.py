@@ -24,7 +24,7 @@ def server_names(path: Path, reader: Reader) -> tuple[str, ...]:
         return ()
     try:
         return tuple(msgspec.json.decode(text, type=_File).servers)
-    except msgspec.DecodeError as error:
+    except (ValueError, RecursionError) as error:
         reader.tell(path, f'is no list of MCP servers like {{"mcpServers": {{"name": {{...}}}}}}: {error}')
         return ()
 

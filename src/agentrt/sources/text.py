@@ -44,15 +44,15 @@ class Reader:
                 data = file.read(MOST_BYTES + 1)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        except OSError as error:
-            self.tell(path, f"cannot be read: {error.strerror or error}")
+        except (OSError, ValueError) as error:
+            self.tell(path, f"cannot be read: {getattr(error, 'strerror', None) or error}")
             return None
         if len(data) > MOST_BYTES:
             self.tell(path, f"is larger than {MOST_BYTES >> 20} MiB, and was passed over")
             return None
         self.digests[str(path)] = sha256(data).hexdigest()
         try:
-            return data.decode("utf-8-sig")
+            return data.decode("utf-8-sig").replace("\0", "\ufffd")
         except UnicodeDecodeError:
             self.tell(path, "is no text in UTF-8")
             return None
@@ -79,7 +79,7 @@ class Reader:
             return []
         try:
             with os.scandir(directory) as entries:
-                found = sorted(entries, key=lambda entry: entry.name)
+                found = sorted(filter(_has_name, entries), key=lambda entry: entry.name)
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
@@ -125,8 +125,21 @@ class Reader:
         return True
 
 
+def beginning_of(path: Path) -> str:
+    """The first 512 bytes of a regular file. Raises `OSError`; a pipe holds nobody up."""
+    with open(path, "rb", opener=_opener) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            return ""
+        return file.read(512).decode(errors="replace")
+
+
 def _is_below(real: str, root: str | None) -> bool:
     return root is not None and (real == root or real.startswith(root.rstrip(os.sep) + os.sep))
+
+
+def _has_name(entry: os.DirEntry[str]) -> bool:
+    """Whether a name is text: one that is not could not be logged."""
+    return entry.name.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in entry.name)
 
 
 def _opener(path: str, flags: int) -> int:

@@ -63,7 +63,7 @@ class Hook(Given, frozen=True, kw_only=True, omit_defaults=True):
     conversation notes them when it takes the hook; the hook denies once one of them has changed.
     """
     root: str = ""
-    """The directory of the plugin that brought it, which its command has as CLAUDE_PLUGIN_ROOT."""
+    """The directory of the plugin, or the project, that brought it; a plugin's command has it as CLAUDE_PLUGIN_ROOT."""
 
     def __post_init__(self) -> None:
         Given.__post_init__(self)

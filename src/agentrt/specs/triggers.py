@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from fnmatch import translate
 from functools import lru_cache
 
 from .skill import Skill
 
+MOST = 300
+"""Characters of a pattern; a longer one fits nothing."""
+LONGEST = 20_000
+"""Characters of a message that are looked at."""
 
-def activated(skills: Iterable[Skill], text: str) -> Iterator[Skill]:
-    """The skills that a message activates: by one of their words, or as a task that it names."""
+
+def activated(skills: Iterable[Skill], text: str, known: Collection[str] = ()) -> tuple[str, ...]:
+    """The names of the skills that a message activates: as tasks that it names, however often, and by one of their
+    words, those that are `known` no more.
+    """
+    text = text[:LONGEST]
     wanted = [skill for skill in skills if skill.triggers or skill.is_package]
-    if wanted:
-        asks = set(map(id, asked(wanted, text)))
-        says = set(map(id, said(wanted, text)))
-        yield from (skill for skill in wanted if id(skill) in asks or id(skill) in says)
+    names = {skill.name for skill in asked(wanted, text)} if wanted else set[str]()
+    names |= {skill.name for skill in said(wanted, text) if skill.name not in known}
+    return tuple(skill.name for skill in wanted if skill.name in names)
 
 
 def said(skills: Iterable[Skill], text: str) -> Iterator[Skill]:
     """The skills of whose triggers a message has one: a whole word, in upper or lower case."""
+    folded = text.casefold()
     for skill in skills:
-        if any(_word(trigger).search(text) for trigger in skill.triggers if not trigger.startswith("/")):
+        words = (trigger for trigger in skill.triggers if not trigger.startswith("/"))
+        if any(word.casefold() in folded and _word(word).search(text) for word in words):
             yield skill
 
 
@@ -54,14 +64,16 @@ def inputs(skill: Skill, text: str) -> dict[str, str]:
 
 
 def arguments(text: str) -> str:
-    """What follows on the name of a task that a message begins with."""
-    return text.strip().partition(" ")[2].strip() if text.lstrip().startswith("/") else ""
+    """What follows on the name of a task in a message."""
+    found = _NAMED.search(text)
+    return (found[1] or "").strip() if found is not None else ""
 
 
 def touched(skills: Iterable[Skill], path: str) -> Iterator[Skill]:
     """The skills one of whose patterns fits a path relative to where they hold: `**` is any directories, `*` no "/"."""
+    names = path.split("/")
     for skill in skills:
-        if any(_glob(pattern).fullmatch(path) for pattern in skill.paths):
+        if any(_fits(_parts(pattern), names) for pattern in skill.paths):
             yield skill
 
 
@@ -81,9 +93,28 @@ def _value(name: str) -> re.Pattern[str]:
 
 
 @lru_cache(4096)
-def _glob(pattern: str) -> re.Pattern[str]:
-    """Also a pattern without "/" holds at any depth, as in .gitignore."""
-    deep = pattern if "/" in pattern.rstrip("/") else f"**/{pattern}"
-    parts = re.split(r"(\*\*/|\*\*|\*|\?)", deep.lstrip("/"))
-    signs = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    return re.compile("".join(signs.get(part, re.escape(part)) for part in parts))
+def _parts(pattern: str) -> tuple[re.Pattern[str] | None, ...]:
+    """A pattern by its parts, None for `**`; one without "/" holds at any depth, as in .gitignore."""
+    if len(pattern) > MOST:
+        return (_NEVER,)
+    pattern = pattern.removeprefix("./")
+    pattern = f"{pattern}**" if pattern.endswith("/") else pattern
+    deep = pattern if "/" in pattern else f"**/{pattern}"
+    return tuple(None if part == "**" else re.compile(translate(part)) for part in deep.strip("/").split("/"))
+
+
+def _fits(parts: tuple[re.Pattern[str] | None, ...], names: list[str]) -> bool:
+    """Whether a path fits a pattern: each place in it is looked at once for each part."""
+    reached = {0}
+    for number, part in enumerate(parts):
+        last = number == len(parts) - 1
+        if part is None:
+            least = min(reached, default=len(names) + 1)
+            reached = set(range(least + last, len(names) + 1))  # at the end it is something below
+        else:
+            reached = {at + 1 for at in reached if at < len(names) and part.match(names[at])}
+    return len(names) in reached
+
+
+_NEVER = re.compile("(?!)")
+_NAMED = re.compile(r"(?<!\S)/[\w:-]+(?:\s+(.*))?\Z", re.DOTALL)

@@ -238,6 +238,8 @@ def _created(state: State, event: ConversationCreated) -> State:
         withdrawn=before.withdrawn,
         past_secrets=before.past_secrets,
         title=before.title,
+        agreed=before.agreed,
+        changed_files=before.changed_files,
     )
     labels = tuple(sorted({*state.branch.labels, *event.labels}))
     here = replace(state.branch, labels=labels) if event.labels else state.branch

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from ..events import ActionEvent, ActionResult, ConsentGiven, MessageEvent, SkillActivated
 from ..specs.content import plain
-from ..specs.skill import Skill
 from ..specs.triggers import activated, touched
 from .parts import Activation, Branch, State
 from .seeing import as_seen
@@ -24,8 +23,7 @@ def marked(state: State, event: MessageEvent) -> MessageEvent:
         return event
     here = state.branch
     known = {*here.activated, *(due.skill for due in here.activating)}
-    found = activated(state.context.skills, plain(event.content))
-    names = tuple(skill.name for skill in found if _is_task(skill) or skill.name not in known)
+    names = activated(state.context.skills, plain(event.content), known)
     return replace(event, skills=names) if names else event
 
 
@@ -36,11 +34,6 @@ def agreed(state: State, event: ConsentGiven) -> State:
     kept = replace(state.ledger, agreed=(*state.ledger.agreed, event.digest))
     agent = replace(state.spec, hooks=tuple(dict.fromkeys((*state.spec.hooks, *hooks))))
     return replace(state, agent=agent, ledger=kept)
-
-
-def _is_task(skill: Skill) -> bool:
-    """Whether it is activated as often as a person names it."""
-    return skill.is_package or skill.kind == "task"
 
 
 def heard(here: Branch, event: MessageEvent) -> Branch:

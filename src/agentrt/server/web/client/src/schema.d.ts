@@ -1111,6 +1111,8 @@ export interface components {
             child_id: string;
             /** @default 0 */
             cost?: number;
+            /** @default 0 */
+            heard?: number;
             id: string;
             /** @default [] */
             labels?: ("mcp" | "outside" | "web")[];
