@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -56,12 +57,8 @@ def _check(header: str) -> None:
     """Raises `ConfigurationError` for what is too long or too deep: the parser would end the process."""
     if len(header) > LONGEST:
         raise ConfigurationError(f"its front matter is longer than {LONGEST} characters")
-    depth = deepest = 0
-    for sign in header:
-        depth += (sign in "[{") - (sign in "]}")
-        deepest = max(deepest, depth)
-    if deepest > DEEPEST or _NESTED.search(header):
-        raise ConfigurationError(f"its front matter is nested deeper than {DEEPEST} levels")
+    if header.count("[") + header.count("{") > DEEPEST or _NESTED.search(header):
+        raise ConfigurationError(f"its front matter is nested deeper than {DEEPEST} levels, or has as many lists")
 
 
 def _bounded(members: Any) -> None:
@@ -83,11 +80,18 @@ def _text(value: Any) -> Any:
 
 
 def _meant(given: Iterable[str], kind: type[Any]) -> tuple[str, ...]:
-    known = {field.encode_name for field in msgspec.structs.fields(kind)}
-    plain = {_plain(name): name for name in known}
+    known = _known(kind)
     unknown = [name for name in given if name not in known]
+    if not unknown:
+        return ()
+    plain = {_plain(name): name for name in known}
     close = {name: plain.get(_plain(name)) or _closest(name, known) for name in unknown}
     return tuple(f"{name!r} is no field: {meant!r} seems to be meant" for name, meant in close.items() if meant)
+
+
+@cache
+def _known(kind: Any) -> frozenset[str]:
+    return frozenset(field.encode_name for field in msgspec.structs.fields(kind))
 
 
 def _plain(name: str) -> str:
