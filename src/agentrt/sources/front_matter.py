@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -45,7 +45,7 @@ def read(text: str, kind: type[_T]) -> tuple[_T, str, tuple[str, ...]]:
             raise ConfigurationError("its front matter is no mapping of names to values: write 'name: value' lines")
         _bounded(members)
         given = {str(name): _text(value) for name, value in members.items() if value is not None}
-        return msgspec.convert(given, kind, strict=False), body, _meant(given, kind)
+        return msgspec.convert(given, kind, strict=False), body, _meant(given, _known(cast(Any, kind)))
     except msgspec.ValidationError as error:
         raise ConfigurationError(f"its front matter cannot be used: {error}") from error
     except (ValueError, RecursionError, OverflowError) as error:  # also a date or a number that there cannot be
@@ -79,8 +79,7 @@ def _text(value: Any) -> Any:
     return value
 
 
-def _meant(given: Iterable[str], kind: type[Any]) -> tuple[str, ...]:
-    known = _known(kind)
+def _meant(given: Iterable[str], known: frozenset[str]) -> tuple[str, ...]:
     unknown = [name for name in given if name not in known]
     if not unknown:
         return ()
@@ -90,7 +89,7 @@ def _meant(given: Iterable[str], kind: type[Any]) -> tuple[str, ...]:
 
 
 @cache
-def _known(kind: Any) -> frozenset[str]:
+def _known(kind: type) -> frozenset[str]:
     return frozenset(field.encode_name for field in msgspec.structs.fields(kind))
 
 
