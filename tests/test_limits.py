@@ -202,7 +202,7 @@ async def test_a_reservation_that_a_crash_left_open_counts_as_spent() -> None:
     assert not closed.ledger.reserved
 
 
-@pytest.mark.parametrize("amount", [float("nan"), float("inf"), -1.0])
+@pytest.mark.parametrize("amount", [float("nan"), float("inf"), -1.0, 1e300])
 async def test_only_an_amount_can_be_granted(tmp_path: Path, amount: float) -> None:
     async with conversation(tmp_path, Limits(), ScriptedLLM([])) as made:
         with pytest.raises(ConfigurationError, match="grant"):

@@ -427,9 +427,8 @@ class World:
         tokens, steps = int((grant.tokens or 0) * part), int((grant.steps or 0) * part)
         spent = dict(child.counted.spending) | {"default": before + Spending(usage=Usage(tokens), cost=cost)}
         ended = self.pick((ExecutionStatus.FINISHED, ExecutionStatus.ERROR))
-        return ChildFinished(
-            child_id=child_id, status=ended, cost=cost, spending=spent, steps=child.counted.steps + min(steps, 3)
-        )
+        taken, heard = child.counted.steps + min(steps, 3), len(child.messages)
+        return ChildFinished(child_id=child_id, status=ended, cost=cost, spending=spent, steps=taken, heard=heard)
 
     def begin_aside(self) -> None:
         """Something is asked besides the conversation."""

@@ -59,6 +59,10 @@ _FIXED = frozenset({"tools", "system_prompt", "context", "output"})
 """Fields of an agent that stay as they were at the beginning."""
 
 
+MOST_GRANTED = 1_000_000_000
+"""USD at once: sums of larger numbers are soon none that JSON has."""
+
+
 def asked(state: State, control: AnyControl, by: str | None = None) -> tuple[Event, ...]:
     """The batch that a control logs, on behalf of the principal `by`; of one that is more than its events, nothing.
 
@@ -133,8 +137,8 @@ def _events(state: State, control: AnyControl) -> tuple[Event, ...]:
                 raise ConfigurationError(f"nothing with the digest {digest!r} waits for a person's word here")
             return (ConsentGiven(digest=digest),)
         case Grant(amount=amount):
-            if not 0 <= amount < float("inf"):
-                raise ConfigurationError(f"cannot grant {amount} USD: give a number that is not negative")
+            if not 0 <= amount <= MOST_GRANTED:
+                raise ConfigurationError(f"cannot grant {amount} USD: give a number from 0 to {MOST_GRANTED:,}")
             return (BudgetGranted(amount=amount),)
         case Rewind(to=to, epoch=epoch):
             check_epoch(Cursor(epoch, to), state)
