@@ -229,7 +229,7 @@ async def test_a_grant_lets_it_go_on(at: At) -> None:
         await conversation.send_message("go")
         state = await conversation.run()
         assert (state.error and state.error.code) == "max_cost"
-        with pytest.raises(ConfigurationError, match="not negative"):
+        with pytest.raises(ConfigurationError, match="from 0 to 1,000,000,000"):
             await conversation.grant(-1.0)
         await conversation.grant(1.0)
         state = await conversation.run()
