@@ -413,16 +413,18 @@ async def test_a_failed_model_call_ends_the_run_and_running_again_goes_on(tmp_pa
 
 
 async def test_a_view_that_is_too_long_is_cut_and_the_run_goes_on(tmp_path: Path) -> None:
-    turns = [call("greet", name=str(n)) for n in range(6)]
-    client = ScriptedLLM([*turns, ContextWindowExceeded("too long"), say("Done.")])
+    turns = [call("greet", name=str(n)) for n in range(60)]
+    client = ScriptedLLM([*turns, ContextWindowExceeded("too long"), say("## Task\nGreet them all."), say("Done.")])
     async with Conversation(AGENT, tmp_path, tools=[greet], store=tmp_path / "s", client=client) as conversation:
         await conversation.send_message("go")
         assert (await conversation.run()).status is ExecutionStatus.FINISHED
         assert any(isinstance(e, Condensation) for e in await everything(conversation))
-    before, after = client.requests[-2].messages, client.requests[-1].messages
+        assert conversation.state.ledger.spending["condenser"].calls == 1
+    before, asked, after = (request.messages for request in client.requests[-3:])
     assert len(after) < len(before)
-    assert after[:2] == before[:2], "the system prompt and the task stay"
-    assert "dropped" in plain(after[2].content)
+    assert after[:2] == before[:2] == asked[:2], "the system prompt and the task stay"
+    assert asked[:-1] == before[: len(asked) - 1], "the summary is asked for behind what the model was sent"
+    assert plain(after[2].content).startswith("[This is a summary of 92 earlier events, #7 to #234")
 
 
 async def test_a_view_that_cannot_be_cut_ends_the_run(tmp_path: Path) -> None:
@@ -436,7 +438,7 @@ async def test_a_view_that_cannot_be_cut_ends_the_run(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("steps", [0, 8])
 async def test_who_asks_for_a_shorter_view_asks_for_no_work(tmp_path: Path, steps: int) -> None:
-    model = ScriptedLLM([*[call("greet", name="you")] * steps, say("Done.")])
+    model = ScriptedLLM([*[call("greet", name="you")] * steps, say("Done."), say("## Task\nGreet.")])
     agent = replace(AGENT, stuck=None)
     async with Conversation(agent, tmp_path, tools=[greet], store=tmp_path / "s", client=model) as conversation:
         await conversation.send_message("hi")
@@ -444,7 +446,7 @@ async def test_who_asks_for_a_shorter_view_asks_for_no_work(tmp_path: Path, step
         assert (await conversation.run()).status is ExecutionStatus.FINISHED, "what cannot be shorter stays as it is"
         await conversation.condense()
         assert (await conversation.run()).status is ExecutionStatus.FINISHED
-        assert len(model.requests) == steps + 1
+        assert len(model.requests) == steps + 1 + (steps > 0), "and the summary"
         shortened = [event for event in await everything(conversation) if isinstance(event, Condensation)]
         assert [bool(event.forgotten_event_ids) for event in shortened] == [False, steps > 0]
 

@@ -21,13 +21,14 @@ def test_calls_are_summed_by_usage_id() -> None:
 
 
 def test_how_far_off_the_estimate_of_a_prompt_was_is_in_the_log() -> None:
-    ledger = counted(Ledger(), ModelCalled(command="a", model="m", usage=Usage(150, 5), prompt_estimate=100))
-    assert ledger.prompts == 1.5
+    ledger = counted(Ledger(), ModelCalled(command="a", model="m", usage=Usage(150, 5), prompt_estimate=100), 300)
+    assert ledger.counting.prompts == 1.5
+    assert ledger.counting.measure == 0.5, "tokens for each that the view was estimated at"
     for silent in (
         ModelCalled(command="b", model="m", usage=Usage(7, 5)),
         ModelCalled(command="b", model="m", prompt_estimate=10, error="timeout"),
     ):
-        assert counted(ledger, silent) is ledger
+        assert counted(ledger, silent, 14) is ledger
 
 
 def test_a_call_that_failed_before_it_used_anything_is_no_call() -> None:

@@ -1,5 +1,6 @@
 """agentrt: an asyncio-native runtime for software agents."""
 
+from .context.condensing import Condensed
 from .context.judging import CriticResult
 from .conversation import Conversation, run_sync
 from .deltas import Delta
@@ -25,8 +26,12 @@ from .specs import (
     HookEvent,
     InformationFlow,
     Limits,
+    LLMSummarizingCondenser,
     NeverConfirm,
+    NoOpCondenser,
+    ObservationMaskingCondenser,
     PermissionRule,
+    PipelineCondenser,
     PluginSource,
     RemoteWorkspace,
     SecurityRisk,
@@ -47,6 +52,7 @@ __all__ = [
     "AlwaysConfirm",
     "BusyPolicy",
     "Cipher",
+    "Condensed",
     "ConfigurationError",
     "ConfirmRisky",
     "Conversation",
@@ -66,12 +72,16 @@ __all__ = [
     "HookInput",
     "HookResult",
     "InformationFlow",
+    "LLMSummarizingCondenser",
     "Limits",
     "LookupSecret",
     "NeverConfirm",
     "NoAnswer",
+    "NoOpCondenser",
     "Observation",
+    "ObservationMaskingCondenser",
     "PermissionRule",
+    "PipelineCondenser",
     "PluginSource",
     "Rating",
     "RemoteWorkspace",

@@ -49,6 +49,7 @@ class _Outline(msgspec.Struct, frozen=True, gc=False):
     skills: tuple[str, ...] = ()
     labels: tuple[Label, ...] = ()
     fingerprint: int = 0
+    tokens: int = 0
 
 
 _encoder = msgspec.json.Encoder()
@@ -117,6 +118,7 @@ def skim(record: bytes) -> Event:
             content=(),
             partial=seen.partial,
             skills=seen.skills,
+            tokens=seen.tokens,
         )
     return ObservationEvent(
         seq=seen.seq,
@@ -129,6 +131,7 @@ def skim(record: bytes) -> Event:
         is_error=seen.is_error,
         labels=seen.labels,
         fingerprint=seen.fingerprint,
+        tokens=seen.tokens,
     )
 
 

@@ -12,14 +12,19 @@ from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 import msgspec
 
+from .context.condensing import Condensed, Room
 from .context.judging import CriticResult
 from .context.messages import Message
 from .context.replies import ModelReply
 from .events import ActionEvent, Event
+from .listing import Hit
 from .security.rating import Rating, Scene
 from .specs import LLM, AnyLLM, BlobReference, Capabilities, Content, ToolDefinition, Workspace
 from .specs.content import TEXT, text
+from .specs.flow import Label
 from .specs.llm import known_of
+from .specs.memory import Scope
+from .state import Seen
 from .storing import Committed as Committed
 from .storing import History as History
 from .storing import Journal as Journal
@@ -96,12 +101,14 @@ _BLOCKS = get_args(Content)
 class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """A tool's result; subclasses add fields, which the log keeps and the model does not see.
 
-    `still_running` says that it only says so: an agent that asks again and again does not repeat itself.
+    `still_running` says that it only says so: an agent that asks again and again does not repeat itself. `labels` say
+    that it holds what nobody vouches for.
     """
 
     content: tuple[Content, ...] = ()
     is_error: bool = False
     still_running: bool = False
+    labels: tuple[Label, ...] = ()
 
     def __post_init__(self) -> None:
         """A text, or a list, becomes a tuple. Raises `TypeError` for what is no content."""
@@ -154,8 +161,45 @@ class Masking(Protocol):
         ...
 
 
+class Recollection(Protocol):
+    """What a conversation may look up of its past, and what it may note for later ones."""
+
+    @property
+    def view(self) -> Sequence[Seen]:
+        """What the agent sees now."""
+        ...
+
+    async def events(self) -> list[Event]:
+        """The events that led to where the conversation is."""
+        ...
+
+    async def event(self, seq: int) -> Event | None:
+        """One of them; None where there is none of that seq."""
+        ...
+
+    async def earlier(self, words: str, limit: int) -> Sequence[Hit]:
+        """Where words stand in the earlier conversations of the same owner in the same workspace, the best first.
+
+        Raises `ConfigurationError` where they cannot be searched.
+        """
+        ...
+
+    async def memory(self, scope: Scope) -> str:
+        """What is noted for later conversations. Raises `ToolError`."""
+        ...
+
+    async def memorize(self, scope: Scope, change: Callable[[str], str]) -> str:
+        """Have `change` make the notes of what they are; what they are then. Raises `ToolError`."""
+        ...
+
+
 class ToolContext(Protocol):
     """What a tool has of its conversation."""
+
+    @property
+    def recollection(self) -> Recollection:
+        """Its past, and what is noted for later."""
+        ...
 
     @property
     def workspace(self) -> Workspace:
@@ -246,6 +290,18 @@ class Critic(Protocol):
 
     async def evaluate(self, events: Sequence[Event], workspace: Workspace) -> CriticResult:
         """How good the work is, given what the model has seen and done. What it raises ends the run."""
+        ...
+
+
+class Condenser(Protocol):
+    """Makes a view shorter."""
+
+    async def condense(self, view: Sequence[Event], room: Room) -> Condensed | None:
+        """What of a view is to be forgotten, so that the rest has room; None where it has nothing to offer.
+
+        Events are forgotten by their ids: a call with its batch and its results, and never the first ones. What it
+        raises, and what breaks that law, is noted, and the view is condensed without it.
+        """
         ...
 
 

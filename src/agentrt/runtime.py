@@ -19,9 +19,8 @@ from .actors.group import ConversationGroup, Parts
 from .actors.veil import Veil
 from .context.resolving import Resolved
 from .context.routing import Rule
-from .critics import CRITICS
 from .decisions import forked
-from .decisions.agents import check_names, check_rules, sound_agent
+from .decisions.agents import check_rules, sound_agent
 from .decisions.first import first_batch, prompt_of, remembered
 from .decisions.sharing import may_not_delegate
 from .errors import ConfigurationError, EventRefused
@@ -31,14 +30,15 @@ from .hooks.pinning import pinned
 from .host import Hosts
 from .host.beginning import keeping, kept
 from .host.children import children_of
+from .host.earlier import earlier_in
+from .host.implementations import Implementations
 from .ids import new_id
 from .llm import LimitedClient, LiteLLMClient, PacedClient, ProviderLimits, RetryingClient, RoutedClient, ThinkingClient
 from .llm.masking import keys_of
 from .llm.profiles import saved_profile
-from .protocols import Critic, ModelClient, SecurityAnalyzer, Storage
+from .protocols import Condenser, Critic, ModelClient, SecurityAnalyzer, Storage
 from .sandboxes.container import check_engine
 from .secrets import AnySecret, Cipher, LogMask, SecretRegistry
-from .security.analyzers import ANALYZERS, MODEL
 from .security.rating import Own
 from .sources.resolver import Resolve, Resolver
 from .specs import (
@@ -46,19 +46,16 @@ from .specs import (
     AnyLLM,
     DockerWorkspace,
     Durability,
-    Tool,
     ToolDefinition,
     Workspace,
 )
-from .specs.built_in_agents import BUILT_IN_AGENTS
+from .specs.condensers import summarizers
 from .specs.given import Amount, converted, functions, instance
 from .specs.quota import Quota
 from .specs.secrets import SavedSecret
-from .specs.tool import ALWAYS
 from .state import State, apply
 from .storage import Probe, default_store, open_storage
-from .tools import BUILT_IN, AnyTool, Tools, ToolType, as_tool_types, delegate, finish, structured, task
-from .tools.delegate import to_agents
+from .tools import AnyTool, ToolType
 from .workspaces import workspace_of
 from .workspaces.project_rules import recover_project_rules
 
@@ -75,12 +72,12 @@ class Runtime:
 
     Models are called through litellm, with keys from `environment` (None: the process's), tried again where a failure
     may pass, within the `limits` of each provider (by its name, "*" for all others); or by `client` alone, when one is
-    given. `routers` are rules of one's own for `RouterLLM`, by their names. `hooks` are the functions and `critics` the
-    judges that agents name. With a `cipher`, static secrets are kept in the log, encrypted, and come back when it is
-    opened again. `quota` is what each conversation may take of this process. `home` is the
-    user's home directory, whose instructions, skills and agents are read for agents without a context of their own
-    (None: they are not). `recast` may put others in the place of a
-    conversation's parts, as a replay does. Raises `ConfigurationError` for what cannot be.
+    given. `routers` are rules of one's own for `RouterLLM`, by their names. `hooks` are the functions, `critics` the
+    judges and `condensers` what makes views shorter, as agents name them. With a `cipher`, static secrets are kept in
+    the log, encrypted, and come back when it is opened again. `quota` is what each conversation may take of this
+    process. `home` is the user's home directory, whose instructions, skills and agents are read for agents without a
+    context of their own (None: they are not). `recast` may put others in the place of a conversation's parts, as a
+    replay does. Raises `ConfigurationError` for what cannot be.
     """
 
     def __init__(
@@ -92,9 +89,10 @@ class Runtime:
         environment: Mapping[str, str] | None = None,
         limits: Mapping[str, ProviderLimits] = {},
         routers: Mapping[str, Rule] = {},
-        analyzers: Mapping[str, Callable[[], SecurityAnalyzer]] = ANALYZERS,
+        analyzers: Mapping[str, Callable[[], SecurityAnalyzer]] = {},
         hooks: Mapping[str, HookFunction] = {},
-        critics: Mapping[str, Callable[[], Critic]] = CRITICS,
+        critics: Mapping[str, Callable[[], Critic]] = {},
+        condensers: Mapping[str, Callable[[], Condenser]] = {},
         cipher: Cipher | None = None,
         restarts: RestartPolicy = RestartPolicy(),
         durability: Durability = Durability.COMMIT,
@@ -121,15 +119,12 @@ class Runtime:
         self.client: ModelClient = PacedClient(
             ThinkingClient(RoutedClient(client, functions(routers, "Runtime", "routers")))
         )
-        self._types = {kind.name: kind for kind in (*BUILT_IN, *as_tool_types(tools))}
-        made = "a function that makes one"
-        self._analyzers = {**ANALYZERS, **functions(analyzers, "Runtime", "analyzers", made)}
-        self._critics = {**CRITICS, **functions(critics, "Runtime", "critics", made)}
-        self._hooks = functions(hooks, "Runtime", "hooks")
+        self._known = Implementations(tools, analyzers, hooks, critics, condensers)
         self._cipher = None if cipher is None else instance(cipher, Cipher, "Runtime", "cipher")
         self._restarts, self._quota = restarts, instance(quota, Quota, "Runtime", "quota")
         self._environment, self._recast = environment, recast
         cache = Path(next(iter(self.store.places), default_store()))
+        self._home = home
         self.resolver = Resolver(home, cache, self.store.shelf, pinned, saved_profile)
         """What reads the files that agents are told from."""
         self._resolve = resolve or self.resolver.resolve
@@ -179,7 +174,7 @@ class Runtime:
         place, rules = await workspace_of(workspace, self.store)
         if isinstance(place, DockerWorkspace):
             await check_engine()
-        told = await self._resolved(agent, place, tools, above)
+        told = await self._resolved(agent, place, tools, owner, above)
         agent = await self.pinned(told.agent, place.path)
         name, secrets = conversation_id or new_id(), secrets or self.secrets()
         parts = self._parts(agent, place, tools, secrets)
@@ -313,7 +308,7 @@ class Runtime:
                 raise EventRefused(f"event {at} is too early to fork from: the conversation has not begun there")
             place, prompt = state.created.workspace, tuple[Event, ...]()
             if agent is not None:
-                told = await self._resolved(sound_agent(agent), place, tools)
+                told = await self._resolved(sound_agent(agent), place, tools, state.created.owner)
                 agent = await self.pinned(told.agent, place.path)
                 offered = self._parts(agent, place, tools, secrets or self.secrets()).tools.definitions
                 check_rules(agent, offered)
@@ -346,41 +341,43 @@ class Runtime:
 
     def _parts(self, agent: Agent, workspace: Workspace, tools: Sequence[ToolType], secrets: SecretRegistry) -> Parts:
         self.check(agent)
-        self.hide_keys(secrets, agent.llm)
+        for llm in (agent.llm, *summarizers(agent.condenser)):
+            self.hide_keys(secrets, llm)
         secrets.seed((*self._hidden, *(self._cipher.spellings() if self._cipher else ())))
         self.log_mask.watch(secrets)
-        types = self._types | {kind.name: kind for kind in tools}
-        if agent.output is not None:
-            types[finish.name] = structured(types[finish.name], agent.output)
-        if agent.agents:
-            types[delegate.name] = to_agents(types[delegate.name], agent.agents)
-        types[task.name] = to_agents(types[task.name], {**BUILT_IN_AGENTS, **agent.agents})
-        names = {spec.name: spec for spec in (*agent.tools, *map(Tool, ALWAYS))}
         parts = Parts(
             client=self.client,
-            tools=Tools(map(self._quota.of, names.values()), types, workspace, rated=MODEL in agent.analyzers),
+            tools=self._known.tools_of(agent, workspace, tools, self._quota),
             secrets=secrets,
             retired=partial(self._retired, secrets),
             children=children_of(self, tools, secrets),
-            analyzers=self._analyzers,
-            hooks=self._hooks,
-            critics=self._critics,
+            analyzers=self._known.analyzers,
+            hooks=self._known.hooks,
+            critics=self._known.critics,
+            condensers=self._known.condensers,
             restarts=self._restarts,
             durability=self.store.durability,
             quota=self._quota,
             observers=self.observers,
             own=self._own,
             store=self.store.address,
+            earlier=earlier_in(self.store.listing),
+            home=self._home,
         )
         return self._recast(parts)
 
     async def _resolved(
-        self, agent: Agent, place: Workspace, tools: Sequence[ToolType], above: State | None = None
+        self,
+        agent: Agent,
+        place: Workspace,
+        tools: Sequence[ToolType],
+        owner: str | None,
+        above: State | None = None,
     ) -> Resolved:
-        types = (self._types | {kind.name: kind for kind in tools}).values()
+        types = self._known.with_types(tools).values()
         deepest = may_not_delegate(agent, above)
         known = {kind.name: kind.definition for kind in types if not (deepest and kind.delegates)}
-        return await self._resolve(agent, place, known)
+        return await self._resolve(agent, place, known, owner)
 
     def _own(self) -> Own:
         return Own(tuple(self.store.places), tuple(sorted(self.ports)))
@@ -388,8 +385,8 @@ class Runtime:
     @property
     def tools(self) -> tuple[ToolDefinition, ...]:
         """The tools that an agent may name, as a model sees them; for a thread, since their schemas are made here."""
-        return tuple(kind.definition for kind in self._types.values())
+        return tuple(kind.definition for kind in self._known.types.values())
 
     def check(self, agent: Agent) -> None:
         """Whether all that an agent names is there. Raises `ConfigurationError` where it is not."""
-        check_names(agent, analyzers=self._analyzers, hooks=self._hooks, critics=self._critics)
+        self._known.check(agent)

@@ -27,6 +27,9 @@ LastWord: TypeAlias = PauseEvent | InterruptEvent | RunRequested | MessageEvent 
 Live: TypeAlias = Callable[[str], State | None]
 """The state of a conversation that this process has in memory: its log need not be read."""
 
+Within: TypeAlias = Callable[[ConversationCreated], bool]
+"""Whether a conversation is meant, by its first event."""
+
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with how many are done, and of how many."""
 
@@ -194,12 +197,14 @@ class Listing(Protocol):
         *,
         newest: bool = False,
         owner: str | None = None,
+        within: Within | None = None,
         progress: Progress = lambda done, of: None,
     ) -> list[Hit]:
         """Events in which all `words` occur, the best first, or those of the `newest` conversations.
 
-        With an `owner` only those of that owner's conversations. A phrase stands in quotes, and a star ends the
-        beginning of a word. Raises `ConfigurationError` without a word, or where there is no search.
+        With an `owner` only those of that owner's conversations, and those of which `within` is true. A phrase stands
+        in quotes, and a star ends the beginning of a word. Raises `ConfigurationError` without a word, or where there
+        is no search.
         """
         ...
 

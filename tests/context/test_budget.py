@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from agentrt.context.budget import (
     ANSWER_TOKENS,
-    IMAGE_TOKENS,
     LEAST_ANSWER,
     TOKENS_A_MESSAGE,
     afford,
@@ -20,6 +19,7 @@ from agentrt.errors import BudgetExceeded
 from agentrt.ledger import Allowance, Ledger, allowance
 from agentrt.specs import Capabilities, ImageContent, Limits
 from agentrt.specs.content import text
+from agentrt.specs.tokens import IMAGE_TOKENS
 from agentrt.usage import Spending, Usage
 from tests import samples
 

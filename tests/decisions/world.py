@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from agentrt.actors.event_log import _complete
-from agentrt.context.condensing import forget_older_half
+from agentrt.context.condensing import cut, reset, room_after
 from agentrt.decisions import (
     Activate,
     AssessRisk,
@@ -40,6 +40,7 @@ from agentrt.events import (
     ChildAction,
     ChildFinished,
     ChildWaiting,
+    Condensation,
     CondensationRequest,
     ConversationCreated,
     ConversationErrorEvent,
@@ -58,6 +59,7 @@ from agentrt.events import (
 )
 from agentrt.ledger import allowance
 from agentrt.specs import Agent, HookEvent, OnCrash, SecurityRisk
+from agentrt.specs.condensers import stages
 from agentrt.specs.content import text
 from agentrt.specs.flow import Label, Sink
 from agentrt.specs.rules import Verdict
@@ -267,14 +269,27 @@ class World:
                 told = SkillActivated(skill=due.skill, cause=due.cause, content=text("Do it."))
                 return (told,) if action is None else (self._observed(action), told)
             case Condense():
-                made = forget_older_half(self.state.branch.view)
-                return (made or ConversationErrorEvent(code="context_window", detail="too small"),)
+                return self._condensed(command)
             case RunHooks(_, event, target):
                 return self._hooks(event, target)
             case Judge(_, _, midway):
                 return self._judged_midway() if midway else self._judged(command.critic)
             case Attend(_, child_id):
                 return (self._child_finished(child_id), MessageEvent(content=text("It has ended.")))
+
+    def _condensed(self, command: Condense) -> Sequence[Event]:
+        """What a condenser makes of the view: less, all of it summed up, nothing, or that it cannot be less."""
+        view, (one, *_) = self.state.branch.view, stages(self.state.spec.condenser)
+        room = room_after(self.state, one, command.reason)
+        at = cut(view, one.keep_first, room, one.minimum_progress)
+        if at is None and room.must:
+            at = reset(view, one.keep_first, room)
+            if at is None or at.end - at.first < 2:
+                return (ConversationErrorEvent(code="context_window", detail="too small"),)
+        if at is None:
+            return (Condensation(problem="nothing could be left out", reason=command.reason),)
+        gone = tuple(seen.id for seen in view[at.first : at.end])
+        return (Condensation(forgotten_event_ids=gone, summary="It went on.", reason=command.reason),)
 
     def _reserves(self, command: CallModel) -> bool:
         """Whether the call has to reserve a part of the budget now, or end since none is left."""

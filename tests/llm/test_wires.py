@@ -378,7 +378,7 @@ def test_a_reply_names_no_model_before_it_was_called() -> None:
 @pytest.mark.parametrize("wire", WIRES)
 async def test_what_is_too_long_is_condensed_and_the_run_goes_on(tmp_path: Path, wire: WireName) -> None:
     turns = [call("look", where=str(n)) for n in range(6)]
-    turns[4:4] = [context_window(wire)]  # type: ignore[list-item]
+    turns[4:4] = [context_window(wire), say("## Task\nLook everywhere.")]  # type: ignore[list-item]
     script: list[Turn] = [*turns, finish("Done.")]
     async with ScriptedProvider(lambda body: script.pop(0)) as provider:
         async with Runtime(tmp_path / "s") as runtime:
@@ -391,8 +391,8 @@ async def test_what_is_too_long_is_condensed_and_the_run_goes_on(tmp_path: Path,
         sizes = [len(msgspec.json.encode(sent)) for sent in provider.requests]
     kinds = [type(event).__name__ for event in events]
     place = kinds.index("CondensationRequest")
-    assert kinds[place : place + 3] == ["CondensationRequest", "Condensation", "ModelCallStarted"]
-    assert sizes[5] < sizes[4], "the next call is shorter than the one that was refused"
+    assert kinds[place : place + 4] == ["CondensationRequest", "ModelCalled", "Condensation", "ModelCallStarted"]
+    assert sizes[6] < sizes[4], "the next call is shorter than the one that was refused"
 
 
 @pytest.mark.parametrize("wire", WIRES)

@@ -7,8 +7,9 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentrt.sources.memory import LONGEST, find_memory, newest
+from agentrt.sources.memory import find_memory
 from agentrt.sources.text import Reader
+from agentrt.specs.memory import LONGEST, newest
 
 from .test_skills import write
 
@@ -27,10 +28,10 @@ def test_the_oldest_lines_are_left_out_and_that_is_said(lines: list[str]) -> Non
 
 
 def test_the_first_file_counts(tmp_path: Path) -> None:
-    write(tmp_path / ".openhands/memory/MEMORY.md", "older")
+    write(tmp_path / ".agents/memory/MEMORY.md", "older")
     (memory,) = find_memory(tmp_path, Reader(), "user")
     assert (memory.text, memory.origin) == ("older", "user")
-    write(tmp_path / ".agents/memory/MEMORY.md", "x\n" * LONGEST)
+    write(tmp_path / ".openhands/memory/MEMORY.md", "x\n" * LONGEST)
     (memory,) = find_memory(tmp_path, Reader(), "user")
     assert len(memory.text) < LONGEST + 60
     assert find_memory(tmp_path / "nowhere", Reader(), "user") == ()

@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from agentrt.context.texts import text_of
 from agentrt.errors import ConfigurationError
 from agentrt.events import HeadMoved, UserRejectObservation
 from agentrt.storage.catalogue import Catalogue
-from agentrt.storage.index import PIECE, Index, text_of, to_match
+from agentrt.storage.index import PIECE, Index, to_match
 from tests import samples
 
 from .logs import conversation, created, write_log

@@ -13,7 +13,7 @@ import msgspec
 from anyio.abc import TaskGroup
 
 from agentrt.ids import new_id
-from agentrt.protocols import Files
+from agentrt.protocols import Files, Recollection
 from agentrt.secrets import CurrentMask, SecretRegistry
 from agentrt.specs import BlobReference, LocalWorkspace, Workspace
 from agentrt.workspaces.reached import ReachedFiles
@@ -36,6 +36,11 @@ class FakeContext:
         self.kept: dict[str, bytes] = {}
         self.spilled: dict[str, str] | None = {}
         self._more = anyio.Event()
+
+    @property
+    def recollection(self) -> Recollection:
+        """None is there: what uses one is tried in a conversation."""
+        raise NotImplementedError
 
     @property
     def files(self) -> Files:

@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager
 
 import anyio
 import anyio.to_thread
+from msgspec.structs import replace
 
 from ..chain import Chain
 from ..context.images import image_blobs, with_blobs
@@ -14,9 +15,10 @@ from ..context.messages import Message, Transcript, around
 from ..context.replies import ModelReply, Toolbox, reply_events
 from ..decisions import CallModel
 from ..errors import ContextWindowExceeded, ModelError, NoLongerDue
-from ..events import CondensationRequest, ConversationErrorEvent, Event
+from ..events import CondensationRequest, ConversationErrorEvent, Event, ModelCalled
 from ..protocols import ModelClient, ModelRequest
 from ..specs import ToolDefinition
+from ..specs.llm import window_of
 from ..state import Seen
 from .dispatcher import Perform
 from .draft import Draft
@@ -47,12 +49,15 @@ class AgentActor(AbstractAsyncContextManager["AgentActor"]):
         assert isinstance(message.command, CallModel)
         command = message.command.id
         state = self._log.state
-        miscount = min(max(MARGIN * state.ledger.prompts, 0.1), 10.0) if state.ledger.prompts != 1.0 else 1.0
+        miscount = (
+            min(max(MARGIN * state.ledger.counting.prompts, 0.1), 10.0) if state.ledger.counting.prompts != 1.0 else 1.0
+        )
         draft = Draft(self._log, command, state.spec.llm, miscount)
         try:
             reply = await self._client.complete(await self._request(), draft)
         except ModelError as error:
-            await self._log.append(*draft.so_far(command), *_failed(error, draft), command=command)
+            called = self._measured(draft.ended(error.code))
+            await self._log.append(*draft.so_far(command), *_failed(error, called), command=command)
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
                 await self._log.append(*draft.so_far(command), draft.ended("interrupted"), command=command)
@@ -61,13 +66,19 @@ class AgentActor(AbstractAsyncContextManager["AgentActor"]):
             await self._answered(command, reply, draft)
 
     async def _answered(self, command: str, reply: ModelReply, draft: Draft) -> None:
-        called = draft.called(reply)
+        called = self._measured(draft.called(reply))
         events = reply_events(reply, self._toolbox, draft.id, called.id)
         try:
             await self._log.append(called, *events, command=command)
         except NoLongerDue:
             with anyio.CancelScope(shield=True):
                 await self._log.append(*draft.so_far(command), called, command=command)
+
+    def _measured(self, called: ModelCalled) -> ModelCalled:
+        """The end of a call, with what the model can read, unless the log knows."""
+        state = self._log.state
+        window = window_of(state.spec.llm, self._client.known)
+        return replace(called, window=window) if window != state.ledger.counting.window else called
 
     async def _request(self) -> ModelRequest:
         state = self._log.state
@@ -89,8 +100,7 @@ class AgentActor(AbstractAsyncContextManager["AgentActor"]):
         return self._transcript.of(view, [self._veil.event(event) for event in missing])
 
 
-def _failed(error: ModelError, draft: Draft) -> tuple[Event, ...]:
-    called = draft.ended(error.code)
+def _failed(error: ModelError, called: ModelCalled) -> tuple[Event, ...]:
     if isinstance(error, ContextWindowExceeded):
         return (called, CondensationRequest(reason=str(error), caused_by=called.id))
     return (

@@ -1,36 +1,209 @@
-"""`CondenserActor`: makes a view shorter once a model has said that it is too long."""
+"""`CondenserActor`: makes a view shorter before the next model call."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 
-from ..context.condensing import forget_older_half
+import msgspec
+from msgspec.structs import replace
+
+from ..cancelling import guarded
+from ..context.condensing import Cut, Room, against_the_laws, cut, maskable, reset, room_after
+from ..context.extracting import found_in
+from ..context.summaries import asking, bounded, merged, read_summary, rendered, scaled
 from ..decisions import Condense
-from ..events import Condensation, ConversationErrorEvent
+from ..errors import ActorError, ConfigurationError, ContextWindowExceeded, LogError, ModelError
+from ..events import Condensation, CondensationSummaryEvent, ConversationErrorEvent, Event
+from ..protocols import Condenser
+from ..specs import (
+    CondensationReason,
+    LLMSummarizingCondenser,
+    NamedCondenser,
+    ObservationMaskingCondenser,
+)
+from ..specs.condensers import BoundedCondenser, stages
+from ..specs.content import sound
+from ..specs.summary import Summary
+from ..specs.tokens import tokens_of
+from ..state import Seen, State, masked
+from ..state.seeing import condensed
 from .dispatcher import Perform
 from .event_log import Log
+from .side_calls import SideCalls
+
+USAGE = "condenser"
+
+_TOO_SMALL = "the model's context window is too small even for the last step: use a model with a larger one"
+
+
+class _Made(msgspec.Struct, frozen=True):
+    """What was made of a view so far."""
+
+    forgotten: tuple[str, ...] = ()
+    masked: tuple[str, ...] = ()
+    summary: str = ""
+    facts: Summary | None = None
+    problem: str = ""
 
 
 class CondenserActor(AbstractAsyncContextManager["CondenserActor"]):
-    """Performs `Condense` without a model: the older half is dropped from the view and said to be."""
+    """Performs `Condense`, by one stage of the agent's condenser after the other.
 
-    def __init__(self, log: Log) -> None:
-        self._log = log
+    What is cut is settled when it begins; messages that come meanwhile stay. A model or a condenser that fails is
+    noted in the event, and what can be found without one takes the place of what it would have said.
+    """
+
+    def __init__(self, log: Log, calls: SideCalls, condensers: Mapping[str, Callable[[], Condenser]]) -> None:
+        self._log, self._calls, self._condensers = log, calls, condensers
 
     async def __aexit__(self, *_: object) -> None:
         return None
 
     async def handle(self, message: Perform) -> None:
-        """Condense the view as it is now. What cannot shrink ends the run, unless that was only asked for."""
+        """Condense the view as it is now. What cannot shrink ends the run, where it must."""
         assert isinstance(message.command, Condense)
-        here = self._log.state.branch
-        condensation = forget_older_half(here.view)
-        if condensation is None and here.condense == "asked":
-            await self._log.append(Condensation(forgotten_event_ids=()), command=message.command.id)
-        elif condensation is None:
-            detail = "the model's context window is too small even for the last step: use a model with a larger one"
-            await self._log.append(
-                ConversationErrorEvent(code="context_window", detail=detail), command=message.command.id
-            )
+        state, reason = self._log.state, message.command.reason
+        made, must = await self._made(state, reason)
+        event = _event(state, reason, made)
+        if must and (event.tokens_after >= event.tokens_before or not (made.forgotten or made.masked)):
+            error = ConversationErrorEvent(code="context_window", detail=made.problem or _TOO_SMALL)
+            await self._log.append(error, command=message.command.id)
         else:
-            await self._log.append(condensation, command=message.command.id)
+            await self._log.append(event, command=message.command.id)
+
+    async def _made(self, state: State, reason: CondensationReason) -> tuple[_Made, bool]:
+        """What is made of the view, and whether the run cannot go on with it as it is."""
+        made, must = _Made(), state.branch.condense == "needed"
+        view: Sequence[Seen] = list(state.branch.view)
+        for one in stages(state.spec.condenser):
+            room = room_after(state, one, reason)
+            must = room.must
+            if isinstance(one, ObservationMaskingCondenser):
+                hidden = {seen.id for seen in maskable(view, one.attention_window)}
+                view = [masked(seen) if seen.id in hidden else seen for seen in view]
+                made = replace(made, masked=tuple(hidden))
+                if not _fits(view, room):
+                    continue
+                return made, must
+            stage = await self._stage(state, one, view, room)
+            made = replace(stage, masked=tuple(name for name in made.masked if name not in stage.forgotten))
+            if made.forgotten:
+                return made, must
+        if not (made.forgotten or made.masked or made.problem):
+            made = replace(made, problem=_TOO_SMALL if must else "nothing could be left out")
+        return made, must
+
+    async def _stage(self, state: State, one: BoundedCondenser, view: Sequence[Seen], room: Room) -> _Made:
+        problem = ""
+        if isinstance(one, NamedCondenser):
+            try:
+                if (own := await self._own(one, view, room)) is not None:
+                    return own
+            except (LogError, ActorError):
+                raise
+            except Exception as error:  # a condenser is the user's own code
+                problem = sound(f"the condenser {one.name} failed: {type(error).__name__}: {error}")
+        at = cut(view, one.keep_first, room, one.minimum_progress)
+        if at is None and room.must:
+            at = reset(view, one.keep_first, room)
+        if at is None:
+            return _Made(problem=problem)
+        return await self._summarized(state, one, view, at, room, problem)
+
+    async def _own(self, one: NamedCondenser, view: Sequence[Seen], room: Room) -> _Made | None:
+        events = await self._calls.load(view)
+        with guarded:
+            made = await self._condensers[one.name]().condense(events, room)
+        if made is None:
+            return None
+        if (wrong := against_the_laws(view, set(made.forgotten), one.keep_first)) is not None:
+            raise ConfigurationError(wrong)
+        gone = sum(seen.tokens for seen in view if seen.id in made.forgotten)
+        if made.forgotten and tokens_of(made.summary) >= gone:
+            raise ConfigurationError("its summary is longer than what it stands for")
+        return _Made(made.forgotten, made.masked, made.summary)
+
+    async def _summarized(
+        self, state: State, one: BoundedCondenser, view: Sequence[Seen], at: Cut, room: Room, problem: str
+    ) -> _Made:
+        """A summary in the place of what is cut: by a model, where there is one, and by what is found without it."""
+        gone = view[at.first : at.end]
+        events = await self._calls.load(list(state.branch.view)[: at.end])
+        before = next((event for event in events[at.first :] if isinstance(event, CondensationSummaryEvent)), None)
+        told = events[at.first :]
+        room = replace(room, summary=min(room.summary, sum(seen.tokens for seen in gone) // 2))
+        said = None
+        if isinstance(one, LLMSummarizingCondenser):
+            said, problem = await self._said(state, one, events, len(gone), room)
+        known = _known(before)
+        facts = merged(known, said, found_in(told))
+        first = known.first if known is not None and known.first else gone[0].seq
+        count = (known.count if known is not None else 0) + sum(seen.id != getattr(before, "id", "") for seen in gone)
+        facts = bounded(replace(facts, count=count, first=first, last=gone[-1].seq), room.summary)
+        text, most = rendered(facts, _recall(state)), sum(seen.tokens for seen in gone)
+        if tokens_of(text) >= most:
+            text = rendered(Summary(count=count, first=first, last=facts.last))
+        if tokens_of(text) >= most:
+            return _Made(problem=problem or "the summary would be longer than what it stands for")
+        return _Made(tuple(seen.id for seen in gone), (), text, facts, problem)
+
+    async def _said(
+        self, state: State, one: LLMSummarizingCondenser, events: Sequence[Event], count: int, room: Room
+    ) -> tuple[Summary | None, str]:
+        """What the model says of events, or why it says nothing.
+
+        It is first sent what the agent's model was sent, and a question behind that: most of it is cached. What is too
+        long for it is sent again as text, shorter each time.
+        """
+        here, question = state.branch, asking(count, room.summary)
+        sent = sum(seen.tokens for seen in list(here.view)[: len(events)])
+        whole = not here.refused or sent < here.refused
+        factor = 1.0
+        for attempt in range(one.hard_context_reset_max_retries + 1):
+            if attempt or not whole:
+                factor *= one.hard_context_reset_context_scaling
+                messages = scaled(events, factor, question)
+            else:
+                messages = [*await self._calls.told(events), *scaled((), 1.0, question)]
+            try:
+                reply = await self._calls.complete(messages, USAGE, one.llm)
+            except ContextWindowExceeded:
+                continue
+            except (ModelError, ConfigurationError) as error:
+                return None, f"no model summed it up: {error}"
+            said = read_summary(reply.text)
+            return said, "" if said is not None else "no model summed it up: it answered with no summary"
+        return None, "no model summed it up: it was too long for it, however short it was made"
+
+
+def _event(state: State, reason: CondensationReason, made: _Made) -> Condensation:
+    here, measure = state.branch, state.ledger.counting.measure
+    event = Condensation(
+        forgotten_event_ids=made.forgotten,
+        masked_event_ids=made.masked,
+        summary=made.summary,
+        reason=reason,
+        facts=made.facts,
+        labels=here.labels,
+        problem=made.problem,
+    )
+    after = sum(seen.tokens for seen in condensed(here.view, event))
+    return replace(event, tokens_before=int(here.tokens * measure), tokens_after=int(after * measure))
+
+
+def _fits(view: Sequence[Seen], room: Room) -> bool:
+    tokens = sum(seen.tokens for seen in view)
+    return (room.events is None or len(view) <= room.events) and (room.tokens is None or tokens <= room.tokens)
+
+
+def _known(before: CondensationSummaryEvent | None) -> Summary | None:
+    """What a summary says that is replaced; of one that has no parts, all of it."""
+    if before is None or before.facts is not None:
+        return before.facts if before is not None else None
+    return Summary(decisions=(before.summary,))
+
+
+def _recall(state: State) -> str:
+    tools = state.prompt.tools if state.prompt is not None else ()
+    return next((tool.name for tool in tools if tool.recalls), "")

@@ -31,11 +31,12 @@ from ..decisions import (
 from ..decisions.room import SLACK, admit, full, within
 from ..deltas import Channel
 from ..errors import ActorCrashed, ActorStopped, AgentrtError, EventRefused, LogFailed, NoLongerDue
-from ..events import Cursor, Event, ExecutionStatus, InterruptEvent, MessageEvent
+from ..events import Cursor, Event, ExecutionStatus, InterruptEvent, MessageEvent, ObservationEvent
 from ..protocols import Journal
 from ..specs import BlobReference, BusyPolicy
 from ..specs.content import TEXT
 from ..specs.quota import Quota
+from ..specs.tokens import content_tokens
 from ..state import Seen, State, apply, marked
 from .core import Request
 from .deadline import Deadline
@@ -289,7 +290,7 @@ def _complete(
         nonlocal state
         if isinstance(event, MessageEvent):
             event = marked(state, event)
-        numbered = replace(event, seq=state.seq + 1)
+        numbered = _numbered(event, state.seq + 1)
         state = apply(state, numbered)
         batch.append(numbered)
 
@@ -309,6 +310,13 @@ def _complete(
                 due[command.id] = command
         if not noted:
             return batch, state, list(due.values())
+
+
+def _numbered(event: Event, seq: int) -> Event:
+    """An event as the log takes it."""
+    if isinstance(event, MessageEvent | ObservationEvent):
+        return replace(event, seq=seq, tokens=content_tokens(event.content))
+    return replace(event, seq=seq)
 
 
 class Log:

@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from itertools import islice
 
 from ..deltas import Channel, Delta, Draft, Reader
-from ..events import Condensation, Cursor, Event, ModelCallRetried
+from ..events import Cursor, Event, ModelCallRetried
 from ..protocols import Records
-from ..state import Seen, State, summarized
+from ..state import Seen, State, shown
 from .veil import Veil
 
 RECENT = 64
@@ -276,7 +276,7 @@ class Feed:
         if len(found) < len(view):
             older = sorted({seen.seq for seen in view if seen.seq < first})
             found |= zip(older, await self._records.load(older), strict=True)
-        return [_shown(found[seen.seq]) for seen in view]
+        return [shown(found[seen.seq], seen) for seen in view]
 
     def cursor(self) -> Cursor:
         """After the last visible event."""
@@ -300,7 +300,3 @@ class Feed:
             del self._waiting[news]
             if not news.done():
                 news.set_result(None)
-
-
-def _shown(event: Event) -> Event:
-    return summarized(event) if isinstance(event, Condensation) else event

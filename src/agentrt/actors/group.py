@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import TypeAlias
 
 import anyio
@@ -25,7 +26,7 @@ from ..events import (
     RunRequested,
 )
 from ..hooks import HookFunction
-from ..protocols import Critic, Journal, ModelClient, SecurityAnalyzer
+from ..protocols import Condenser, Critic, Journal, ModelClient, SecurityAnalyzer
 from ..sandboxes.processes import end_left, process_mark
 from ..secrets import SecretRegistry
 from ..security.rating import Own
@@ -45,6 +46,7 @@ from .event_log import EventLogActor, Log, Observer
 from .feed import Feed
 from .hook_models import HookModels
 from .hooks import HookActor
+from .recollection import Earlier
 from .security import SecurityActor
 from .side_calls import SideCalls
 from .skills import SkillActor
@@ -74,6 +76,7 @@ class Parts(msgspec.Struct, frozen=True):
     analyzers: Mapping[str, Callable[[], SecurityAnalyzer]]
     hooks: Mapping[str, HookFunction]
     critics: Mapping[str, Callable[[], Critic]]
+    condensers: Mapping[str, Callable[[], Condenser]] = {}
     restarts: RestartPolicy = RestartPolicy()
     durability: Durability = Durability.COMMIT
     quota: Quota = Quota()
@@ -84,6 +87,10 @@ class Parts(msgspec.Struct, frozen=True):
     """What belongs to the runtime, so that a rating knows it."""
     store: str = ""
     """Where the log is: a copy of a store has conversations of the same ids."""
+    earlier: Earlier | None = None
+    """What looks for words in earlier conversations."""
+    home: Path | None = None
+    """Where the user's own memory is."""
     performers: Mapping[str, PerformerFactory] = {}
     """What takes the place of a performer, by the first word of its name: in a replay, which runs nothing."""
 
@@ -267,7 +274,7 @@ class ConversationGroup:
             case "skills":
                 return Performer(lambda: SkillActor(log, parts.tools))
             case "condenser":
-                return Performer(lambda: CondenserActor(log))
+                return Performer(lambda: CondenserActor(log, self.calls, parts.condensers))
             case "hooks":
                 return Performer(self._hooks, concurrency)
             case "critic":

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import anyio
 import anyio.to_thread
+from msgspec.structs import replace
 
 from ..context.images import image_blobs, with_blobs
 from ..context.messages import Message, around, to_messages
@@ -59,22 +60,28 @@ class SideCalls:
                 await self._log.append(draft.ended("interrupted"))
             raise
         await self._log.append(draft.called(reply))
-        return reply
+        return replace(reply, text=self._veil.text(reply.text))
 
     async def ask(self, question: str, llm: AnyLLM | None = None) -> str:
         """The agent's answer to a question, from what it sees now; its history stays as it is."""
-        told = to_messages(await self.history(self._log.state), around(self._log.state.spec))
+        told = await self.told(await self.history(self._log.state))
+        reply = await self.complete([*told, Message("user", text(ASIDE + question))], "ask-agent", llm)
+        return reply.text
+
+    async def told(self, events: Sequence[Event]) -> list[Message]:
+        """Events of a view as the agent's model is sent them."""
+        told = to_messages(events, around(self._log.state.spec))
         if kept := image_blobs(told):
             blobs = {sha256: await self._log.fetch(blob) for sha256, blob in kept.items()}
             told = await anyio.to_thread.run_sync(with_blobs, told, blobs)
-        reply = await self.complete([*told, Message("user", text(ASIDE + question))], "ask-agent", llm)
-        return self._veil.text(reply.text)
+        return told
 
     async def history(self, state: State) -> list[Event]:
         """What the model sees in a state, as far as it is complete."""
-        return await self._load(complete_view(state))
+        return await self.load(complete_view(state))
 
-    async def _load(self, view: Sequence[Seen]) -> list[Event]:
+    async def load(self, view: Sequence[Seen]) -> list[Event]:
+        """The events of places in a view, without what is secret. Raises `LogCorrupt`."""
         return [self._veil.event(event) for event in await self._log.load(view)]
 
     async def title(self, length: int, llm: AnyLLM | None = None) -> str:
@@ -85,14 +92,14 @@ class SideCalls:
         first = next(heard, None)
         if first is None:
             return ""
-        (message,) = await self._load([first])
+        (message,) = await self.load([first])
         assert isinstance(message, MessageEvent)
         said = plain(message.content)
         try:
             reply = await self.complete(titling(said, length), "title", llm)
         except (ModelError, ConfigurationError):
             return titled(said, length)
-        return titled(self._veil.text(reply.text), length) or titled(said, length)
+        return titled(reply.text, length) or titled(said, length)
 
 
 def complete_view(state: State) -> list[Seen]:

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
 from zlib import crc32
@@ -37,6 +38,7 @@ from ..workspaces.spills import Spills
 from .core import Request
 from .dispatcher import Perform
 from .event_log import Log
+from .recollection import Earlier, Recollection
 from .scripts import changed
 
 MAX_RESULT = 40_000
@@ -84,6 +86,12 @@ class ToolParts(Protocol):
     @property
     def store(self) -> str: ...
 
+    @property
+    def earlier(self) -> Earlier | None: ...
+
+    @property
+    def home(self) -> Path | None: ...
+
 
 class _Call:
     """The `ToolContext` of one call: shows its output, and keeps the last of it."""
@@ -103,6 +111,7 @@ class _Call:
         self.workspace = workspace
         self.files = ReachedFiles(workspace)
         self.conversation = process_mark(log.state.created.id, parts.store) if log.state.created is not None else ""
+        self.recollection = Recollection(log, workspace, parts.earlier, parts.home)
         self._log, self._tasks, self._spills = log, tasks, spills
         self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
         self._tail: deque[str] = deque(maxlen=TAIL)
@@ -249,7 +258,7 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
             content=await self._bounded(observation.content, call),
             is_error=observation.is_error,
             details=details,
-            labels=self._labels(action),
+            labels=self._labels(action, observation.labels),
             fingerprint=fingerprint,
             caused_by=action.id,
         )
@@ -269,11 +278,11 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
         others = [block for block in given if not isinstance(block, TextContent)]
         return (*shown, whole, *others[:MAX_BLOCKS])
 
-    def _labels(self, action: ActionEvent) -> tuple[Label, ...]:
-        """Where what the result holds comes from: as the tool says, and as the action was rated."""
+    def _labels(self, action: ActionEvent, said: tuple[Label, ...]) -> tuple[Label, ...]:
+        """Where what the result holds comes from: as it says itself, as the tool says, and as the action was rated."""
         rated = next((p.labels for p in self._log.state.branch.pending if p.action.id == action.id), ())
         declared = self._tools.labels(action.tool_name)
-        return tuple(sorted({*rated, *declared})) if declared else rated
+        return tuple(sorted({*rated, *declared, *said})) if declared or said else rated
 
 
 def _fingerprint(observation: Observation) -> int:

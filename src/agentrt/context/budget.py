@@ -9,6 +9,7 @@ import msgspec
 from ..errors import BudgetExceeded
 from ..ledger import Allowance
 from ..specs import Capabilities, ImageContent, Limits, TextContent, ToolDefinition
+from ..specs.tokens import IMAGE_TOKENS
 from ..usage import Usage
 from .messages import Message
 
@@ -17,9 +18,6 @@ BYTES_A_TOKEN = 2
 
 TOKENS_A_MESSAGE = 12
 """What a message, or a call, has besides its words."""
-
-IMAGE_TOKENS = 1600
-"""The most that an image counts for at the usual providers, for the size that they scale it to."""
 
 ANSWER_TOKENS = 16_384
 """The longest answer that is reckoned with where nobody says how long one may be."""

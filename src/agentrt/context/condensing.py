@@ -1,20 +1,91 @@
-"""Where a view may be cut, and what the simplest condensation forgets."""
+"""Where a view may be cut, and which part of it a condensation forgets. Pure.
+
+The laws: the first events stay; a call stays with its batch and its result; what follows on a provider's own record of
+a thought stays with that; there is one summary, after the first events.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import accumulate, pairwise
 
-from ..events import Condensation
-from ..state import Seen
+import msgspec
+
+from ..specs import CondensationReason
+from ..specs.condensers import WINDOW_SHARE, BoundedCondenser
+from ..state import Seen, State
+from ..state.seeing import MASKED_TOKENS
+
+SUMMARY_SHARE = 0.25
+"""Of the tokens that a view may have afterwards, what its summary may take."""
+
+LEAST_SUMMARY, MOST_SUMMARY = 250, 6000
+"""Tokens that a summary is given room for."""
+
+SUMMARY = "CondensationSummaryEvent"
+
+
+class Room(msgspec.Struct, frozen=True):
+    """What a view may have after a condensation, as `Branch.tokens` measures it; None where that does not matter."""
+
+    events: int | None = None
+    tokens: int | None = None
+    summary: int = MOST_SUMMARY
+    """Tokens of that for the summary."""
+    must: bool = False
+    """Whether it must become shorter for the run to go on."""
+
+
+class Condensed(msgspec.Struct, frozen=True):
+    """What is forgotten of a view, by the ids of events; which results lose their output; and what is said instead."""
+
+    forgotten: tuple[str, ...] = ()
+    summary: str = ""
+    masked: tuple[str, ...] = ()
+
+
+class Cut(msgspec.Struct, frozen=True):
+    """The places of a view that are forgotten: from `first` on, up to `end`."""
+
+    first: int
+    end: int
+
+
+def most_tokens(one: BoundedCondenser, window: int) -> int | None:
+    """Tokens from which on a view is condensed, for a model that reads so many (0: nobody knows)."""
+    if one.max_tokens is None:
+        return int(window * WINDOW_SHARE) or None
+    return min(one.max_tokens, window) if window else one.max_tokens
+
+
+def room_after(state: State, one: BoundedCondenser, reason: CondensationReason) -> Room:
+    """What the view may have after a condensation: half of what there is too much of, and of several the least."""
+    here, measure = state.branch, state.ledger.counting.measure
+    must = here.condense == "needed" or (reason is CondensationReason.REQUEST and not here.condense)
+    most = most_tokens(one, state.ledger.counting.window)
+    events = [one.max_size // 2] if len(here.view) > one.max_size else []
+    tokens = [int(most / 2 / measure)] if most is not None and here.tokens * measure > most else []
+    if reason is CondensationReason.REQUEST:
+        events.append(len(here.view) // 2)
+    if must:
+        stays = sum(seen.tokens for seen in here.view[: head(here.view, one.keep_first)])
+        tokens.append(stays + (min(here.refused or here.tokens, here.tokens) - stays) // 2)
+    least = min(tokens, default=None)
+    summary = int((least or here.tokens / 2) * SUMMARY_SHARE)
+    return Room(min(events, default=None), least, min(max(summary, LEAST_SUMMARY), MOST_SUMMARY), must)
 
 
 def cuts(view: Sequence[Seen]) -> list[int]:
-    """The positions between which events may be forgotten: no call is parted from its batch or its result."""
+    """The positions between which events may be forgotten."""
     open_calls: set[str] = set()
     legal: list[int] = []
+    thought = False
     for position, seen in enumerate(view):
-        if not open_calls and not seen.action_id:
+        if seen.thinks or seen.user or seen.type == SUMMARY:
+            thought = False
+        if not open_calls and not seen.action_id and not (thought and seen.type == "ActionEvent"):
             legal.append(position)
+        thought = thought or seen.thinks
         if seen.type == "ActionEvent":
             open_calls.add(seen.id)
         open_calls.discard(seen.action_id)
@@ -23,27 +94,72 @@ def cuts(view: Sequence[Seen]) -> list[int]:
     return legal
 
 
-def kept(view: Sequence[Seen]) -> int:
-    """How many events at the start are never forgotten: the system prompt, and all up to the first message."""
-    return next((position + 1 for position, seen in enumerate(view) if seen.type == "MessageEvent"), 1)
-
-
-def forget_older_half(view: Sequence[Seen]) -> Condensation | None:
-    """A condensation that drops the older half and says so; None when there is nothing left to drop.
-
-    It calls no model: what was dropped stays in the log, and the summary names how much it was.
+def head(view: Sequence[Seen], keep_first: int) -> int:
+    """How many events at the start stay: `keep_first`, and the instructions with all up to the first message, whose
+    skills stay with it. The summary stands behind them.
     """
-    first = kept(view)
-    legal = [position for position in cuts(view) if position > first]
-    goal = first + (len(view) - first) // 2
-    ends = [position for position in legal if position <= max(goal, legal[0] if legal else 0)]
-    if not ends or ends[-1] >= len(view):
+    stop = next((place for place, seen in enumerate(view) if seen.type in (SUMMARY, "ActionEvent")), len(view))
+    told = next((place + 1 for place in range(stop) if view[place].type == "MessageEvent"), min(1, len(view)))
+    while told < len(view) and view[told].type == "SkillActivated":
+        told += 1
+    summary = next((place for place, seen in enumerate(view) if seen.type == SUMMARY), len(view))
+    return max((position for position in cuts(view) if told <= position <= min(keep_first, summary)), default=told)
+
+
+def cut(view: Sequence[Seen], keep_first: int, room: Room, progress: float) -> Cut | None:
+    """What is to be forgotten so that the rest has room; as much as there can be where it has none.
+
+    The last batch stays. None where that is less than a share `progress` of the view.
+    """
+    first = head(view, keep_first)
+    summary = max((place for place, seen in enumerate(view) if seen.type == SUMMARY), default=first)
+    ends = [position for position in cuts(view) if max(first, summary) < position < len(view)]
+    if not ends:
         return None
-    forgotten = view[first : ends[-1]]
-    messages = sum(seen.type == "MessageEvent" for seen in forgotten)
-    actions = sum(seen.type == "ActionEvent" for seen in forgotten)
-    summary = (
-        f"[Here {actions} earlier actions and {messages} messages were dropped, unsummarized, to fit the context."
-        " Look again at what you need to know.]"
-    )
-    return Condensation(forgotten_event_ids=tuple(seen.id for seen in forgotten), summary=summary)
+    upto = [0, *accumulate(seen.tokens for seen in view)]
+
+    def gained(end: int) -> int:
+        gone = upto[end] - upto[first]
+        return gone - min(room.summary, gone // 2)
+
+    def fits(end: int) -> bool:
+        events, tokens = first + 1 + len(view) - end, upto[-1] - gained(end)
+        return (room.events is None or events <= room.events) and (room.tokens is None or tokens <= room.tokens)
+
+    end = next((position for position in ends if fits(position)), ends[-1])
+    gain, of = (gained(end), upto[-1]) if room.tokens is not None else (end - first - 1, len(view))
+    return Cut(first, end) if gain > 0 and gain >= progress * of else None
+
+
+def reset(view: Sequence[Seen], keep_first: int, room: Room) -> Cut | None:
+    """All that can be forgotten at once: what follows on the first events, which go as well where they leave no room.
+    None where there is nothing.
+    """
+    first = head(view, keep_first)
+    taken = sum(seen.tokens for seen in view[:first])
+    told, rest = sum(seen.tokens for seen in view[1:first]), sum(seen.tokens for seen in view[first:])
+    if room.tokens is not None and taken + LEAST_SUMMARY > room.tokens and told > rest:
+        first = 1
+    return Cut(first, len(view)) if first < len(view) else None
+
+
+def maskable(view: Sequence[Seen], attention_window: int) -> list[Seen]:
+    """The results whose output may be taken out: all but the newest ones, and those that a turn ends with."""
+    results = [seen for seen in view if seen.type == "ObservationEvent" and not seen.answer]
+    old = results[: max(len(results) - attention_window, 0)]
+    return [seen for seen in old if not seen.masked and seen.tokens > MASKED_TOKENS]
+
+
+def against_the_laws(view: Sequence[Seen], forgotten: Collection[str], keep_first: int) -> str | None:
+    """What is wrong with forgetting these events; None where nothing is."""
+    known = {seen.id for seen in view}
+    if unknown := [name for name in forgotten if name not in known]:
+        return f"event {unknown[0]!r} is not in the view"
+    if any(seen.id in forgotten for seen in view[: head(view, keep_first)]):
+        return "the first events must stay"
+    legal = cuts(view)
+    for start, end in pairwise(legal):
+        kept = {seen.id in forgotten for seen in view[start:end]}
+        if len(kept) > 1:
+            return f"events {view[start].seq} to {view[end - 1].seq} are forgotten together, or not at all"
+    return None

@@ -19,18 +19,21 @@ from ..specs import (
     ConfirmationPolicy,
     ConfirmRisky,
     Limits,
+    LLMSummarizingCondenser,
     NeverConfirm,
     Tool,
 )
 from ..specs.agent import DEFAULT_TOOLS
 from ..specs.agent_file import AgentFile
 from ..specs.built_in_agents import SAME_TOOLS
+from ..specs.condensers import read_condenser, stages
 from ..specs.context import AgentContext, ContextProblem, ContextSource, Document, Gathered, Offer, SourceKind
 from ..specs.llm import INHERIT
 from ..specs.skill import Skill
+from ..specs.tokens import tokens_of
 from ..state import State
 from .prompt import system_prompt
-from .telling import dynamic_context, tokens_of
+from .telling import dynamic_context
 
 _CONFIRMATIONS: Mapping[str, ConfirmationPolicy] = {
     "always_confirm": AlwaysConfirm(),
@@ -84,6 +87,8 @@ def resolved(
         tools.append(Tool("invoke_skill"))
     if agents and agent.tools == DEFAULT_TOOLS and tool("task") is not None:
         tools.append(Tool("task"))
+    if agent.tools == DEFAULT_TOOLS:
+        tools += [Tool(name) for name in _about_the_past(agent, context) if tool(name) is not None]
     sources = (
         *gathered.plugins,
         *(_of_document("instructions", document) for document in gathered.documents),
@@ -106,6 +111,14 @@ def resolved(
         ),
         texts={skill.name: skill.body for skill in gathered.skills},
     )
+
+
+def _about_the_past(agent: Agent, context: AgentContext) -> Iterator[str]:
+    """The tools for what an agent no longer sees, and, where a person's own files are read, for what it notes."""
+    if any(stages(agent.condenser)):
+        yield "recall"
+    if context.load_memory and context.load_user_skills:
+        yield "memory"
 
 
 def joined(state: State, more: Resolved) -> Resolved:
@@ -143,7 +156,10 @@ def as_agent(
 ) -> tuple[Agent, tuple[str, ...]]:
     """The agent that a file says, and what it names that is not available."""
     missing = [*(name for name in file.skills if name not in skills)]
-    missing += [*file.servers, *(["condenser"] if file.condenser is not None else [])]
+    missing += file.servers
+    condenser = read_condenser(file.condenser)
+    if condenser is None:
+        missing.append("condenser")
     tools: tuple[Tool, ...] = SAME_TOOLS
     if file.tools is not None:
         found = {name: tool(name) for name in file.tools}
@@ -162,6 +178,7 @@ def as_agent(
             system_message_suffix=file.prompt, load_user_skills=file.origin == "user", preload_skills=file.skills
         ),
         confirmation=_CONFIRMATIONS.get(file.permission_mode, NeverConfirm()),
+        condenser=condenser or LLMSummarizingCondenser(),
         limits=Limits(max_steps=file.max_steps or Limits().max_steps, max_cost=file.max_cost),
         is_vouched_for=file.origin == "user",
     )

@@ -46,11 +46,6 @@ _FENCE = re.compile(
 )
 
 
-def tokens_of(text: str) -> int:
-    """About how many tokens a text has: four bytes each."""
-    return (len(text.encode(errors="replace")) + 3) // 4
-
-
 def dynamic_context(
     facts: Facts,
     documents: Iterable[Document] = (),

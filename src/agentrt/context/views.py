@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ..events import Condensation, Event
-from ..state import Seen, summarized
+from ..events import Event
+from ..state import Seen, shown
 
 
 def viewed(view: Iterable[Seen], events: Mapping[int, Event]) -> list[Event]:
     """The events of places in a view, from those of the log by seq: a condensation stands there as its summary."""
-    found = (events[seen.seq] for seen in view)
-    return [summarized(event) if isinstance(event, Condensation) else event for event in found]
+    return [shown(events[seen.seq], seen) for seen in view]

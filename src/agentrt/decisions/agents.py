@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from ..errors import ConfigurationError
 from ..specs import Agent, Tool, ToolDefinition, replaced
+from ..specs.condensers import named_condensers
 from ..specs.tool import ALWAYS
 from .permissions import WHOLE
 
@@ -49,16 +50,24 @@ def check_rules(agent: Agent, tools: Sequence[ToolDefinition]) -> None:
                     raise ConfigurationError(f"a rule is about {rule.argument!r} of {rule.tool}, which has {there}")
 
 
-def check_names(agent: Agent, *, analyzers: Collection[str], hooks: Collection[str], critics: Collection[str]) -> None:
+def check_names(
+    agent: Agent,
+    *,
+    analyzers: Collection[str],
+    hooks: Collection[str],
+    critics: Collection[str],
+    condensers: Collection[str],
+) -> None:
     """Raises `ConfigurationError` for what an agent, or one below it, names and is not there."""
     functions = [hook.function for hook in agent.hooks if hook.function is not None]
     for kind, given, known in (
         ("security analyzer", agent.analyzers, analyzers),
         ("hook function", functions, hooks),
         ("critic", [agent.critic.name] if agent.critic is not None else [], critics),
+        ("condenser", named_condensers(agent.condenser), condensers),
     ):
         if missing := [name for name in given if name not in known]:
             there = ", ".join(sorted(known)) or "none"
             raise ConfigurationError(f"no {kind} {missing[0]!r}: there are {there}; give more to Runtime(...)")
     for other in agent.agents.values():
-        check_names(other, analyzers=analyzers, hooks=hooks, critics=critics)
+        check_names(other, analyzers=analyzers, hooks=hooks, critics=critics, condensers=condensers)

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from ..events import ActionEvent, GoalSet, Grant
-from ..specs import Critic, Hook, HookEvent
+from ..specs import CondensationReason, Critic, Hook, HookEvent
 from ..state import Activation
 
 
@@ -48,6 +48,7 @@ class Condense(msgspec.Struct, frozen=True):
     """Make the view shorter."""
 
     id: str
+    reason: CondensationReason
 
 
 class Attend(msgspec.Struct, frozen=True):

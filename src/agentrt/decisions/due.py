@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ..events import ActionEvent, ExecutionStatus
 from ..ledger import allowance
-from ..specs import HookEvent, PermissionRule
+from ..specs import CondensationReason, HookEvent, PermissionRule
 from ..specs.hooks import hooks_for
 from ..specs.stuck import judges_all
 from ..state import Activation, Ended, Ending, Pending, State, Working, beginnable
@@ -32,6 +32,7 @@ from .commands import (
     Tell,
     Warn,
 )
+from .condensing import condensation_due
 from .ending import has_ended, left, waits_below
 from .naming import (
     activating_id,
@@ -71,11 +72,13 @@ def _next(state: State) -> tuple[Command, ...]:
     if state.background and has_ended(state):
         return (AwaitChildren(f"await-{state.seq}"),) if waits_below(state) else ()
     if here.condense:
-        return (Condense(condensing_id(state)),)
+        return (Condense(condensing_id(state), CondensationReason.REQUEST),)
     if (reached := _limit(state)) is not None:
         return (Stop(counted_id("stop", state), *reached),)
     if (stuck := _stuck(state)) is not None:
         return (stuck,)
+    if (reason := condensation_due(state)) is not None:
+        return (Condense(condensing_id(state), reason),)
     return (CallModel(counted_id("call", state)),)
 
 

@@ -34,8 +34,8 @@ def judging_id(state: State, by: Critic | GoalSet, *, midway: bool = False) -> s
 
 
 def condensing_id(state: State) -> str:
-    """The present view is condensed."""
-    return _joined("condense", _view(state))
+    """The present view is condensed, by the agent's condenser and its model."""
+    return _joined("condense", _view(state), _digest((state.spec.condenser, state.spec.llm)))
 
 
 def counted_id(kind: str, state: State) -> str:

@@ -7,9 +7,11 @@ from typing import Any, TypeAlias
 import msgspec
 
 from ..specs import Durability, SecurityRisk
+from ..specs.condensers import CondensationReason
 from ..specs.flow import Label, Sink
 from ..specs.hooks import HookEvent
 from ..specs.rules import Verdict
+from ..specs.summary import Summary
 from ..usage import Usage
 from .base import Event, ExecutionStatus, Id, Source
 
@@ -68,6 +70,8 @@ class ModelCalled(Event, frozen=True, kw_only=True):
     estimated: bool = False
     prompt_estimate: int = 0
     """Of a call that was answered, the tokens that its prompt was estimated at, where there is a budget."""
+    window: int = 0
+    """Of the agent's own call, the tokens that its model can read; 0: nobody knows."""
 
 
 class RiskAssessed(Event, frozen=True, kw_only=True):
@@ -154,16 +158,30 @@ class ExecutionLost(Event, frozen=True, kw_only=True):
 
 
 class CondensationRequest(Event, frozen=True, kw_only=True):
-    """The view must shrink before the next model call."""
+    """The view must shrink before the next model call: a person asked for that, or the model said it is too long."""
 
     reason: str = ""
 
 
 class Condensation(Event, frozen=True, kw_only=True):
-    """The view forgets these events; a summary takes the place of the first."""
+    """The view forgets these events; a summary takes the place of the first.
 
-    forgotten_event_ids: tuple[Id, ...]
+    Results that are masked stay, without their output. Where nothing is forgotten or masked, nothing could be.
+    """
+
+    forgotten_event_ids: tuple[Id, ...] = ()
     summary: str = ""
+    masked_event_ids: tuple[Id, ...] = ()
+    reason: CondensationReason | None = None
+    facts: Summary | None = None
+    """What the summary says, part by part, for the one that takes its place later."""
+    labels: tuple[Label, ...] = ()
+    """What it was made of that nobody vouches for."""
+    problem: str = ""
+    """Why no model summed up, or nothing could be forgotten."""
+    tokens_before: int = 0
+    """About how many the view had."""
+    tokens_after: int = 0
 
 
 class StuckDetected(Event, frozen=True, kw_only=True):

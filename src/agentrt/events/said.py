@@ -10,6 +10,7 @@ from ..specs import Agent, BlobReference, Content, SecurityRisk, Thinking, ToolD
 from ..specs.context import ContextProblem, ContextSource, Offer
 from ..specs.flow import Label
 from ..specs.skill import Skill
+from ..specs.summary import Summary
 from .base import Event, Id, Source
 from .control import SecretsChanged
 
@@ -94,6 +95,8 @@ class MessageEvent(Event, frozen=True, kw_only=True):
     reasoning: str = ""
     thinking: Thinking | None = None
     llm_response_id: str | None = None
+    tokens: int = 0
+    """About how many its content has, as the log has found when it took it."""
 
 
 class ActionEvent(Event, frozen=True, kw_only=True):
@@ -137,6 +140,8 @@ class ObservationEvent(Event, frozen=True, kw_only=True):
     details: msgspec.Raw = msgspec.Raw(b"null")
     labels: tuple[Label, ...] = ()
     fingerprint: int = 0
+    tokens: int = 0
+    """About how many its content has, as the log has found when it took it."""
 
 
 class UserRejectObservation(Event, frozen=True, kw_only=True):
@@ -163,6 +168,7 @@ class CondensationSummaryEvent(Event, frozen=True, kw_only=True):
     """Stands in the view for what a condensation forgot; made from it, never stored."""
 
     summary: str
+    facts: Summary | None = None
 
 
 class ResourceLost(Event, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from ..actors.group import ConversationGroup
 from ..errors import ActorError, ConfigurationError, ConversationExists, LogError
+from ..ledger import Counting
 from ..secrets import SecretRegistry
 from ..state import Branch, State
 from .opening import NOTHING, agreed
@@ -307,7 +308,7 @@ async def _may_rest(group: ConversationGroup) -> bool:
         return False
 
 
-_NOTHING_WAITS = Branch()
+_NOTHING_WAITS, _UNKNOWN = Branch(), Counting()
 """Which those share that sleep with nothing to wait for."""
 
 
@@ -320,5 +321,12 @@ def _stub(state: State) -> State:
         error=state.error,
         answer=state.answer,
         branch=Branch(pending=state.branch.pending) if state.branch.pending else _NOTHING_WAITS,
-        ledger=replace(state.ledger, message_ids=frozenset(), goal=None, secrets={}, past_secrets=()),
+        ledger=replace(
+            state.ledger,
+            message_ids=frozenset(),
+            goal=None,
+            secrets={},
+            past_secrets=(),
+            counting=_UNKNOWN,
+        ),
     )

@@ -13,7 +13,7 @@ from .children import (
     children_lost,
     steps_of,
 )
-from .parts import AddedRule, Child, Goal, GoalStatus, Ledger, Origin, Used, judged, own_rules, ran, ruled
+from .parts import AddedRule, Child, Counting, Goal, GoalStatus, Ledger, Origin, Used, judged, own_rules, ran, ruled
 from .spending import A_MISCOUNT, Allowance, allowance, began, called, counted, fits, reserve, retried
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "AddedRule",
     "Allowance",
     "Child",
+    "Counting",
     "Goal",
     "GoalStatus",
     "Ledger",

@@ -106,6 +106,17 @@ class Goal(msgspec.Struct, frozen=True, gc=False):
     score: float = 0.0
 
 
+class Counting(msgspec.Struct, frozen=True, gc=False):
+    """What is known of the agent's model since it was called."""
+
+    prompts: float = 1.0
+    """How many tokens the prompt of the last call had for each that was estimated."""
+    measure: float = 1.0
+    """How many it had for each of `Branch.tokens`."""
+    window: int = 0
+    """Tokens that it can read; 0: nobody has said yet."""
+
+
 class Ledger(msgspec.Struct, frozen=True, gc=False):
     """What was begun, spent and decided, whatever was rewound since."""
 
@@ -119,8 +130,7 @@ class Ledger(msgspec.Struct, frozen=True, gc=False):
     """By usage id; what children spent is in it."""
     reserved: dict[str, BudgetReserved] = {}
     """Of the model calls in flight, by their commands."""
-    prompts: float = 1.0
-    """How many tokens the prompt of the last model call had for each that was estimated."""
+    counting: Counting = Counting()
     granted: float = 0.0
     """USD on top of the limit."""
     message_ids: frozenset[str] = frozenset()

@@ -13,6 +13,9 @@ from .parts import Ledger
 A_MISCOUNT = 1e-9
 """USD by which sums of prices may be wrong."""
 
+LEAST_MEASURE, MOST_MEASURE = 0.25, 4.0
+"""Tokens for each that is estimated: a provider that counts otherwise is not believed."""
+
 
 def began(ledger: Ledger) -> Ledger:
     """After a model call or a condensation was begun."""
@@ -29,11 +32,16 @@ def called(ledger: Ledger, event: ModelCalled) -> Ledger:
     return _spent(_released(ledger, event.command), event.usage_id, event.usage, event.cost, event.latency)
 
 
-def counted(ledger: Ledger, event: ModelCalled) -> Ledger:
-    """After a model call of the agent's own that told how long its prompt was."""
-    if not event.prompt_estimate or not event.usage.prompt_tokens:
-        return ledger
-    return replace(ledger, prompts=event.usage.prompt_tokens / event.prompt_estimate)
+def counted(ledger: Ledger, event: ModelCalled, viewed: int) -> Ledger:
+    """After a model call of the agent's own, whose view had about so many tokens, told how long its prompt was."""
+    known, counted = ledger.counting, event.usage.prompt_tokens
+    if event.window:
+        known = replace(known, window=event.window)
+    if counted and event.error is None and not event.estimated:
+        prompts = counted / event.prompt_estimate if event.prompt_estimate else known.prompts
+        measure = min(max(counted / viewed, LEAST_MEASURE), MOST_MEASURE) if viewed else known.measure
+        known = replace(known, prompts=prompts, measure=measure)
+    return ledger if known == ledger.counting else replace(ledger, counting=known)
 
 
 def retried(ledger: Ledger, event: ModelCallRetried) -> Ledger:

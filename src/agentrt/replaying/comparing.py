@@ -21,7 +21,7 @@ _LEFT_OUT = frozenset(
     {
         "id", "seq", "timestamp", "by", "caused_by", "command", "latency", "usage", "cost", "details", "tool_call_id",
         "llm_response_id", "conversation_id", "workspace", "schema_version", "parent", "owner", "time_to_first_token",
-        "tokens", "prompt_estimate", "draft", "fingerprint",
+        "tokens", "tokens_before", "tokens_after", "window", "prompt_estimate", "draft", "fingerprint",
     }
 )  # fmt: skip
 _SECONDS = re.compile(r"\bInterrupted(?: after \d+\.\d s\.|: it did not finish\.)")

@@ -11,7 +11,6 @@ from functools import partial
 import anyio
 from msgspec.structs import replace
 
-from ..actors.condenser import CondenserActor
 from ..actors.critic import GOAL, CriticActor
 from ..actors.dispatcher import Perform
 from ..actors.event_log import Log
@@ -27,6 +26,7 @@ from ..events import (
     AgentErrorEvent,
     ChildFinished,
     ChildWaiting,
+    Condensation,
     ConversationErrorEvent,
     Event,
     ExecutionLost,
@@ -110,18 +110,30 @@ class RecordedSecurity(SecurityActor):
             await self._log.append(again, command=message.command.id)
 
 
-class RecordedCondenser(CondenserActor):
-    """Condenses when it was done."""
+class RecordedCondenser(AbstractAsyncContextManager["RecordedCondenser"]):
+    """Condenses as was recorded, when it was: what a model said of the events is not asked for again."""
 
     def __init__(self, recording: Recording, stage: Stage, log: Log) -> None:
-        super().__init__(log)
-        self._recording, self._stage = recording, stage
+        self._recording, self._stage, self._log = recording, stage, log
+
+    async def __aexit__(self, *_: object) -> None:
+        return None
 
     async def handle(self, message: Perform) -> None:
-        """Condense the view as it is then."""
-        condensed = self._recording.condensed(self._stage.matched)
-        await self._stage.turn(condensed.seq if condensed is not None else None)
-        await super().handle(message)
+        """Append what came of it: a condensation, or an error."""
+        found = self._recording.condensed(self._stage.matched)
+        if found is None:
+            await self._stage.never()
+        await self._stage.turn(found.seq)
+        again = replace(found, seq=0, id=new_id())
+        if isinstance(again, Condensation):
+            names = {seen.seq: seen.id for seen in self._log.state.branch.view}
+            again = replace(
+                again,
+                forgotten_event_ids=tuple(names[self._recording.seq_of(name)] for name in again.forgotten_event_ids),
+                masked_event_ids=tuple(names[self._recording.seq_of(name)] for name in again.masked_event_ids),
+            )
+        await self._log.append(again, command=message.command.id)
 
 
 class RecordedHooks(HookActor):

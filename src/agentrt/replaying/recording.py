@@ -162,6 +162,10 @@ class Recording:
         """What the next condensation comes to."""
         return _next(self._condensed, after)
 
+    def seq_of(self, name: str) -> int:
+        """The seq of an event, or of what stands for one in a view, by its id."""
+        return self._seqs[name.removesuffix("-summary")]
+
     def activated(self, skill: str, cause_seq: int, after: int) -> tuple[Event, ...]:
         """What comes next of a skill that this message or action activates: the calls of its commands, or its text."""
         cause = self.by_seq[cause_seq].id

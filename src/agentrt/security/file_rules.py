@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from .calls import Call, Options, names, options
 from .look_alikes import disguise
-from .paths import Zone, holds_secrets, persists, protects, secret
+from .paths import Zone, holds_secrets, is_memory, persists, protects, secret
 from .rating import Rating
 from .shell_text import FACT, SECRET
 from .verdicts import high, low, medium, unknown
@@ -74,6 +74,8 @@ def rate_write(call: Call, text: str) -> Rating:
         return high("changes what agentrt keeps: logs, rules, keys", ("outside",))
     if kind == "credentials":
         return high("writes keys or passwords", ("outside", "secrets"))
+    if is_memory(found) and found.zone in (Zone.INSIDE, Zone.SCRATCH):
+        return medium("writes what later conversations are told", ("outside",))
     match found.zone:
         case Zone.UNKNOWN:
             return unknown("writes to a file that is not known", ("outside",))

@@ -228,6 +228,14 @@ _PERSISTENT = re.compile(
 _HOOKS = re.compile(r"/\.git(?:$|/(?:hooks(?:$|/(?!.*\.sample$))|config$|modules/|info/attributes$))")
 
 
+_TELLS = re.compile(r"/\.(?:openhands|agents)/memory(?:/|$)")
+
+
+def is_memory(found: Place) -> bool:
+    """Whether what is written there is told to the agents of later conversations, wherever that is."""
+    return bool(_TELLS.search(found.path))
+
+
 def persists(found: Place, where: Site) -> bool:
     """Whether what is written there runs by itself later: start files, services, scheduled jobs, hooks of git."""
     if _HOOKS.search(found.path):

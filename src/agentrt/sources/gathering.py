@@ -27,10 +27,12 @@ def gather(
     home: Path | None = None,
     family: str = "",
     plugins: Sequence[Path] = (),
+    owner: str | None = None,
 ) -> Gathered:
     """What there is for an agent that works in a workspace with a model of that family. Raises nothing.
 
-    `home` is the user's home directory, None where it is not to be read; `plugins` are the directories of plugins.
+    `home` is the user's home directory, None where it is not to be read; `plugins` are the directories of plugins, and
+    `owner` is whose memory is read.
     """
     place = Path(workspace.path)
     root = repository_of(place)
@@ -56,7 +58,7 @@ def gather(
     return Gathered(
         facts=facts_of(workspace, root, context.current_datetime),
         documents=(*ours, *documents),
-        memory=tuple(_memory(context, place, homes, project, user)),
+        memory=tuple(_memory(context, place, homes, project, user, owner)),
         skills=(*skills, *nested),
         agents=agents,
         hooks=hooks,
@@ -69,13 +71,18 @@ def gather(
 
 
 def _memory(
-    context: AgentContext, place: Path, homes: Sequence[Path], project: Reader, user: Reader
+    context: AgentContext,
+    place: Path,
+    homes: Sequence[Path],
+    project: Reader,
+    user: Reader,
+    owner: str | None,
 ) -> Iterator[Document]:
     if context.load_memory:
         for home in homes:
-            yield from find_memory(home, user, "user")
+            yield from find_memory(home, user, "user", owner)
         if context.load_project_skills:
-            yield from find_memory(place, project, "project")
+            yield from find_memory(place, project, "project", owner)
 
 
 def _agents(

@@ -30,8 +30,11 @@ Pin = Callable[[Sequence[Hook], str], tuple[Hook, ...]]
 PLUGINS = "plugins"
 
 
-Resolve = Callable[[Agent, Workspace, Mapping[str, ToolDefinition]], Awaitable[Resolved]]
-"""Reads what an agent is told in a workspace, given the tools that there are. Raises `ConfigurationError`."""
+Resolve = Callable[[Agent, Workspace, Mapping[str, ToolDefinition], str | None], Awaitable[Resolved]]
+"""Reads what an agent is told in a workspace, given the tools that there are and the owner of the conversation.
+
+Raises `ConfigurationError`.
+"""
 
 
 Problems: TypeAlias = list[ContextProblem]
@@ -45,7 +48,9 @@ class Resolver:
     def __init__(self, home: Path | None, cache: Path, shelf: Shelf, pin: Pin, profile: Profiles) -> None:
         self._home, self._cache, self._shelf, self._pin, self._profile = home, cache, shelf, pin, profile
 
-    async def resolve(self, agent: Agent, workspace: Workspace, tools: Mapping[str, ToolDefinition]) -> Resolved:
+    async def resolve(
+        self, agent: Agent, workspace: Workspace, tools: Mapping[str, ToolDefinition], owner: str | None = None
+    ) -> Resolved:
         """What an agent is told in a workspace; what cannot be read is among the problems of its event.
 
         Raises `ConfigurationError` where the storage cannot say what was agreed to.
@@ -55,7 +60,7 @@ class Resolver:
         problems: Problems = []
         directories = await self._fetched(context.plugins, workspace, problems)
         names = family(agent.llm)
-        found = await anyio.to_thread.run_sync(partial(gather, context, workspace, home, names, directories))
+        found = await anyio.to_thread.run_sync(partial(gather, context, workspace, home, names, directories, owner))
         found = replace(found, problems=(*problems, *found.problems))
         if found.hooks:
             found = await anyio.to_thread.run_sync(self._offering, found, workspace)

@@ -1,6 +1,15 @@
 """Frozen configuration: everything a conversation needs to be resumed, and nothing secret."""
 
 from .agent import DEFAULT_TOOLS, RULES, Agent, replaced
+from .condensers import (
+    AnyCondenser,
+    CondensationReason,
+    LLMSummarizingCondenser,
+    NamedCondenser,
+    NoOpCondenser,
+    ObservationMaskingCondenser,
+    PipelineCondenser,
+)
 from .content import BlobReference, Content, FileContent, ImageContent, TextContent, Thinking
 from .context import AgentContext, PluginSource
 from .effects import Effects, FileText, Source
@@ -31,10 +40,12 @@ __all__ = [
     "Agent",
     "AgentContext",
     "AlwaysConfirm",
+    "AnyCondenser",
     "AnyLLM",
     "BlobReference",
     "BusyPolicy",
     "Capabilities",
+    "CondensationReason",
     "ConfirmRisky",
     "ConfirmationPolicy",
     "Content",
@@ -49,11 +60,16 @@ __all__ = [
     "HookEvent",
     "ImageContent",
     "InformationFlow",
+    "LLMSummarizingCondenser",
     "Limits",
     "LocalWorkspace",
+    "NamedCondenser",
     "NeverConfirm",
+    "NoOpCondenser",
+    "ObservationMaskingCondenser",
     "OnCrash",
     "PermissionRule",
+    "PipelineCondenser",
     "PluginSource",
     "RemoteWorkspace",
     "RouterLLM",

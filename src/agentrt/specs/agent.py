@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import force_setattr
 
+from .condensers import AnyCondenser, LLMSummarizingCondenser, as_condenser
 from .context import AgentContext
 from .flow import InformationFlow
 from .given import Given
@@ -53,6 +54,8 @@ class Agent(Given, frozen=True, kw_only=True, omit_defaults=True):
     flow: InformationFlow | None = None
     """Whether what untrusted content may have caused is asked about; None: no."""
     hooks: tuple[Hook, ...] = ()
+    condenser: AnyCondenser = LLMSummarizingCondenser()
+    """Who makes its view shorter, and when; a name stands for one of the runtime's own."""
     stuck: StuckDetection | None = StuckDetection()
     """When it is stopped for repeating itself; None: never."""
     critic: Critic | None = None
@@ -73,6 +76,7 @@ class Agent(Given, frozen=True, kw_only=True, omit_defaults=True):
         force_setattr(self, "llm", as_llm(self.llm))
         if isinstance(self.tools, list | tuple) and self.tools is not DEFAULT_TOOLS:
             force_setattr(self, "tools", tuple(map(as_tool, self.tools)))
+        force_setattr(self, "condenser", as_condenser(self.condenser))
         output = as_schema(self.output)
         force_setattr(self, "output", output)
         Given.__post_init__(self)

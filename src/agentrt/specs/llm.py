@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
@@ -157,6 +158,20 @@ def members(llm: AnyLLM) -> tuple[LLM, ...]:
             return tuple(member for one in llms for member in members(one))
         case RouterLLM(llms=llms):
             return tuple(member for one in llms.values() for member in members(one))
+
+
+def window_of(llm: AnyLLM, known: Callable[[LLM], Capabilities]) -> int:
+    """The tokens that a model can read, 0 where nobody knows: of those that follow on one another the least, since what
+    is too long is not tried elsewhere, and of those that are chosen from the most.
+    """
+    match llm:
+        case LLM():
+            return known(llm).max_input_tokens or 0
+        case FallbackLLM(llms):
+            return min((window for one in llms if (window := window_of(one, known))), default=0)
+        case RouterLLM(llms=llms):
+            windows = [window_of(one, known) for one in llms.values()]
+            return max(windows) if all(windows) else 0
 
 
 def known_of(llm: AnyLLM, known: Capabilities | None = None) -> Capabilities:

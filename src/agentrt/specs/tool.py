@@ -106,6 +106,8 @@ class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """Whether a conversation of its own does what a call asks for."""
     invokes: str = ""
     """The argument that names a skill, whose text is the result; "" where there is none."""
+    recalls: bool = False
+    """Whether it brings back what a condensation took out of the view."""
     parts: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     """The names under which a list of allowed tools knows a part of it, in small letters: each with the arguments that
     such a call has, as patterns."""

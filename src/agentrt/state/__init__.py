@@ -24,7 +24,7 @@ from .parts import (
     Working,
 )
 from .places import check_epoch, seq_of
-from .seeing import as_seen, summarized
+from .seeing import as_seen, masked, shown, summarized
 from .skills import marked
 from .status import CHANGES, Change
 from .turns import unread
@@ -55,7 +55,9 @@ __all__ = [
     "check_epoch",
     "fold",
     "marked",
+    "masked",
     "seq_of",
+    "shown",
     "summarized",
     "unread",
 ]

@@ -63,11 +63,11 @@ from ..events import (
     TitleChanged,
     UserRejectObservation,
 )
-from ..ledger import Goal, Ledger
+from ..ledger import Counting, Goal, Ledger
 from ..specs import Durability, SecurityRisk, replaced
 from . import implied, skills, turns
 from .parts import Branch, Calling, Checkpoint, Pending, State, Working
-from .seeing import as_seen, condensed, prompted
+from .seeing import as_seen, condensed, prompted, with_seen, with_view
 from .status import BY_TYPE, status_after
 
 _WORKING = Working()
@@ -116,7 +116,8 @@ def _apply(state: State, event: Event) -> State:
             kept = ledger.called(state.ledger, event)
             if event.command == here.call:
                 here = replace(here, phase=_WORKING)
-                kept = ledger.counted(kept, event) if event.prompt_estimate else kept
+                kept = ledger.counted(kept, event, here.tokens)
+                here = replace(here, refused=0) if here.refused and event.error is None else here
             return replace(state, branch=turns.uncut(here) if here.cut else here, ledger=kept)
         case ActionEvent(skill=skill) if skill:
             pending = (*here.pending, Pending(event, causes=here.labels))
@@ -124,8 +125,8 @@ def _apply(state: State, event: Event) -> State:
         case ActionEvent():
             pending = (*here.pending, Pending(event, causes=here.labels))
             denied = here.denied if state.definition(event.tool_name).ends_turn else 0
-            view = here.view.append(as_seen(event))
-            return replace(state, branch=replace(here, view=view, pending=pending, denied=denied))
+            here = with_seen(here, as_seen(event))
+            return replace(state, branch=replace(here, pending=pending, denied=denied))
         case ObservationEvent() | UserRejectObservation() | AgentErrorEvent():
             return turns.resulted(state, event)
         case ExecutionStarted():
@@ -160,9 +161,14 @@ def _apply(state: State, event: Event) -> State:
             return turns.assessed(state, event)
         case CondensationRequest():
             asked = event.source == "user" and here.condense != "needed"
-            return replace(state, branch=replace(here, condense="asked" if asked else "needed"))
+            refused = here.refused if event.source == "user" else here.tokens
+            here = replace(here, condense="asked" if asked else "needed", refused=refused)
+            return replace(state, branch=here)
         case Condensation():
-            here = replace(here, view=condensed(here.view, event), condense="")
+            here = with_view(here, condensed(here.view, event))
+            waiting = len(here.queued), sum(seen.tokens for seen in here.queued)
+            sizes = len(here.view) + waiting[0], here.tokens + waiting[1]
+            here = replace(here, condense="", condensed=sizes)
             return replace(state, branch=here, ledger=ledger.began(state.ledger))
         case ResourceLost():
             kept = replace(state.ledger, used_tools=state.ledger.used_tools - {event.tool_name})
@@ -175,7 +181,7 @@ def _apply(state: State, event: Event) -> State:
         case StuckDetected(nudge=True):
             return replace(state, branch=replace(here, nudged=event.seq))
         case ConversationErrorEvent():
-            here = replace(here, condense="") if here.condense else here
+            here = replace(here, condense="", refused=0) if here.condense or here.refused else here
             return replace(state, branch=here, error=event)
         case SkillActivated():
             return replace(state, branch=skills.activated_by(here, event))
@@ -193,7 +199,7 @@ def _apply(state: State, event: Event) -> State:
         case DurabilityChanged():
             return replace(state, durability=event.durability, epoch=event.epoch)
         case SystemPromptEvent():
-            return replace(state, prompt=event, branch=replace(here, view=prompted(here.view, as_seen(event))))
+            return replace(state, prompt=event, branch=with_view(here, prompted(here.view, as_seen(event))))
         case ConversationStateUpdateEvent():
             return _configured(state, event)
         case RuleAdded() | RuleRemoved():
@@ -248,12 +254,10 @@ def _created(state: State, event: ConversationCreated) -> State:
 
 
 def _call_started(state: State, event: ModelCallStarted) -> State:
-    here, view = state.branch, state.branch.view
-    for queued in here.queued:
-        view = view.append(queued)
-    denied = 0 if here.denied and any(queued.user for queued in here.queued) else here.denied
-    calling = Calling(event.command)
-    here = replace(here, view=view, queued=(), phase=calling, steps=here.steps + 1, denied=denied)
+    before = state.branch
+    denied = 0 if before.denied and any(queued.user for queued in before.queued) else before.denied
+    here = with_seen(before, *before.queued) if before.queued else before
+    here = replace(here, queued=(), phase=Calling(event.command), steps=here.steps + 1, denied=denied)
     return replace(state, branch=here, answer=None, ledger=ledger.began(state.ledger))
 
 
@@ -298,6 +302,9 @@ def _configured(state: State, event: ConversationStateUpdateEvent) -> State:
     """Apply a new setting. Other analyzers rate again whatever has not begun."""
     before = state.spec
     state = replace(state, agent=replaced(before, {event.key: msgspec.json.decode(event.value)}))
+    if state.spec.llm != before.llm:  # which may read more, and counts otherwise
+        state = replace(state, branch=replace(state.branch, refused=0))
+        state = replace(state, ledger=replace(state.ledger, counting=Counting()))
     if state.spec.analyzers != before.analyzers:
         waiting = tuple(p.action.id for p in state.branch.pending if p.command is None)
         state = _pending(state, waiting, **_UNRATED)
@@ -328,8 +335,8 @@ def _rewound(state: State, event: HeadMoved) -> State:
     place = bisect_right(state.checkpoints, event.to, key=attrgetter("seq"))
     back = state.checkpoints[place - 1] if place else Checkpoint(0, Branch())
     if state.prompt is not None and back.seq:  # a fork may have other instructions than what it shares
-        here = replace(back.branch, view=prompted(back.branch.view, as_seen(state.prompt)))
-        back = back if here.view is back.branch.view else replace(back, branch=here)
+        view = prompted(back.branch.view, as_seen(state.prompt))
+        back = back if view is back.branch.view else replace(back, branch=with_view(back.branch, view))
     return replace(
         state,
         branch=back.branch,

@@ -40,6 +40,12 @@ class Seen(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """
     user: bool = False
     """Whether it is a user's message."""
+    tokens: int = 0
+    """About how many it takes in a prompt."""
+    thinks: bool = False
+    """Whether a provider's record of what the model thought goes back with it: what follows on it needs that."""
+    masked: bool = False
+    """Whether its output was taken out by a condensation."""
 
 
 class Standing(msgspec.Struct, frozen=True, gc=False, array_like=True, kw_only=True):
@@ -145,6 +151,12 @@ class Progress(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """Skills that were activated by a word or a path, which happens once."""
     allowed: tuple[tuple[str, ...], ...] = ()
     """The tools that skills leave the agent until the run ends: each has its list, and all of them hold."""
+    tokens: int = 0
+    """About how many the view has."""
+    refused: int = 0
+    """How many the view had that the model called too long last; 0: none, or one was read since."""
+    condensed: tuple[int, int] = (0, 0)
+    """How many events and tokens the view had, with what was queued, after it was condensed last."""
 
 
 class Branch(Progress, frozen=True, gc=False):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import assert_never
 from zlib import crc32
 
+from msgspec.structs import replace
+
 from ..chain import Chain
 from ..events import (
     ActionEvent,
@@ -12,6 +14,7 @@ from ..events import (
     Condensation,
     CondensationSummaryEvent,
     ContextChanged,
+    Event,
     MessageEvent,
     ModelVisible,
     ObservationEvent,
@@ -22,38 +25,91 @@ from ..events import (
     UserRejectObservation,
 )
 from ..specs import ToolDefinition
-from ..specs.content import plain
-from .parts import Seen
+from ..specs.content import plain, text
+from ..specs.tokens import BYTES_A_TOKEN, MESSAGE_TOKENS, content_tokens, tokens_of
+from .parts import Branch, Seen
+
+MASKED_TOKENS = 24
+"""What stands in the place of a result's output, once it was taken out."""
 
 
 def as_seen(event: ModelVisible, tool: ToolDefinition | None = None) -> Seen:
     """The place that an event takes in a view; `tool` is whose result it is."""
+    at, tokens = (event.seq, event.id), tokens_seen(event)
     match event:
         case ActionEvent():
             said = crc32(bytes(event.arguments), crc32(event.tool_name.encode())) or 1
-            return Seen(event.seq, event.id, "ActionEvent", event.tool_name, fingerprint=said)
+            thinks = event.thinking is not None
+            return Seen(*at, "ActionEvent", event.tool_name, fingerprint=said, tokens=tokens, thinks=thinks)
         case ObservationEvent():
             kind, said = "ObservationEvent", event.fingerprint
             last = tool is not None and tool.ends_turn and not event.is_error
-            return Seen(event.seq, event.id, kind, event.tool_name, event.action_id, last, said)
+            return Seen(*at, kind, event.tool_name, event.action_id, last, said, tokens=tokens)
         case AgentErrorEvent():
             kind, said = "AgentErrorEvent", crc32(event.error.encode()) or 1
-            return Seen(event.seq, event.id, kind, event.tool_name, event.action_id, fingerprint=said)
+            return Seen(*at, kind, event.tool_name, event.action_id, fingerprint=said, tokens=tokens)
         case UserRejectObservation():
             kind = "UserRejectObservation"
             said = 0 if event.source == "user" else crc32(event.rejection_reason.encode()) or 1
-            return Seen(event.seq, event.id, kind, event.tool_name, event.action_id, fingerprint=said)
+            return Seen(*at, kind, event.tool_name, event.action_id, fingerprint=said, tokens=tokens)
         case MessageEvent():
             answer = event.source == "agent" and not event.partial
             said = crc32(plain(event.content).encode()) or 1 if event.complaint else 0
-            user = event.source == "user"
-            return Seen(event.seq, event.id, "MessageEvent", answer=answer, fingerprint=said, user=user)
+            user, thinks = event.source == "user", event.thinking is not None
+            return Seen(*at, "MessageEvent", answer=answer, fingerprint=said, user=user, tokens=tokens, thinks=thinks)
         case ResourceLost():
-            return Seen(event.seq, event.id, "ResourceLost", event.tool_name)
+            return Seen(*at, "ResourceLost", event.tool_name, tokens=tokens)
         case SystemPromptEvent() | CondensationSummaryEvent() | SecretsChanged() | ContextChanged() | SkillActivated():
-            return Seen(event.seq, event.id, type(event).__name__)
+            return Seen(*at, type(event).__name__, tokens=tokens)
         case _:
             assert_never(event)
+
+
+def tokens_seen(event: ModelVisible) -> int:
+    """About how many tokens an event takes in a prompt; of a message and an observation as the log has noted it."""
+    match event:
+        case MessageEvent() | ObservationEvent():
+            return MESSAGE_TOKENS + event.tokens + _thought(event)
+        case ActionEvent():
+            said = tokens_of(event.thought) + len(bytes(event.arguments)) // BYTES_A_TOKEN
+            return MESSAGE_TOKENS + said + tokens_of(event.tool_name) + _thought(event)
+        case AgentErrorEvent():
+            return MESSAGE_TOKENS + tokens_of(event.error)
+        case UserRejectObservation():
+            return MESSAGE_TOKENS + tokens_of(event.rejection_reason)
+        case SystemPromptEvent():
+            offered = sum(tokens_of(tool.description) + len(bytes(tool.parameters)) // 4 for tool in event.tools)
+            return MESSAGE_TOKENS + tokens_of(event.system_prompt) + tokens_of(event.dynamic_context) + offered
+        case CondensationSummaryEvent():
+            return MESSAGE_TOKENS + tokens_of(event.summary)
+        case SkillActivated():
+            return MESSAGE_TOKENS + content_tokens(event.content)
+        case ResourceLost():
+            return MESSAGE_TOKENS + tokens_of(event.detail)
+        case ContextChanged():
+            return MESSAGE_TOKENS + sum(map(tokens_of, event.paths))
+        case SecretsChanged():
+            return MESSAGE_TOKENS * (1 + len(event.secrets))
+        case _:
+            assert_never(event)
+
+
+def _thought(event: ActionEvent | MessageEvent | ObservationEvent) -> int:
+    thinking = None if isinstance(event, ObservationEvent) else event.thinking
+    return 0 if thinking is None else len(bytes(thinking.blocks)) // BYTES_A_TOKEN
+
+
+def with_view(here: Branch, view: Chain[Seen]) -> Branch:
+    """A branch with another view, measured anew."""
+    return replace(here, view=view, tokens=sum(seen.tokens for seen in view))
+
+
+def with_seen(here: Branch, *seen: Seen) -> Branch:
+    """A branch whose view has these places in addition."""
+    view, tokens = here.view, here.tokens
+    for one in seen:
+        view, tokens = view.append(one), tokens + one.tokens
+    return replace(here, view=view, tokens=tokens)
 
 
 def prompted(view: Chain[Seen], prompt: Seen) -> Chain[Seen]:
@@ -66,13 +122,13 @@ def prompted(view: Chain[Seen], prompt: Seen) -> Chain[Seen]:
 
 
 def condensed(view: Chain[Seen], event: Condensation) -> Chain[Seen]:
-    """The view without what a condensation forgot, and with its summary."""
-    forgotten = frozenset(event.forgotten_event_ids)
+    """The view without what a condensation forgot and masked, and with its summary."""
+    forgotten, hidden = frozenset(event.forgotten_event_ids), frozenset(event.masked_event_ids)
     kept: list[Seen] = []
     place: int | None = None
     for seen in view:
         if seen.id not in forgotten:
-            kept.append(seen)
+            kept.append(masked(seen) if seen.id in hidden else seen)
         elif place is None:
             place = len(kept)
     if place is not None and event.summary:
@@ -80,8 +136,29 @@ def condensed(view: Chain[Seen], event: Condensation) -> Chain[Seen]:
     return Chain(kept)
 
 
+def masked(seen: Seen) -> Seen:
+    """The place of a result without its output."""
+    return replace(seen, masked=True, tokens=min(seen.tokens, MASKED_TOKENS))
+
+
+def shown(event: Event, seen: Seen) -> Event:
+    """An event of the log as it stands in a view: a condensation as its summary, a masked result without output."""
+    if isinstance(event, Condensation):
+        return summarized(event)
+    if seen.masked and isinstance(event, ObservationEvent):
+        return replace(event, content=text(LEFT_OUT.format(seq=event.seq)))
+    return event
+
+
+LEFT_OUT = "[This output was left out to save room: it is event {seq}.]"
+
+
 def summarized(event: Condensation) -> CondensationSummaryEvent:
     """What stands in the view for what a condensation forgot."""
     return CondensationSummaryEvent(
-        id=f"{event.id}-summary", seq=event.seq, timestamp=event.timestamp, summary=event.summary
+        id=f"{event.id}-summary",
+        seq=event.seq,
+        timestamp=event.timestamp,
+        summary=event.summary,
+        facts=event.facts,
     )

@@ -25,7 +25,7 @@ from ..specs.hooks import hooks_for
 from ..specs.stuck import judges_all
 from . import skills
 from .parts import Branch, Check, Ended, Ending, Pending, Seen, State, Working
-from .seeing import as_seen
+from .seeing import as_seen, with_seen
 
 LOOKED_AT = 64
 """Results of a batch that are looked at, at its end: calls of `finish` come last."""
@@ -88,7 +88,7 @@ def message(state: State, event: MessageEvent) -> State:
     """Something was said."""
     here, seen = state.branch, as_seen(event)
     if event.source == "agent":
-        here = replace(here, view=here.view.append(seen))
+        here = with_seen(here, seen)
         if event.partial:
             return replace(state, branch=here)
         return replace(state, branch=replace(here, phase=Ending()), answer=plain(event.content))
@@ -114,7 +114,7 @@ def resulted(state: State, event: ActionResult) -> State:
     if closed.action.skill:  # the model sees neither the call nor the result, but the skill's text with it
         here = skills.answered(uncut(replace(here, pending=pending)), event)
         return replace(state, branch=with_labels(here, _labels(state, closed, event)))
-    here = uncut(replace(here, view=here.view.append(seen), pending=pending))
+    here = uncut(replace(with_seen(here, seen), pending=pending))
     here = with_labels(here, _labels(state, closed, event))
     if closed.command is not None and not seen.answer and state.agent is not None:
         here = _done(state.agent, here, seen)

@@ -16,7 +16,7 @@ import msgspec
 from ..errors import LogError
 from ..listing import CRASHED, RUNNING, Filter, Hit, Mark, Row, from_micros, to_micros
 from ..state import State
-from ..storing import Live, Progress
+from ..storing import Live, Progress, Within
 from .database import Database, transaction
 from .index import Index, Log, to_match
 from .lineage import DELETED
@@ -142,13 +142,14 @@ class Catalogue:
         *,
         newest: bool = False,
         owner: str | None = None,
+        within: Within | None = None,
         progress: Progress = lambda done, of: None,
     ) -> list[Hit]:
         """Events in which all `words` occur, the best first, or those of the `newest` conversations.
 
-        With an `owner` only those of that owner's conversations, of the first `MOST`. `progress` is told how many logs
-        were read, of those that changed since the last search. Raises `ConfigurationError` without a word, or without
-        FTS5.
+        With an `owner` only those of that owner's conversations, or those of which `within` is true, of the first
+        `MOST`. `progress` is told how many logs were read, of those that changed since the last search. Raises
+        `ConfigurationError` without a word, or without FTS5.
         """
         match = to_match(words)
         if not self._conversations.exists():
@@ -161,19 +162,20 @@ class Catalogue:
             changed = index.changed()
             logs = (Log(number, self._log(name), size, updated) for number, name, size, updated in changed)
             index.update(logs, len(changed), progress)
-            if owner is None:
+            if owner is None and within is None:
                 return index.search(match, limit, newest=newest)
-            return self._theirs(owner, limit, lambda most: index.search(match, most, newest=newest))
+            whose = within or (lambda created: created.owner == owner)
+            return self._theirs(whose, limit, lambda most: index.search(match, most, newest=newest))
 
         return self._database.ask(work)
 
-    def _theirs(self, owner: str, limit: int, search: Callable[[int], list[Hit]]) -> list[Hit]:
-        """The first hits in an owner's conversations."""
+    def _theirs(self, whose: Within, limit: int, search: Callable[[int], list[Hit]]) -> list[Hit]:
+        """The first hits in the conversations of which that is true."""
 
         @cache
         def visible(name: str) -> bool:
             with suppress(LogError, OSError):
-                return read_created(self._conversations / name).owner == owner
+                return whose(read_created(self._conversations / name))
             return False
 
         most = limit

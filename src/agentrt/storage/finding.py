@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from ..context.texts import text_of
 from ..events import Event
 from ..listing import Hit
-from .index import SNIPPET, terms, text_of
+from .index import SNIPPET, terms
 
 _BEFORE = 4
 """Words of a snippet before the first match."""

@@ -16,7 +16,7 @@ from ..events import ConversationCreated, Event
 from ..listing import Filter, Hit, Mark, Row, from_micros
 from ..snapshot import Snapshot
 from ..state import State
-from ..storing import History, LastWord, Listing, Live, Page, Progress, Tally, Wanted
+from ..storing import History, LastWord, Listing, Live, Page, Progress, Tally, Wanted, Within
 from .blobs import BLOBS, find_blob
 from .catalogue import Catalogue
 from .endings import last_word
@@ -146,7 +146,10 @@ class FileListing(Listing):
         *,
         newest: bool = False,
         owner: str | None = None,
+        within: Within | None = None,
         progress: Progress = lambda done, of: None,
     ) -> list[Hit]:
-        search = partial(self._catalogue.search, words, limit, newest=newest, owner=owner, progress=progress)
+        search = partial(
+            self._catalogue.search, words, limit, newest=newest, owner=owner, within=within, progress=progress
+        )
         return await anyio.to_thread.run_sync(search)

@@ -15,10 +15,9 @@ from pathlib import Path
 import msgspec
 
 from ..codec import decode
+from ..context.texts import text_of
 from ..errors import ConfigurationError, LogCorrupt
-from ..events import ActionEvent, AgentErrorEvent, Event, MessageEvent, ObservationEvent, UserRejectObservation
 from ..listing import Hit
-from ..specs.content import plain
 from ..storing import Progress
 from .database import transaction
 from .framing import scan
@@ -223,44 +222,6 @@ def _entry(line: bytes) -> tuple[str, str] | None:
     except (ValueError, UnicodeDecodeError):
         return None  # no event of this schema
     return None if entry is None else (entry[0], entry[1].translate(_MARKS))
-
-
-def text_of(event: Event) -> tuple[str, str] | None:
-    """What an event is found by: its kind, and its text. None when it has no words."""
-    match event:
-        case MessageEvent():
-            return event.source, plain(event.content)
-        case ActionEvent():
-            return "action", "\n".join(filter(None, (event.thought, event.tool_name, *_arguments(event))))
-        case ObservationEvent():
-            return "observation", plain(event.content)
-        case AgentErrorEvent():
-            return "error", event.error
-        case UserRejectObservation():
-            return "rejection", event.rejection_reason
-        case _:
-            return None
-
-
-def _arguments(action: ActionEvent) -> Iterator[str]:
-    if action.malformed is not None:
-        yield action.malformed
-    try:
-        yield from _leaves(msgspec.json.decode(action.arguments))
-    except msgspec.DecodeError:
-        return
-
-
-def _leaves(value: object) -> Iterator[str]:
-    match value:
-        case dict():
-            for inner in value.values():
-                yield from _leaves(inner)
-        case list():
-            for inner in value:
-                yield from _leaves(inner)
-        case str() | int() | float():
-            yield str(value)
 
 
 def _unmarked(snippet: str) -> tuple[str, tuple[tuple[int, int], ...]]:

@@ -12,7 +12,7 @@ from ..listing import Filter, Hit, Mark, Row
 from ..snapshot import snapshot
 from ..specs import Durability
 from ..state import State
-from ..storing import Listing, Live, Progress, Shelf
+from ..storing import Listing, Live, Progress, Shelf, Within
 from .finding import found_in, pattern_of
 from .memory_log import Log, MemoryHistory, MemoryJournal
 from .names import checked_id
@@ -48,15 +48,15 @@ class MemoryListing(Listing):
         *,
         newest: bool = False,
         owner: str | None = None,
+        within: Within | None = None,
         progress: Progress = lambda done, of: None,
     ) -> list[Hit]:
         pattern = pattern_of(words)
-        rows = [row for row in self._rows(lambda name: None) if owner is None or row.owner == owner]
-        hits = [
-            hit
-            for row in rows
-            for hit in found_in(row.id, self._logs[row.id].decoded(self._logs[row.id].shared), pattern)
-        ]
+        rows = [row.id for row in self._rows(lambda name: None) if owner is None or row.owner == owner]
+        if within is not None:
+            rows = [name for name in rows if within(await MemoryHistory(self._logs, name).created())]
+        logs = {name: self._logs[name] for name in rows}
+        hits = [hit for name, log in logs.items() for hit in found_in(name, log.decoded(log.shared), pattern)]
         if not newest:
             hits.sort(key=lambda hit: len(hit.matches), reverse=True)
         return hits[:limit]

@@ -12,12 +12,12 @@ from pathlib import Path
 import msgspec
 
 from ..codec import decode, decode_envelope
+from ..context.texts import text_of
 from ..errors import ConversationMissing, LogCorrupt
 from ..events import ConversationCreated, Event
 from ..state import State, apply
 from ..storing import SCANNED, Page, Tally, Wanted
 from .framing import cut, whole
-from .index import text_of
 from .lineage import is_deleted
 from .memos import read_memo
 from .reading import EVENTS, Part, read_log, read_on

@@ -53,6 +53,7 @@ _CHECKED: Mapping[str, Any] = {
     "ends_turn": bool,
     "delegates": bool,
     "invokes": str,
+    "recalls": bool,
     "parts": dict[str, dict[str, str]],
 }
 """What a tool declares, as its definition has it."""
@@ -92,6 +93,7 @@ class ToolType:
     ends_turn: bool = False
     delegates: bool = False
     invokes: str = ""
+    recalls: bool = False
     parts: dict[str, dict[str, str]] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:

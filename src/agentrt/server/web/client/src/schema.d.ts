@@ -894,6 +894,7 @@ export interface components {
             analyzer?: string | string[] | null;
             /** @default enqueue */
             busy?: components["schemas"]["BusyPolicy"];
+            condenser?: components["schemas"]["LLMSummarizingCondenser"] | components["schemas"]["ObservationMaskingCondenser"] | components["schemas"]["NamedCondenser"] | components["schemas"]["NoOpCondenser"] | components["schemas"]["PipelineCondenser"];
             confirmation?: components["schemas"]["NeverConfirm"] | components["schemas"]["AlwaysConfirm"] | components["schemas"]["ConfirmRisky"];
             /** @default null */
             context?: components["schemas"]["AgentContext"] | null;
@@ -1210,8 +1211,19 @@ export interface components {
             by?: string | null;
             /** @default null */
             caused_by?: string | null;
-            forgotten_event_ids: string[];
+            /** @default null */
+            facts?: components["schemas"]["Summary"] | null;
+            /** @default [] */
+            forgotten_event_ids?: string[];
             id: string;
+            /** @default [] */
+            labels?: ("mcp" | "outside" | "web")[];
+            /** @default [] */
+            masked_event_ids?: string[];
+            /** @default  */
+            problem?: string;
+            /** @default null */
+            reason?: components["schemas"]["CondensationReason"] | null;
             /** @default 0 */
             seq: number;
             /**
@@ -1222,9 +1234,15 @@ export interface components {
             /** @default  */
             summary?: string;
             timestamp: string;
+            /** @default 0 */
+            tokens_after?: number;
+            /** @default 0 */
+            tokens_before?: number;
             /** @constant */
             type: "Condensation";
         };
+        /** @enum {unknown} */
+        CondensationReason: "events" | "request" | "tokens";
         CondensationRequest: {
             /** @default null */
             by?: string | null;
@@ -2166,6 +2184,24 @@ export interface components {
             /** @default null */
             vision?: boolean | null;
         };
+        LLMSummarizingCondenser: {
+            /** @default 0.8 */
+            hard_context_reset_context_scaling?: number;
+            /** @default 5 */
+            hard_context_reset_max_retries?: number;
+            /** @default 2 */
+            keep_first?: number;
+            /** @default null */
+            llm?: (components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"]) | null;
+            /** @default 240 */
+            max_size?: number;
+            /** @default null */
+            max_tokens?: number | null;
+            /** @default 0.1 */
+            minimum_progress?: number;
+            /** @constant */
+            type: "LLMSummarizingCondenser";
+        };
         LoadPlugin: {
             /** @default  */
             ref?: string;
@@ -2216,6 +2252,8 @@ export interface components {
             /** @default null */
             thinking?: components["schemas"]["Thinking"] | null;
             timestamp: string;
+            /** @default 0 */
+            tokens?: number;
             /** @constant */
             type: "MessageEvent";
         };
@@ -2254,6 +2292,8 @@ export interface components {
             usage?: components["schemas"]["Usage"];
             /** @default default */
             usage_id?: string;
+            /** @default 0 */
+            window?: number;
         };
         ModelCallRetried: {
             attempt: number;
@@ -2305,6 +2345,19 @@ export interface components {
             /** @constant */
             type: "ModelCallStarted";
         };
+        NamedCondenser: {
+            /** @default 2 */
+            keep_first?: number;
+            /** @default 240 */
+            max_size?: number;
+            /** @default null */
+            max_tokens?: number | null;
+            /** @default 0.1 */
+            minimum_progress?: number;
+            name: string;
+            /** @constant */
+            type: "NamedCondenser";
+        };
         NeverConfirm: {
             /** @constant */
             type: "NeverConfirm";
@@ -2312,6 +2365,10 @@ export interface components {
         NewKey: {
             info: components["schemas"]["KeyInfo"];
             key: string;
+        };
+        NoOpCondenser: {
+            /** @constant */
+            type: "NoOpCondenser";
         };
         ObservationEvent: {
             action_id: string;
@@ -2337,10 +2394,26 @@ export interface components {
              */
             source?: "agent" | "environment" | "hook" | "user";
             timestamp: string;
+            /** @default 0 */
+            tokens?: number;
             tool_call_id: string;
             tool_name: string;
             /** @constant */
             type: "ObservationEvent";
+        };
+        ObservationMaskingCondenser: {
+            /** @default 20 */
+            attention_window?: number;
+            /** @default 2 */
+            keep_first?: number;
+            /** @default 240 */
+            max_size?: number;
+            /** @default null */
+            max_tokens?: number | null;
+            /** @default 0.1 */
+            minimum_progress?: number;
+            /** @constant */
+            type: "ObservationMaskingCondenser";
         };
         Offer: {
             /** @default false */
@@ -2399,6 +2472,11 @@ export interface components {
             tool?: string;
             /** @enum {unknown} */
             verdict: "allow" | "ask" | "deny";
+        };
+        PipelineCondenser: {
+            condensers: (components["schemas"]["LLMSummarizingCondenser"] | components["schemas"]["ObservationMaskingCondenser"] | components["schemas"]["NamedCondenser"] | components["schemas"]["NoOpCondenser"])[];
+            /** @constant */
+            type: "PipelineCondenser";
         };
         PluginSource: {
             /** @default  */
@@ -2946,6 +3024,26 @@ export interface components {
             /** @default true */
             nudge?: boolean;
         };
+        Summary: {
+            /** @default [] */
+            asked?: string[];
+            /** @default 0 */
+            count?: number;
+            /** @default [] */
+            decisions?: string[];
+            /** @default [] */
+            failed?: string[];
+            /** @default [] */
+            files?: string[];
+            /** @default 0 */
+            first?: number;
+            /** @default 0 */
+            last?: number;
+            /** @default [] */
+            open?: string[];
+            /** @default  */
+            task?: string;
+        };
         SwitchLLM: {
             llm: components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"];
             /** @constant */
@@ -3077,6 +3175,8 @@ export interface components {
                     [key: string]: string;
                 };
             };
+            /** @default false */
+            recalls?: boolean;
             /** @default null */
             same?: components["schemas"]["Same"] | null;
             /** @default  */

@@ -1,0 +1,49 @@
+"""The words of events: what they are searched by. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from ..events import ActionEvent, AgentErrorEvent, Event, MessageEvent, ObservationEvent, UserRejectObservation
+from ..specs.content import plain
+
+
+def text_of(event: Event) -> tuple[str, str] | None:
+    """What an event is found by: its kind, and its text. None when it has no words."""
+    match event:
+        case MessageEvent():
+            return event.source, plain(event.content)
+        case ActionEvent():
+            return "action", "\n".join(filter(None, (event.thought, event.tool_name, *_arguments(event))))
+        case ObservationEvent():
+            return "observation", plain(event.content)
+        case AgentErrorEvent():
+            return "error", event.error
+        case UserRejectObservation():
+            return "rejection", event.rejection_reason
+        case _:
+            return None
+
+
+def _arguments(action: ActionEvent) -> Iterator[str]:
+    if action.malformed is not None:
+        yield action.malformed
+    try:
+        yield from leaves(msgspec.json.decode(action.arguments))
+    except msgspec.DecodeError:
+        return
+
+
+def leaves(value: object) -> Iterator[str]:
+    """The texts and numbers in what JSON decoded to."""
+    match value:
+        case dict():
+            for inner in value.values():
+                yield from leaves(inner)
+        case list():
+            for inner in value:
+                yield from leaves(inner)
+        case str() | int() | float():
+            yield str(value)

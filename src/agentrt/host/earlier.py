@@ -1,0 +1,27 @@
+"""How a conversation looks into earlier ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..actors.recollection import Earlier
+from ..events import ConversationCreated
+from ..listing import Hit
+from ..state import State
+from ..storing import Listing
+
+
+def earlier_in(listing: Listing) -> Earlier:
+    """Looks for words in the conversations of one conversation's owner, and of nobody else, in its workspace."""
+
+    async def earlier(state: State, words: str, limit: int) -> Sequence[Hit]:
+        here = state.created
+        assert here is not None
+
+        def is_meant(created: ConversationCreated) -> bool:
+            same = (created.owner, created.workspace) == (here.owner, here.workspace)
+            return same and created.conversation_id != here.conversation_id
+
+        return await listing.search(words, limit, within=is_meant)
+
+    return earlier

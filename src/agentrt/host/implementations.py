@@ -1,0 +1,60 @@
+"""`Implementations`: what agents name, and what stands behind the names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from ..critics import CRITICS
+from ..decisions.agents import check_names
+from ..hooks import HookFunction
+from ..protocols import Condenser, Critic, SecurityAnalyzer
+from ..security.analyzers import ANALYZERS, MODEL
+from ..specs import Agent, Tool, Workspace
+from ..specs.built_in_agents import BUILT_IN_AGENTS
+from ..specs.given import functions
+from ..specs.quota import Quota
+from ..specs.tool import ALWAYS
+from ..tools import BUILT_IN, AnyTool, Tools, ToolType, as_tool_types, delegate, finish, structured, task
+from ..tools.delegate import to_agents
+
+
+class Implementations:
+    """Tools, security analyzers, hook functions, critics and condensers, by their names.
+
+    Raises `ConfigurationError` for what cannot be one.
+    """
+
+    def __init__(
+        self,
+        tools: Iterable[AnyTool] = (),
+        analyzers: Mapping[str, Callable[[], SecurityAnalyzer]] = {},
+        hooks: Mapping[str, HookFunction] = {},
+        critics: Mapping[str, Callable[[], Critic]] = {},
+        condensers: Mapping[str, Callable[[], Condenser]] = {},
+    ) -> None:
+        made = "a function that makes one"
+        self.types = {kind.name: kind for kind in (*BUILT_IN, *as_tool_types(tools))}
+        self.analyzers = {**ANALYZERS, **functions(analyzers, "Runtime", "analyzers", made)}
+        self.hooks = functions(hooks, "Runtime", "hooks")
+        self.critics = {**CRITICS, **functions(critics, "Runtime", "critics", made)}
+        self.condensers = functions(condensers, "Runtime", "condensers", made)
+
+    def check(self, agent: Agent) -> None:
+        """Whether all that an agent names is there. Raises `ConfigurationError` where it is not."""
+        known = {"analyzers": self.analyzers, "hooks": self.hooks}
+        check_names(agent, **known, critics=self.critics, condensers=self.condensers)
+
+    def with_types(self, more: Sequence[ToolType]) -> dict[str, ToolType]:
+        """The tools, with those that one conversation brings."""
+        return self.types | {kind.name: kind for kind in more}
+
+    def tools_of(self, agent: Agent, workspace: Workspace, more: Sequence[ToolType], quota: Quota) -> Tools:
+        """The tools of an agent in a workspace. Raises `ToolMissing`."""
+        types = self.with_types(more)
+        if agent.output is not None:
+            types[finish.name] = structured(types[finish.name], agent.output)
+        if agent.agents:
+            types[delegate.name] = to_agents(types[delegate.name], agent.agents)
+        types[task.name] = to_agents(types[task.name], {**BUILT_IN_AGENTS, **agent.agents})
+        names = {spec.name: spec for spec in (*agent.tools, *map(Tool, ALWAYS))}
+        return Tools(map(quota.of, names.values()), types, workspace, rated=MODEL in agent.analyzers)

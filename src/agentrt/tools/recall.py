@@ -1,0 +1,102 @@
+"""`recall`: brings back what a condensation took out of the agent's view, and finds places in earlier conversations."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from ..context.recalling import found, no_longer_seen
+from ..context.texts import text_of
+from ..errors import ConfigurationError, ToolError
+from ..events import Event
+from ..protocols import Observation, ToolContext
+from ..specs import OnCrash
+from ..specs.content import text
+from .definition import Params, ToolType, nothing
+from .simple import HARMLESS
+
+MOST = 10
+"""Places that are shown of one search."""
+
+NOT_VOUCHED_FOR = (
+    "[From earlier conversations in this workspace. Nobody vouches for what they say: check what matters.]"
+)
+
+
+class RecallAction(msgspec.Struct, frozen=True):
+    """Arguments of `recall`."""
+
+    query: Annotated[str, Meta(description="What to look for: a path, a command, an error message, or words.")] = ""
+    event: Annotated[int | None, Meta(description="The number of an event, such as 12 for #12: all of it.")] = None
+    earlier: Annotated[
+        bool, Meta(description="Look for `query` in the user's earlier conversations in this workspace instead.")
+    ] = False
+
+
+class Recall:
+    """The executor."""
+
+    def __init__(self, params: Params) -> None: ...
+
+    async def __call__(self, action: RecallAction, context: ToolContext) -> Observation:
+        """What was asked for. Raises `ToolError` where it is not there."""
+        past = context.recollection
+        if action.event is not None:
+            return Observation(content=text(_whole(await past.event(action.event), action.event)))
+        if not action.query.strip():
+            raise ToolError("give a query, or the number of an event")
+        if not action.earlier:
+            return Observation(content=text(await _here(context, action.query)))
+        try:
+            hits = await past.earlier(action.query, MOST)
+        except ConfigurationError as error:
+            raise ToolError(str(error)) from error
+        if not hits:
+            return Observation(content=text(f"No earlier conversation in this workspace says {action.query!r}."))
+        lines = [f"- conversation {hit.conversation}, event {hit.seq}, {hit.kind}: {hit.text}" for hit in hits]
+        return Observation(content=text("\n".join((NOT_VOUCHED_FOR, *lines))), labels=("outside",))
+
+    async def aclose(self) -> None: ...
+
+
+async def _here(context: ToolContext, query: str) -> str:
+    past = context.recollection
+    events = await past.events()
+    hits, count = found(no_longer_seen(events, past.view), query, MOST)
+    if not hits:
+        shown, _ = found(events, query, 1)
+        more = f" You still see it in event {shown[0].seq}." if shown else " Try fewer or other words."
+        return f"Nothing that you no longer see says {query!r}.{more}"
+    head = f"{count} events that you no longer see say {query!r}"
+    shown_of = f"{head}, the newest {len(hits)} of them first:" if count > len(hits) else f"{head}:"
+    return "\n".join((shown_of, *(f"- #{hit.seq} {hit.kind}: {hit.snippet}" for hit in hits)))
+
+
+def _whole(event: Event | None, seq: int) -> str:
+    entry = text_of(event) if event is not None else None
+    if entry is None:
+        raise ToolError(f"event {seq} says nothing, or there is none of that number: look for words with query")
+    kind, said = entry
+    return f"#{seq} {kind}:\n{said}"
+
+
+recall = ToolType(
+    name="recall",
+    description=(
+        "Bring back what was said, done or shown earlier in this conversation and is no longer in it, because a summary"
+        " took its place: search it with `query`, or get one event whole by its number. With `earlier`, find places in"
+        " the user's earlier conversations in this workspace."
+    ),
+    action=RecallAction,
+    executor=Recall,
+    annotations=HARMLESS,
+    on_crash=OnCrash.RETRY,
+    resources=lambda action, workspace: (),
+    effects=nothing,
+    harmless=True,
+    headline=("{query}", "#{event}"),
+    aliases=("search_history", "recall_memory"),
+    recalls=True,
+)
