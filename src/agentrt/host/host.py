@@ -6,7 +6,7 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from anyio.abc import TaskStatus
@@ -309,6 +309,7 @@ async def _may_rest(group: ConversationGroup) -> bool:
 
 
 _NOTHING_WAITS, _UNKNOWN = Branch(), Counting()
+_NONE: dict[str, Any] = {}
 """Which those share that sleep with nothing to wait for."""
 
 
@@ -325,8 +326,11 @@ def _stub(state: State) -> State:
             state.ledger,
             message_ids=frozenset(),
             goal=None,
-            secrets={},
+            secrets=_NONE,
             past_secrets=(),
             counting=_UNKNOWN,
+            children=state.ledger.children or _NONE,
+            reserved=state.ledger.reserved or _NONE,
+            tags=state.ledger.tags or _NONE,
         ),
     )
