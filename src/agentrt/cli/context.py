@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..context.resolving import Resolved
+from ..context.usage import ContextUsage, context_usage
 from ..errors import WorkspaceMissing
 from ..events import ContextResolved
 from ..hooks.pinning import pinned
@@ -80,7 +81,7 @@ def context(given: click.Context, workspace: Path, plugins: tuple[PluginSource, 
 
     \b
     agentrt context
-    agentrt context show 01a2        what a conversation was told
+    agentrt context show 01a2        what fills a conversation's window, and what it was told
     agentrt context agree 3f2c       have the hooks of the project run
     """
     if not workspace.is_dir():
@@ -95,12 +96,14 @@ def context(given: click.Context, workspace: Path, plugins: tuple[PluginSource, 
 @click.argument("conversation", required=False)
 @click.pass_obj
 def show_(place: Place, conversation: str | None) -> None:
-    """Show what a CONVERSATION was told (an id, a directory, or the newest one), from its log alone."""
+    """Show what fills the window of a CONVERSATION (an id, a directory, or the newest one), and what it was told.
+
+    Both come from its log alone.
+    """
     state = fold(find(conversation, place.store).events())
-    if state.context is None:
-        click.echo("it was told nothing but its task, and the facts of its place")
-        return
-    show(state.context, state.unagreed)
+    show_usage(context_usage(state))
+    if state.context is not None:
+        show(state.context, state.unagreed)
 
 
 @context.command(name="agree")
@@ -135,6 +138,26 @@ def withdraw_(place: Place, digest: str) -> None:
     if not found:
         raise click.UsageError(f"nothing with the digest {digest!r} was agreed to")
     click.echo("withdrawn: it is asked about again")
+
+
+def show_usage(used: ContextUsage) -> None:
+    """Print what fills a model's context window, a line a kind."""
+    console = Console() if sys.stdout.isatty() or "COLUMNS" in os.environ else Console(width=PIPED)
+    if not used.parts:
+        console.print("the model was not called yet")
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for column in ("in the window", "events", "tokens", "share"):
+        table.add_column(column, justify="left" if column == "in the window" else "right", overflow="fold")
+    for part in used.parts:
+        share = f"{part.tokens / max(used.tokens, 1):.0%}"
+        table.add_row(Text(clean(f"{part.kind} {part.name}".strip())), f"{part.events:,}", f"{part.tokens:,}", share)
+    console.print(table)
+    window = f" of {used.window:,} ({used.tokens / used.window:.0%})" if used.window else ""
+    bounds = [f"{most:,} {of}" for most, of in ((used.max_tokens, "tokens"), (used.max_events, "events")) if most]
+    console.print(Text(f"about {used.tokens:,} tokens{window} in {count(used.events, 'event')}", "dim"))
+    console.print(Text(f"condensed from {' or '.join(bounds)} on" if bounds else "it is not condensed", "dim"))
+    console.print()
 
 
 def show(told: ContextResolved, offers: Sequence[Offer], plugins: Sequence[PluginSource] = ()) -> None:

@@ -30,7 +30,7 @@ from ..specs.content import plain
 from ..specs.llm import named
 from ..state import branch, fold
 from .notes import note
-from .wording import clean
+from .wording import clean, condensed
 
 _SPEAKERS = {"user": "User", "agent": "Agent", "environment": "Environment", "hook": "Hook"}
 _INDENT = 2
@@ -99,14 +99,16 @@ def _told(event: Event) -> Iterator[str]:
         case UserRejectObservation():
             yield f"`{event.tool_name}` was rejected:"
             yield _fenced(event.rejection_reason)
+        case Condensation():
+            yield f"<details><summary>{condensed(event)}</summary>"
+            yield clean(event.summary or event.problem)
+            yield "</details>"
         case _:
             yield from (f"*{line}*" for line in _noted(event))
 
 
 def _noted(event: Event) -> Iterator[str]:
     match event:
-        case Condensation():
-            yield f"{len(event.forgotten_event_ids)} events left the model's view. {event.summary}".strip()
         case HeadMoved():
             yield f"Rewound to event {event.to}."
         case ResourceLost():

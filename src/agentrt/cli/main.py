@@ -54,6 +54,9 @@ from .story import Story, summary
 from .views import JsonView, view_for
 from .wording import clean
 
+COMPACT = "/compact"
+"""What is typed to have a summary take the place of what was said long ago."""
+
 
 def main() -> None:
     """The entry point; every expected error is one line and exit code 2."""
@@ -166,7 +169,8 @@ def resume(
 ) -> None:
     """Go on with a CONVERSATION where it stands; without an id, with the newest one.
 
-    What waits for an answer is asked again, as by `agentrt run`.
+    What waits for an answer is asked again, as by `agentrt run`. The message /compact has a summary take the place of
+    what was said long ago.
     """
     found = find(conversation, store)
     changed = {name: value for name, value in limits.items() if value is not None}
@@ -184,7 +188,9 @@ def resume(
                 await live.configure(limits=limits)
             if grant is not None:
                 await live.grant(grant)
-            if message is not None:
+            if message is not None and message.strip() == COMPACT:
+                await live.condense()
+            elif message is not None:
                 await live.send_message(message)
             elif live.state.status is ExecutionStatus.FINISHED:
                 console.print(Text("it has finished: say what more there is to do with --message", "dim"))

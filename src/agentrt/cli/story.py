@@ -33,7 +33,7 @@ from ..specs import SecurityRisk, ToolDefinition
 from ..specs.content import plain
 from ..state import State
 from .notes import note
-from .wording import as_sent, clean, count, headline, money
+from .wording import as_sent, clean, condensed, count, headline, money
 
 FOLDED = 6
 """Lines of a result that are shown unless all are asked for."""
@@ -115,12 +115,20 @@ class Story:
             case ConversationErrorEvent():
                 yield Text(f"✗ {event.code}: {clean(event.detail)}", "bold red")
             case Condensation():
-                yield Text(f"… {len(event.forgotten_event_ids)} events left the model's view", "dim")
+                yield from self._condensed(event)
             case ResourceLost():
                 yield Text(f"! {clean(event.detail)}", "yellow")
             case ChildStarted() if event.child_id not in self._children:
                 self._children[event.child_id] = f"{event.agent or 'child'} {len(self._children) + 1}"
         yield from note(event, self._children)
+
+    def _condensed(self, event: Condensation) -> Iterator[Text]:
+        """What left the view; the summary in its place where nothing is folded."""
+        yield Text(f"… {condensed(event)}", "dim")
+        if event.problem:
+            yield Text(f"! {clean(event.problem)}", "yellow")
+        if event.summary and not self._folded:
+            yield from (Text(f"  {line}", "dim") for line in clean(event.summary).splitlines())
 
     def _hooked(self, event: HookExecutionEvent) -> Iterator[Text]:
         """What a hook says of an action comes after that action's line."""

@@ -7,7 +7,7 @@ import re
 
 import msgspec
 
-from ..events import ActionEvent
+from ..events import ActionEvent, Condensation
 from ..specs import ToolDefinition
 from ..specs.flow import Label, Sink
 from ..specs.headlines import headline_of
@@ -48,6 +48,16 @@ def money(cost: float, unpriced: int) -> str:
     if unpriced == 0:
         return f"${cost:.4f}"
     return f"${cost:.4f} and {unpriced} calls of unknown price" if cost else "price unknown"
+
+
+def condensed(event: Condensation) -> str:
+    """What a condensation took out of the view."""
+    gone = [count(len(event.forgotten_event_ids), "event")] if event.forgotten_event_ids else []
+    hidden = [f"the output of {count(len(event.masked_event_ids), 'result')}"] if event.masked_event_ids else []
+    if not gone and not hidden:
+        return "nothing left the model's view"
+    sizes = f" ({event.tokens_before:,} → {event.tokens_after:,} tokens)" if event.tokens_before else ""
+    return f"{' and '.join((*gone, *hidden))} left the model's view{sizes}"
 
 
 def headline(action: ActionEvent, tool: ToolDefinition | None = None, most: int = SHOWN) -> str:

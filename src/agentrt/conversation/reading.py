@@ -8,10 +8,11 @@ from typing import TypeVar, cast
 import msgspec
 
 from ..codec import Line
+from ..context.usage import ContextUsage, context_usage
 from ..deltas import Delta
 from ..events import Cursor, Event, ObservationEvent
 from ..specs.schemas import reader_of
-from ..state import State, seq_of
+from ..state import State, fold, seq_of
 from .end import End
 
 T = TypeVar("T")
@@ -28,6 +29,13 @@ class Reading:
     def state(self) -> State:
         """The state after the last event; immutable. While it sleeps, without what was said and its configuration."""
         return self._end.state
+
+    async def context_usage(self) -> ContextUsage:
+        """What fills the model's context window now, by kind, in tokens; while it sleeps it is read from the log."""
+        state = self.state
+        if state.created is None:
+            state = fold([event async for event in self.events(0)])
+        return context_usage(state)
 
     async def output(self, kind: type[T]) -> T | None:
         """What the agent gave to `finish` last, for an agent with an `output`, as a struct, a dataclass or a pydantic

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from msgspec import convert
 
+from ..context.usage import context_usage
 from ..decisions import waiting
 from ..events import Cursor
 from ..ledger import Goal, GoalStatus
@@ -93,6 +94,7 @@ def state_info(state: State) -> StateInfo:
         goal=_goal(ledger.goal),
         granted=ledger.granted,
         secrets=ledger.secrets,
+        context=context_usage(state),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from ..context.usage import ContextUsage
 from ..events import Cursor, ExecutionStatus
 from ..ledger import AddedRule, GoalStatus
 from ..listing import Hit
@@ -234,6 +235,8 @@ class StateInfo(msgspec.Struct, frozen=True, kw_only=True):
     """USD on top of the agent's limit."""
     secrets: dict[str, SavedSecret]
     """By name; none with its value in the clear."""
+    context: ContextUsage
+    """What fills the model's context window."""
 
 
 class PathQuery(_Request, frozen=True, kw_only=True):

@@ -1386,6 +1386,13 @@ export interface components {
             /** @constant */
             type: "ContextChanged";
         };
+        ContextPart: {
+            events: number;
+            kind: string;
+            /** @default  */
+            name: string;
+            tokens: number;
+        };
         ContextProblem: {
             path: string;
             what: string;
@@ -1438,6 +1445,14 @@ export interface components {
             tokens?: number;
             /** @default  */
             when?: string;
+        };
+        ContextUsage: {
+            events: number;
+            max_events: number | null;
+            max_tokens: number | null;
+            parts: components["schemas"]["ContextPart"][];
+            tokens: number;
+            window: number;
         };
         Control: components["schemas"]["SendMessage"] | components["schemas"]["StartRun"] | components["schemas"]["Pause"] | components["schemas"]["Interrupt"] | components["schemas"]["Confirm"] | components["schemas"]["Reject"] | components["schemas"]["AddRule"] | components["schemas"]["RemoveRule"] | components["schemas"]["Configure"] | components["schemas"]["SetConfirmationPolicy"] | components["schemas"]["SetSecurityAnalyzer"] | components["schemas"]["SwitchLLM"] | components["schemas"]["UpdateSecrets"] | components["schemas"]["SetGoal"] | components["schemas"]["AskAgent"] | components["schemas"]["GenerateTitle"] | components["schemas"]["Rename"] | components["schemas"]["SetTags"] | components["schemas"]["Agree"] | components["schemas"]["LoadPlugin"] | components["schemas"]["ControlsGrant"] | components["schemas"]["Rewind"] | components["schemas"]["Condense"] | components["schemas"]["Fork"];
         ControlsGrant: {
@@ -2970,6 +2985,7 @@ export interface components {
             agent: components["schemas"]["Agent"] | null;
             answer: string | null;
             completion_tokens: number;
+            context: components["schemas"]["ContextUsage"];
             cost: number;
             cursor: components["schemas"]["Cursor"];
             error: components["schemas"]["RunError"] | null;

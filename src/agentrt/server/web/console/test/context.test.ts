@@ -1,6 +1,6 @@
 import type { Event } from "@agentrt/client";
 import { expect, test } from "vitest";
-import { always, byKind, factsOf, NOTHING, toldAfter, unagreed } from "../src/model/context";
+import { always, bounds, byKind, factsOf, fullness, NOTHING, toldAfter, unagreed } from "../src/model/context";
 
 const place = { id: "e", seq: 1, timestamp: "2026-01-01T00:00:00Z" };
 const resolved: Event = {
@@ -34,4 +34,13 @@ test("what has changed is marked", () => {
   const told = toldAfter(toldAfter(NOTHING, resolved), { ...place, type: "ContextChanged", paths: ["/w/AGENTS.md"] });
   expect(told.changed.has("/w/AGENTS.md")).toBe(true);
   expect(toldAfter(told, { ...place, type: "PauseEvent" })).toBe(told);
+});
+
+test("how full the window is, and when it is summed up", () => {
+  const usage = { events: 12, tokens: 1500, window: 32000, max_events: 240, max_tokens: 25600, parts: [] };
+  expect(fullness(usage)).toBe("About 1,500 of 32,000 (5 %) tokens in 12 events");
+  expect(bounds(usage)).toBe("Summed up from 25,600 tokens or 240 events on");
+  const unknown = { ...usage, window: 0, max_events: null, max_tokens: null };
+  expect(fullness(unknown)).toBe("About 1,500 tokens in 12 events");
+  expect(bounds(unknown)).toBe("It is never summed up");
 });

@@ -1,6 +1,7 @@
-import type { Event } from "@agentrt/client";
+import type { Event, EventOf } from "@agentrt/client";
 import { expect, it } from "vitest";
-import { type ActionEntry, type Entry, Transcript } from "../src/model/transcript";
+import { condensedWords } from "../src/model/notices";
+import { type ActionEntry, type CondensationEntry, type Entry, Transcript } from "../src/model/transcript";
 
 let last = 0;
 
@@ -150,4 +151,22 @@ it("folds ten thousand events in no time", () => {
   const begun = performance.now();
   expect(Transcript.of(events).entries.length).toBe(5000);
   expect(performance.now() - begun).toBeLessThan(500);
+});
+
+it("opens a condensation to what it replaced", () => {
+  begin();
+  const [first, asked] = [said("one"), action()];
+  const result = observed(asked);
+  const once = made("Condensation", { forgotten_event_ids: [asked.id, result.id], summary: "looked", tokens_before: 1200, tokens_after: 300 });
+  const again = made("Condensation", { forgotten_event_ids: [first.id, `${once.id}-summary`] });
+  const [before, after] = Transcript.of([first, asked, result, once, again]).entries.slice(2) as CondensationEntry[];
+  expect(condensedWords(before!.event)).toBe("2 events left the model’s view: 1,200 → 300 tokens");
+  expect(before!.replaced.map((entry) => entry.key)).toEqual([asked.id]);
+  expect(after!.replaced.map((entry) => entry.key)).toEqual([first.id, once.id]);
+});
+
+it("says what a condensation masked, and when it could do nothing", () => {
+  const words = (fields: Record<string, unknown>): string => condensedWords(made("Condensation", fields) as EventOf<"Condensation">);
+  expect(words({ masked_event_ids: ["a"] })).toBe("The output of 1 result left the model’s view");
+  expect(words({ forgotten_event_ids: [] })).toBe("Nothing left the model’s view");
 });

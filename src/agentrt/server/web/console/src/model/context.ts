@@ -1,6 +1,6 @@
 /** What an agent is told besides its task, as its log says. Pure. */
 
-import type { Event } from "@agentrt/client";
+import type { Event, StateInfo } from "@agentrt/client";
 import { count } from "./words";
 
 type Resolved = Extract<Event, { type: "ContextResolved" }>;
@@ -59,6 +59,20 @@ export function byKind(told: Told): [string, Source[]][] {
 /** About how many tokens stand in every prompt. */
 export function always(told: Told): number {
   return told.sources.reduce((sum, source) => sum + (source.when === "always" || source.when === "listed" ? (source.tokens ?? 0) : 0), 0);
+}
+
+export type Usage = StateInfo["context"];
+
+/** How full the model’s context window is, in words. */
+export function fullness(usage: Usage): string {
+  const share = usage.window > 0 ? ` of ${usage.window.toLocaleString("en")} (${Math.round((100 * usage.tokens) / usage.window)} %)` : "";
+  return `About ${usage.tokens.toLocaleString("en")}${share} tokens in ${count(usage.events, "event")}`;
+}
+
+/** From when on it is condensed. */
+export function bounds(usage: Usage): string {
+  const most = [usage.max_tokens ? count(usage.max_tokens, "token") : "", usage.max_events ? count(usage.max_events, "event") : ""].filter(Boolean);
+  return most.length > 0 ? `Summed up from ${most.join(" or ")} on` : "It is never summed up";
 }
 
 /** When a source is shown, and how much it takes. */

@@ -1,6 +1,6 @@
 /** Events that are told in a line. Pure. */
 
-import type { AnyLLM, ConfirmationPolicy, Event, PermissionRule } from "@agentrt/client";
+import type { AnyLLM, ConfirmationPolicy, Event, EventOf, PermissionRule } from "@agentrt/client";
 import { membersOf } from "./llms";
 import type { Tone } from "./transcript";
 import { capitalized, count } from "./words";
@@ -38,12 +38,6 @@ export function noticeOf(event: Event): Notice | undefined {
       return { tone: "warning", text: retried(event), detail: event.detail };
     case "ModelCalled":
       return event.error ? { tone: "warning", text: `The model call failed: ${event.error}`, code: event.error } : undefined;
-    case "Condensation":
-      return {
-        tone: "quiet",
-        text: `${count(event.forgotten_event_ids.length, "event")} left the model’s view`,
-        ...(event.summary ? { detail: event.summary } : {}),
-      };
     case "ResourceLost":
       return { tone: "warning", text: event.detail };
     case "CriticAssessed":
@@ -94,6 +88,16 @@ function settings(event: Event): Notice | undefined {
     default:
       return undefined;
   }
+}
+
+/** What a condensation took out of the model’s view. */
+export function condensedWords(event: EventOf<"Condensation">): string {
+  const gone = event.forgotten_event_ids?.length ?? 0;
+  const hidden = event.masked_event_ids?.length ?? 0;
+  const parts = [gone > 0 ? count(gone, "event") : "", hidden > 0 ? `the output of ${count(hidden, "result")}` : ""].filter(Boolean);
+  if (parts.length === 0) return "Nothing left the model’s view";
+  const sizes = event.tokens_before ? `: ${event.tokens_before.toLocaleString("en")} → ${(event.tokens_after ?? 0).toLocaleString("en")} tokens` : "";
+  return `${capitalized(parts.join(" and "))} left the model’s view${sizes}`;
 }
 
 /** What was changed of how it is set up. */

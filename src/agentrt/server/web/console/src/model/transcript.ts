@@ -73,12 +73,20 @@ export interface NoticeEntry extends Place {
   code?: string;
 }
 
+/** What left the model’s view, and what stands in its place. */
+export interface CondensationEntry extends Place {
+  kind: "condensation";
+  event: EventOf<"Condensation">;
+  /** What is loaded of that. */
+  replaced: Entry[];
+}
+
 export interface AbandonedEntry extends Place {
   kind: "abandoned";
   entries: Entry[];
 }
 
-export type Entry = MessageEntry | ThoughtEntry | ActionEntry | ResultEntry | ChildEntry | NoticeEntry | AbandonedEntry;
+export type Entry = MessageEntry | ThoughtEntry | ActionEntry | ResultEntry | ChildEntry | NoticeEntry | CondensationEntry | AbandonedEntry;
 
 /** Grows event by event. An entry that changes is replaced, so that what did not change is the same object. */
 export class Transcript {
@@ -129,6 +137,9 @@ export class Transcript {
       case "ChildFinished":
         this.child(event);
         break;
+      case "Condensation":
+        this.push({ kind: "condensation", event, replaced: this.holding(event.forgotten_event_ids ?? []), ...place(event) });
+        break;
       case "HeadMoved":
         this.rewind(event);
         break;
@@ -149,6 +160,13 @@ export class Transcript {
   /** The action that an execution in progress belongs to, when there is just one. */
   get running(): ActionEntry[] {
     return this.entries.filter((entry): entry is ActionEntry => entry.kind === "action" && entry.phase === "running");
+  }
+
+  /** The entries of some events, but for thoughts, which stand beside their actions. */
+  private holding(ids: readonly string[]): Entry[] {
+    const wanted = new Set(ids);
+    const summed = (entry: Entry): boolean => entry.kind === "condensation" && wanted.has(`${entry.event.id}-summary`);
+    return this.entries.filter((entry) => entry.kind !== "thought" && (wanted.has(entry.key) || summed(entry)));
   }
 
   private action(event: EventOf<"ActionEvent">): void {

@@ -24,6 +24,16 @@ export function say(content: string, run: boolean, busy?: Busy): Promise<boolean
   return control({ type: "message", content, id: newId(), run, ...(busy ? { busy } : {}) });
 }
 
+/** What is typed to have a summary take the place of what was said long ago. */
+export const COMPACT = "/compact";
+
+/** Sum it up: now where it is at rest, else before the next model call. */
+export async function condense(): Promise<boolean> {
+  const status = open.value?.info.value?.status;
+  const asked = await control({ type: "condense" });
+  return asked && (status === "finished" || status === "idle") ? run() : asked;
+}
+
 export const run = (): Promise<boolean> => control({ type: "run" });
 export const pause = (): Promise<boolean> => control({ type: "pause" });
 export const interrupt = (): Promise<boolean> => control({ type: "interrupt" });

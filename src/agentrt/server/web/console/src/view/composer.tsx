@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { type Busy, say } from "../state/doing";
+import { type Busy, COMPACT, condense, say } from "../state/doing";
 import type { Open } from "../state/open";
 import { past } from "../state/past";
 import { may } from "../state/session";
@@ -32,7 +32,8 @@ export function Composer({ conversation }: { conversation: Open }) {
     if (text.trim() === "" || sending) return;
     area.current?.focus(); // now, and not once it is sent: by then the focus may have gone on
     setSending(true);
-    if (await say(text, run, working && busy ? busy : undefined)) keep("");
+    const done = text.trim() === COMPACT ? condense() : say(text, run, working && busy ? busy : undefined);
+    if (await done) keep("");
     setSending(false);
   };
   const onKeyDown = (event: KeyboardEvent): void => {

@@ -1,16 +1,63 @@
 import type { Control } from "@agentrt/client";
-import { always, byKind, factsOf, NOTHING, type Offer, type Source, type Told, unagreed } from "../model/context";
+import { useEffect, useState } from "preact/hooks";
+import { always, bounds, byKind, factsOf, fullness, NOTHING, type Offer, type Source, type Told, unagreed, type Usage } from "../model/context";
 import { clean, count } from "../model/words";
-import { control } from "../state/doing";
+import { condense, control } from "../state/doing";
 import type { Open } from "../state/open";
-import { may } from "../state/session";
+import { may, rest } from "../state/session";
 
 /** What the agent is told besides its task, and what waits for a person's word before it runs. */
 export function Context({ conversation }: { conversation: Open }) {
   const told = conversation.told.value;
-  if (told === NOTHING || told.sources.length + told.problems.length === 0) return <p class="hint">Nothing but its task and the facts of its place.</p>;
   return (
     <div class="context">
+      <Window conversation={conversation} />
+      {told === NOTHING || told.sources.length + told.problems.length === 0 ? <p class="hint">It is told nothing but its task and the facts of its place.</p> : <Sources told={told} />}
+    </div>
+  );
+}
+
+/** What fills the model’s context window, by kind. */
+function Window({ conversation }: { conversation: Open }) {
+  const [usage, setUsage] = useState<Usage | null>(null);
+  const seq = conversation.info.value?.cursor.seq;
+  useEffect(() => {
+    let wanted = true;
+    const timer = setTimeout(() => void rest.state(conversation.id).then((state) => wanted && setUsage(state.context), () => undefined), 250);
+    return () => {
+      wanted = false;
+      clearTimeout(timer);
+    };
+  }, [conversation, seq]);
+  if (usage === null || usage.parts.length === 0) return null;
+  return (
+    <section aria-label="In the window">
+      <h3>In the window</h3>
+      <p class="hint">{fullness(usage)}.</p>
+      {usage.window > 0 ? <meter min={0} max={usage.window} high={usage.max_tokens ?? usage.window} value={usage.tokens} aria-label="How full it is" /> : null}
+      <table>
+        <tbody>
+          {usage.parts.map((part) => (
+            <tr key={`${part.kind} ${part.name ?? ""}`}>
+              <th scope="row">{clean(`${part.kind} ${part.name ?? ""}`)}</th>
+              <td>{part.tokens.toLocaleString("en")}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p class="hint">{bounds(usage)}.</p>
+      {may("condense") ? (
+        <button type="button" onClick={() => void condense()}>
+          Sum it up now
+        </button>
+      ) : null}
+    </section>
+  );
+}
+
+function Sources({ told }: { told: Told }) {
+  return (
+    <>
       {unagreed(told).map((offer) => (
         <Unagreed key={offer.digest} offer={offer} />
       ))}
@@ -30,7 +77,7 @@ export function Context({ conversation }: { conversation: Open }) {
           <span class="file-path">{clean(problem.path)}</span> {clean(problem.what)}
         </p>
       ))}
-    </div>
+    </>
   );
 }
 

@@ -1,7 +1,8 @@
 import { useState } from "preact/hooks";
 import type { Draft } from "../model/drafts";
 import { textOf } from "../model/content";
-import type { ChildEntry, Entry, MessageEntry, NoticeEntry } from "../model/transcript";
+import type { ChildEntry, CondensationEntry, Entry, MessageEntry, NoticeEntry } from "../model/transcript";
+import { condensedWords } from "../model/notices";
 import { headline } from "../model/tools";
 import { clean, clock, count } from "../model/words";
 import { toolOf } from "../state/tools";
@@ -59,6 +60,8 @@ function Body({ entry, output, past }: EntryProps) {
       return <Delegated entry={entry} past={past} />;
     case "notice":
       return <Notice entry={entry} />;
+    case "condensation":
+      return <Condensed entry={entry} />;
     case "abandoned":
       return (
         <details class="abandoned">
@@ -122,6 +125,35 @@ function Notice({ entry }: { entry: NoticeEntry }) {
   );
 }
 
+/** Opens to the summary, and to what it stands for. */
+function Condensed({ entry }: { entry: CondensationEntry }) {
+  const { event, replaced } = entry;
+  return (
+    <details class="notice condensed">
+      <summary>{condensedWords(event)}</summary>
+      {event.problem ? <p class="tone-warning">{clean(event.problem)}</p> : null}
+      {event.summary ? <Markdown text={event.summary} /> : null}
+      {replaced.length > 0 ? (
+        <ol aria-label="What it stands for">
+          {replaced.map((one) => (
+            <li key={one.key}>
+              <button type="button" class="link" onClick={() => jumpTo(one.seq)}>
+                {labelOf(one)}: {clean(plainOf(one).slice(0, 120))}
+              </button>
+            </li>
+          ))}
+        </ol>
+      ) : null}
+    </details>
+  );
+}
+
+function jumpTo(seq: number): void {
+  const entry = document.getElementById(`e${seq}`);
+  entry?.scrollIntoView({ block: "center" });
+  entry?.focus({ preventScroll: true });
+}
+
 function Tools({ entry }: { entry: Entry }) {
   return (
     <div class="entry-tools" role="group" aria-label={`Event ${entry.seq}`}>
@@ -151,6 +183,8 @@ function plainOf(entry: Entry): string {
       return entry.event.type === "ObservationEvent" ? textOf(entry.event.content) : "";
     case "child":
       return entry.child.task;
+    case "condensation":
+      return condensedWords(entry.event);
     case "abandoned":
       return "";
   }
@@ -170,6 +204,8 @@ function labelOf(entry: Entry): string {
       return "Delegated conversation";
     case "notice":
       return "Notice";
+    case "condensation":
+      return "Summed up";
     case "abandoned":
       return "Left behind by a rewind";
   }

@@ -1,5 +1,5 @@
 import { clean, compact, spentOf, titleOf } from "../model/words";
-import { askForTitle, askToDelete, control, fork, interrupt, pause, run } from "../state/doing";
+import { askForTitle, askToDelete, condense, control, fork, interrupt, pause, run } from "../state/doing";
 import type { Open } from "../state/open";
 import { past } from "../state/past";
 import { linkTo } from "../state/route";
@@ -129,8 +129,8 @@ function Steering() {
       <button type="button" onClick={() => void control({ type: "generate_title" })}>
         Have a model name it
       </button>
-      <button type="button" onClick={() => void control({ type: "condense" })}>
-        Condense before the next call
+      <button type="button" onClick={() => void condense()}>
+        Sum up what was said
       </button>
     </>
   );

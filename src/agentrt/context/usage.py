@@ -1,0 +1,93 @@
+"""`ContextUsage`: what fills the model's context window, by kind, in tokens. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from ..specs.condensers import stages
+from ..specs.tokens import tokens_of
+from ..state import Seen, State
+from .condensing import most_tokens
+
+INSTRUCTIONS, CONTEXT, TOOLS = "system prompt", "context", "tools"
+
+_KINDS = {
+    "SystemPromptEvent": INSTRUCTIONS,
+    "CondensationSummaryEvent": "summary",
+    "SkillActivated": "skills",
+    "ActionEvent": "calls",
+    "ObservationEvent": "results",
+    "AgentErrorEvent": "results",
+    "UserRejectObservation": "results",
+}
+_ORDER = (INSTRUCTIONS, CONTEXT, TOOLS, "skills", "summary", "user", "agent", "calls", "results", "notices")
+
+
+class ContextPart(msgspec.Struct, frozen=True, kw_only=True):
+    """What one kind of content takes of a context window."""
+
+    kind: str
+    """`system prompt`, `context` (what follows on that of this conversation alone), `tools`, `skills`, `summary`,
+    `user`, `agent`, `calls` and `results` of the tool `name`, or `notices`.
+    """
+    name: str = ""
+    events: int
+    tokens: int
+
+
+class ContextUsage(msgspec.Struct, frozen=True, kw_only=True):
+    """What fills a model's context window. Tokens are estimated, and corrected by the provider's last count."""
+
+    events: int
+    tokens: int
+    window: int
+    """Tokens that the model can read; 0: nobody has said yet."""
+    max_events: int | None
+    """Events from which on the view is condensed; None: it never is for their number."""
+    max_tokens: int | None
+    """The same in tokens."""
+    parts: tuple[ContextPart, ...]
+
+
+def context_usage(state: State) -> ContextUsage:
+    """What a conversation's next model call is sent, by kind."""
+    here, counting = state.branch, state.ledger.counting
+    found: dict[tuple[str, str], list[int]] = {}
+    places = (*here.view, *here.queued)
+    for seen in places:
+        for kind, name, tokens in _parts(state, seen):
+            counted = found.setdefault((kind, name), [0, 0])
+            counted[0] += 1
+            counted[1] += tokens
+    parts = [
+        ContextPart(kind=kind, name=name, events=events, tokens=round(tokens * counting.measure))
+        for (kind, name), (events, tokens) in found.items()
+    ]
+    bounds = list(stages(state.spec.condenser)) if state.agent is not None else []
+    return ContextUsage(
+        events=len(places),
+        tokens=round(sum(seen.tokens for seen in places) * counting.measure),
+        window=counting.window,
+        max_events=min((one.max_size for one in bounds), default=None),
+        max_tokens=min((most for one in bounds if (most := most_tokens(one, counting.window))), default=None),
+        parts=tuple(sorted(parts, key=lambda part: (_ORDER.index(part.kind), -part.tokens, part.name))),
+    )
+
+
+def _parts(state: State, seen: Seen) -> Iterator[tuple[str, str, int]]:
+    """The parts that a place of a view has, and their tokens."""
+    prompt = state.prompt
+    if seen.type == "SystemPromptEvent" and prompt is not None:
+        said = tokens_of(prompt.dynamic_context)
+        own = min(tokens_of(prompt.system_prompt), seen.tokens - said)
+        yield INSTRUCTIONS, "", own
+        if said:
+            yield CONTEXT, "", said
+        yield TOOLS, "", seen.tokens - said - own
+    elif seen.type == "MessageEvent":
+        yield ("user" if seen.user else "agent" if seen.answer else "notices"), "", seen.tokens
+    else:
+        kind = _KINDS.get(seen.type, "notices")
+        yield kind, seen.tool_name if kind in ("calls", "results") else "", seen.tokens
