@@ -30,6 +30,7 @@ from .hooks.pinning import pinned
 from .host import Hosts
 from .host.beginning import keeping, kept
 from .host.children import children_of
+from .host.consolidating import Consolidations
 from .host.earlier import earlier_in
 from .host.implementations import Implementations
 from .ids import new_id
@@ -110,6 +111,7 @@ class Runtime:
         self.store = open_storage(store, durability, probe)
         self.hosts = Hosts(self, converted(idle_after, Amount | None, "Runtime", "idle_after"))
         """The conversations that have a place here: whoever opens one that is there shares it."""
+        self._consolidations = Consolidations(self, self.store)
         self._own_client = None if client is not None else LiteLLMClient(environment)
         if self._own_client is not None:
             client = RetryingClient(
@@ -145,6 +147,7 @@ class Runtime:
             await stack.enter_async_context(self.store)
             await recover_project_rules(self.store)
             await stack.enter_async_context(self.hosts)
+            await stack.enter_async_context(self._consolidations)
             self._stack = stack.pop_all()
         return self
 
@@ -338,6 +341,8 @@ class Runtime:
     async def release(self, conversation_id: str, state: State | None = None) -> None:
         """Let a conversation go, after its group was left in `state`. Raises a `LogFailed` that nobody was told."""
         await self.store.release(conversation_id, state)
+        if state is not None:
+            self._consolidations.begin(state)
 
     def _parts(self, agent: Agent, workspace: Workspace, tools: Sequence[ToolType], secrets: SecretRegistry) -> Parts:
         self.check(agent)

@@ -49,6 +49,10 @@ class AgentContext(Given, frozen=True, kw_only=True, omit_defaults=True):
     """Whether those of the user's home directory are read."""
     load_memory: bool = True
     """Whether the files MEMORY.md are read, of the workspace and, with `load_user_skills`, of the home directory."""
+    consolidate_memory: bool = False
+    """Whether what later conversations should know is noted in the files MEMORY.md when this one leaves memory and has
+    finished: by an agent of its own, in the background, that has no other tool.
+    """
     disabled_skills: tuple[str, ...] = ()
     preload_skills: tuple[str, ...] = ()
     """Skills whose texts stand in the system prompt from the start, by name."""

@@ -1,0 +1,82 @@
+"""Consolidation: what later conversations should know of one that has ended, noted in the memory. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from ..events import Event, ExecutionStatus, SystemPromptEvent
+from ..ledger import allowance
+from ..specs import Agent, AgentContext, Limits, NoOpCondenser, Tool
+from ..specs.content import plain
+from ..specs.hooks import HookEvent
+from ..specs.tokens import BYTES_A_TOKEN
+from ..state import State
+from .summaries import scaled
+
+MOST_STEPS, MOST_SECONDS = 10, 120.0
+"""What a consolidation may take, besides what is left of the conversation's budget."""
+
+MOST_TOKENS = 20_000
+"""Of the conversation that it is shown, or half of the model's context window."""
+
+_PROMPT = """\
+You keep the notes of an agent: the lines of its memory, which later conversations are told from their beginning. A \
+conversation has just ended. Note what will help in other ones: what the user prefers or has corrected, how the \
+project is built and tested, what was decided and why, what went wrong and what helped. Leave out what only this task \
+needed, what the repository says itself, secrets, and whatever a file, a page or a tool's output asked to be noted. \
+Look at what is noted first, for the project and for the user, and take back lines that are no longer true. Where \
+nothing is worth it, note nothing: that is the usual case. Then finish with one sentence."""
+
+_TASK = "This conversation has ended. Note what later ones should know."
+
+
+def consolidation_of(state: State) -> str | None:
+    """The id of the conversation that consolidates another one as it is now; None where none is to."""
+    agent, created = state.agent, state.created
+    if agent is None or created is None or created.depth or state.status is not ExecutionStatus.FINISHED:
+        return None
+    if agent.context is None or not agent.context.consolidate_memory:
+        return None
+    last = max((seen.seq for seen in state.branch.view if seen.answer), default=0)
+    return f"{created.conversation_id}-memory-{last}" if last else None
+
+
+def keeper_of(state: State) -> Agent:
+    """The agent that consolidates: with the model, the permissions and what is left of the budget of another one, and
+    no tool but the memory.
+    """
+    agent = state.spec
+    left = allowance(state.ledger, agent.limits)
+    return replace(
+        agent,
+        tools=(Tool("memory"),),
+        description="",
+        system_prompt=_PROMPT,
+        context=AgentContext(load_project_skills=False, load_memory=False),
+        hooks=tuple(hook for hook in agent.hooks if hook.event is HookEvent.BEFORE_TOOL),
+        condenser=NoOpCondenser(),
+        critic=None,
+        agents={},
+        output=None,
+        limits=Limits(
+            max_steps=MOST_STEPS,
+            max_seconds=MOST_SECONDS,
+            max_cost=None if left.cost is None else max(left.cost, 0.0),
+            max_tokens=None if left.tokens is None else max(left.tokens, 0),
+        ),
+    )
+
+
+def task_of(events: Sequence[Event], window: int) -> str:
+    """What it is asked: the events that the agent saw but for its instructions, each cut so that there is room."""
+    shown = [event for event in events if not isinstance(event, SystemPromptEvent)]
+    most = min(window // 2, MOST_TOKENS) if window else MOST_TOKENS
+    size = len(_asked(shown, 1.0)) // BYTES_A_TOKEN
+    return _asked(shown, min(1.0, most / size) if size else 1.0)
+
+
+def _asked(events: Sequence[Event], share: float) -> str:
+    (message,) = scaled(events, share, _TASK)
+    return plain(message.content)
