@@ -38,7 +38,8 @@ def working(kept: Turn = call("memory", command="add", text=NOTE)) -> ScriptedLL
 def spec(**more: Any) -> Agent:
     """One whose conversations are consolidated."""
     context = AgentContext(consolidate_memory=True, load_project_skills=False)
-    return Agent(**{"llm": LLM(model="scripted"), "tools": (), "context": context} | more)
+    given: dict[str, Any] = {"llm": LLM(model="scripted"), "tools": (), "context": context}
+    return Agent(**given | more)
 
 
 async def talk(runtime: Runtime, place: Path, agent: Agent, *said: str, name: str | None = None) -> str:

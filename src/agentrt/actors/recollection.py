@@ -76,10 +76,11 @@ class Recollection:
 
     def _place(self, scope: Scope) -> tuple[ReachedFiles, str]:
         if scope == "project":
-            return ReachedFiles(self._workspace), self._workspace.path
+            return ReachedFiles(self._workspace, within=self._workspace.path), self._workspace.path
         if self._home is None:
             raise ToolError("there is no memory of the user here: note it for the project")
-        return ReachedFiles(LocalWorkspace(str(self._home))), str(self._home)
+        home = str(self._home)
+        return ReachedFiles(LocalWorkspace(home), within=home), home
 
     def _path(self, files: ReachedFiles, root: str) -> str:
         """The file that is there, or the one that is to be."""

@@ -69,7 +69,8 @@ async def _here(context: ToolContext, query: str) -> str:
         shown, _ = found(events, query, 1)
         more = f" You still see it in event {shown[0].seq}." if shown else " Try fewer or other words."
         return f"Nothing that you no longer see says {query!r}.{more}"
-    head = f"{count} events that you no longer see say {query!r}"
+    events_say = "event that you no longer see says" if count == 1 else "events that you no longer see say"
+    head = f"{count} {events_say} {query!r}"
     shown_of = f"{head}, the newest {len(hits)} of them first:" if count > len(hits) else f"{head}:"
     return "\n".join((shown_of, *(f"- #{hit.seq} {hit.kind}: {hit.snippet}" for hit in hits)))
 

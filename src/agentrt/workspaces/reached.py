@@ -13,12 +13,13 @@ from .beneath import Beneath
 
 class ReachedFiles:
     """All files of this machine for a workspace whose commands run on it; for a container only those that its commands
-    see, too: the workspace's. A link leads where it would lead there. All functions are for a thread: they block.
+    see, too: the workspace's. A link leads where it would lead there. With `within` only those below that directory.
+    All functions are for a thread: they block.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, within: str | None = None) -> None:
         self._confined = isinstance(workspace, DockerWorkspace)
-        self._root = normpath(workspace.path) if self._confined else "/"
+        self._root = normpath(within or (workspace.path if self._confined else "/"))
         self._tree = Beneath(self._root)
 
     def status(self, path: str) -> os.stat_result | None:
