@@ -17,12 +17,17 @@ from agentrt.specs import (
     HookEvent,
     InformationFlow,
     Limits,
+    LLMSummarizingCondenser,
     NeverConfirm,
+    NoOpCondenser,
+    ObservationMaskingCondenser,
     PermissionRule,
+    PipelineCondenser,
     SecurityRisk,
     StuckDetection,
     Tool,
 )
+from agentrt.specs.condensers import AnyCondenser
 from agentrt.specs.stuck import Critic
 from tests import samples
 from tests.decisions.world import World
@@ -66,6 +71,21 @@ STUCK = (
 )
 
 
+CONDENSERS: tuple[AnyCondenser, ...] = (
+    LLMSummarizingCondenser(),
+    LLMSummarizingCondenser(max_size=8, keep_first=1),
+    LLMSummarizingCondenser(max_size=6, keep_first=0, max_tokens=60, minimum_progress=0.0),
+    LLMSummarizingCondenser(max_tokens=150, minimum_progress=0.5),
+    PipelineCondenser(
+        condensers=(
+            ObservationMaskingCondenser(max_size=8, max_tokens=100, attention_window=1),
+            LLMSummarizingCondenser(max_size=10),
+        )
+    ),
+    NoOpCondenser(),
+)
+
+
 def some(values: tuple[object, ...]) -> st.SearchStrategy[tuple[object, ...]]:
     """None or a few of these."""
     several = st.lists(st.sampled_from(values), min_size=1, max_size=3, unique=True).map(tuple)
@@ -91,6 +111,7 @@ def agents(draw: st.DrawFn) -> Agent:
         hooks=draw(some(HOOKS)),  # type: ignore[arg-type]
         stuck=draw(st.sampled_from(STUCK)),
         critic=draw(st.sampled_from(CRITICS)),
+        condenser=draw(st.sampled_from(CONDENSERS)),
         busy=draw(st.sampled_from((BusyPolicy.ENQUEUE, BusyPolicy.STEER, BusyPolicy.INTERRUPT))),
         limits=limits,
     )

@@ -218,7 +218,7 @@ def test_markdown_cannot_be_broken_out_of_and_long_arguments_are_readable() -> N
     assert f'```json\n{{\n  "command": "create"\n}}\n```\n\n`text`:\n\n{fenced}' in told
     assert f"Result of `terminal`:\n\n{fenced}" in told
     every = as_markdown(samples.numbered(samples.every_event()[:-2]))
-    for words in ("It looked.*", "was rejected:", ": stop*", "![image](<data:", "*timeout: try again*"):
+    for words in ("It looked.\n```", "was rejected:", ": stop*", "![image](<data:", "*timeout: try again*"):
         assert words in every
 
 

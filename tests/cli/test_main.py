@@ -266,6 +266,27 @@ async def test_ctrl_c_interrupts_and_says_how_to_resume(tmp_path: Path) -> None:
     assert "Finished after all." in ran.stdout
 
 
+async def test_compact_sums_up_and_context_shows_what_fills_the_window(tmp_path: Path) -> None:
+    home, steps = tmp_path / "home", [call("think", thought=f"{n} {'x' * 600}") for n in range(8)]
+    turns: list[Turn] = [*steps, finish("Done."), say("## Task\nThink it over.")]
+    async with ScriptedProvider(lambda body: turns.pop(0)) as provider:
+        more = {"OPENAI_API_KEY": "none", "OPENAI_API_BASE": f"{provider.url}/v1"}
+
+        async def told(*words: str) -> str:
+            ran = await anyio.to_thread.run_sync(lambda: agentrt(home, *words, **more))
+            assert ran.returncode == 0, ran.stdout + ran.stderr
+            return ran.stdout
+
+        await told("run", "think", "--model", "openai/gpt-5.5", "--workspace", str(tmp_path))
+        before = await told("context", "show")
+        assert re.search(r"^calls think +8 +[\d,]+ +\d+%$", before, re.MULTILINE), before
+        assert "events left the model's view" in await told("resume", "--message", "/compact")
+        after = await told("context", "show")
+        assert re.search(r"^calls think +2 ", after, re.MULTILINE), after
+        assert re.search(r"^summary +1 ", after, re.MULTILINE), after
+        assert "Think it over." in await told("show", "--all")
+
+
 async def test_after_kill_9_resume_goes_on_and_repeats_nothing(tmp_path: Path) -> None:
     """The model is told that the outcome of what was cut is unknown; the counter is outside of the process."""
     home, counter = tmp_path / "home", tmp_path / "counter"

@@ -14,6 +14,7 @@ from agentrt.events import (
     ChildFinished,
     ChildStarted,
     ChildWaiting,
+    Condensation,
     ConversationErrorEvent,
     CriticAssessed,
     Event,
@@ -236,3 +237,19 @@ def test_the_summary_has_the_goal_and_what_was_delegated() -> None:
 
 def test_every_sample_can_be_told() -> None:
     assert len(told(*samples.numbered(samples.every_event()))) > 15
+
+
+def test_a_condensation_is_a_line_that_opens_to_its_summary() -> None:
+    event = Condensation(
+        forgotten_event_ids=("a", "b"),
+        masked_event_ids=("c",),
+        summary="## Task\nGo \x1b[31mon.",
+        problem="no model summed it up: gone",
+        tokens_before=12_000,
+        tokens_after=900,
+    )
+    head = "… 2 events and the output of 1 result left the model's view (12,000 → 900 tokens)"
+    assert [line.plain for line in Story().tell(event)] == [head, "! no model summed it up: gone"]
+    whole = [line.plain for line in Story(folded=False).tell(event)]
+    assert whole[2:] == ["  ## Task", "  Go [31mon."]
+    assert [line.plain for line in Story().tell(Condensation())] == ["… nothing left the model's view"]

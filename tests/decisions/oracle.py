@@ -8,10 +8,12 @@ import msgspec
 from msgspec.structs import replace
 
 from agentrt.decisions import AssessRisk, CallModel, Condense, Delegate, ExecuteAction, Judge, RunHooks, Task
+from agentrt.decisions.condensing import condensation_due
 from agentrt.events import (
     ActionEvent,
     ActionRevised,
     AgentErrorEvent,
+    Condensation,
     ConfirmationGiven,
     ConfirmationRequested,
     CriticAssessed,
@@ -30,7 +32,16 @@ from agentrt.events import (
     RunEnded,
     UserRejectObservation,
 )
-from agentrt.specs import Agent, AlwaysConfirm, ConfirmRisky, HookEvent, NeverConfirm, PermissionRule, SecurityRisk
+from agentrt.specs import (
+    Agent,
+    AlwaysConfirm,
+    CondensationReason,
+    ConfirmRisky,
+    HookEvent,
+    NeverConfirm,
+    PermissionRule,
+    SecurityRisk,
+)
 from agentrt.state import Seen, State, apply
 
 HARMLESS = ("think", "finish")
@@ -108,6 +119,19 @@ class Oracle:
             case CallModel() | ExecuteAction() | Delegate():
                 assert command.id in before.in_flight, "what was begun has its outcome once"
 
+    def _may_condense(self, before: State, after: State, event: Condensation) -> None:
+        """It keeps what must stay together, and does not go round in a circle."""
+        view, left = before.branch.view, after.branch.view
+        gone = {*event.forgotten_event_ids}
+        for seen in view:
+            if seen.action_id and any(other.id == seen.action_id for other in view):
+                assert (seen.id in gone) is (seen.action_id in gone), "a call stays with its result"
+        assert sum(seen.type == "CondensationSummaryEvent" for seen in left) <= 1
+        assert after.branch.tokens == sum(seen.tokens for seen in left)
+        if event.reason in (CondensationReason.EVENTS, CondensationReason.TOKENS):
+            again = condensation_due(after)
+            assert again in (None, CondensationReason.REQUEST), "the view grows before it is condensed again"
+
     def _same_arguments(self, action: ActionEvent) -> None:
         assert action.arguments == self.calls[action.id].action.arguments, "an outcome is of the present arguments"
 
@@ -131,6 +155,12 @@ class Oracle:
                 self.last_words.add(event.id)
             case HeadMoved():
                 self.unjudged = False
+            case Condensation():
+                self._may_condense(before, after, event)
+            case ModelCallStarted():
+                here = before.branch
+                sent = here.tokens + sum(seen.tokens for seen in here.queued)
+                assert not here.refused or sent < here.refused, "nothing is sent that is as long as what was refused"
             case CriticAssessed(midway=True):
                 self._may_judge_midway(before, after)
                 self.unjudged = False

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from agentrt.actors.event_log import _complete
-from agentrt.context.condensing import cut, reset, room_after
+from agentrt.context.condensing import cut, maskable, reset, room_after
 from agentrt.decisions import (
     Activate,
     AssessRisk,
@@ -58,12 +58,13 @@ from agentrt.events import (
     UserRejectObservation,
 )
 from agentrt.ledger import allowance
-from agentrt.specs import Agent, HookEvent, OnCrash, SecurityRisk
+from agentrt.specs import Agent, CondensationReason, HookEvent, ObservationMaskingCondenser, OnCrash, SecurityRisk
 from agentrt.specs.condensers import stages
 from agentrt.specs.content import text
 from agentrt.specs.flow import Label, Sink
 from agentrt.specs.rules import Verdict
 from agentrt.state import Seen, State
+from agentrt.state.seeing import condensed
 from agentrt.usage import Spending, Usage
 from tests import samples
 
@@ -279,17 +280,28 @@ class World:
 
     def _condensed(self, command: Condense) -> Sequence[Event]:
         """What a condenser makes of the view: less, all of it summed up, nothing, or that it cannot be less."""
-        view, (one, *_) = self.state.branch.view, stages(self.state.spec.condenser)
-        room = room_after(self.state, one, command.reason)
-        at = cut(view, one.keep_first, room, one.minimum_progress)
-        if at is None and room.must:
-            at = reset(view, one.keep_first, room)
-            if at is None or at.end - at.first < 2:
-                return (ConversationErrorEvent(code="context_window", detail="too small"),)
-        if at is None:
-            return (Condensation(problem="nothing could be left out", reason=command.reason),)
-        gone = tuple(seen.id for seen in view[at.first : at.end])
-        return (Condensation(forgotten_event_ids=gone, summary="It went on.", reason=command.reason),)
+        here, event = self.state.branch, self._made_less(command)
+        must = here.condense == "needed" or (command.reason is CondensationReason.REQUEST and not here.condense)
+        if must and sum(seen.tokens for seen in condensed(here.view, event)) >= here.tokens:
+            return (ConversationErrorEvent(code="context_window", detail="too small"),)
+        return (event,)
+
+    def _made_less(self, command: Condense) -> Condensation:
+        event = Condensation(reason=command.reason)
+        view = list(self.state.branch.view)
+        for one in stages(self.state.spec.condenser):
+            if isinstance(one, ObservationMaskingCondenser):
+                event = replace(event, masked_event_ids=tuple(s.id for s in maskable(view, one.attention_window)))
+                continue
+            room = room_after(self.state, one, command.reason)
+            at = cut(view, one.keep_first, room, one.minimum_progress)
+            if at is None and room.must:
+                at = reset(view, one.keep_first, room)
+            if at is not None:
+                gone = tuple(seen.id for seen in view[at.first : at.end])
+                masked = tuple(name for name in event.masked_event_ids if name not in gone)
+                return replace(event, forgotten_event_ids=gone, masked_event_ids=masked, summary="It went on.")
+        return event
 
     def _reserves(self, command: CallModel) -> bool:
         """Whether the call has to reserve a part of the budget now, or end since none is left."""

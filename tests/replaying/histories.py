@@ -26,7 +26,10 @@ from agentrt import (
     HookResult,
     InformationFlow,
     Limits,
+    LLMSummarizingCondenser,
+    ObservationMaskingCondenser,
     PermissionRule,
+    PipelineCondenser,
     Skill,
     StuckDetection,
     Tool,
@@ -71,6 +74,7 @@ from agentrt.specs import Workspace
 from agentrt.specs.content import plain
 from agentrt.testing import ScriptedLLM, call, calls, finish, say
 from agentrt.testing.scripted import Turn
+from tests.condensing import is_question
 from tests.delegating import Play, delegate, model
 from tests.steering import HeldModel
 
@@ -532,6 +536,35 @@ async def the_view_is_condensed(place: Path) -> Recorded:
     turns: list[Turn] = [*greetings, ContextWindowExceeded("too long"), DONE]
     async with live(place, ScriptedLLM(turns)) as conversation:
         await conversation.send_message("Greet them.")
+        await conversation.run()
+    return recorded(place / "store")
+
+
+@history(Condensation)
+async def the_model_sums_up_and_old_output_is_masked(place: Path) -> Recorded:
+    """Over and over, paid from the budget; what is gone is recalled, and a person asks for one more at the end."""
+    spec = replace(
+        AGENT,
+        llm=PRICED,
+        tools=(Tool("recall"),),
+        limits=Limits(max_cost=5.0),
+        condenser=PipelineCondenser(
+            condensers=(
+                ObservationMaskingCondenser(max_size=8, max_tokens=400, attention_window=2),
+                LLMSummarizingCondenser(max_size=10),
+            )
+        ),
+    )
+    wordy = [call("greet", f"Now number {number}.", name=f"{number} {'x' * 200}") for number in range(16)]
+    left: list[Turn] = [*wordy, call("recall", query="number"), call("recall", event=6), DONE]
+
+    def script(request: ModelRequest) -> Turn:
+        return say("## Task\nGreet.\n## Open\n- the rest") if is_question(request) else left.pop(0)
+
+    async with live(place, ScriptedLLM(script), spec) as conversation:
+        await conversation.send_message("Greet them.")
+        await conversation.run()
+        await conversation.condense()
         await conversation.run()
     return recorded(place / "store")
 

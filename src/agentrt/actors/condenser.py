@@ -104,12 +104,13 @@ class CondenserActor(AbstractAsyncContextManager["CondenserActor"]):
                 raise
             except Exception as error:  # a condenser is the user's own code
                 problem = sound(f"the condenser {one.name} failed: {type(error).__name__}: {error}")
-        at = cut(view, one.keep_first, room, one.minimum_progress)
-        if at is None and room.must:
-            at = reset(view, one.keep_first, room)
-        if at is None:
-            return _Made(problem=problem)
-        return await self._summarized(state, one, view, at, room, problem)
+        made = _Made(problem=problem)
+        for at in (cut(view, one.keep_first, room, one.minimum_progress), reset(view, one.keep_first, room)):
+            if at is not None and not made.forgotten:
+                made = await self._summarized(state, one, view, at, room, problem)
+            if not room.must:
+                break
+        return made
 
     async def _own(self, one: NamedCondenser, view: Sequence[Seen], room: Room) -> _Made | None:
         events = await self._calls.load(view)

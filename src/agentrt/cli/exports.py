@@ -101,7 +101,7 @@ def _told(event: Event) -> Iterator[str]:
             yield _fenced(event.rejection_reason)
         case Condensation():
             yield f"<details><summary>{condensed(event)}</summary>"
-            yield clean(event.summary or event.problem)
+            yield _fenced(event.summary or event.problem)
             yield "</details>"
         case _:
             yield from (f"*{line}*" for line in _noted(event))

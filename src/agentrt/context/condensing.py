@@ -22,6 +22,9 @@ SUMMARY_SHARE = 0.25
 LEAST_SUMMARY, MOST_SUMMARY = 250, 6000
 """Tokens that a summary is given room for."""
 
+BARE_SUMMARY = 60
+"""Tokens of one that says nothing but what it stands for, at most."""
+
 SUMMARY = "CondensationSummaryEvent"
 
 
@@ -112,15 +115,15 @@ def cut(view: Sequence[Seen], keep_first: int, room: Room, progress: float) -> C
     The last batch stays. None where that is less than a share `progress` of the view.
     """
     first = head(view, keep_first)
-    summary = max((place for place, seen in enumerate(view) if seen.type == SUMMARY), default=first)
-    ends = [position for position in cuts(view) if max(first, summary) < position < len(view)]
+    least = max((place + 1 for place, seen in enumerate(view) if seen.type == SUMMARY), default=first)
+    ends = [position for position in cuts(view) if max(first, least) < position < len(view)]
     if not ends:
         return None
     upto = [0, *accumulate(seen.tokens for seen in view)]
 
     def gained(end: int) -> int:
         gone = upto[end] - upto[first]
-        return gone - min(room.summary, gone // 2)
+        return gone - max(min(room.summary, gone // 2), BARE_SUMMARY)
 
     def fits(end: int) -> bool:
         events, tokens = first + 1 + len(view) - end, upto[-1] - gained(end)

@@ -40,7 +40,7 @@ def _is_too_long(state: State, one: BoundedCondenser) -> bool:
         return False
     measure, before = state.ledger.counting.measure, state.branch.condensed[1]
     tokens = _tokens(state)
-    return tokens * measure > most and (tokens - before) * measure >= one.minimum_progress * most
+    return tokens * measure > most and (tokens - before) * measure >= max(one.minimum_progress * most, 1)
 
 
 def _tokens(state: State) -> int:

@@ -116,6 +116,11 @@ def _model_call(event: Event, cause: Cause) -> Origin:
     return PERFORMER if cause.own_call else OUTSIDE
 
 
+def _condensation(event: Event, cause: Cause) -> Origin:
+    """A person asks for it, or a model that said that the view is too long."""
+    return OUTSIDE if event.source == "user" else PERFORMER
+
+
 def _error(event: Event, cause: Cause) -> Origin:
     """A limit has no cause, and the limit of time an interrupt."""
     limit = isinstance(event, ConversationErrorEvent) and event.code in ("max_steps", "max_cost", "max_tokens")
@@ -159,7 +164,7 @@ ORIGINS: Mapping[type[Event], Origin | Rule] = {
     ModelCallRetried: _model_call,
     ModelCalled: _model_call,
     ActionEvent: PERFORMER,
-    CondensationRequest: PERFORMER,
+    CondensationRequest: _condensation,
     ConversationErrorEvent: _error,
     # the others
     RiskAssessed: PERFORMER,
