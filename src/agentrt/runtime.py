@@ -50,7 +50,6 @@ from .specs import (
     ToolDefinition,
     Workspace,
 )
-from .specs.condensers import summarizers
 from .specs.given import Amount, converted, functions, instance
 from .specs.quota import Quota
 from .specs.secrets import SavedSecret
@@ -346,7 +345,7 @@ class Runtime:
 
     def _parts(self, agent: Agent, workspace: Workspace, tools: Sequence[ToolType], secrets: SecretRegistry) -> Parts:
         self.check(agent)
-        for llm in (agent.llm, *summarizers(agent.condenser)):
+        for llm in agent.models:
             self.hide_keys(secrets, llm)
         secrets.seed((*self._hidden, *(self._cipher.spellings() if self._cipher else ())))
         self.log_mask.watch(secrets)

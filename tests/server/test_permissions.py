@@ -31,7 +31,18 @@ from agentrt.ledger import AddedRule, Ledger
 from agentrt.server.permissions import Demand, check, looks_at_agent, of_control, of_creation, of_fork, scope_of
 from agentrt.server.principals import EVERYONE, Principal, Scope
 from agentrt.server.problems import Refusal
-from agentrt.specs import AgentContext, FallbackLLM, PermissionRule, PluginSource, RouterLLM, SecurityRisk, Tool
+from agentrt.specs import (
+    AgentContext,
+    FallbackLLM,
+    LLMSummarizingCondenser,
+    ObservationMaskingCondenser,
+    PermissionRule,
+    PipelineCondenser,
+    PluginSource,
+    RouterLLM,
+    SecurityRisk,
+    Tool,
+)
 from agentrt.specs.policies import asks
 from agentrt.state import State
 
@@ -120,6 +131,8 @@ def test_the_servers_own_agent_needs_nothing_more() -> None:
         ({"limits": Limits(max_cost=2, max_steps=501)}, "`limits`"),
         ({"agents": {"helper": replace(SERVER, confirmation=NeverConfirm())}}, "`confirmation`"),
         ({"llm": replace(SERVER.llm, input_cost_per_token=0.0)}, "prices"),
+        ({"condenser": LLMSummarizingCondenser(llm=replace(SERVER.llm, input_cost_per_token=0.0))}, "prices"),
+        ({"context": AgentContext(consolidate_memory=True)}, "later conversations"),
     ],
 )
 def test_what_loosens_it_needs_the_word_of_one_who_may_approve(fields: dict[str, Any], why: str) -> None:
@@ -142,6 +155,7 @@ def test_what_loosens_it_needs_the_word_of_one_who_may_approve(fields: dict[str,
         {"llm": LLM(model="anthropic/b")},
         {"llm": replace(SERVER.llm, model="openai/b", temperature=0.0)},
         {"agents": {"helper": SERVER}},
+        {"condenser": LLMSummarizingCondenser(llm=LLM(model="anthropic/b"), max_size=80)},
     ],
 )
 def test_what_is_as_strict_needs_nothing_more(fields: dict[str, Any]) -> None:
@@ -177,6 +191,9 @@ def test_only_an_admin_says_where_the_servers_keys_go(llm: Any, default: Agent |
     agent = replace(default or SAFE, llm=llm)
     assert scopes(of_creation(agent, default)) == {"admin"}
     assert scopes(of_creation(replace(default or SAFE, agents={"x": agent}), default)) == {"admin"}
+    condensed = PipelineCondenser(condensers=(ObservationMaskingCondenser(), LLMSummarizingCondenser(llm=llm)))
+    assert scopes(of_creation(replace(default or SAFE, condenser=condensed), default)) == {"admin"}
+    assert of(changes(condenser=condensed), default=default) == {"admin", "approve"}
     for control in (
         SwitchLLM(llm=llm),
         AskAgent(question="?", llm=llm),

@@ -202,7 +202,8 @@ class LocalEnd:
             agent = changed(state.spec, changes)
             self._runtime.check(agent)
             control = await self._pinned(control, agent, state)
-            self._runtime.hide_keys(group.secrets, agent.llm)
+            for llm in agent.models:
+                self._runtime.hide_keys(group.secrets, llm)
         events = asked(state, control, by)
         return await append_with_rules(self._runtime.store.shelf, group, events)
 

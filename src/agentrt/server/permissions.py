@@ -197,7 +197,8 @@ def _of_agent(agent: Agent, base: Agent, *, bounded: bool) -> Iterator[Demand]:
         yield approve("it has other `tools`")
     if bounded and not _within(agent.limits, base.limits):
         yield approve("its `limits` are wider")
-    yield from _of_llm(agent.llm, _llms(base))
+    for llm in agent.models:
+        yield from _of_llm(llm, _llms(base))
     for other in agent.agents.values():
         if other not in base.agents.values():
             yield from _of_agent(other, base, bounded=bounded)
@@ -225,6 +226,8 @@ def _of_context(context: AgentContext | None, base: AgentContext | None) -> Iter
         yield Demand(Scope.ADMIN, "its `plugins` are read from where the caller says")
     if context.load_user_skills and not known.load_user_skills:
         yield Demand(Scope.APPROVE, "it reads files of the server's user")
+    if context.consolidate_memory and not known.consolidate_memory:
+        yield Demand(Scope.APPROVE, "it notes what later conversations are told")
 
 
 def _rated_alike(agent: Agent, base: Agent) -> bool:
@@ -250,7 +253,7 @@ def _within(limits: Limits, base: Limits) -> bool:
 
 def _llms(agent: Agent) -> tuple[AnyLLM, ...]:
     """Of an agent and of those that it may delegate to."""
-    return (agent.llm, *(llm for other in agent.agents.values() for llm in _llms(other)))
+    return (*agent.models, *(llm for other in agent.agents.values() for llm in _llms(other)))
 
 
 def _of_llm(llm: AnyLLM, known: Iterable[AnyLLM]) -> Iterator[Demand]:

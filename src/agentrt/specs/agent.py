@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import force_setattr
 
-from .condensers import AnyCondenser, LLMSummarizingCondenser, as_condenser
+from .condensers import AnyCondenser, LLMSummarizingCondenser, as_condenser, summarizers
 from .context import AgentContext
 from .flow import InformationFlow
 from .given import Given
@@ -90,6 +90,11 @@ class Agent(Given, frozen=True, kw_only=True, omit_defaults=True):
         """The names of the analyzers; information flow needs to know where an action leads, which the rules tell."""
         named = (self.analyzer,) if isinstance(self.analyzer, str) else self.analyzer or ()
         return (*named, RULES) if self.flow is not None and RULES not in named else named
+
+    @property
+    def models(self) -> tuple[AnyLLM, ...]:
+        """Its model, and those of its condensers."""
+        return (self.llm, *summarizers(self.condenser))
 
 
 def replaced(agent: Agent, changes: Mapping[str, Any]) -> Agent:
