@@ -154,6 +154,7 @@ def llm(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """Every benchmark, in short; pass `--peer COMMAND` on to compare."""
     session.install("-e", ".[test]")
-    for name in ("import", "step", "concurrency", "interrupt", "catalogue", "deltas", "model", "event_log"):
+    names = "import", "step", "concurrency", "interrupt", "catalogue", "deltas", "model", "event_log", "condensing"
+    for name in names:
         session.run("python", f"benchmarks/bench_{name}.py", "--quick")
     session.run("python", "benchmarks/compare_openhands.py", "--quick", *session.posargs)
