@@ -69,6 +69,7 @@ from agentrt.specs import (
     LLM,
     Agent,
     BlobReference,
+    CondensationReason,
     ConfirmationPolicy,
     ConfirmRisky,
     Durability,
@@ -90,6 +91,7 @@ from agentrt.specs.content import text
 from agentrt.specs.context import ContextProblem, ContextSource, Offer
 from agentrt.specs.secrets import EnvironmentSecret, SavedStatic
 from agentrt.specs.skill import Skill
+from agentrt.specs.summary import Summary
 from agentrt.state import Seen, as_seen, summarized
 from agentrt.tools import BUILT_IN
 from agentrt.usage import Spending, Usage
@@ -246,7 +248,27 @@ def every_event() -> list[Event]:
         ModelCallStarted(command="call-2"),
         ModelCalled(command="call-2", model="m", error="context_window"),
         CondensationRequest(reason="too long"),
-        Condensation(forgotten_event_ids=("a1", "a2"), summary="It looked."),
+        Condensation(
+            forgotten_event_ids=("a1", "a2"),
+            summary="It looked.",
+            masked_event_ids=("a0",),
+            reason=CondensationReason.TOKENS,
+            facts=Summary(
+                count=2,
+                first=3,
+                last=6,
+                task="Look.",
+                asked=("(#3) go",),
+                decisions=("look first",),
+                files=("x: seen (#5)",),
+                open=("the rest",),
+                failed=("`look`: not that (#6)",),
+            ),
+            labels=("web",),
+            problem="no model summed it up: timeout",
+            tokens_before=900,
+            tokens_after=300,
+        ),
         third,
         UserRejectObservation(action_id="a3", tool_name="look", tool_call_id="call_1", rejection_reason="not that"),
         PauseEvent(reason="lunch"),

@@ -86,6 +86,12 @@ def test_all_of_them_go_through_json_and_back() -> None:
         ),
         ({"max_size": 3}, None),
         ("nobody", None),
+        ({"llm": {"type": "LLM", "model": "openai/x", "base_url": "http://evil.example"}}, None),
+        ({"type": "NamedCondenser", "name": "x"}, None),
+        (
+            {"type": "PipelineCondenser", "condensers": [{"type": "LLMSummarizingCondenser", "llm": "openai/x"}]},
+            None,
+        ),
         (7, None),
     ],
 )

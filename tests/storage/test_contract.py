@@ -457,6 +457,9 @@ async def test_what_was_said_is_found(storage: Storage) -> None:
     assert await found("pelican", newest=True) == [("b", 3), ("a", 4)]
     assert len(await found("pelican", 1)) == 1
     assert await found("pelican", owner="ada") == [("a", 4)]
+    within = await listing.search("pelican", within=lambda created: created.conversation_id == "b")
+    assert [hit.conversation for hit in within] == ["b"]
+    assert await listing.search("pelican", within=lambda created: False) == []
     (hit,) = await listing.search("here")
     assert (hit.kind, [hit.text[start:stop] for start, stop in hit.matches]) == ("user", ["here"])
     with pytest.raises(ConfigurationError, match="nothing to search for"):

@@ -109,7 +109,10 @@ def as_condenser(given: Any) -> Any:
 
 
 def read_condenser(given: Any) -> AnyCondenser | None:
-    """A condenser as a file names it: with its `type`, or the usual one with other bounds; None where it cannot be."""
+    """A condenser as a file names it: with its `type`, or the usual one with other bounds; None where it cannot be.
+
+    A file says no model: it could say where keys and conversations go. Nor does it name the runtime's own condensers.
+    """
     if given is None:
         return LLMSummarizingCondenser()
     named = {"type": given} if isinstance(given, str) else given
@@ -117,7 +120,7 @@ def read_condenser(given: Any) -> AnyCondenser | None:
         made: AnyCondenser = msgspec.convert({"type": LLMSummarizingCondenser.__name__} | named, AnyCondenser)
     except (ConfigurationError, TypeError, msgspec.ValidationError):
         return None
-    return made
+    return None if summarizers(made) or named_condensers(made) else made
 
 
 def stages(condenser: AnyCondenser) -> Iterator[BoundedCondenser]:
