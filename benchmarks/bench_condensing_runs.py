@@ -158,7 +158,7 @@ def _uses_of(
     event: ActionEvent, state: State, before: list[Event], failed: set[str]
 ) -> Iterator[tuple[str, str, bool, bool]]:
     view, known = list(state.branch.view), {one.seq: one for one in before}
-    gone = [one for one in no_longer_seen(before, view) if text_of(one) is not None]
+    gone = [one for one in no_longer_seen(before) if text_of(one) is not None]
     shown = [known[seen.seq] for seen in view if seen.type == "CondensationSummaryEvent"]
     summary = "\n".join(one.summary for one in shown if isinstance(one, Condensation))
     yield from _kept(event, gone, summary, failed)

@@ -78,7 +78,7 @@ CONDENSERS: tuple[AnyCondenser, ...] = (
     LLMSummarizingCondenser(max_tokens=150, minimum_progress=0.5),
     PipelineCondenser(
         condensers=(
-            ObservationMaskingCondenser(max_size=8, max_tokens=100, attention_window=1),
+            ObservationMaskingCondenser(max_tokens=100, attention_window=1),
             LLMSummarizingCondenser(max_size=10),
         )
     ),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 
 from agentrt import (
@@ -14,6 +15,10 @@ from agentrt import (
     Condensed,
     Conversation,
     ExecutionStatus,
+    Hook,
+    HookEvent,
+    HookInput,
+    HookResult,
     Limits,
     LLMSummarizingCondenser,
     NoOpCondenser,
@@ -26,9 +31,11 @@ from agentrt import (
 from agentrt.context.condensing import Room
 from agentrt.context.replies import ModelReply
 from agentrt.errors import ContextWindowExceeded, ModelUnavailable
-from agentrt.events import ActionEvent, Event, ModelCalled, ObservationEvent
+from agentrt.events import ActionEvent, CondensationSummaryEvent, Event, ModelCalled, ObservationEvent
 from agentrt.protocols import ModelRequest
+from agentrt.replaying import replay
 from agentrt.specs import LLM, CondensationReason
+from agentrt.specs.condensers import NamedCondenser
 from agentrt.specs.content import plain
 from agentrt.testing import ScriptedLLM, call, finish, say
 from agentrt.testing.scripted import Turn
@@ -240,7 +247,7 @@ async def test_nobody_condenses_where_that_is_off(tmp_path: Path) -> None:
     turns: list[Turn] = [call("look", where="a"), ContextWindowExceeded("too long")]
     state, events = await lived(tmp_path / "b", agent(NoOpCondenser()), ScriptedLLM(turns))
     assert state.error.code == "context_window"
-    assert "use a model with a larger one" in state.error.detail
+    assert "condenses nothing" in state.error.detail
 
 
 async def test_old_output_is_masked_first_and_then_summed_up(tmp_path: Path) -> None:
@@ -272,10 +279,11 @@ class EveryOther:
     """Forgets the first batch after the beginning."""
 
     async def condense(self, view: Sequence[Event], room: Room) -> Condensed | None:
-        """All actions but the last three, with their results."""
+        """All actions but the last three, with their results, and the summary before."""
         actions = [event.id for event in view if isinstance(event, ActionEvent)][:-3]
         results = [event.id for event in view if isinstance(event, ObservationEvent) and event.action_id in actions]
-        return Condensed((*actions, *results), "It looked around.")
+        before = [event.id for event in view if isinstance(event, CondensationSummaryEvent)]
+        return Condensed((*before, *actions, *results), "It looked around.")
 
 
 class HalfABatch(EveryOther):
@@ -291,17 +299,20 @@ class Failing(EveryOther):
 
 
 async def test_one_of_ones_own_is_named(tmp_path: Path) -> None:
-    from agentrt.specs import NamedCondenser
-
     spec = agent(NamedCondenser(name="mine", max_size=20))
     state, events = await lived(tmp_path, spec, looking(20), condensers={"mine": EveryOther})
     assert state.status is ExecutionStatus.FINISHED
-    assert {event.summary for event in condensations(events)} == {"It looked around."}
-    for made, words in ((HalfABatch, "are forgotten together, or not at all"), (Failing, "RuntimeError: on fire")):
-        place = tmp_path / made.__name__
-        state, events = await lived(place, spec, looking(20), condensers={"mine": made})
+    made = condensations(events)
+    assert [event.problem for event in made if event.problem] == []
+    assert {event.summary.partition("\n\n")[2] for event in made} == {"It looked around."}
+    assert not any(event.problem for event in made)
+    assert [seen.type for seen in state.branch.view].count("CondensationSummaryEvent") == 1
+    for kind, words in ((HalfABatch, "are forgotten together, or not at all"), (Failing, "RuntimeError: on fire")):
+        place = tmp_path / kind.__name__
+        state, events = await lived(place, spec, looking(20), condensers={"mine": kind})
         assert state.status is ExecutionStatus.FINISHED
-        assert all(words in event.problem and event.forgotten_event_ids for event in condensations(events))
+        assert words in condensations(events)[0].problem
+        assert all(event.problem and event.forgotten_event_ids for event in condensations(events))
 
 
 async def test_one_that_nobody_knows_is_refused_before_anything_is_logged(tmp_path: Path) -> None:
@@ -358,3 +369,148 @@ async def test_a_view_that_little_can_be_taken_from_is_not_condensed_over_and_ov
             made = condensations([event async for event in conversation.events()])
     assert state.status is ExecutionStatus.FINISHED
     assert len(made) < 12
+
+
+@pytest.mark.parametrize("bounds", [{"max_size": 20}, {"max_tokens": 1500}])
+async def test_the_strictest_bound_of_a_pipeline_counts(tmp_path: Path, bounds: dict[str, Any]) -> None:
+    stages = (ObservationMaskingCondenser(), LLMSummarizingCondenser(**bounds))
+    state, events = await lived(tmp_path, agent(PipelineCondenser(condensers=stages)), looking(60))
+    made = condensations(events)
+    assert state.status is ExecutionStatus.FINISHED
+    assert 3 <= len(made) <= 12
+    assert all(event.forgotten_event_ids and not event.problem for event in made)
+
+
+class Masking:
+    """Takes the output out of all results; and once something that is none."""
+
+    def __init__(self, more: tuple[str, ...] = ()) -> None:
+        self._more = more
+
+    async def condense(self, view: Sequence[Event], room: Room) -> Condensed | None:
+        results = tuple(event.id for event in view if isinstance(event, ObservationEvent))
+        return Condensed(masked=(*results, *self._more))
+
+
+class Wordy:
+    async def condense(self, view: Sequence[Event], room: Room) -> Any:
+        return "nothing of that kind"
+
+
+async def test_what_ones_own_masks_is_masked_and_what_is_no_answer_is_noted(tmp_path: Path) -> None:
+    made = {"masks": Masking, "none": lambda: Masking(("nobody",)), "words": Wordy}
+    for name, problem in (("masks", ""), ("none", "'nobody' is no result"), ("words", "must return Condensed")):
+        spec = agent(PipelineCondenser(condensers=(name,)), limits=Limits(max_steps=40))  # type: ignore[arg-type]
+        spec = msgspec.structs.replace(spec, condenser=NamedCondenser(name=name, max_size=20))
+        _, events = await lived(tmp_path / name, spec, looking(14), condensers=made)
+        first = condensations(events)[0]
+        assert problem in first.problem
+        assert bool(first.masked_event_ids) is (name == "masks")
+
+
+async def test_a_client_that_breaks_is_no_reason_to_stop(tmp_path: Path) -> None:
+    def fails(request: ModelRequest) -> Turn:
+        raise RuntimeError("on fire")
+
+    state, events = await lived(tmp_path, agent(), looking(20, fails))
+    assert state.status is ExecutionStatus.FINISHED
+    assert all("RuntimeError: on fire" in event.problem for event in condensations(events))
+
+
+async def test_what_waits_is_counted_and_no_condensation_is_empty(tmp_path: Path) -> None:
+    """In a chat the message of the user is what makes the view too long."""
+    script = iter(range(10_000))
+
+    def answers(request: ModelRequest) -> Turn:
+        return say(SUMMARY) if is_question(request) else say(f"Read document {next(script)}. " + "It is dull. " * 20)
+
+    spec = agent(LLMSummarizingCondenser(max_size=21))
+    model = ScriptedLLM(answers)
+    async with Runtime(tmp_path / "s", client=model) as runtime:
+        async with Conversation(spec, tmp_path, runtime=runtime) as conversation:
+            for n in range(40):
+                await conversation.prompt(f"Read this, number {n}: " + "words " * 60)
+            events = [event async for event in conversation.events()]
+    made = condensations(events)
+    assert made
+    assert all(event.forgotten_event_ids and event.tokens_after < event.tokens_before for event in made)
+    assert max(len(request.messages) for request in model.requests if not is_question(request)) <= 22
+
+
+async def test_a_view_that_nobody_may_condense_any_more_ends_the_run_once(tmp_path: Path) -> None:
+    """It was refused, then made shorter, then its condenser was taken away, and it grew again."""
+    turns: list[Turn] = [
+        *(call("look", where=str(n)) for n in range(8)),
+        ContextWindowExceeded("too long"),
+        finish("a"),
+    ]
+    left = iter([*turns, finish("b")])
+    model = ScriptedLLM(lambda request: say(SUMMARY) if is_question(request) else next(left))
+    async with Runtime(tmp_path / "s", client=model) as runtime:
+        async with Conversation(agent(), tmp_path, tools=[look], runtime=runtime) as conversation:
+            await conversation.prompt("go")
+            await conversation.configure(condenser=NoOpCondenser())
+            await conversation.send_message("words " * 4000)
+            with anyio.fail_after(10):
+                state = await conversation.run()
+            assert conversation.state.seq < 120
+            assert state.status in (ExecutionStatus.ERROR, ExecutionStatus.FINISHED)
+
+
+async def test_what_must_stay_is_not_condensed_at_every_step(tmp_path: Path) -> None:
+    state, events = await lived(tmp_path, agent(LLMSummarizingCondenser(max_tokens=250)), looking(40))
+    assert state.status is ExecutionStatus.FINISHED
+    assert len(condensations(events)) <= 20
+
+
+async def test_each_call_for_a_summary_is_shorter_than_what_was_refused(tmp_path: Path) -> None:
+    refused: list[int] = []
+
+    def size(request: ModelRequest) -> int:
+        return sum(len(plain(m.content)) + sum(len(c.arguments) for c in m.tool_calls) for m in request.messages)
+
+    done = iter(range(60))
+
+    def script(request: ModelRequest) -> Turn:
+        if size(request) > 6000:
+            refused.append(size(request))
+            return ContextWindowExceeded("too long")
+        assert not refused or size(request) < min(refused) + 900, "but for the question of 900 characters"
+        return say(SUMMARY) if is_question(request) else call("look", where=f"place{next(done)}")
+
+    spec = agent(LLMSummarizingCondenser(), limits=Limits(max_steps=50))
+    _, events = await lived(tmp_path, spec, ScriptedLLM(script))
+    assert condensations(events)
+    assert len(refused) <= 12
+
+
+async def test_a_summary_that_is_no_unicode_is_cleaned(tmp_path: Path) -> None:
+    state, events = await lived(tmp_path, agent(), looking(20, lambda request: say("## Task\nA \ud800 thing.")))
+    assert state.status is ExecutionStatus.FINISHED
+    assert not any(event.problem for event in condensations(events))
+
+
+async def test_a_recorded_condenser_of_ones_own_is_replayed_without_it(tmp_path: Path) -> None:
+    spec = agent(NamedCondenser(name="mine", max_size=20))
+    _, events = await lived(tmp_path, spec, looking(20), condensers={"mine": EveryOther})
+    done = await replay(events, [look])
+    assert done.difference is None, done.difference
+
+
+async def test_what_a_hook_denied_is_not_recalled(tmp_path: Path) -> None:
+    async def says(given: HookInput) -> HookResult | None:
+        return HookResult(verdict="deny", reason="no cards") if "4111" in str(given.message) else None
+
+    turns: list[Turn] = [call("recall", query="4111"), call("recall", event=4), finish("Done.")]
+    left = iter(turns)
+    spec = agent(hooks=(Hook(event=HookEvent.USER_MESSAGE, function="says"),))
+    async with Runtime(tmp_path / "s", client=ScriptedLLM(lambda request: next(left)), hooks={"says": says}) as runtime:
+        async with Conversation(spec, tmp_path, runtime=runtime) as conversation:
+            await conversation.send_message("my card is 4111")
+            await conversation.run()
+            await conversation.send_message("what was it?")
+            await conversation.run()
+            events = [event async for event in conversation.events()]
+    shown = [plain(event.content) for event in events if isinstance(event, ObservationEvent)]
+    assert len(shown) >= 2
+    assert not any("my card" in words for words in shown)

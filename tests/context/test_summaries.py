@@ -7,7 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentrt.context.summaries import ASKED, asking, bounded, merged, read_summary, rendered, scaled, subject
+from agentrt.context.extracting import STANDING
+from agentrt.context.summaries import (
+    ASKED,
+    LEFT_OUT,
+    asking,
+    bounded,
+    merged,
+    read_summary,
+    rendered,
+    shortened,
+    subject,
+)
 from agentrt.specs.content import plain
 from agentrt.specs.summary import Summary
 from agentrt.specs.tokens import tokens_of
@@ -43,6 +54,7 @@ def test_a_summary_is_read_whatever_marks_its_lists_and_headings() -> None:
         "use a table",
         "no recursion",
         "keep the old names",
+        "Extra",
         "stands under no heading of ours",
     )
     assert said.files == ("src/parse.py: half done",)
@@ -97,6 +109,7 @@ def test_a_summary_stays_within_its_room(summary: Summary, room: int) -> None:
     assert size + len(kept.task) <= room * 4 + 240
     for part in ("asked", "decisions", "files", "open", "failed"):
         before, after = getattr(summary, part), getattr(kept, part)
+        after = tuple(line for line in after if line != LEFT_OUT)
         shown = tuple(line.partition(" [")[0] for line in after)
         assert all(old.startswith(new) for old, new in zip(before[len(before) - len(after) :], shown, strict=True))
 
@@ -133,12 +146,50 @@ def test_what_is_asked_says_how_long_an_answer_may_be() -> None:
 
 def test_every_event_that_a_model_sees_can_be_sent_as_text_and_shorter() -> None:
     events = samples.numbered(samples.every_event())
-    (whole,), (half,) = scaled(events, 1.0, "Q?"), scaled(events, 0.5, "Q?")
+    (whole,), (half,) = shortened(events, 10_000, "Q?"), shortened(events, 200, "Q?")
     assert plain(whole.content).endswith("</conversation>\n\nQ?")
-    assert tokens_of(plain(half.content)) < tokens_of(plain(whole.content)) * 0.75
-    assert plain(scaled((), 1.0, "Q?")[0].content) == "Q?"
+    assert tokens_of(plain(half.content)) < 230
+    assert plain(shortened((), 9, "Q?")[0].content) == "Q?"
 
 
 def test_a_summary_goes_through_json_and_back() -> None:
     one = Summary(count=2, first=1, last=3, task="t", open=("x",))
     assert msgspec.json.decode(msgspec.json.encode(one), type=Summary) == one
+
+
+@pytest.mark.parametrize(
+    ("answer", "part", "says"),
+    [
+        ("## Task: Fix the build", "task", "Fix the build"),
+        ("## 1. Task\nFix it", "task", "Fix it"),
+        ("## **Open**: run the tests", "open", ("run the tests",)),
+        ("## Failed attempts\n- make: no rule", "failed", ("make: no rule",)),
+        ("## Files and their state\n- a.py: new", "files", ("a.py: new",)),
+        ("## Files\n### src/app.py\n- rewritten", "files", ("src/app.py", "rewritten")),
+        ("#12: chose sqlite", "decisions", ("#12: chose sqlite",)),
+        ("## Important: never push to main", "decisions", ("Important: never push to main",)),
+        ("## Decisions\n```\n# first set CC=clang\n```", "decisions", ("# first set CC=clang",)),
+    ],
+)
+def test_no_word_of_an_answer_is_lost_to_its_form(answer: str, part: str, says: object) -> None:
+    said = read_summary(answer)
+    assert said is not None
+    assert getattr(said, part) == says
+
+
+def test_a_name_within_another_word_is_not_named() -> None:
+    said = Summary(task="also we make sure that mydata.py is right", files=("x.py: `lst` and `make all`",))
+    found = Summary(files=("data.py: edit (#3)", "a.py: edit (#4)"), failed=("`ls`: none (#5)", "`make`: error 2 (#6)"))
+    made = merged(None, said, found)
+    assert made.files[:2] == found.files
+    assert made.failed == found.failed
+
+
+def test_what_was_left_out_is_said_once_and_what_stands_stays() -> None:
+    kept = bounded(Summary(asked=tuple(f"({n}) {'please ' * 30}" for n in range(40))), 400)
+    assert kept.asked[0] == LEFT_OUT
+    again = bounded(merged(kept, None, Summary(asked=("(41) more",))), 400)
+    assert again.asked.count(LEFT_OUT) == 1
+    assert again.asked[-1] == "(41) more"
+    made = merged(Summary(decisions=(f"{STANDING}the secrets $A",)), Summary(decisions=("new",)), Summary())
+    assert made.decisions == ("new", f"{STANDING}the secrets $A")

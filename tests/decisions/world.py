@@ -293,7 +293,9 @@ class World:
             if isinstance(one, ObservationMaskingCondenser):
                 event = replace(event, masked_event_ids=tuple(s.id for s in maskable(view, one.attention_window)))
                 continue
-            room = room_after(self.state, one, command.reason)
+            room = room_after(self.state, one, command.reason, view)
+            if room.events is None and room.tokens is None:
+                continue
             at = cut(view, one.keep_first, room, one.minimum_progress)
             if at is None and room.must:
                 at = reset(view, one.keep_first, room)

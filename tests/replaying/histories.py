@@ -550,7 +550,7 @@ async def the_model_sums_up_and_old_output_is_masked(place: Path) -> Recorded:
         limits=Limits(max_cost=5.0),
         condenser=PipelineCondenser(
             condensers=(
-                ObservationMaskingCondenser(max_size=8, max_tokens=400, attention_window=2),
+                ObservationMaskingCondenser(max_tokens=400, attention_window=2),
                 LLMSummarizingCondenser(max_size=10),
             )
         ),

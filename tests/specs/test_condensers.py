@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -13,9 +14,9 @@ from agentrt.specs import LLM
 from agentrt.specs.condensers import NamedCondenser, named_condensers, read_condenser, stages, summarizers
 
 
-@pytest.mark.parametrize("kind", [LLMSummarizingCondenser, ObservationMaskingCondenser])
+@pytest.mark.parametrize("kind", [LLMSummarizingCondenser, partial(NamedCondenser, name="mine")])
 @pytest.mark.parametrize(("max_size", "keep_first"), [(2, 0), (3, 0), (8, 3), (9, 3), (240, 119), (0, 0)])
-def test_one_that_leaves_no_room_is_refused(kind: type, max_size: int, keep_first: int) -> None:
+def test_one_that_leaves_no_room_is_refused(kind: Any, max_size: int, keep_first: int) -> None:
     with pytest.raises(ConfigurationError, match=r"leaves no room .* max_size must be \d+ at least|max_size"):
         kind(max_size=max_size, keep_first=keep_first)
 
@@ -51,6 +52,12 @@ def test_the_usual_one_has_the_reference_s_thresholds() -> None:
 
 def test_one_of_ones_own_is_named_by_a_string() -> None:
     assert Agent(llm=LLM(model="openai/x"), condenser="mine").condenser == NamedCondenser(name="mine")  # type: ignore[arg-type]
+
+
+def test_none_condenses_nothing_and_a_pipeline_takes_names() -> None:
+    assert Agent(llm=LLM(model="openai/x"), condenser=None).condenser == NoOpCondenser()  # type: ignore[arg-type]
+    made = PipelineCondenser(condensers=["mine", LLMSummarizingCondenser()])  # type: ignore[arg-type]
+    assert made.condensers == (NamedCondenser(name="mine"), LLMSummarizingCondenser())
 
 
 def test_a_pipeline_has_its_stages_names_and_models() -> None:

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from typing import TypeAlias
 
+import anyio.to_thread
 import msgspec
 from msgspec.structs import replace
 
 from ..cancelling import guarded
-from ..context.condensing import Cut, Room, against_the_laws, cut, maskable, reset, room_after
+from ..context.condensing import (
+    SUMMARY,
+    Condensed,
+    Cut,
+    Room,
+    against_the_laws,
+    cut,
+    is_needed,
+    maskable,
+    reset,
+    room_after,
+)
 from ..context.extracting import found_in
-from ..context.summaries import asking, bounded, merged, read_summary, rendered, scaled
+from ..context.summaries import asking, bounded, merged, read_summary, rendered, shortened
 from ..decisions import Condense
 from ..errors import ActorError, ConfigurationError, ContextWindowExceeded, LogError, ModelError
 from ..events import Condensation, CondensationSummaryEvent, ConversationErrorEvent, Event
@@ -22,10 +35,11 @@ from ..specs import (
     NamedCondenser,
     ObservationMaskingCondenser,
 )
-from ..specs.condensers import BoundedCondenser, stages
+from ..specs.condensers import stages
 from ..specs.content import sound
+from ..specs.given import converted
 from ..specs.summary import Summary
-from ..specs.tokens import tokens_of
+from ..specs.tokens import MESSAGE_TOKENS, tokens_of
 from ..state import Seen, State, masked
 from ..state.seeing import condensed
 from .dispatcher import Perform
@@ -34,7 +48,12 @@ from .side_calls import SideCalls
 
 USAGE = "condenser"
 
+_Cutting: TypeAlias = LLMSummarizingCondenser | NamedCondenser
+
 _TOO_SMALL = "the model's context window is too small even for the last step: use a model with a larger one"
+
+
+_NOBODY = "the agent's condenser condenses nothing: give it another one than NoOpCondenser()"
 
 
 class _Made(msgspec.Struct, frozen=True):
@@ -74,27 +93,31 @@ class CondenserActor(AbstractAsyncContextManager["CondenserActor"]):
 
     async def _made(self, state: State, reason: CondensationReason) -> tuple[_Made, bool]:
         """What is made of the view, and whether the run cannot go on with it as it is."""
-        made, must = _Made(), state.branch.condense == "needed"
-        view: Sequence[Seen] = list(state.branch.view)
+        made, view = _Made(), list(state.branch.view)
+        must = is_needed(state, reason)
         for one in stages(state.spec.condenser):
-            room = room_after(state, one, reason)
-            must = room.must
+            room = room_after(state, one, reason, view)
+            if room.events is None and room.tokens is None:
+                continue
             if isinstance(one, ObservationMaskingCondenser):
-                hidden = {seen.id for seen in maskable(view, one.attention_window)}
+                hidden = (
+                    {seen.id for seen in maskable(view, one.attention_window)} if room.tokens is not None else set()
+                )
                 view = [masked(seen) if seen.id in hidden else seen for seen in view]
                 made = replace(made, masked=tuple(hidden))
-                if not _fits(view, room):
-                    continue
-                return made, must
+                continue
             stage = await self._stage(state, one, view, room)
-            made = replace(stage, masked=tuple(name for name in made.masked if name not in stage.forgotten))
+            both = dict.fromkeys((*made.masked, *stage.masked))
+            made = replace(stage, masked=tuple(name for name in both if name not in stage.forgotten))
             if made.forgotten:
                 return made, must
         if not (made.forgotten or made.masked or made.problem):
-            made = replace(made, problem=_TOO_SMALL if must else "nothing could be left out")
+            none = not any(stages(state.spec.condenser))
+            why = _NOBODY if none else _TOO_SMALL if must else "nothing could be left out"
+            made = replace(made, problem=why)
         return made, must
 
-    async def _stage(self, state: State, one: BoundedCondenser, view: Sequence[Seen], room: Room) -> _Made:
+    async def _stage(self, state: State, one: _Cutting, view: Sequence[Seen], room: Room) -> _Made:
         problem = ""
         if isinstance(one, NamedCondenser):
             try:
@@ -116,17 +139,33 @@ class CondenserActor(AbstractAsyncContextManager["CondenserActor"]):
         events = await self._calls.load(view)
         with guarded:
             made = await self._condensers[one.name]().condense(events, room)
-        if made is None:
+        if made is None or made == Condensed():
             return None
+        made = self._checked(made, view, one)
+        if not made.forgotten:
+            return _Made(masked=made.masked)
+        gone = [seen for seen in view if seen.id in made.forgotten]
+        count = sum(seen.type != SUMMARY for seen in gone)
+        head = rendered(Summary(count=count, first=gone[0].seq, last=gone[-1].seq), _recall(self._log.state))
+        summary = f"{head}\n\n{made.summary}".strip()
+        if tokens_of(summary) + MESSAGE_TOKENS >= sum(seen.tokens for seen in gone):
+            raise ConfigurationError("its summary is longer than what it stands for")
+        return _Made(made.forgotten, made.masked, summary)
+
+    def _checked(self, given: object, view: Sequence[Seen], one: NamedCondenser) -> Condensed:
+        """What a condenser gave, where it can be. Raises `ConfigurationError`."""
+        if not isinstance(given, Condensed):
+            raise ConfigurationError(f"condense() must return Condensed(...) or None, not {type(given).__name__}")
+        made: Condensed = converted(msgspec.to_builtins(given), Condensed, one.name, "condense")
+        results = {seen.id for seen in view if seen.type == "ObservationEvent"}
+        if unknown := [name for name in made.masked if name not in results]:
+            raise ConfigurationError(f"{unknown[0]!r} is no result in the view, so it cannot be masked")
         if (wrong := against_the_laws(view, set(made.forgotten), one.keep_first)) is not None:
             raise ConfigurationError(wrong)
-        gone = sum(seen.tokens for seen in view if seen.id in made.forgotten)
-        if made.forgotten and tokens_of(made.summary) >= gone:
-            raise ConfigurationError("its summary is longer than what it stands for")
-        return _Made(made.forgotten, made.masked, made.summary)
+        return replace(made, summary=sound(made.summary))
 
     async def _summarized(
-        self, state: State, one: BoundedCondenser, view: Sequence[Seen], at: Cut, room: Room, problem: str
+        self, state: State, one: _Cutting, view: Sequence[Seen], at: Cut, room: Room, problem: str
     ) -> _Made:
         """A summary in the place of what is cut: by a model, where there is one, and by what is found without it."""
         gone = view[at.first : at.end]
@@ -138,11 +177,11 @@ class CondenserActor(AbstractAsyncContextManager["CondenserActor"]):
         if isinstance(one, LLMSummarizingCondenser):
             said, problem = await self._said(state, one, events, len(gone), room)
         known = _known(before)
-        facts = merged(known, said, found_in(told))
+        facts = merged(known, said, await anyio.to_thread.run_sync(found_in, told))
         first = known.first if known is not None and known.first else gone[0].seq
         count = (known.count if known is not None else 0) + sum(seen.id != getattr(before, "id", "") for seen in gone)
         facts = bounded(replace(facts, count=count, first=first, last=gone[-1].seq), room.summary)
-        text, most = rendered(facts, _recall(state)), sum(seen.tokens for seen in gone)
+        text, most = rendered(facts, _recall(state)), sum(seen.tokens for seen in gone) - MESSAGE_TOKENS
         if tokens_of(text) >= most:
             text = rendered(Summary(count=count, first=first, last=facts.last))
         if tokens_of(text) >= most:
@@ -158,21 +197,27 @@ class CondenserActor(AbstractAsyncContextManager["CondenserActor"]):
         long for it is sent again as text, shorter each time.
         """
         here, question = state.branch, asking(count, room.summary)
-        sent = sum(seen.tokens for seen in list(here.view)[: len(events)])
-        whole = not here.refused or sent < here.refused
-        factor = 1.0
+        whole = sum(seen.tokens for seen in list(here.view)[: len(events)]) + tokens_of(question)
+        measure, window = state.ledger.counting.measure, self._calls.window(one.llm)
+        limits = [limit for limit in (here.refused, int(window / measure)) if limit]
+        limit = min(limits, default=0)
+        fits = not limit or whole < limit
+        limit = whole if fits else limit
         for attempt in range(one.hard_context_reset_max_retries + 1):
-            if attempt or not whole:
-                factor *= one.hard_context_reset_context_scaling
-                messages = scaled(events, factor, question)
+            if attempt or not fits:
+                limit = int(limit * one.hard_context_reset_context_scaling)
+                messages = shortened(events, limit, question)
             else:
-                messages = [*await self._calls.told(events), *scaled((), 1.0, question)]
+                messages = [*await self._calls.told(events), *shortened((), 0, question)]
             try:
                 reply = await self._calls.complete(messages, USAGE, one.llm)
             except ContextWindowExceeded:
                 continue
-            except (ModelError, ConfigurationError) as error:
-                return None, f"no model summed it up: {error}"
+            except (LogError, ActorError):
+                raise
+            except Exception as error:  # a model's, or that of a client which was not written here
+                known = isinstance(error, ModelError | ConfigurationError)
+                return None, sound(f"no model summed it up: {error if known else f'{type(error).__name__}: {error}'}")
             said = read_summary(reply.text)
             return said, "" if said is not None else "no model summed it up: it answered with no summary"
         return None, "no model summed it up: it was too long for it, however short it was made"
@@ -191,11 +236,6 @@ def _event(state: State, reason: CondensationReason, made: _Made) -> Condensatio
     )
     after = sum(seen.tokens for seen in condensed(here.view, event))
     return replace(event, tokens_before=int(here.tokens * measure), tokens_after=int(after * measure))
-
-
-def _fits(view: Sequence[Seen], room: Room) -> bool:
-    tokens = sum(seen.tokens for seen in view)
-    return (room.events is None or len(view) <= room.events) and (room.tokens is None or tokens <= room.tokens)
 
 
 def _known(before: CondensationSummaryEvent | None) -> Summary | None:

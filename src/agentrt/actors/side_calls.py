@@ -17,8 +17,8 @@ from ..events import Event, MessageEvent
 from ..ids import new_id
 from ..protocols import ModelClient, ModelRequest
 from ..specs import AnyLLM
-from ..specs.content import plain, text
-from ..specs.llm import named_as
+from ..specs.content import plain, sound, text
+from ..specs.llm import named_as, window_of
 from ..state import Seen, State
 from .draft import Draft
 from .event_log import Log
@@ -60,7 +60,11 @@ class SideCalls:
                 await self._log.append(draft.ended("interrupted"))
             raise
         await self._log.append(draft.called(reply))
-        return replace(reply, text=self._veil.text(reply.text))
+        return replace(reply, text=self._veil.text(sound(reply.text)))
+
+    def window(self, llm: AnyLLM | None = None) -> int:
+        """Tokens that a model reads, the agent's own where none is given; 0 where nobody knows."""
+        return window_of(llm or self._log.state.spec.llm, self._client.known)
 
     async def ask(self, question: str, llm: AnyLLM | None = None) -> str:
         """The agent's answer to a question, from what it sees now; its history stays as it is."""

@@ -11,8 +11,9 @@ from itertools import accumulate, pairwise
 
 import msgspec
 
-from ..specs import CondensationReason
-from ..specs.condensers import WINDOW_SHARE, BoundedCondenser
+from ..specs import CondensationReason, ObservationMaskingCondenser
+from ..specs.condensers import WINDOW_SHARE, BoundedCondenser, stages
+from ..specs.llm import Capabilities, window_of
 from ..state import Seen, State
 from ..state.seeing import MASKED_TOKENS
 
@@ -54,28 +55,68 @@ class Cut(msgspec.Struct, frozen=True):
     end: int
 
 
+def window_known(state: State) -> int:
+    """Tokens that the agent's model reads: as it was found with the last call, else as its configuration says; or 0."""
+    declared = window_of(state.spec.llm, lambda llm: Capabilities(max_input_tokens=llm.max_input_tokens))
+    return state.ledger.counting.window or declared
+
+
 def most_tokens(one: BoundedCondenser, window: int) -> int | None:
     """Tokens from which on a view is condensed, for a model that reads so many (0: nobody knows)."""
-    if one.max_tokens is None:
-        return int(window * WINDOW_SHARE) or None
-    return min(one.max_tokens, window) if window else one.max_tokens
+    share = int(window * WINDOW_SHARE) or None
+    if one.max_tokens is None or share is None:
+        return one.max_tokens or share
+    return min(one.max_tokens, share)
 
 
-def room_after(state: State, one: BoundedCondenser, reason: CondensationReason) -> Room:
-    """What the view may have after a condensation: half of what there is too much of, and of several the least."""
-    here, measure = state.branch, state.ledger.counting.measure
-    must = here.condense == "needed" or (reason is CondensationReason.REQUEST and not here.condense)
-    most = most_tokens(one, state.ledger.counting.window)
-    events = [one.max_size // 2] if len(here.view) > one.max_size else []
-    tokens = [int(most / 2 / measure)] if most is not None and here.tokens * measure > most else []
-    if reason is CondensationReason.REQUEST:
+def loaded(state: State) -> tuple[int, int]:
+    """The events and tokens of the next prompt: of the view, and of what waits to join it."""
+    here = state.branch
+    return len(here.view) + len(here.queued), here.tokens + sum(seen.tokens for seen in here.queued)
+
+
+def is_needed(state: State, reason: CondensationReason) -> bool:
+    """Whether the run cannot go on with the view as it is: a model has called it too long."""
+    return state.branch.condense == "needed" or (reason is CondensationReason.REQUEST and not state.branch.condense)
+
+
+def enough(state: State) -> int:
+    """Tokens of a view that is short enough where it must be shorter: half of what may go is gone."""
+    here = state.branch
+    bounds = [
+        one.keep_first for one in stages(state.spec.condenser) if not isinstance(one, ObservationMaskingCondenser)
+    ]
+    stays = sum(seen.tokens for seen in here.view[: head(here.view, min(bounds, default=0))])
+    return stays + max(min(here.refused or here.tokens, here.tokens) - stays, 0) // 2
+
+
+def room_after(state: State, one: BoundedCondenser, reason: CondensationReason, view: Sequence[Seen]) -> Room:
+    """What a condenser is to leave of a view: half of what there is too much of, less what waits to join it. None of
+    events and tokens where it has nothing to do.
+    """
+    here, measure, window = state.branch, state.ledger.counting.measure, window_known(state)
+    waiting = sum(seen.tokens for seen in here.queued)
+    size = sum(seen.tokens for seen in view)
+    most = most_tokens(one, window)
+    events, tokens = list[int](), list[int]()
+    if most is not None and (size + waiting) * measure > most:
+        tokens.append(int(most / 2 / measure) - waiting)
+    if not isinstance(one, ObservationMaskingCondenser) and len(view) + len(here.queued) > one.max_size:
+        events.append(one.max_size // 2 - len(here.queued))
+    if here.condense == "asked" and reason is CondensationReason.REQUEST:
         events.append(len(here.view) // 2)
-    if must:
-        stays = sum(seen.tokens for seen in here.view[: head(here.view, one.keep_first)])
-        tokens.append(stays + (min(here.refused or here.tokens, here.tokens) - stays) // 2)
-    least = min(tokens, default=None)
-    summary = int((least or here.tokens / 2) * SUMMARY_SHARE)
-    return Room(min(events, default=None), least, min(max(summary, LEAST_SUMMARY), MOST_SUMMARY), must)
+        tokens.append(enough(state))
+    must = is_needed(state, reason)
+    if must and size > (target := enough(state)):
+        tokens.append(target)
+    least = max(min(tokens), 0) if tokens else None
+    summary = int((here.tokens / 2 if least is None else least) * SUMMARY_SHARE)
+    return Room(
+        events=max(min(events), 0) if events else None,
+        tokens=least,
+        summary=min(max(summary, LEAST_SUMMARY), MOST_SUMMARY),
+        must=must or bool(window and (size + waiting) * measure > window),
+    )
 
 
 def cuts(view: Sequence[Seen]) -> list[int]:
@@ -130,7 +171,9 @@ def cut(view: Sequence[Seen], keep_first: int, room: Room, progress: float) -> C
         return (room.events is None or events <= room.events) and (room.tokens is None or tokens <= room.tokens)
 
     end = next((position for position in ends if fits(position)), ends[-1])
-    gain, of = (gained(end), upto[-1]) if room.tokens is not None else (end - first - 1, len(view))
+    gain, of = (
+        (gained(end), upto[-1] - upto[first]) if room.tokens is not None else (end - first - 1, len(view) - first)
+    )
     return Cut(first, end) if gain > 0 and gain >= progress * of else None
 
 
@@ -160,6 +203,8 @@ def against_the_laws(view: Sequence[Seen], forgotten: Collection[str], keep_firs
         return f"event {unknown[0]!r} is not in the view"
     if any(seen.id in forgotten for seen in view[: head(view, keep_first)]):
         return "the first events must stay"
+    if forgotten and any(seen.type == SUMMARY and seen.id not in forgotten for seen in view):
+        return "the earlier summary must be forgotten, too: the new one takes its place"
     legal = cuts(view)
     for start, end in pairwise(legal):
         kept = {seen.id in forgotten for seen in view[start:end]}

@@ -13,6 +13,7 @@ from ..events import (
     Event,
     MessageEvent,
     ObservationEvent,
+    SecretsChanged,
     SkillActivated,
     UserRejectObservation,
 )
@@ -27,9 +28,15 @@ MOST_THOUGHTS = 12
 MOST_SEEN = 400
 """Paths that were only seen in results, the newest."""
 
+STANDING = "Still so: "
+"""Begins a line that stays in a summary whatever a model says."""
+
+MOST_READ = 200_000
+"""Characters of a result that are looked through."""
+
 _PATH = re.compile(
-    r"(?<![\w/.:@-])(?:~|\.{1,2})?/?(?:[\w.@+-]+/)+[\w.@+-]*\w|(?<![\w/.:@-])(?:~/|/[\w.@+-])[\w.@+-]*\w"
-    r"|(?<![\w/.:@-])[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7}(?![\w/(]|\.\w)"
+    r"(?<![\w/.:@+-])(?:~|\.{1,2})?/?(?:[\w.@+-]+/)+[\w.@+-]*\w|(?<![\w/.:@+-])(?:~/|/[\w.@+-])[\w.@+-]*\w"
+    r"|(?<![\w/.:@+-])[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7}(?![\w/(]|\.\w)"
 )
 _ADDRESS = re.compile(r"\b\w+://\S+")
 _NO_FILE = re.compile(r"(?:\d+[.,/])*\d+|[eE]\.g|[iI]\.e|etc|\w+(?:\.\w+)+\(|.*\.(?:com|org|net|io)")
@@ -37,6 +44,10 @@ _FAILURE = re.compile(
     r"(?im)^.*(?:\b(?:error|exception|failed|failure|fatal|traceback|not found|no such|denied|cannot|can't|invalid"
     r"|undefined|unrecognized|usage):?|Error\b).*$"
 )
+
+
+_COMMANDS = ("command", "cmd", "code", "script", "query")
+"""The arguments that say what a call does."""
 
 
 class _Exit(msgspec.Struct):
@@ -47,14 +58,22 @@ def found_in(events: Sequence[Event]) -> Summary:
     """What is found in some events of a view, of which each result comes after its call."""
     calls = {event.id: event for event in events if isinstance(event, ActionEvent)}
     thoughts = [_line(event.thought, LONGEST_THOUGHT) for event in calls.values() if event.thought.strip()]
-    skills = [event.skill for event in events if isinstance(event, SkillActivated)]
+    skills = dict.fromkeys(event.skill for event in events if isinstance(event, SkillActivated))
+    secrets = [tuple(f"${name}" for name in event.secrets) for event in events if isinstance(event, SecretsChanged)]
     asked = tuple(_asked(events))
     return Summary(
         task=_line(asked[0], LONGEST_COMMAND) if asked else "",
         asked=asked,
         decisions=(
             *thoughts[-MOST_THOUGHTS - 1 : -1],
-            *(f"the skill {name} was in use: ask for it again if you need it" for name in dict.fromkeys(skills)),
+            *(
+                f"{STANDING}the skill {name} was in use: ask for it again if you need it"
+                for name in dict.fromkeys(skills)
+            ),
+            *(
+                f"{STANDING}the secrets {', '.join(names)} are there, for commands that name them"
+                for names in secrets[-1:]
+            ),
         ),
         files=tuple(_files(events)),
         open=(f"Last you thought: {thoughts[-1]}",) if thoughts else (),
@@ -85,7 +104,7 @@ def _files(events: Sequence[Event]) -> Iterator[str]:
                     named.pop(path, None)
                     named[path] = f"{path}: {event.tool_name} (#{event.seq})"
             case ObservationEvent():
-                for path in paths_in(plain(event.content)):
+                for path in paths_in(plain(event.content)[:MOST_READ]):
                     seen.pop(path, None)
                     seen[path] = event.seq
             case _:
@@ -118,9 +137,18 @@ def _failures(events: Iterable[Event], calls: dict[str, ActionEvent]) -> Iterato
 
 
 def command_of(call: ActionEvent) -> str:
-    """A call in a line: its longest text, such as the command of a shell, or the name of the tool."""
-    texts = sorted(strings(call.arguments), key=len)
-    return _line(texts[-1], LONGEST_COMMAND) if texts and texts[-1].strip() else call.tool_name
+    """A call in a line: its command, else its longest text, or the name of the tool."""
+    try:
+        given = msgspec.json.decode(call.arguments)
+    except msgspec.DecodeError:
+        given = None
+    named = (
+        next((given[name] for name in _COMMANDS if isinstance(given.get(name), str)), "")
+        if isinstance(given, dict)
+        else ""
+    )
+    said = named if named.strip() else max(leaves(given), key=len, default="")
+    return _line(said, LONGEST_COMMAND) if said.strip() else call.tool_name
 
 
 def reason_of(result: Event) -> str | None:
@@ -131,7 +159,7 @@ def reason_of(result: Event) -> str | None:
         case UserRejectObservation(rejection_reason=why):
             return _line(f"rejected: {why}", LONGEST_REASON)
         case ObservationEvent():
-            said, code = plain(result.content), _exit_code(result)
+            said, code = plain(result.content)[-MOST_READ:], _exit_code(result)
             if not result.is_error and code in (None, 0, -1):
                 return None
             lines = [match[0].strip() for match in _FAILURE.finditer(said)]

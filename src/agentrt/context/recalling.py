@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
-from ..events import Event
-from ..state import Seen
+from ..events import Condensation, Event
 from .texts import text_of
 
 AROUND = 80
@@ -22,15 +21,23 @@ class Found(msgspec.Struct, frozen=True):
     snippet: str
 
 
-def no_longer_seen(events: Iterable[Event], view: Sequence[Seen]) -> Iterator[Event]:
-    """Those with words that are not in a view, or whose output was taken out of it."""
-    shown = {seen.seq for seen in view if not seen.masked}
-    return (event for event in events if event.seq not in shown)
+def no_longer_seen(events: Sequence[Event]) -> Iterator[Event]:
+    """Those that condensations took out of the view, or whose output they did: what was never in it is not there."""
+    gone = {
+        name
+        for event in events
+        if isinstance(event, Condensation)
+        for name in (*event.forgotten_event_ids, *event.masked_event_ids)
+    }
+    return (event for event in events if event.id in gone)
 
 
-def found(events: Iterable[Event], words: str, limit: int) -> tuple[list[Found], int]:
-    """The newest events that have these words, as they are written or else each of them, and how many there are."""
-    texts = [(event.seq, *entry) for event in events if (entry := text_of(event)) is not None]
+def found(events: Iterable[Event], words: str, limit: int, hide: Callable[[str], str] = str) -> tuple[list[Found], int]:
+    """The newest events that have these words, as they are written or else each of them, and how many there are.
+
+    `hide` takes what is secret out of a text, before it is cut.
+    """
+    texts = [(e.seq, entry[0], hide(entry[1])) for e in events if (entry := text_of(e)) is not None]
     exact = [one for one in texts if words.casefold() in one[2].casefold()]
     parts = words.casefold().split()
     hits = exact or [one for one in texts if parts and all(part in one[2].casefold() for part in parts)]

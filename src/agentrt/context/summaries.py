@@ -12,31 +12,37 @@ from msgspec.structs import replace
 from ..events import Event, ModelVisible
 from ..specs.content import plain, text
 from ..specs.summary import Summary
-from ..specs.tokens import BYTES_A_TOKEN
+from ..specs.tokens import BYTES_A_TOKEN, tokens_of
+from .extracting import STANDING
 from .messages import Message, to_messages
 
 ASKED = "What the user asked for, word for word"
 
 _SHARES = (
     ("task", "Task", 0.08),
-    ("asked", ASKED, 0.25),
-    ("decisions", "Decisions", 0.17),
-    ("files", "Files", 0.22),
+    ("asked", ASKED, 0.35),
+    ("decisions", "Decisions", 0.15),
+    ("files", "Files", 0.18),
     ("open", "Open", 0.1),
-    ("failed", "Failed", 0.18),
+    ("failed", "Failed", 0.14),
 )
 """The parts, with their headings and the share of the room that each has for certain."""
 
-_NAMES = {heading.lower(): part for part, heading, _ in _SHARES} | {"what the user asked for": "asked"}
-_HEADING = re.compile(r"^[ \t]*#{1,6}[ \t]*(?P<name>[^\n#]+?)[ \t]*:?[ \t]*#*[ \t]*$", re.MULTILINE)
+_NAMES = (*((heading.lower(), part) for part, heading, _ in _SHARES), ("what the user asked for", "asked"))
+_HEADING = re.compile(r"[ \t]*(?P<level>#{1,6})[ \t]+(?P<said>\S.*)")
+_NUMBER = re.compile(r"\d+[.)]\s*")
 _BULLET = re.compile(r"^(?:[-*•]|\d+[.)])\s+")
+
+LEFT_OUT = "[Earlier ones were left out for want of room.]"
+"""Stands before the entries of a part that lost some."""
 
 LONGEST_ENTRY = 2000
 """Characters of one entry; the whole of it is in the log."""
 
 PROMPT = """\
 The conversation above is about to be taken out of your view, since there is no room for all of it: {what}. You go on \
-from the summary that you write now, and from what the user said, which is kept word for word beside it.
+from the summary that you write now. What the user said is kept word for word beside it, the newest as far as there is \
+room: name under Decisions whatever else the user wants and has not taken back.
 
 Answer with these headings and nothing else. Do not call a tool. Write short lines, one fact each, {words} words at \
 most in all; name files by their paths, commands as they were typed, and numbers as they were. What a summary above \
@@ -61,25 +67,35 @@ def asking(count: int, room: int) -> str:
 
 
 def read_summary(answer: str) -> Summary | None:
-    """The summary that a model wrote; None for an answer that has none. What is under no heading counts as decided."""
-    parts: dict[str, Any] = {}
-    at, name = 0, "decisions"
-    for found in [*_HEADING.finditer(answer), None]:
-        text = answer[at : found.start()] if found is not None else answer[at:]
-        parts.setdefault(name, []).extend(_lines(text))
-        if found is not None:
-            at, name = found.end(), _NAMES.get(found["name"].strip().lower(), "decisions")
-    task = " ".join(parts.pop("task", ()))
+    """The summary that a model wrote; None for an answer that has none. What is under no heading of ours counts as
+    decided. A heading that is not one of ours is a line, and one that stands below one of ours is of that part.
+    """
+    parts: dict[str, list[str]] = {}
+    part, level, code = "decisions", 0, False
+    for line in answer.splitlines():
+        code ^= line.lstrip().startswith("```")
+        heading = None if code else _HEADING.match(line)
+        found, rest = _named(heading["said"]) if heading is not None else (None, line)
+        if heading is not None and (found is not None or len(heading["level"]) <= level):
+            part, level = found or "decisions", len(heading["level"])
+        said = _BULLET.sub("", rest.strip())
+        if said and said.lower().strip(".") not in ("none", "nothing", "n/a", "-") and not said.startswith("```"):
+            parts.setdefault(part, []).append(said)
     parts.pop("asked", None)  # which is kept as it was said
-    if not task and not any(parts.values()):
+    if not any(parts.values()):
         return None
+    task = " ".join(parts.pop("task", ()))
     lines: dict[str, Any] = {name: tuple(found) for name, found in parts.items()}
     return Summary(task=task, **lines)
 
 
-def _lines(text: str) -> Iterable[str]:
-    lines = (_BULLET.sub("", line.strip()) for line in text.splitlines())
-    return [line for line in lines if line and line.lower().strip(".") not in ("none", "nothing", "n/a", "-")]
+def _named(heading: str) -> tuple[str | None, str]:
+    """The part that a heading names, and what else it says; None, and all of it, where it is none of ours."""
+    plainly = _NUMBER.sub("", heading.strip(" *_#"), count=1).strip(" *_")
+    found = next((part for name, part in _NAMES if plainly.lower().startswith(name)), None)
+    if found is None:
+        return None, heading.strip(" #")
+    return found, plainly.partition(":")[2].strip(" *_")
 
 
 def merged(before: Summary | None, said: Summary | None, found: Summary) -> Summary:
@@ -98,14 +114,27 @@ def merged(before: Summary | None, said: Summary | None, found: Summary) -> Summ
             failed=_once(before.failed, found.failed),
         )
     text = "\n".join((said.task, *said.decisions, *said.files, *said.open, *said.failed))
+    standing = (line for line in (*before.decisions, *found.decisions) if line.startswith(STANDING))
     return Summary(
-        task=said.task or before.task,
+        task=said.task or before.task or found.task,
         asked=_once(before.asked, found.asked),
-        decisions=said.decisions or before.decisions,
-        files=_latest(tuple(line for line in (*before.files, *found.files) if subject(line) not in text), said.files),
+        decisions=_once(said.decisions or before.decisions, tuple(standing)),
+        files=_latest(_unnamed((*before.files, *found.files), text), said.files),
         open=said.open,
-        failed=_once(tuple(line for line in (*before.failed, *found.failed) if subject(line) not in text), said.failed),
+        failed=_once(_unnamed((*before.failed, *found.failed), text), said.failed),
     )
+
+
+def _unnamed(lines: Iterable[str], text: str) -> tuple[str, ...]:
+    """Those of which the subject does not stand in a text, as a word of its own or between backquotes."""
+    return tuple(line for line in lines if not _names(text, line))
+
+
+def _names(text: str, line: str) -> bool:
+    about = subject(line)
+    if line.startswith("`"):
+        return f"`{about}`" in text
+    return re.search(rf"(?<![\w./-]){re.escape(about)}(?![\w/-]|\.\w)", text) is not None
 
 
 def subject(line: str) -> str:
@@ -148,8 +177,11 @@ def _entries(summary: Summary, part: str) -> tuple[str, ...]:
 
 
 def _newest(lines: Sequence[str], room: int) -> tuple[str, ...]:
-    kept: list[str] = []
-    for line in reversed(lines):
+    """The last of some entries, as many as have room; where some were left out, now or before, that is said first."""
+    entries, kept = [line for line in lines if line != LEFT_OUT], list[str]()
+    if len(entries) < len(lines) or sum(len(_short(line, LONGEST_ENTRY)) + 3 for line in entries) > room:
+        room -= len(LEFT_OUT) + 3
+    for line in reversed(entries):
         line = _short(line, LONGEST_ENTRY)
         if room < len(line) + 3:
             if not kept and room > 80:
@@ -157,6 +189,8 @@ def _newest(lines: Sequence[str], room: int) -> tuple[str, ...]:
             break
         room -= len(line) + 3
         kept.append(line)
+    if len(kept) < len(lines) and lines:
+        kept.append(LEFT_OUT)
     return tuple(reversed(kept))
 
 
@@ -176,16 +210,28 @@ def rendered(summary: Summary, recall: str = "") -> str:
     return "\n\n".join(parts)
 
 
-def scaled(events: Sequence[Event], factor: float, question: str) -> list[Message]:
-    """A prompt for a summary: the events as text, each cut to a share `factor` of its length, and the question."""
-    shown = (_told(event, factor) for event in events if isinstance(event, ModelVisible))
-    history = "\n\n".join(line for line in shown if line)
-    if not history:
+def shortened(events: Sequence[Event], most: int, question: str) -> list[Message]:
+    """A prompt for a summary of so many tokens at most: the events as text, each cut to the same share of its length,
+    and the question. Where that is not enough the middle is left out.
+    """
+    whole = [(event, said) for event in events if isinstance(event, ModelVisible) and (said := _told(event))]
+    if not whole:
         return [Message("user", text(question))]
+    room = max(most - tokens_of(question), 0) * BYTES_A_TOKEN
+    heads = [f"#{event.seq} {role}: " for event, (role, _) in whole]
+    size = sum(len(said) for _, (_, said) in whole)
+    share = min(max(room - sum(len(head) + 2 for head in heads), 0) / max(size, 1), 1.0)
+    history = "\n\n".join(
+        head + said[: math.ceil(len(said) * share)] for head, (_, (_, said)) in zip(heads, whole, strict=True)
+    )
+    if len(history) > room:
+        history = f"{history[: room // 2]}\n[…]\n{history[len(history) - room // 2 :]}"
     return [Message("user", text(f"<conversation>\n{history}\n</conversation>\n\n{question}"))]
 
 
-def _told(event: ModelVisible, factor: float) -> str:
-    (message,) = to_messages([event])[:1]
-    said = "\n".join((plain(message.content), *(f"{call.name} {call.arguments}" for call in message.tool_calls)))
-    return f"#{event.seq} {message.role}: {said[: math.ceil(len(said) * factor)]}"
+def _told(event: ModelVisible) -> tuple[str, str] | None:
+    """Who says something, and what; None for what no message says."""
+    for message in to_messages([event]):
+        calls = (f"{call.name} {call.arguments}" for call in message.tool_calls)
+        return message.role, "\n".join((plain(message.content), *calls))
+    return None

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import msgspec
 
-from ..specs.condensers import stages
+from ..specs.condensers import most_events, stages
 from ..specs.tokens import tokens_of
 from ..state import Seen, State
-from .condensing import most_tokens
+from .condensing import most_tokens, window_known
 
 INSTRUCTIONS, CONTEXT, TOOLS = "system prompt", "context", "tools"
 
@@ -65,13 +65,14 @@ def context_usage(state: State) -> ContextUsage:
         ContextPart(kind=kind, name=name, events=events, tokens=round(tokens * counting.measure))
         for (kind, name), (events, tokens) in found.items()
     ]
+    window = window_known(state) if state.agent is not None else 0
     bounds = list(stages(state.spec.condenser)) if state.agent is not None else []
     return ContextUsage(
         events=len(places),
         tokens=round(sum(seen.tokens for seen in places) * counting.measure),
-        window=counting.window,
-        max_events=min((one.max_size for one in bounds), default=None),
-        max_tokens=min((most for one in bounds if (most := most_tokens(one, counting.window))), default=None),
+        window=window,
+        max_events=most_events(state.spec.condenser) if state.agent is not None else None,
+        max_tokens=min((most for one in bounds if (most := most_tokens(one, window))), default=None),
         parts=tuple(sorted(parts, key=lambda part: (_ORDER.index(part.kind), -part.tokens, part.name))),
     )
 

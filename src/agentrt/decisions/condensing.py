@@ -6,16 +6,19 @@ that could do little is not made over and over. What a model called too long is 
 
 from __future__ import annotations
 
-from ..context.condensing import most_tokens
+from ..context.condensing import enough, loaded, most_tokens, window_known
 from ..specs import CondensationReason, ObservationMaskingCondenser
 from ..specs.condensers import BoundedCondenser, stages
 from ..state import State
+
+FULL = 0.6
+"""Of its bound: what is left above that could hardly be made less, and must grow by half of itself."""
 
 
 def condensation_due(state: State) -> CondensationReason | None:
     """Why the view is to be condensed without anybody asking for it now; None where it is short enough."""
     here = state.branch
-    if here.refused and _tokens(state) >= here.refused:
+    if here.refused and loaded(state)[1] >= here.refused and here.tokens > enough(state):
         return CondensationReason.REQUEST
     if state.implied:
         return None  # that run was begun by rules that had no such bounds
@@ -29,20 +32,16 @@ def condensation_due(state: State) -> CondensationReason | None:
 
 def _has_too_many(state: State, one: BoundedCondenser) -> bool:
     if isinstance(one, ObservationMaskingCondenser):
-        return False  # which takes no event away
-    events, before = len(state.branch.view) + len(state.branch.queued), state.branch.condensed[0]
+        return False
+    events, before = loaded(state)[0], state.branch.condensed[0]
     return events > one.max_size and events - before >= max(one.minimum_progress * one.max_size, 1)
 
 
 def _is_too_long(state: State, one: BoundedCondenser) -> bool:
-    most = most_tokens(one, state.ledger.counting.window)
-    if most is None:
+    window, measure = window_known(state), state.ledger.counting.measure
+    most = most_tokens(one, window)
+    tokens, before = loaded(state)[1] * measure, state.branch.condensed[1] * measure
+    if most is None or tokens <= most or tokens <= before:
         return False
-    measure, before = state.ledger.counting.measure, state.branch.condensed[1]
-    tokens = _tokens(state)
-    return tokens * measure > most and (tokens - before) * measure >= max(one.minimum_progress * most, 1)
-
-
-def _tokens(state: State) -> int:
-    here = state.branch
-    return here.tokens + sum(seen.tokens for seen in here.queued) if here.queued else here.tokens
+    grown = max(one.minimum_progress * most, before / 2 if before > FULL * most else 0, 1)
+    return tokens - before >= grown or bool(window and tokens > window)

@@ -38,6 +38,7 @@ from ..ids import new_id
 from ..runtime import Runtime
 from ..security.analyzers import ANALYZERS
 from ..specs import Agent, BusyPolicy
+from ..specs.condensers import named_condensers
 from ..state import Branch, State, apply
 from ..storage import MemoryStorage
 from ..tools import ToolType
@@ -149,6 +150,7 @@ class _Player:
             environment={},
             analyzers={name: _stub for agent in agents for name in agent.analyzers if name not in ANALYZERS},
             hooks={hook.function: _stub for agent in agents for hook in agent.hooks if hook.function is not None},
+            condensers={name: _stub for agent in agents for name in named_condensers(agent.condenser)},
             critics=dict.fromkeys(critics_of(self._recording), _stub),
             resolve=self._resolved,
             recast=self._recast,

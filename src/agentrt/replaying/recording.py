@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ..actors.critic import GOAL
 from ..context.repair import repaired
-from ..decisions import Judge, decide
+from ..decisions import Condense, Judge, decide
 from ..events import (
     ActionEvent,
     ActionRevised,
@@ -222,7 +222,7 @@ class Recording:
 
     def _failed(self, event: ConversationErrorEvent, before: State) -> None:
         """Note the error of a critic or of a condensation, which the event does not name."""
-        if before.branch.condense:
+        if any(isinstance(command, Condense) for command in decide(before)):
             self._condensed.append(event)
         else:
             for command in decide(before):

@@ -28,17 +28,24 @@ class CondensationReason(StrEnum):
     """It has more tokens than `max_tokens`, or than 0.8 of the model's context window."""
 
 
-class _Bounded(Given, frozen=True, kw_only=True, omit_defaults=True):
+class _ByTokens(Given, frozen=True, kw_only=True, omit_defaults=True):
     """What the condensers have in common that begin by themselves."""
 
-    max_size: Some = 240
-    """Events of a view from which on it is condensed, to half of that."""
     max_tokens: Some | None = None
-    """Tokens from which on it is, to half of that; None: 0.8 of the model's context window, where that is known."""
-    keep_first: Count = 2
-    """Events at the beginning that stay: the instructions and the first message, at least."""
+    """Tokens from which on a view is condensed, to half of that; None: 0.8 of the model's context window, where that is
+    known.
+    """
     minimum_progress: Share = 0.1
     """The share of a view that a condensation must take away to be worth it."""
+
+
+class _Bounded(_ByTokens, frozen=True, kw_only=True, omit_defaults=True):
+    """Those that take events out of a view."""
+
+    max_size: Some = 240
+    """Events from which on it is condensed, to half of that."""
+    keep_first: Count = 2
+    """Events at the beginning that stay: the instructions and the first message, at least."""
 
     def __post_init__(self) -> None:
         Given.__post_init__(self)
@@ -67,10 +74,11 @@ class LLMSummarizingCondenser(_Bounded, frozen=True, tag=True, kw_only=True, omi
         _Bounded.__post_init__(self)
 
 
-class ObservationMaskingCondenser(_Bounded, frozen=True, tag=True, kw_only=True, omit_defaults=True):
+class ObservationMaskingCondenser(_ByTokens, frozen=True, tag=True, kw_only=True, omit_defaults=True):
     """Takes old output and images out of results, and says so in their place; the calls stay.
 
-    It calls no model. Where that is not enough it has nothing to offer: put another one behind it in a pipeline.
+    It calls no model, and takes no event away: it acts on tokens alone. Where that is not enough it has nothing to
+    offer: put another one behind it in a pipeline.
     """
 
     attention_window: Count = 20
@@ -93,6 +101,8 @@ class PipelineCondenser(Given, frozen=True, tag=True):
     condensers: tuple[OneCondenser, ...]
 
     def __post_init__(self) -> None:
+        if isinstance(self.condensers, list | tuple):
+            force_setattr(self, "condensers", tuple(as_condenser(one) for one in self.condensers))
         Given.__post_init__(self)
         if not self.condensers:
             raise ConfigurationError("PipelineCondenser(condensers=...): give at least one")
@@ -104,7 +114,9 @@ AnyCondenser: TypeAlias = OneCondenser | PipelineCondenser
 
 
 def as_condenser(given: Any) -> Any:
-    """A condenser that was given by its name; anything else as it is."""
+    """A condenser that was given by its name, or None, which condenses nothing; anything else as it is."""
+    if given is None:
+        return NoOpCondenser()
     return NamedCondenser(name=given) if isinstance(given, str) else given
 
 
@@ -128,6 +140,11 @@ def stages(condenser: AnyCondenser) -> Iterator[BoundedCondenser]:
     for one in condenser.condensers if isinstance(condenser, PipelineCondenser) else (condenser,):
         if not isinstance(one, NoOpCondenser):
             yield one
+
+
+def most_events(condenser: AnyCondenser) -> int | None:
+    """Events from which on a view is condensed; None: it never is for their number."""
+    return min((one.max_size for one in stages(condenser) if isinstance(one, _Bounded)), default=None)
 
 
 def named_condensers(condenser: AnyCondenser) -> list[str]:

@@ -181,7 +181,8 @@ def _apply(state: State, event: Event) -> State:
         case StuckDetected(nudge=True):
             return replace(state, branch=replace(here, nudged=event.seq))
         case ConversationErrorEvent():
-            here = replace(here, condense="", refused=0) if here.condense or here.refused else here
+            still = here.condense if here.condense == "asked" else ""
+            here = replace(here, condense=still, refused=0) if here.condense or here.refused else here
             return replace(state, branch=here, error=event)
         case SkillActivated():
             return replace(state, branch=skills.activated_by(here, event))
@@ -303,7 +304,7 @@ def _configured(state: State, event: ConversationStateUpdateEvent) -> State:
     before = state.spec
     state = replace(state, agent=replaced(before, {event.key: msgspec.json.decode(event.value)}))
     if state.spec.llm != before.llm:  # which may read more, and counts otherwise
-        state = replace(state, branch=replace(state.branch, refused=0))
+        state = replace(state, branch=replace(state.branch, refused=0, condensed=(0, 0)))
         state = replace(state, ledger=replace(state.ledger, counting=Counting()))
     if state.spec.analyzers != before.analyzers:
         waiting = tuple(p.action.id for p in state.branch.pending if p.command is None)

@@ -10,9 +10,9 @@ from msgspec import Meta
 from ..context.recalling import found, no_longer_seen
 from ..context.texts import text_of
 from ..errors import ConfigurationError, ToolError
-from ..events import Event
+from ..events import Event, MessageEvent, ObservationEvent
 from ..protocols import Observation, ToolContext
-from ..specs import OnCrash
+from ..specs import BlobReference, Content, ImageContent, OnCrash
 from ..specs.content import text
 from .definition import Params, ToolType, nothing
 from .simple import HARMLESS
@@ -43,8 +43,10 @@ class Recall:
     async def __call__(self, action: RecallAction, context: ToolContext) -> Observation:
         """What was asked for. Raises `ToolError` where it is not there."""
         past = context.recollection
+        if action.event is not None and action.earlier:
+            raise ToolError("an earlier conversation cannot be opened by a number: look for words with query")
         if action.event is not None:
-            return Observation(content=text(_whole(await past.event(action.event), action.event)))
+            return Observation(content=_whole(await past.event(action.event), action.event, context))
         if not action.query.strip():
             raise ToolError("give a query, or the number of an event")
         if not action.earlier:
@@ -55,7 +57,10 @@ class Recall:
             raise ToolError(str(error)) from error
         if not hits:
             return Observation(content=text(f"No earlier conversation in this workspace says {action.query!r}."))
-        lines = [f"- conversation {hit.conversation}, event {hit.seq}, {hit.kind}: {hit.text}" for hit in hits]
+        lines = [
+            f"- conversation {hit.conversation}, event {hit.seq}, {hit.kind}: {' '.join(hit.text.split())}"
+            for hit in hits
+        ]
         return Observation(content=text("\n".join((NOT_VOUCHED_FOR, *lines))), labels=("outside",))
 
     async def aclose(self) -> None: ...
@@ -64,9 +69,10 @@ class Recall:
 async def _here(context: ToolContext, query: str) -> str:
     past = context.recollection
     events = await past.events()
-    hits, count = found(no_longer_seen(events, past.view), query, MOST)
+    hits, count = found(no_longer_seen(events), query, MOST, context.masked)
     if not hits:
-        shown, _ = found(events, query, 1)
+        there = {seen.id for seen in past.view if not seen.masked}
+        shown, _ = found((event for event in events if event.id in there), query, 1, context.masked)
         more = f" You still see it in event {shown[0].seq}." if shown else " Try fewer or other words."
         return f"Nothing that you no longer see says {query!r}.{more}"
     events_say = "event that you no longer see says" if count == 1 else "events that you no longer see say"
@@ -75,12 +81,18 @@ async def _here(context: ToolContext, query: str) -> str:
     return "\n".join((shown_of, *(f"- #{hit.seq} {hit.kind}: {hit.snippet}" for hit in hits)))
 
 
-def _whole(event: Event | None, seq: int) -> str:
+def _whole(event: Event | None, seq: int, context: ToolContext) -> tuple[Content, ...]:
     entry = text_of(event) if event is not None else None
-    if entry is None:
+    if event is None or entry is None:
         raise ToolError(f"event {seq} says nothing, or there is none of that number: look for words with query")
     kind, said = entry
-    return f"#{seq} {kind}:\n{said}"
+    content = event.content if isinstance(event, MessageEvent | ObservationEvent) else ()
+    images = (block for block in content if isinstance(block, ImageContent) or _is_image(block))
+    return (*text(context.masked(f"#{seq} {kind}:\n{said}")), *images)
+
+
+def _is_image(block: Content) -> bool:
+    return isinstance(block, BlobReference) and block.media_type.startswith("image/")
 
 
 recall = ToolType(

@@ -933,6 +933,8 @@ export interface components {
             tools?: components["schemas"]["Tool"][];
         };
         AgentContext: {
+            /** @default false */
+            consolidate_memory?: boolean;
             /** @default true */
             current_datetime?: string | boolean;
             /** @default [] */
@@ -2419,10 +2421,6 @@ export interface components {
         ObservationMaskingCondenser: {
             /** @default 20 */
             attention_window?: number;
-            /** @default 2 */
-            keep_first?: number;
-            /** @default 240 */
-            max_size?: number;
             /** @default null */
             max_tokens?: number | null;
             /** @default 0.1 */
