@@ -110,7 +110,7 @@ class Runtime:
         self.store = open_storage(store, durability, probe)
         self.hosts = Hosts(self, converted(idle_after, Amount | None, "Runtime", "idle_after"))
         """The conversations that have a place here: whoever opens one that is there shares it."""
-        self._consolidations = Consolidations(self, self.store)
+        self.consolidations = Consolidations(self, self.store)
         self._own_client = None if client is not None else LiteLLMClient(environment)
         if self._own_client is not None:
             client = RetryingClient(
@@ -124,12 +124,11 @@ class Runtime:
         self._cipher = None if cipher is None else instance(cipher, Cipher, "Runtime", "cipher")
         self._restarts, self._quota = restarts, instance(quota, Quota, "Runtime", "quota")
         self._environment, self._recast = environment, recast
-        cache = Path(next(iter(self.store.places), default_store()))
-        self._home = home
+        self._home, cache = home, Path(next(iter(self.store.places), default_store()))
         self.resolver = Resolver(home, cache, self.store.shelf, pinned, saved_profile)
         """What reads the files that agents are told from."""
         self._resolve = resolve or self.resolver.resolve
-        self._hidden: list[str] = []
+        self._hidden = list[str]()
         self.ports: set[int] = set()
         """Where this runtime is served: requests to these ports of this machine are rated HIGH."""
         self.observers: list[Observer] = []
@@ -146,7 +145,7 @@ class Runtime:
             await stack.enter_async_context(self.store)
             await recover_project_rules(self.store)
             await stack.enter_async_context(self.hosts)
-            await stack.enter_async_context(self._consolidations)
+            await stack.enter_async_context(self.consolidations)
             self._stack = stack.pop_all()
         return self
 
@@ -176,6 +175,7 @@ class Runtime:
         place, rules = await workspace_of(workspace, self.store)
         if isinstance(place, DockerWorkspace):
             await check_engine()
+        owner = above.created.owner if above is not None and above.created is not None else owner
         told = await self._resolved(agent, place, tools, owner, above)
         agent = await self.pinned(told.agent, place.path)
         name, secrets = conversation_id or new_id(), secrets or self.secrets()
@@ -337,11 +337,13 @@ class Runtime:
             await self.store.release(name)
         return name
 
-    async def release(self, conversation_id: str, state: State | None = None) -> None:
-        """Let a conversation go, after its group was left in `state`. Raises a `LogFailed` that nobody was told."""
+    async def release(
+        self, conversation_id: str, state: State | None = None, secrets: SecretRegistry | None = None
+    ) -> None:
+        """Let a conversation go that was left in `state`. Raises a `LogFailed` that nobody was told."""
         await self.store.release(conversation_id, state)
         if state is not None:
-            self._consolidations.begin(state)
+            self.consolidations.begin(state, secrets)
 
     def _parts(self, agent: Agent, workspace: Workspace, tools: Sequence[ToolType], secrets: SecretRegistry) -> Parts:
         self.check(agent)
@@ -366,6 +368,7 @@ class Runtime:
             own=self._own,
             store=self.store.address,
             earlier=earlier_in(self.store.listing),
+            shelf=self.store.shelf,
             home=self._home,
         )
         return self._recast(parts)

@@ -173,6 +173,13 @@ class History(Protocol):
         ...
 
 
+def is_meant(created: ConversationCreated, owner: str | None, workspace: str | None, within: Within | None) -> bool:
+    """Whether a conversation is one of those that a search is about."""
+    ours = owner is None or created.owner == owner
+    there = workspace is None or created.workspace.path == workspace
+    return ours and there and (within is None or within(created))
+
+
 class Listing(Protocol):
     """The conversations of a storage: all, those that fit, and those in which something was said."""
 
@@ -197,12 +204,14 @@ class Listing(Protocol):
         *,
         newest: bool = False,
         owner: str | None = None,
+        workspace: str | None = None,
         within: Within | None = None,
         progress: Progress = lambda done, of: None,
     ) -> list[Hit]:
         """Events in which all `words` occur, the best first, or those of the `newest` conversations.
 
-        With an `owner` only those of that owner's conversations, and those of which `within` is true. A phrase stands
+        With an `owner` only those of that owner's conversations, with a `workspace` those there, and those of which
+        `within` is true. A phrase stands
         in quotes, and a star ends the beginning of a word. Raises `ConfigurationError` without a word, or where there
         is no search.
         """

@@ -92,7 +92,9 @@ def test_without_a_word_it_says_so(words: str) -> None:
 @given(st.text() | st.text(alphabet="ab\"*()^:-+ '\x00{}NEARANDORNOT"))
 def test_nothing_that_is_typed_is_an_error_of_syntax(words: str) -> None:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        connection.execute("CREATE TABLE conversations (number INTEGER PRIMARY KEY, id TEXT, bytes INTEGER)")
+        connection.execute(
+            "CREATE TABLE conversations (number INTEGER PRIMARY KEY, id TEXT, bytes INTEGER, known, owner, workspace)"
+        )
         index = Index(connection)
         index.prepare()
         connection.execute("INSERT INTO words (rowid, kind, text) VALUES (1, 'user', 'a b ab')")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from agentrt import (
@@ -18,6 +21,8 @@ from agentrt import (
     SecurityRisk,
 )
 from agentrt.events import AgentErrorEvent, Event, ObservationEvent
+from agentrt.security.command_rules import rate_command
+from agentrt.security.paths import site
 from agentrt.specs import LLM
 from agentrt.specs.content import plain
 from agentrt.specs.memory import LONGEST
@@ -34,11 +39,16 @@ def spec(**more: Any) -> Agent:
 
 
 async def noting(
-    place: Path, *calls: dict[str, Any], home: Path | None = None, owner: str | None = None, **more: Any
+    place: Path,
+    *calls: dict[str, Any],
+    home: Path | None = None,
+    owner: str | None = None,
+    store: Path | None = None,
+    **more: Any,
 ) -> list[str]:
     """What calls of the tool give."""
     client = ScriptedLLM([*(call("memory", **given) for given in calls), finish("Done.")])
-    async with Runtime(MemoryStorage(), client=client, home=home) as runtime:
+    async with Runtime(store or MemoryStorage(), client=client, home=home) as runtime:
         async with Conversation(spec(**more), place, runtime=runtime, owner=owner) as conversation:
             await conversation.send_message("note it")
             await conversation.run()
@@ -124,27 +134,33 @@ async def test_the_next_conversation_is_told_it(tmp_path: Path) -> None:
 
 
 async def test_two_owners_share_no_memory(tmp_path: Path) -> None:
-    home, place = tmp_path / "home", tmp_path / "place"
+    home, place, store = tmp_path / "home", tmp_path / "place", tmp_path / "store"
     home.mkdir()
     place.mkdir()
     for owner in ("ada", "bob", None):
         for scope in ("project", "user"):
             await noting(
-                place, {"command": "add", "text": f"{scope} of {owner}", "scope": scope}, home=home, owner=owner
+                place,
+                {"command": "add", "text": f"{scope} of {owner}", "scope": scope},
+                home=home,
+                owner=owner,
+                store=store,
             )
     for owner in ("ada", "bob", None):
         project, user = await noting(
-            place, {"command": "view"}, {"command": "view", "scope": "user"}, home=home, owner=owner
+            place, {"command": "view"}, {"command": "view", "scope": "user"}, home=home, owner=owner, store=store
         )
         assert (project, user) == (f"- project of {owner}\n", f"- user of {owner}\n")
         client = ScriptedLLM([say("hi")])
         context = AgentContext(load_user_skills=True)
-        async with Runtime(MemoryStorage(), client=client, home=home) as runtime:
+        async with Runtime(store, client=client, home=home) as runtime:
             async with Conversation(spec(context=context), place, runtime=runtime, owner=owner) as conversation:
                 await conversation.prompt("hello")
         told = plain(client.requests[0].messages[0].content)
         assert [name for name in ("ada", "bob", "None") if f"project of {name}" in told] == [str(owner)]
         assert [name for name in ("ada", "bob", "None") if f"user of {name}" in told] == [str(owner)]
+    files = sorted(str(path.relative_to(tmp_path)) for path in (*home.rglob("*.md"), *place.rglob("*.md")))
+    assert files == [f"home/{FILE}", f"place/{FILE}"], "those of nobody: whoever shares a place reads its files"
 
 
 @pytest.mark.parametrize(
@@ -175,3 +191,72 @@ async def test_a_link_leads_nowhere(tmp_path: Path) -> None:
     results = await noting(place, {"command": "view"}, {"command": "add", "text": "x"})
     assert not any("private" in result for result in results), results
     assert outside.read_text() == "private\n"
+
+
+async def test_a_long_line_is_refused_and_the_rest_stays(tmp_path: Path) -> None:
+    _, refused, shown = await noting(
+        tmp_path, {"command": "add", "text": "one"}, {"command": "add", "text": "x" * 600}, {"command": "view"}
+    )
+    assert "that has 600 characters: note one fact, in 500 at most" in refused
+    assert shown == "- one\n"
+
+
+async def test_what_another_program_left_behind_is_written_on(tmp_path: Path) -> None:
+    """An empty file hides nothing, and white space in a line is no reason that it stays."""
+    (tmp_path / ".agents/memory").mkdir(parents=True)
+    (tmp_path / ".agents/memory/MEMORY.md").write_text("- a  b\n")
+    (tmp_path / FILE).parent.mkdir(parents=True)
+    (tmp_path / FILE).write_text("")
+    shown, gone = await noting(tmp_path, {"command": "view"}, {"command": "remove", "text": "a b"})
+    assert shown == "- a  b\n"
+    assert gone == "Noted. It says now:\n"
+
+
+async def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / FILE).parent.mkdir(parents=True)
+    with open(tmp_path / FILE, "wb") as file:
+        file.truncate(6 << 30)
+    (found,) = await noting(tmp_path, {"command": "add", "text": "x"})
+    assert "is larger than 1 MiB" in found
+
+
+ADD = """
+import sys, anyio
+from pathlib import Path
+from tests.tools.test_memory import noting
+
+async def main() -> None:
+    await noting(Path(sys.argv[1]), *({"command": "add", "text": f"{sys.argv[2]} {n}"} for n in range(20)))
+
+anyio.run(main)
+"""
+
+
+async def test_two_processes_lose_no_line(tmp_path: Path) -> None:
+    root = Path(__file__).parent.parent.parent
+    async with anyio.create_task_group() as tasks:
+        for name in ("one", "two"):
+            command = [sys.executable, "-c", ADD, str(tmp_path), name]
+            tasks.start_soon(partial(anyio.run_process, command, cwd=root))
+    assert len((tmp_path / FILE).read_text().splitlines()) == 40
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cp -r t .openhands",
+        "cp -r t/. .openhands/",
+        "mv t .openhands",
+        "mv .openhands old",
+        "rm .openhands/memory/MEMORY.md",
+        "rm -rf .agents",
+        "echo x > .openhands/mem*/MEMORY.md",
+        "echo x >> .OpenHands/Memory/MEMORY.md",
+        "ln -s .openhands/memory n",
+        "tee .agents/memory/MEMORY.md < x",
+    ],
+)
+def test_a_command_that_changes_it_is_a_write_outside(command: str) -> None:
+    rating = rate_command(command, site("/home/me/project", "/home/me/project"))
+    assert rating.risk is not SecurityRisk.LOW, rating
+    assert "outside" in rating.sinks, rating

@@ -35,6 +35,7 @@ from ..specs import Durability, HookEvent, LocalWorkspace, Workspace
 from ..specs.hooks import hooks_for
 from ..specs.quota import Quota
 from ..state import State
+from ..storing import Shelf
 from ..tools.definition import Tools
 from .agent import AgentActor
 from .condenser import CondenserActor
@@ -89,6 +90,8 @@ class Parts(msgspec.Struct, frozen=True):
     """Where the log is: a copy of a store has conversations of the same ids."""
     earlier: Earlier | None = None
     """What looks for words in earlier conversations."""
+    shelf: Shelf | None = None
+    """Where the memories of owners are."""
     home: Path | None = None
     """Where the user's own memory is."""
     performers: Mapping[str, PerformerFactory] = {}

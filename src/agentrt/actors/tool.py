@@ -31,6 +31,7 @@ from ..secrets import HIDDEN, CurrentMask, SecretRegistry, StreamMask
 from ..specs import BlobReference, Content, TextContent, Workspace, content
 from ..specs.content import TEXT
 from ..specs.flow import Label
+from ..storing import Shelf
 from ..tools.clipping import clip, whole_in
 from ..tools.definition import Tools
 from ..workspaces.reached import ReachedFiles
@@ -92,6 +93,9 @@ class ToolParts(Protocol):
     @property
     def home(self) -> Path | None: ...
 
+    @property
+    def shelf(self) -> Shelf | None: ...
+
 
 class _Call:
     """The `ToolContext` of one call: shows its output, and keeps the last of it."""
@@ -111,7 +115,7 @@ class _Call:
         self.workspace = workspace
         self.files = ReachedFiles(workspace)
         self.conversation = process_mark(log.state.created.id, parts.store) if log.state.created is not None else ""
-        self.recollection = Recollection(log, workspace, parts.earlier, parts.home)
+        self.recollection = Recollection(log, workspace, parts.earlier, parts.home, parts.shelf)
         self._log, self._tasks, self._spills = log, tasks, spills
         self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
         self._tail: deque[str] = deque(maxlen=TAIL)

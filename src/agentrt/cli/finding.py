@@ -14,7 +14,7 @@ import msgspec
 from ..conversation import Conversation
 from ..errors import ConfigurationError, ConversationMissing, LogCorrupt
 from ..events import Cursor, Event
-from ..listing import Filter
+from ..listing import Filter, Mark
 from ..runtime import Runtime
 from ..state import fold, seq_of
 from ..storage import FileHistory, default_store, open_storage
@@ -91,10 +91,12 @@ def find(name: str | None, store: str | None) -> Found:
 
 async def _id_of(name: str | None, storage: Storage) -> str:
     if name is None:
-        newest = await storage.listing.page(1)
-        if not newest:
-            raise ConversationMissing("(none yet)")
-        return newest[0].id
+        after: Mark | None = None
+        while rows := await storage.listing.page(100, after):
+            if (newest := next((row for row in rows if row.delegated_by is None), None)) is not None:
+                return newest.id
+            after = rows[-1].mark
+        raise ConversationMissing("(none yet)")
     with suppress(ConfigurationError, ConversationMissing, LogCorrupt):  # no id, only a part of one, or damaged
         await storage.history(name).created()
         return name

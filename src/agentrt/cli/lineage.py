@@ -51,6 +51,6 @@ def delete(conversation: str, yes: bool, store: str | None) -> None:
 
     async def end() -> None:
         async with Runtime(found.store) as runtime:
-            await runtime.store.delete(found.id)
+            await runtime.consolidations.delete(found.id)
 
     anyio.run(end)

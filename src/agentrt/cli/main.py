@@ -262,7 +262,7 @@ for command in (agents, context, delete, fork, keys, list_, log, profile, rename
 
 def _runtime_of(found: Found) -> Runtime:
     """A runtime with the storage that a conversation is in."""
-    return Runtime(found.store, tools=offered_tools())
+    return Runtime(found.store, tools=offered_tools(), home=Path.home())
 
 
 def _read() -> str:

@@ -6,20 +6,22 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from ..events import Event, ExecutionStatus, SystemPromptEvent
+from ..events import ConversationCreated, Event, ExecutionStatus, SystemPromptEvent
 from ..ledger import allowance
 from ..specs import Agent, AgentContext, Limits, NoOpCondenser, Tool
 from ..specs.content import plain
 from ..specs.hooks import HookEvent
-from ..specs.tokens import BYTES_A_TOKEN
 from ..state import State
-from .summaries import scaled
+from .summaries import shortened
 
 MOST_STEPS, MOST_SECONDS = 10, 120.0
 """What a consolidation may take, besides what is left of the conversation's budget."""
 
 MOST_TOKENS = 20_000
 """Of the conversation that it is shown, or half of the model's context window."""
+
+BELOW = "-memory-"
+"""Stands in its id between that of the other one and the place that it had come to."""
 
 _PROMPT = """\
 You keep the notes of an agent: the lines of its memory, which later conversations are told from their beginning. A \
@@ -40,7 +42,13 @@ def consolidation_of(state: State) -> str | None:
     if agent.context is None or not agent.context.consolidate_memory:
         return None
     last = max((seen.seq for seen in state.branch.view if seen.answer), default=0)
-    return f"{created.conversation_id}-memory-{last}" if last else None
+    return f"{created.conversation_id}{BELOW}{last}" if last else None
+
+
+def consolidates(created: ConversationCreated) -> bool:
+    """Whether a conversation is one that consolidates another."""
+    above = created.delegated_by
+    return above is not None and created.conversation_id.startswith(f"{above}{BELOW}")
 
 
 def keeper_of(state: State) -> Agent:
@@ -55,7 +63,7 @@ def keeper_of(state: State) -> Agent:
         description="",
         system_prompt=_PROMPT,
         context=AgentContext(load_project_skills=False, load_memory=False),
-        hooks=tuple(hook for hook in agent.hooks if hook.event is HookEvent.BEFORE_TOOL),
+        hooks=tuple(hook for hook in agent.hooks if hook.event in (HookEvent.BEFORE_TOOL, HookEvent.AFTER_TOOL)),
         condenser=NoOpCondenser(),
         critic=None,
         agents={},
@@ -70,13 +78,11 @@ def keeper_of(state: State) -> Agent:
 
 
 def task_of(events: Sequence[Event], window: int) -> str:
-    """What it is asked: the events that the agent saw but for its instructions, each cut so that there is room."""
+    """What it is asked: the events that the agent saw but for its instructions, cut so that there is room. No text in
+    them ends what is shown.
+    """
     shown = [event for event in events if not isinstance(event, SystemPromptEvent)]
-    most = min(window // 2, MOST_TOKENS) if window else MOST_TOKENS
-    size = len(_asked(shown, 1.0)) // BYTES_A_TOKEN
-    return _asked(shown, min(1.0, most / size) if size else 1.0)
-
-
-def _asked(events: Sequence[Event], share: float) -> str:
-    (message,) = scaled(events, share, _TASK)
-    return plain(message.content)
+    (message,) = shortened(shown, min(window // 2, MOST_TOKENS) if window else MOST_TOKENS, _TASK)
+    said = plain(message.content).removesuffix(_TASK).strip()
+    inner = said.removeprefix("<conversation>").removesuffix("</conversation>")
+    return f"<conversation>{inner.replace('<', '‹')}</conversation>\n\n{_TASK}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..actors.recollection import Earlier
+from ..context.consolidating import consolidates
 from ..events import ConversationCreated
 from ..listing import Hit
 from ..state import State
@@ -20,8 +21,9 @@ def earlier_in(listing: Listing) -> Earlier:
 
         def is_meant(created: ConversationCreated) -> bool:
             same = (created.owner, created.workspace) == (here.owner, here.workspace)
-            return same and created.conversation_id != here.conversation_id
+            return same and created.conversation_id != here.conversation_id and not consolidates(created)
 
-        return await listing.search(words, limit, within=is_meant)
+        place = here.workspace.path
+        return await listing.search(words, limit, owner=here.owner, workspace=place, within=is_meant)
 
     return earlier

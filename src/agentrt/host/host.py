@@ -279,7 +279,9 @@ class Host:
         life, begun = _Life(), False
         try:
             async with AsyncExitStack() as stack:
-                stack.push_async_callback(lambda: self._hosts.source.release(self.name, group.feed.state))
+                stack.push_async_callback(
+                    lambda: self._hosts.source.release(self.name, group.feed.state, group.secrets)
+                )
                 await stack.enter_async_context(group)
                 await group.begin()
                 begun, self._group, self._life = True, group, life

@@ -34,7 +34,9 @@ class Source(Protocol):
         """A conversation's group, not yet entered. Raises `LogError` or `ConfigurationError`."""
         ...
 
-    async def release(self, conversation_id: str, state: State | None = None) -> None:
+    async def release(
+        self, conversation_id: str, state: State | None = None, secrets: SecretRegistry | None = None
+    ) -> None:
         """Let a conversation go that was left in `state`. Raises `LogFailed`."""
         ...
 

@@ -47,6 +47,8 @@ def _deletion(call: Call, text: str, recursive: bool, forced: bool) -> Rating:
     if re.search(r"/\.git(?:/|$)", found.path) and (recursive or found.path.endswith("/.git")):
         return high("deletes the history of a repository")
     match found.zone:
+        case Zone.INSIDE if is_memory(found):
+            return medium("deletes what later conversations are told", ("outside",))
         case Zone.INSIDE:
             return medium("deletes")
         case Zone.SCRATCH:
@@ -319,6 +321,8 @@ def rate_moves(call: Call) -> Iterator[Rating]:
             yield high("takes a whole directory of yours away", ("outside",))
         elif found.zone is Zone.OUTSIDE:
             yield medium("takes what is outside the workspace away", ("outside",))
+        elif is_memory(found):
+            yield medium("takes away what later conversations are told", ("outside",))
 
 
 def rate_traps(call: Call) -> Iterator[Rating]:
@@ -331,6 +335,8 @@ def rate_traps(call: Call) -> Iterator[Rating]:
             found = call.place(text)
             if found.zone in (Zone.UNKNOWN, Zone.OUTSIDE) or protects(found.path, call.where):
                 yield unknown("gives what is elsewhere a name in the workspace", ("outside",))
+            elif is_memory(found):
+                yield medium("gives what later conversations are told another name", ("outside",))
     elif call.name == "tar":
         words = (f"-{call.words[0]}", *call.words[1:]) if call.words and call.words[0][:1] != "-" else call.words
         read = options(words, "fCTXIbgLNVH", ("file", "directory"))

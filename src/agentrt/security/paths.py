@@ -228,11 +228,13 @@ _PERSISTENT = re.compile(
 _HOOKS = re.compile(r"/\.git(?:$|/(?:hooks(?:$|/(?!.*\.sample$))|config$|modules/|info/attributes$))")
 
 
-_TELLS = re.compile(r"/\.(?:openhands|agents)/memory(?:/|$)")
+_TELLS = re.compile(r"/\.(?:openhands|agents)(?:/|$)", re.IGNORECASE)
 
 
 def is_memory(found: Place) -> bool:
-    """Whether what is written there is told to the agents of later conversations, wherever that is."""
+    """Whether what is written there is told to the agents of later conversations, wherever that is: memories, skills,
+    and agents.
+    """
     return bool(_TELLS.search(found.path))
 
 

@@ -99,7 +99,7 @@ class Hosting:
 
     async def drain(self, seconds: float) -> None:
         """Take no new work, and let what runs come to rest: its step may take so long to end."""
-        self.stopping = True
+        self.stopping = self.runtime.consolidations.stopping = True
         await self.runtime.hosts.settle(STOPPED, seconds)
 
     async def recover(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
@@ -276,9 +276,10 @@ class Hosting:
         if Scope.ADMIN not in principal.scopes:
             await self.get(conversation_id, principal)
         async with self._alone(conversation_id):
+            self.runtime.consolidations.forget(conversation_id)
             if (hosted := self._hosted.pop(conversation_id, None)) is not None:
                 await hosted.conversation.__aexit__(None, None, None)
-            await self.runtime.store.delete(conversation_id)
+            await self.runtime.consolidations.delete(conversation_id)
 
     async def _open(self, conversation_id: str) -> _Hosted:
         async with self._alone(conversation_id):

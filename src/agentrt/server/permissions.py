@@ -219,9 +219,9 @@ def _of_contexts(agent: Agent, known: Sequence[AgentContext | None]) -> Iterator
 
 def _of_context(context: AgentContext | None, base: AgentContext | None) -> Iterator[Demand]:
     """What an agent is told needs where it comes from files that the caller could not read."""
-    known = base or AgentContext(load_user_skills=True)
-    if context is None or context == base:
+    if context == base:
         return
+    context, known = context or AgentContext(load_user_skills=True), base or AgentContext(load_user_skills=True)
     if not set(context.plugins) <= set(known.plugins):
         yield Demand(Scope.ADMIN, "its `plugins` are read from where the caller says")
     if context.load_user_skills and not known.load_user_skills:

@@ -32,7 +32,7 @@ def gather(
     """What there is for an agent that works in a workspace with a model of that family. Raises nothing.
 
     `home` is the user's home directory, None where it is not to be read; `plugins` are the directories of plugins, and
-    `owner` is whose memory is read.
+    whoever has an `owner` has no memory in files.
     """
     place = Path(workspace.path)
     root = repository_of(place)
@@ -78,11 +78,11 @@ def _memory(
     user: Reader,
     owner: str | None,
 ) -> Iterator[Document]:
-    if context.load_memory:
+    if context.load_memory and owner is None:
         for home in homes:
-            yield from find_memory(home, user, "user", owner)
+            yield from find_memory(home, user, "user")
         if context.load_project_skills:
-            yield from find_memory(place, project, "project", owner)
+            yield from find_memory(place, project, "project")
 
 
 def _agents(

@@ -1,18 +1,21 @@
-"""MEMORY.md as it is read when a conversation begins; for a thread."""
+"""The memory as it is read when a conversation begins."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 
+from ..specs import AgentContext, Workspace
 from ..specs.context import Document
-from ..specs.memory import LONGEST, MEMORY_FILES, memory_file, newest
+from ..specs.memory import KIND, LONGEST, MEMORY_FILES, Scope, memory_name, newest
 from ..specs.skill import Origin
+from ..storing import Shelf
 from .text import Reader
 
 
-def find_memory(root: Path, reader: Reader, origin: Origin, owner: str | None = None) -> tuple[Document, ...]:
-    """The memory below a directory, none or one; of the conversations of an owner, that owner's."""
-    for name in (memory_file(file, owner) for file in MEMORY_FILES):
+def find_memory(root: Path, reader: Reader, origin: Origin) -> tuple[Document, ...]:
+    """The file below a directory, none or one; for a thread."""
+    for name in MEMORY_FILES:
         path = root / name
         text = reader.read(path)
         if text is not None and text.strip():
@@ -22,3 +25,12 @@ def find_memory(root: Path, reader: Reader, origin: Origin, owner: str | None = 
             digest = reader.digests[str(path)]
             return (Document(name=f"{origin}: {name}", text=shown, path=str(path), digest=digest, origin=origin),)
     return ()
+
+
+async def memories_of(owner: str, context: AgentContext, workspace: Workspace, shelf: Shelf) -> AsyncIterator[Document]:
+    """What is noted for the conversations of an owner. Raises `ConfigurationError`."""
+    scopes: dict[Scope, bool] = {"user": context.load_user_skills, "project": context.load_project_skills}
+    for scope, wanted in scopes.items():
+        held = await shelf.get(KIND, memory_name(owner, scope, workspace.path)) if wanted else None
+        if held is not None and (text := held[0].decode("utf-8", "replace")).strip():
+            yield Document(name=f"{scope}: memory", text=newest(text), origin=scope)

@@ -23,6 +23,7 @@ from .consents import agreed_to
 from .fetching import fetched
 from .gathering import gather
 from .hook_files import meant
+from .memory import memories_of
 
 Pin = Callable[[Sequence[Hook], str], tuple[Hook, ...]]
 """Hooks with the programs that they name in a workspace as they are now; for a thread."""
@@ -62,6 +63,9 @@ class Resolver:
         names = family(agent.llm)
         found = await anyio.to_thread.run_sync(partial(gather, context, workspace, home, names, directories, owner))
         found = replace(found, problems=(*problems, *found.problems))
+        if owner is not None and context.load_memory:
+            told = [document async for document in memories_of(owner, context, workspace, self._shelf)]
+            found = replace(found, memory=tuple(told))
         if found.hooks:
             found = await anyio.to_thread.run_sync(self._offering, found, workspace)
         agreed = await agreed_to(self._shelf, found.offers)

@@ -1,9 +1,9 @@
-"""MEMORY.md: what is noted for later conversations, and where. Pure."""
+"""The memory: what is noted for later conversations, and where. Pure."""
 
 from __future__ import annotations
 
+import json
 from hashlib import sha256
-from pathlib import PurePosixPath
 from typing import Literal, TypeAlias
 
 Scope: TypeAlias = Literal["project", "user"]
@@ -15,12 +15,19 @@ LONGEST = 6000
 """Characters of a memory: its newest lines, which stand at the end."""
 
 
-def memory_file(name: str, owner: str | None) -> str:
-    """The memory of an owner: those who share a server, or a workspace, share no memory."""
-    if owner is None:
-        return name
-    path = PurePosixPath(name)
-    return str(path.parent / sha256(owner.encode()).hexdigest()[:16] / path.name)
+LONGEST_NOTE = 500
+"""Characters of one line that is added."""
+
+KIND = "memories"
+"""The shelf of the memories of owners."""
+
+
+def memory_name(owner: str, scope: Scope, workspace: str) -> str:
+    """The document of an owner's memory. It is kept with the store and not in the workspace: those who share one, or a
+    server's home directory, share no memory.
+    """
+    whose = json.dumps([owner, scope, workspace if scope == "project" else ""])
+    return sha256(whose.encode()).hexdigest()[:40]
 
 
 def newest(text: str, longest: int = LONGEST) -> str:

@@ -16,7 +16,7 @@ import msgspec
 from ..errors import LogError
 from ..listing import CRASHED, RUNNING, Filter, Hit, Mark, Row, from_micros, to_micros
 from ..state import State
-from ..storing import Live, Progress, Within
+from ..storing import Live, Progress, Within, is_meant
 from .database import Database, transaction
 from .index import Index, Log, to_match
 from .lineage import DELETED
@@ -142,13 +142,15 @@ class Catalogue:
         *,
         newest: bool = False,
         owner: str | None = None,
+        workspace: str | None = None,
         within: Within | None = None,
         progress: Progress = lambda done, of: None,
     ) -> list[Hit]:
         """Events in which all `words` occur, the best first, or those of the `newest` conversations.
 
-        With an `owner` only those of that owner's conversations, or those of which `within` is true, of the first
-        `MOST`. `progress` is told how many logs were read, of those that changed since the last search. Raises
+        With an `owner` only those of that owner's conversations, with a `workspace` those there, and those of which
+        `within` is true, of the first `MOST`. `progress` is told how many logs were read, of those that changed since
+        the last search. Raises
         `ConfigurationError` without a word, or without FTS5.
         """
         match = to_match(words)
@@ -162,10 +164,10 @@ class Catalogue:
             changed = index.changed()
             logs = (Log(number, self._log(name), size, updated) for number, name, size, updated in changed)
             index.update(logs, len(changed), progress)
-            if owner is None and within is None:
-                return index.search(match, limit, newest=newest)
-            whose = within or (lambda created: created.owner == owner)
-            return self._theirs(whose, limit, lambda most: index.search(match, most, newest=newest))
+            search = partial(index.search, match, newest=newest, owner=owner, workspace=workspace)
+            if owner is None and workspace is None and within is None:
+                return search(limit)
+            return self._theirs(lambda created: is_meant(created, owner, workspace, within), limit, search)
 
         return self._database.ask(work)
 

@@ -146,10 +146,18 @@ class FileListing(Listing):
         *,
         newest: bool = False,
         owner: str | None = None,
+        workspace: str | None = None,
         within: Within | None = None,
         progress: Progress = lambda done, of: None,
     ) -> list[Hit]:
         search = partial(
-            self._catalogue.search, words, limit, newest=newest, owner=owner, within=within, progress=progress
+            self._catalogue.search,
+            words,
+            limit,
+            newest=newest,
+            owner=owner,
+            workspace=workspace,
+            within=within,
+            progress=progress,
         )
         return await anyio.to_thread.run_sync(search)

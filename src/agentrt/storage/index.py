@@ -132,14 +132,19 @@ class Index:
                 for (number,) in gone:
                     self.drop(number)
 
-    def search(self, match: str, limit: int, *, newest: bool) -> list[Hit]:
-        """The events that an FTS5 query finds, the best first (BM25), or the newest conversations first."""
+    def search(
+        self, match: str, limit: int, *, newest: bool, owner: str | None = None, workspace: str | None = None
+    ) -> list[Hit]:
+        """The events that an FTS5 query finds, the best first (BM25), or the newest conversations first: of an owner,
+        and in a workspace, as far as the catalogue knows.
+        """
         order = "words.rowid DESC" if newest else "rank"
         found = self._connection.execute(
             "SELECT c.id, words.rowid & 0xFFFFFFFF, kind, snippet(words, 0, ?, ?, '…', ?)"
             " FROM words CROSS JOIN conversations c ON c.number = words.rowid >> 32"
-            f" WHERE words MATCH ? AND c.bytes > 0 ORDER BY {order} LIMIT ?",
-            (_OPEN, _CLOSE, SNIPPET, match, limit),
+            " WHERE words MATCH ? AND c.bytes > 0 AND (NOT c.known OR ((? IS NULL OR c.owner = ?)"
+            f" AND (? IS NULL OR c.workspace = ?))) ORDER BY {order} LIMIT ?",
+            (_OPEN, _CLOSE, SNIPPET, match, owner, owner, workspace, workspace, limit),
         )
         return [Hit(name, seq, kind, *_unmarked(snippet)) for name, seq, kind, snippet in found]
 

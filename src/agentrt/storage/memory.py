@@ -48,13 +48,16 @@ class MemoryListing(Listing):
         *,
         newest: bool = False,
         owner: str | None = None,
+        workspace: str | None = None,
         within: Within | None = None,
         progress: Progress = lambda done, of: None,
     ) -> list[Hit]:
         pattern = pattern_of(words)
         rows = [row.id for row in self._rows(lambda name: None) if owner is None or row.owner == owner]
-        if within is not None:
-            rows = [name for name in rows if within(await MemoryHistory(self._logs, name).created())]
+        if within is not None or workspace is not None:
+            made = {name: await MemoryHistory(self._logs, name).created() for name in rows}
+            there = (name for name, one in made.items() if workspace in (None, one.workspace.path))
+            rows = [name for name in there if within is None or within(made[name])]
         logs = {name: self._logs[name] for name in rows}
         hits = [hit for name, log in logs.items() for hit in found_in(name, log.decoded(log.shared), pattern)]
         if not newest:

@@ -11,7 +11,7 @@ from ..errors import ToolError
 from ..protocols import Observation, ToolContext
 from ..specs import Effects, OnCrash, ToolAnnotations, Workspace
 from ..specs.content import text
-from ..specs.memory import MEMORY_FILES, Scope
+from ..specs.memory import LONGEST_NOTE, MEMORY_FILES, Scope
 from .definition import Params, ToolType
 
 
@@ -41,6 +41,8 @@ class Memory:
             return Observation(content=text(notes or "Nothing is noted yet."), labels=_labels(action))
         if not said:
             raise ToolError(f"give the text to {action.command}")
+        if action.command == "add" and len(said) > LONGEST_NOTE:
+            raise ToolError(f"that has {len(said):,} characters: note one fact, in {LONGEST_NOTE} at most")
         change = _added if action.command == "add" else _removed
         notes = await past.memorize(action.scope, lambda before: change(before, said))
         return Observation(content=text(f"Noted. It says now:\n{notes}"), labels=_labels(action))
@@ -58,7 +60,7 @@ def _added(notes: str, said: str) -> str:
 
 
 def _removed(notes: str, said: str) -> str:
-    kept = [line for line in notes.splitlines() if said not in line]
+    kept = [line for line in notes.splitlines() if said not in " ".join(line.split())]
     if len(kept) == len(notes.splitlines()):
         raise ToolError(f"no line of it says {said!r}")
     return "\n".join(kept)
