@@ -132,12 +132,13 @@ async def talked(session: aiohttp.ClientSession, url: str, key: str, place: Path
     async with session.post(f"{url}/conversations", json=wanted, headers=header) as made:
         assert made.status == 201, await made.text()
         at = f"{url}/conversations/{(await made.json())['id']}"
-    with anyio.fail_after(60):
-        while True:
-            async with session.get(at, headers=header) as info:
-                if (await info.json())["status"] == "finished":
-                    return at
-            await anyio.sleep(0.02)
+
+    async def finished() -> bool:
+        async with session.get(at, headers=header) as info:
+            return bool((await info.json())["status"] == "finished")
+
+    await eventually(finished, "the conversation finishes", seconds=60)
+    return at
 
 
 @pytest.mark.proof

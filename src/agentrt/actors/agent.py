@@ -49,9 +49,8 @@ class AgentActor(AbstractAsyncContextManager["AgentActor"]):
         assert isinstance(message.command, CallModel)
         command = message.command.id
         state = self._log.state
-        miscount = (
-            min(max(MARGIN * state.ledger.counting.prompts, 0.1), 10.0) if state.ledger.counting.prompts != 1.0 else 1.0
-        )
+        prompts = state.ledger.counting.prompts
+        miscount = min(max(MARGIN * prompts, 0.1), 10.0) if prompts != 1.0 else 1.0
         draft = Draft(self._log, command, state.spec.llm, miscount)
         try:
             reply = await self._client.complete(await self._request(), draft)

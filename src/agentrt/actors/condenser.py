@@ -51,8 +51,6 @@ USAGE = "condenser"
 _Cutting: TypeAlias = LLMSummarizingCondenser | NamedCondenser
 
 _TOO_SMALL = "the model's context window is too small even for the last step: use a model with a larger one"
-
-
 _NOBODY = "the agent's condenser condenses nothing: give it another one than NoOpCondenser()"
 
 
@@ -100,9 +98,7 @@ class CondenserActor(AbstractAsyncContextManager["CondenserActor"]):
             if room.events is None and room.tokens is None:
                 continue
             if isinstance(one, ObservationMaskingCondenser):
-                hidden = (
-                    {seen.id for seen in maskable(view, one.attention_window)} if room.tokens is not None else set()
-                )
+                hidden = dict.fromkeys(seen.id for seen in maskable(view, one.attention_window))
                 view = [masked(seen) if seen.id in hidden else seen for seen in view]
                 made = replace(made, masked=tuple(hidden))
                 continue

@@ -54,23 +54,12 @@ class DelegateActor(AbstractAsyncContextManager["DelegateActor"]):
         if isinstance(command, Attend):
             await self._attend(command, below)
             return
-        try:
-            events = await self._delegated(command, below)
-        except anyio.get_cancelled_exc_class():
-            with anyio.CancelScope(shield=True), contextlib.suppress(AgentrtError):
-                await self._log.append(*self._when_cut(command, below), command=command.id)
-            raise
-        await self._log.append(*events, command=command.id)
+        await self._log.append(*await self._outcome(command, below), command=command.id)
 
     async def _attend(self, command: Attend, below: _Below) -> None:
         """See one in the background through, once more where something was said to it as it ended."""
         while command.child_id in self._log.state.background:
-            try:
-                events = await self._delegated(command, below)
-            except anyio.get_cancelled_exc_class():
-                with anyio.CancelScope(shield=True), contextlib.suppress(AgentrtError):
-                    await self._log.append(*self._when_cut(command, below), command=command.id)
-                raise
+            events = await self._outcome(command, below)
             heard = len([event for event in self._child(command.child_id).messages if below.has_heard(event.id)])
             events = tuple(replace(e, heard=heard) if isinstance(e, ChildFinished) else e for e in events)
             try:
@@ -87,6 +76,15 @@ class DelegateActor(AbstractAsyncContextManager["DelegateActor"]):
             with anyio.CancelScope(shield=True), contextlib.suppress(AgentrtError):
                 cut = cut_short(self._log.state, command, below.state, below.words)
                 await self._log.append(*(event for event in cut if isinstance(event, ChildFinished)))
+            raise
+
+    async def _outcome(self, command: Seeing, below: _Below) -> tuple[Event, ...]:
+        """Its outcome, to be appended; where this is cancelled, it has been."""
+        try:
+            return await self._delegated(command, below)
+        except anyio.get_cancelled_exc_class():
+            with anyio.CancelScope(shield=True), contextlib.suppress(AgentrtError):
+                await self._log.append(*self._when_cut(command, below), command=command.id)
             raise
 
     async def _delegated(self, command: Seeing, below: _Below) -> tuple[Event, ...]:
