@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import anyio
 import psutil
 import pytest
 
+from agentrt.errors import ToolError
 from agentrt.sandboxes.console import Heard
 from agentrt.sandboxes.local import LocalConsole
 from agentrt.sandboxes.shell import Shell
@@ -258,6 +259,42 @@ async def test_half_a_line_that_was_typed_is_no_part_of_the_next_command(shell: 
         assert (await ended(shell))[0] == 130
         await shell.begin("echo on", lambda data: None)
     assert await ended(shell) == (0, "on\n")
+
+
+async def cut(shell: Shell, way: Callable[[Shell], Awaitable[object]]) -> None:
+    """Cut a command that bash itself executes."""
+    begun = anyio.Event()
+    await shell.begin("echo begun; read line", lambda data: begun.set())
+    await begun.wait()
+    await way(shell)
+    assert (await ended(shell))[0] == 130
+
+
+@pytest.mark.parametrize("kept", [b"echo 'open\n", b"cat\n", b"echo stray\n", b"(\n"])
+@pytest.mark.parametrize("way", [Shell.cut, Shell.interrupt])
+async def test_what_bash_keeps_of_a_line_that_was_cut_is_no_part_of_the_next_one(
+    tmp_path: Path, kept: bytes, way: Callable[[Shell], Awaitable[object]]
+) -> None:
+    """Bash reads a line in pieces; one that C-c interrupts forgets what it has parsed, and goes on with the rest."""
+    console = LocalConsole()
+    shell = Shell(console, tmp_path)
+    await shell.start()
+    await cut(shell, way)
+    await console.send(kept)
+    assert await run(shell, "echo on") == (0, "on\n")
+    await shell.close()
+
+
+async def test_a_shell_that_does_not_answer_is_said_so(tmp_path: Path) -> None:
+    console = LocalConsole()
+    shell = Shell(console, tmp_path)
+    await shell.start()
+    await cut(shell, Shell.cut)
+    await console.send(b"trap '' INT; : > ready; exec cat\n")
+    await until(lambda: anyio.Path(tmp_path / "ready").exists())
+    with pytest.raises(ToolError, match="does not answer"):
+        await run(shell, "echo on")
+    await shell.close()
 
 
 @pytest.mark.parametrize("before", ["true", "unset PROMPT_COMMAND", "PROMPT_COMMAND="])

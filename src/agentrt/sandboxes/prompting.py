@@ -58,8 +58,13 @@ the exit code of the command before, unless the shell would end with that (`set 
 SETTLED = f"{GIVE_BACK}\n"
 """Sourced where a loan is out and its command has ended. (Not a function: what it declares is not to be local.)"""
 
-ASKED = '\\builtin printf \'\\036%s:%s:%s\\037\' TOKEN "$?" "$PWD" >/dev/tty\n'
-"""Sourced where the prompt does not say that a command has ended; with the token in the place of TOKEN."""
+ASKED = r"""__agentrt_code=$?
+\builtin printf '\036%s:%s:%s\037' TOKEN "$__agentrt_code" "$PWD" >/dev/tty
+[[ $- != *e* ]] || __agentrt_code=0
+\builtin return "$__agentrt_code"
+"""
+"""Sourced where the prompt does not say that a command has ended, or was not heard; with the token in the place of
+TOKEN. It leaves the exit code as it is."""
 
 
 def may_be_unclosed(command: str) -> bool:

@@ -34,6 +34,9 @@ CUT = 128 + signal.SIGINT
 AFTER_C_C = 1.0
 """Seconds after which a bash that C-c brought back to its prompt has said so, if its prompt still can."""
 
+TRIES = 3
+"""How often a bash is asked whether it is at its prompt, with C-c in between."""
+
 
 class Shell:
     """One bash: directory, variables and background jobs last from command to command."""
@@ -55,6 +58,10 @@ class Shell:
         """Whether the next prompt ends the command also when it had not begun: at the start, and after an interrupt."""
         self._typed = False
         """Whether there may be half a line in the terminal that the last command has not read."""
+        self._cut = False
+        """Whether the last line was not run to its end: bash may have kept the rest of it."""
+        self._answer = asyncio.Event()
+        """Set by what bash says when it is asked whether it is at its prompt."""
         self._due: int | None = None
         """The exit code in the prompt after the last end, while that is still to come and says nothing of what runs."""
         self._launched = False
@@ -84,6 +91,7 @@ class Shell:
         with anyio.move_on_after(START_SECONDS):
             while self.running:
                 await self.wait(None)
+        self._cut = False  # the first prompt comes after no line
         if not self.alive or self.running:
             raise ToolError(f"bash did not start within {START_SECONDS:.0f} s")
 
@@ -118,7 +126,12 @@ class Shell:
     async def begin(
         self, command: str, on_output: Callable[[bytes], None], secrets: Mapping[str, str] | None = None
     ) -> None:
-        """Start a command; none may be running. It alone has `secrets` as variables of its environment."""
+        """Start a command; none may be running. It alone has `secrets` as variables of its environment.
+
+        Raises `ToolError` when the shell is gone, or does not answer.
+        """
+        if self._cut:
+            await self._reach()
         self._calls += 1
         self._output, self._ended = Output(), None
         self._on_output = on_output
@@ -134,6 +147,25 @@ class Shell:
         line = command_line(self._console.scratch, call, loan, gone, checked)
         await self._send(("\n" + line if self._typed else line).encode())
         self._typed = False
+
+    async def _reach(self) -> None:
+        """Have bash say that it waits for a command.
+
+        A bash that C-c interrupts while it parses a line forgets the part that it has parsed; what it has read of the
+        rest is its next line. That may have a quote that is open, or run the command. Raises `ToolError` when the shell
+        is gone, or nothing helps.
+        """
+        with contextlib.suppress(OSError, termios.error):
+            self._console.forget_input()
+        for _ in range(TRIES):
+            self._answer.clear()
+            await self._send(b"\n" + self._ask)
+            with anyio.move_on_after(AFTER_C_C):
+                await self._answer.wait()
+                self._typed = self._cut = False
+                return
+            await self._send(b"\x03")
+        raise ToolError("the shell does not answer: restart it")
 
     async def wait(self, seconds: float | None) -> Ended | None:
         """Wait until the command ends or prints, `seconds` at most; its end, when it has ended."""
@@ -222,10 +254,12 @@ class Shell:
         if not data:
             self._take_back()
             self.running = False
+            self._answer.set()  # whoever waits for one learns when they type
         for found in self._markers.feed(data):
             if isinstance(found, Ended):
                 if self._ends(found):
                     self._ended, self.directory, self.running = found, found.directory, False
+                    self._cut = found.prompt or found.call is None
                     self._take_back()
             else:
                 self._output.add(found)
@@ -235,6 +269,9 @@ class Shell:
 
     def _ends(self, end: Ended) -> bool:
         """Whether the running command has ended with this, and not an earlier one of which is heard late."""
+        if end.call is None:
+            self._due = end.exit_code
+            self._answer.set()
         if end.call == self._calls:
             self._due = None if end.prompt else end.exit_code
             return self.running
