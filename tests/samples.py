@@ -63,6 +63,7 @@ from agentrt.events import (
     SystemPromptEvent,
     TagsChanged,
     TitleChanged,
+    ToolsChanged,
     UserRejectObservation,
 )
 from agentrt.specs import (
@@ -248,6 +249,13 @@ def every_event() -> list[Event]:
         ModelCallStarted(command="call-2"),
         ModelCalled(command="call-2", model="m", error="context_window"),
         CondensationRequest(reason="too long"),
+        ToolsChanged(
+            server="time",
+            tools=(replace(definition("look"), server="time", remote="look", labels=("mcp",)),),
+            problem="it has closed the connection",
+            told="The MCP server time is not available.",
+            changed=("look",),
+        ),
         Condensation(
             forgotten_event_ids=("a1", "a2"),
             summary="It looked.",

@@ -20,6 +20,7 @@ from .events import (
     Event,
     ExecutionStatus,
     SystemPromptEvent,
+    ToolsChanged,
 )
 from .ledger import Ledger
 from .specs import Agent, Durability
@@ -50,6 +51,7 @@ class Memo(msgspec.Struct, frozen=True, kw_only=True):
     created: int
     prompt: int | None
     context: int | None
+    servers: list[int]
     error: int | None
     agent: Agent | None
     """When it is no more the one that the conversation was created with."""
@@ -72,7 +74,10 @@ class Memo(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def events(self) -> list[int]:
         """The seqs of the events that `recalled` needs; they rise."""
-        named = (self.created, self.prompt, self.context, self.error, *(waiting.action for waiting in self.pending))
+        named = (
+            *(self.created, self.prompt, self.context, self.error, *self.servers),
+            *(waiting.action for waiting in self.pending),
+        )
         return sorted({seq for seq in named if seq is not None})
 
 
@@ -93,6 +98,7 @@ def memo(state: State) -> Memo | None:
         created=state.created.seq,
         prompt=state.prompt.seq if state.prompt else None,
         context=state.context.seq if state.context else None,
+        servers=[event.seq for event in state.servers.values()],
         error=state.error.seq if state.error else None,
         agent=state.agent if state.agent != state.created.agent else None,
         ledger=state.ledger,
@@ -148,6 +154,7 @@ def recalled(stored: Memo, events: Iterable[Event]) -> State:
         created=created,
         agent=stored.agent or created.agent,
         prompt=named(stored.prompt, SystemPromptEvent) if stored.prompt is not None else None,
+        servers={event.server: event for event in (named(seq, ToolsChanged) for seq in stored.servers)},
         context=named(stored.context, ContextResolved) if stored.context is not None else None,
         status=stored.status,
         error=named(stored.error, ConversationErrorEvent) if stored.error is not None else None,

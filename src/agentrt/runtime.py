@@ -37,6 +37,7 @@ from .ids import new_id
 from .llm import LimitedClient, LiteLLMClient, PacedClient, ProviderLimits, RetryingClient, RoutedClient, ThinkingClient
 from .llm.masking import keys_of
 from .llm.profiles import saved_profile
+from .mcp.connections import Connections
 from .protocols import Condenser, Critic, ModelClient, SecurityAnalyzer, Storage
 from .sandboxes.container import check_engine
 from .secrets import AnySecret, Cipher, LogMask, SecretRegistry
@@ -110,7 +111,7 @@ class Runtime:
         self.store = open_storage(store, durability, probe)
         self.hosts = Hosts(self, converted(idle_after, Amount | None, "Runtime", "idle_after"))
         """The conversations that have a place here: whoever opens one that is there shares it."""
-        self.consolidations = Consolidations(self, self.store)
+        self.consolidations, self._connections = Consolidations(self, self.store), Connections()
         self._own_client = None if client is not None else LiteLLMClient(environment)
         if self._own_client is not None:
             client = RetryingClient(
@@ -144,6 +145,7 @@ class Runtime:
                 stack.push_async_callback(self._own_client.aclose)
             await stack.enter_async_context(self.store)
             await recover_project_rules(self.store)
+            await stack.enter_async_context(self._connections)
             await stack.enter_async_context(self.hosts)
             await stack.enter_async_context(self.consolidations)
             self._stack = stack.pop_all()
@@ -357,10 +359,7 @@ class Runtime:
             secrets=secrets,
             retired=partial(self._retired, secrets),
             children=children_of(self, tools, secrets),
-            analyzers=self._known.analyzers,
-            hooks=self._known.hooks,
-            critics=self._known.critics,
-            condensers=self._known.condensers,
+            **self._known.parts,
             restarts=self._restarts,
             durability=self.store.durability,
             quota=self._quota,
@@ -369,6 +368,7 @@ class Runtime:
             store=self.store.address,
             earlier=earlier_in(self.store.listing),
             shelf=self.store.shelf,
+            connections=self._connections,
             home=self._home,
         )
         return self._recast(parts)

@@ -40,6 +40,7 @@ class AgentActor(AbstractAsyncContextManager["AgentActor"]):
         """The version of the secrets that are not in it."""
         self._tools: tuple[ToolDefinition, ...] | None = None
         """What the model is offered, without them."""
+        self._offered = log.state.servers
 
     async def __aexit__(self, *_: object) -> None:
         return None
@@ -87,8 +88,10 @@ class AgentActor(AbstractAsyncContextManager["AgentActor"]):
         if self._transcript.has_more and (kept := image_blobs(messages)):
             blobs = {sha256: await self._log.fetch(blob) for sha256, blob in kept.items()}
             messages = await anyio.to_thread.run_sync(with_blobs, messages, blobs)
+        if self._offered is not state.servers:
+            self._offered, self._tools = state.servers, None
         if self._tools is None:
-            self._tools = self._veil.tools(state.prompt)
+            self._tools = self._veil.tools(state.tools)
         return ModelRequest(state.spec.llm, messages, self._tools, state.created.conversation_id)
 
     async def _messages(self, view: Chain[Seen]) -> Sequence[Message]:

@@ -242,5 +242,4 @@ def _known(before: CondensationSummaryEvent | None) -> Summary | None:
 
 
 def _recall(state: State) -> str:
-    tools = state.prompt.tools if state.prompt is not None else ()
-    return next((tool.name for tool in tools if tool.recalls), "")
+    return next((tool.name for tool in state.tools if tool.recalls), "")

@@ -26,6 +26,7 @@ from ..events import (
     RunRequested,
 )
 from ..hooks import HookFunction
+from ..mcp.connections import Connections, Whose
 from ..protocols import Condenser, Critic, Journal, ModelClient, SecurityAnalyzer
 from ..sandboxes.processes import end_left, process_mark
 from ..secrets import SecretRegistry
@@ -49,6 +50,7 @@ from .hook_models import HookModels
 from .hooks import HookActor
 from .recollection import Earlier
 from .security import SecurityActor
+from .servers import Servers
 from .side_calls import SideCalls
 from .skills import SkillActor
 from .tool import AtWork, ToolActor
@@ -90,6 +92,8 @@ class Parts(msgspec.Struct, frozen=True):
     """Where the log is: a copy of a store has conversations of the same ids."""
     earlier: Earlier | None = None
     """What looks for words in earlier conversations."""
+    connections: Connections | None = None
+    """Those to MCP servers; None: there are none, as in a replay."""
     shelf: Shelf | None = None
     """Where the memories of owners are."""
     home: Path | None = None
@@ -208,11 +212,20 @@ class ConversationGroup:
             events = (*events, DurabilityChanged(durability=durability, epoch=epoch))
         if events:
             await self.log.append(*events)
+        if self._parts.connections is not None and self.feed.state.spec.mcp_servers:
+            self._servers(self._parts.connections).begin(self._tasks)
         if not self._first and self.feed.state.context is not None:
             self._looked = anyio.Event()
             self._tasks.start_soon(self._look_again, self._looked, self.feed.state.context)
         if durability is not Durability.COMMIT:
             await self._journal.sync()
+
+    def _servers(self, connections: Connections) -> Servers:
+        created, parts = self.feed.state.created, self._parts
+        assert created is not None
+        mark = process_mark(created.id, parts.store)
+        whose = Whose(created.conversation_id, created.delegated_by, created.owner, mark)
+        return Servers(self.log, connections, parts.tools, parts.secrets, whose)
 
     async def looked(self) -> None:
         """Return when it is known which of the files have changed that the agent was told from."""

@@ -44,9 +44,7 @@ class SideCalls:
         await self._client.prepare(chosen)
         draft = Draft(self._log, f"{usage_id}-{new_id()}", chosen, visible=False)
         # a history with calls is refused by some where no tools are offered
-        tools = (
-            self._veil.tools(state.prompt) if state.prompt and any(message.tool_calls for message in messages) else ()
-        )
+        tools = self._veil.tools(state.tools) if any(message.tool_calls for message in messages) else ()
         try:
             reply = await self._client.complete(
                 ModelRequest(chosen, self._veil.messages(messages), tools, state.created.conversation_id), draft

@@ -131,7 +131,7 @@ def _named(state: State, name: str) -> Skill | None:
 
 
 def _shell(state: State) -> ToolDefinition | None:
-    tools = state.prompt.tools if state.prompt is not None else ()
+    tools = state.tools
     return next((tool for tool in tools if tool.shell), None)
 
 

@@ -86,9 +86,9 @@ class Veil:
         given = msgspec.json.decode(raw)
         return _masked(mask, lambda hide: msgspec.convert(hide(given, ""), list[Message]))
 
-    def tools(self, prompt: SystemPromptEvent) -> tuple[ToolDefinition, ...]:
-        """The tools of a prompt as they may be offered; the same ones where they hold no secret."""
-        hidden = self.event(prompt)
+    def tools(self, tools: tuple[ToolDefinition, ...]) -> tuple[ToolDefinition, ...]:
+        """Tools as they may be offered; the same ones where they hold no secret."""
+        hidden = self.event(SystemPromptEvent(system_prompt="", tools=tools))
         assert isinstance(hidden, SystemPromptEvent)
         return hidden.tools
 

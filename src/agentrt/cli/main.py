@@ -48,6 +48,7 @@ from .places import container_of, container_options, workspace_option
 from .profiles import profile
 from .rules import rules
 from .serve import serve
+from .servers import secrets_of
 from .session import work
 from .skills import skills
 from .story import Story, summary
@@ -130,7 +131,7 @@ def run(
                 await runtime.client.prepare(spec.llm)
             check_price(spec, runtime.client)
             async with Conversation(
-                spec, place, runtime=runtime, tools=tools, secrets=beginning.secrets
+                spec, place, runtime=runtime, tools=tools, secrets={**secrets_of(agent["servers"]), **beginning.secrets}
             ) as conversation:
                 created = conversation.state.created
                 assert created is not None

@@ -30,6 +30,7 @@ from ..events import (
     StuckDetected,
     TagsChanged,
     TitleChanged,
+    ToolsChanged,
 )
 from ..specs import HookEvent
 from .permissions import rule_words
@@ -60,6 +61,8 @@ def note(event: Event, children: Mapping[str, str]) -> Iterator[Text]:
             yield Text(f"! {repeats}", "yellow") if event.nudge else Text(f"✗ stopped, since {repeats}", "bold red")
         case ContextResolved():
             yield from _context(event)
+        case ToolsChanged():
+            yield from _tools(event)
         case ContextChanged():
             yield Text(f"! changed since they were read: {clean(', '.join(event.paths))}", "yellow")
         case SkillActivated():
@@ -89,6 +92,14 @@ def _context(event: ContextResolved) -> Iterator[Text]:
         yield Text(f"it is told of {told}", "dim")
     for problem in event.problems:
         yield Text(f"! {clean(problem.path)}: {clean(problem.what)}", "yellow")
+
+
+def _tools(event: ToolsChanged) -> Iterator[Text]:
+    """What an MCP server offers, or why there is none."""
+    if event.problem:
+        yield Text(f"! MCP server {clean(event.server)}: {clean(event.problem)}", "yellow")
+    else:
+        yield Text(f"MCP server {clean(event.server)}: {count(len(event.tools), 'tool')}", "dim")
 
 
 def _settings(event: Event) -> Iterator[str]:

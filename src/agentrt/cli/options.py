@@ -17,6 +17,7 @@ from ..errors import ConfigurationError
 from ..llm.profiles import ProfileStore, profiles_file
 from ..protocols import ModelClient
 from ..secrets import EnvironmentSecret
+from ..sources.servers import Served
 from ..specs import (
     LLM,
     RULES,
@@ -37,6 +38,7 @@ from ..specs.hooks import hooks_from_json
 from ..specs.llm import members
 from .own_tools import own_tools
 from .permissions import rule_from
+from .servers import servers_option
 
 DEFAULT_MODEL = "openai/gpt-5.5"
 
@@ -253,6 +255,7 @@ _AGENT: tuple[Option, ...] = (
         help="A hooks.json: commands that are run before and after what the agent does, and may forbid it.",
     ),
     plugin_option,
+    servers_option,
     click.option(
         "--project/--no-project",
         default=True,
@@ -291,6 +294,7 @@ def agent_of(
     flow: bool,
     hooks: tuple[Hook, ...],
     plugins: tuple[PluginSource, ...],
+    servers: tuple[Served, ...],
     project: bool,
     **limits: Any,
 ) -> Agent:
@@ -304,6 +308,7 @@ def agent_of(
         hooks=hooks,
         context=AgentContext(load_user_skills=True, load_project_skills=project, plugins=plugins),
         limits=Limits(**limits),
+        mcp_servers={name: one for served in servers for name, one in served.servers.items()},
     )
 
 

@@ -74,8 +74,8 @@ class _Session:
 
     async def run(self) -> None:
         """Show what happens, and ask where it waits; nobody is slowed by a question but who waits for its answer."""
-        after, prompt = self._conversation.cursor, self._conversation.state.prompt
-        self._view.begin(prompt.tools if prompt is not None else ())
+        after = self._conversation.cursor
+        self._view.begin(self._conversation.state.tools)
         while not self.interrupted:
             async for item in self._conversation.run(after).stream():
                 self._view.show(item)

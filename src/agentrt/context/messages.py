@@ -21,6 +21,7 @@ from ..events import (
     SecretsChanged,
     SkillActivated,
     SystemPromptEvent,
+    ToolsChanged,
     UserRejectObservation,
 )
 from ..specs import Agent, Content, TextContent, Thinking
@@ -114,6 +115,8 @@ def _to_message(event: ModelVisible, around: Around) -> Message:
             return Message("user", event.content)
         case ContextChanged():
             return Message("user", text(_changed(event)))
+        case ToolsChanged():
+            return Message("user", text(f"[{event.told}]"))
         case ObservationEvent():
             return Message("tool", event.content, tool_call_id=call_id(event.action_id))
         case AgentErrorEvent():

@@ -52,7 +52,7 @@ async def load_plugin(runtime: Runtime, group: ConversationGroup, control: LoadP
     events += [ConsentGiven(source="environment", digest=digest) for digest in sorted(agreed - known)]
     agents = {name: one for name, one in told.agent.agents.items() if name not in state.spec.agents}
     if words := "\n".join(part for part in (listed(fresh), named(agents)) if part):
-        offered = state.prompt is not None and any(tool.invokes for tool in state.prompt.tools)
+        offered = any(tool.invokes for tool in state.tools)
         how = "" if offered else " Read the file of a skill before you use it."
         said = f"[A plugin was loaded; nobody vouches for what it says.{how} It brings:\n{words}]"
         events.append(MessageEvent(content=text(said), by=by))

@@ -79,7 +79,14 @@ def _next(state: State) -> tuple[Command, ...]:
         return (stuck,)
     if (reason := condensation_due(state)) is not None:
         return (Condense(condensing_id(state), reason),)
+    if unheard_servers(state):
+        return ()
     return (CallModel(counted_id("call", state)),)
+
+
+def unheard_servers(state: State) -> list[str]:
+    """The MCP servers of which nobody knows yet what they offer: the first call waits for that, and for no other."""
+    return [name for name, one in state.spec.mcp_servers.items() if not one.disabled and name not in state.servers]
 
 
 def _before_going_on(state: State) -> tuple[Command, ...]:

@@ -273,7 +273,7 @@ def forked(state: State, created: ConversationCreated) -> tuple[Event, ...]:
 
 
 def _definitions(state: State) -> dict[str, ToolDefinition]:
-    return {d.name: d for d in state.prompt.tools} if state.prompt else {}
+    return {d.name: d for d in state.tools}
 
 
 def action_error(action: ActionEvent, text: str) -> AgentErrorEvent:

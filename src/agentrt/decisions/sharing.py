@@ -145,7 +145,7 @@ def _tools(chosen: Agent, state: State) -> tuple[Tool, ...]:
     has none that are not offered there.
     """
     if SAME_TOOLS[0] not in chosen.tools:
-        offered = {tool.name for tool in state.prompt.tools} if state.prompt is not None else set()
+        offered = {tool.name for tool in state.tools}
         return tuple(tool for tool in chosen.tools if chosen.is_vouched_for or tool.name in offered)
     own = tuple(tool for tool in chosen.tools if tool != SAME_TOOLS[0])
     names = {tool.name for tool in own}

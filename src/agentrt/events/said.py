@@ -178,6 +178,19 @@ class ResourceLost(Event, frozen=True, kw_only=True):
     detail: str
 
 
+class ToolsChanged(Event, frozen=True, kw_only=True):
+    """An MCP server offers these tools from here on, in the place of those before; none where it is not there."""
+
+    server: str
+    tools: tuple[ToolDefinition, ...] = ()
+    problem: str = ""
+    """Why it is not there."""
+    told: str = ""
+    """What the model is told of it; "": nothing, it only finds the tools."""
+    changed: tuple[str, ...] = ()
+    """The tools that say something else of themselves than when they were first seen."""
+
+
 class ConversationStateUpdateEvent(Event, frozen=True, kw_only=True):
     """Part of the configuration changed: `key` is a field of `Agent`, `value` its new JSON."""
 
@@ -195,6 +208,7 @@ ShownEvent: TypeAlias = (
     | ResourceLost
     | ContextChanged
     | SkillActivated
+    | ToolsChanged
 )
 SaidEvent: TypeAlias = ShownEvent | ContextResolved | ConversationCreated | ConversationStateUpdateEvent
 ModelVisible: TypeAlias = ShownEvent | SecretsChanged | CondensationSummaryEvent

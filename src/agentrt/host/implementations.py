@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from ..critics import CRITICS
 from ..decisions.agents import check_names
@@ -38,6 +39,12 @@ class Implementations:
         self.hooks = functions(hooks, "Runtime", "hooks")
         self.critics = {**CRITICS, **functions(critics, "Runtime", "critics", made)}
         self.condensers = functions(condensers, "Runtime", "condensers", made)
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        """All but the tools, as a conversation's `Parts` have them."""
+        names = ("analyzers", "hooks", "critics", "condensers")
+        return {name: getattr(self, name) for name in names}
 
     def check(self, agent: Agent) -> None:
         """Whether all that an agent names is there. Raises `ConfigurationError` where it is not."""

@@ -47,6 +47,7 @@ from ..events import (
     StuckDetected,
     SystemPromptEvent,
     TitleChanged,
+    ToolsChanged,
     UnknownEvent,
     UserRejectObservation,
 )
@@ -150,6 +151,7 @@ ORIGINS: Mapping[type[Event], Origin | Rule] = {
     DurabilityChanged: OUTSIDE,
     ResourceLost: OUTSIDE,
     ContextChanged: OUTSIDE,
+    ToolsChanged: OUTSIDE,
     # what the rules note
     ModelCallStarted: RULES,
     ExecutionStarted: RULES,

@@ -47,7 +47,7 @@ from .model import RecordedModel
 from .performers import critics_of, stand_ins
 from .recording import Recording
 from .stage import Stage
-from .tools import tools_of
+from .tools import servers_tools, tools_of
 
 PATIENCE = 5.0
 """Seconds until a recorded event that does not come counts as a difference."""
@@ -167,7 +167,8 @@ class _Player:
         return Resolved(agent=agent, prompt=static, dynamic=dynamic, event=event)
 
     def _recast(self, parts: Parts) -> Parts:
-        return replace(parts, client=self._client, performers=self._performers)
+        parts.tools.learn(servers_tools(self._recording, self._stage))
+        return replace(parts, client=self._client, performers=self._performers, connections=None)
 
     async def _group(self, runtime: Runtime) -> ConversationGroup:
         if self._stage.matched:

@@ -38,6 +38,7 @@ from ..events import (
     RiskAssessed,
     SkillActivated,
     SystemPromptEvent,
+    ToolsChanged,
     UserRejectObservation,
 )
 from ..hooks import HookResult
@@ -191,7 +192,7 @@ class Recording:
 
     def _take(self, index: int, event: Event, before: State, state: State) -> None:
         match event:
-            case SystemPromptEvent():
+            case SystemPromptEvent() | ToolsChanged():
                 self.definitions.update({definition.name: definition for definition in event.tools})
                 self._replies = Replies(_rated(self.created.agent, self.definitions))
             case InterruptEvent():

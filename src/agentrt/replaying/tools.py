@@ -108,6 +108,12 @@ def tools_of(recording: Recording, stage: Stage, tools: Iterable[ToolType]) -> t
     return found, tuple(name for name in names if name not in known)
 
 
+def servers_tools(recording: Recording, stage: Stage) -> list[ToolType]:
+    """The tools of MCP servers, as the log has them."""
+    found = (definition for definition in recording.definitions.values() if definition.server)
+    return [_logged(definition, stage, recording) for definition in found]
+
+
 def _acting(kind: ToolType, stage: Stage, workspace: Workspace) -> ToolType:
     return dataclasses.replace(
         kind,

@@ -29,12 +29,13 @@ Masked: TypeAlias = Callable[[str], str]
 
 def environment(base: Mapping[str, str], masked: Masked = str) -> dict[str, str]:
     """The environment of a shell: that of the process without what is or looks like a secret, and quiet terminals."""
-    plain = {name: value for name, value in base.items() if not _is_secret(name, value)}
+    plain = {name: value for name, value in base.items() if not looks_secret(name, value)}
     hidden = secret_variables(plain, masked)
     return {**{name: value for name, value in plain.items() if name not in hidden}, **QUIET}
 
 
-def _is_secret(name: str, value: str) -> bool:
+def looks_secret(name: str, value: str) -> bool:
+    """Whether a variable is a secret by its name, or has a password in an address."""
     return bool(_SECRET.search(name) and not _SETTING.fullmatch(value)) or _LOGIN.search(value) is not None
 
 

@@ -190,6 +190,8 @@ def _of_agent(agent: Agent, base: Agent, *, bounded: bool) -> Iterator[Demand]:
         yield approve("`rules` that deny or ask are not there")
     if {rule for rule in agent.rules if rule.verdict == "allow"} - set(base.rules):
         yield approve("its `rules` allow more")
+    if _other_servers(agent, base):
+        yield Demand(Scope.ADMIN, "its `mcp_servers` are others, and they run as programs of the server")
     if agent.hooks != base.hooks:
         yield approve("its `hooks` are others, and they run unasked")
     yield from _of_context(agent.context, base.context)
@@ -228,6 +230,11 @@ def _of_context(context: AgentContext | None, base: AgentContext | None) -> Iter
         yield Demand(Scope.APPROVE, "it reads files of the server's user")
     if context.consolidate_memory and not known.consolidate_memory:
         yield Demand(Scope.APPROVE, "it notes what later conversations are told")
+
+
+def _other_servers(agent: Agent, base: Agent) -> bool:
+    """Whether it has MCP servers that the other has not."""
+    return any(base.mcp_servers.get(name) != server for name, server in agent.mcp_servers.items())
 
 
 def _rated_alike(agent: Agent, base: Agent) -> bool:

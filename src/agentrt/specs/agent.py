@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 from msgspec.structs import force_setattr
 
+from ..errors import ConfigurationError
 from .condensers import AnyCondenser, LLMSummarizingCondenser, as_condenser, summarizers
 from .context import AgentContext
 from .flow import InformationFlow
 from .given import Given
 from .hooks import Hook
 from .llm import AnyLLM, as_llm
+from .mcp import MCPServer, as_servers
 from .policies import BusyPolicy, ConfirmationPolicy, Limits, NeverConfirm
 from .rules import PermissionRule
 from .schemas import as_schema
@@ -61,6 +64,12 @@ class Agent(Given, frozen=True, kw_only=True, omit_defaults=True):
     critic: Critic | None = None
     busy: BusyPolicy = BusyPolicy.ENQUEUE
     """What a message does that comes while it works."""
+    mcp_servers: dict[str, MCPServer] = msgspec.field(default_factory=dict)
+    """Servers of the Model Context Protocol whose tools it has, by their names."""
+    mcp_config: dict[str, Any] | None = None
+    """The same as other programs' files have it, `{"mcpServers": {...}}`; they are in `mcp_servers` then."""
+    filter_tools_regex: str | None = None
+    """What the names of servers' tools must match from their beginning; None: all are offered."""
     agents: dict[str, Agent] = msgspec.field(default_factory=dict)
     """Those that it may delegate to, by name; it may always delegate to one like itself. The model "inherit" of one of
     them stands for the model of the agent that delegates, and the tool "*" for its tools."""
@@ -77,10 +86,19 @@ class Agent(Given, frozen=True, kw_only=True, omit_defaults=True):
         if isinstance(self.tools, list | tuple) and self.tools is not DEFAULT_TOOLS:
             force_setattr(self, "tools", tuple(map(as_tool, self.tools)))
         force_setattr(self, "condenser", as_condenser(self.condenser))
+        force_setattr(self, "mcp_servers", as_servers(self.mcp_servers))
+        if self.mcp_config is not None:
+            force_setattr(self, "mcp_servers", {**as_servers(self.mcp_config), **self.mcp_servers})
+            force_setattr(self, "mcp_config", None)
         output = as_schema(self.output)
         force_setattr(self, "output", output)
         Given.__post_init__(self)
         force_setattr(self, "output", output)  # the type that it was made of stays known
+        if self.filter_tools_regex is not None:
+            try:
+                re.compile(self.filter_tools_regex)
+            except re.error as error:
+                raise ConfigurationError(f"Agent(filter_tools_regex={self.filter_tools_regex!r}): {error}") from error
         asks = not isinstance(self.confirmation, NeverConfirm) or self.flow is not None
         if asks and not self.analyzer:
             force_setattr(self, "analyzer", RULES)

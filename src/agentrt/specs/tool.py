@@ -108,6 +108,10 @@ class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """The argument that names a skill, whose text is the result; "" where there is none."""
     recalls: bool = False
     """Whether it brings back what a condensation took out of the view."""
+    server: str = ""
+    """The MCP server whose tool it is; "": it is of this program."""
+    remote: str = ""
+    """What that server calls it."""
     parts: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     """The names under which a list of allowed tools knows a part of it, in small letters: each with the arguments that
     such a call has, as patterns."""

@@ -61,12 +61,13 @@ from ..events import (
     SystemPromptEvent,
     TagsChanged,
     TitleChanged,
+    ToolsChanged,
     UserRejectObservation,
 )
 from ..ledger import Counting, Goal, Ledger
 from ..specs import Durability, SecurityRisk, replaced
 from . import implied, skills, turns
-from .parts import Branch, Calling, Checkpoint, Pending, State, Working
+from .parts import Branch, Calling, Checkpoint, Pending, Seen, State, Working
 from .seeing import as_seen, condensed, prompted, with_seen, with_view
 from .status import BY_TYPE, status_after
 
@@ -200,7 +201,13 @@ def _apply(state: State, event: Event) -> State:
         case DurabilityChanged():
             return replace(state, durability=event.durability, epoch=event.epoch)
         case SystemPromptEvent():
-            return replace(state, prompt=event, branch=with_view(here, prompted(here.view, as_seen(event))))
+            return _prompted(replace(state, prompt=event))
+        case ToolsChanged():
+            state = _prompted(replace(state, servers={**state.servers, event.server: event}))
+            if event.told:
+                here = state.branch
+                state = replace(state, branch=replace(here, queued=(*here.queued, as_seen(event))))
+            return state
         case ConversationStateUpdateEvent():
             return _configured(state, event)
         case RuleAdded() | RuleRemoved():
@@ -331,12 +338,25 @@ def _child(state: State, event: ChildStarted | ChildMessaged | ChildWaiting | Ch
             return replace(state, branch=replace(here, steps=here.steps + more), ledger=kept)
 
 
+def _seen(state: State, prompt: SystemPromptEvent) -> Seen:
+    """The place of the instructions in a view, with all tools that are offered beside them."""
+    return as_seen(replace(prompt, tools=state.tools) if state.servers else prompt)
+
+
+def _prompted(state: State) -> State:
+    """With its instructions in the view as they are now."""
+    if state.prompt is None:
+        return state
+    here = state.branch
+    return replace(state, branch=with_view(here, prompted(here.view, _seen(state, state.prompt))))
+
+
 def _rewound(state: State, event: HeadMoved) -> State:
     """Go back to the last checkpoint at or before `event.to`, whichever branch was active then."""
     place = bisect_right(state.checkpoints, event.to, key=attrgetter("seq"))
     back = state.checkpoints[place - 1] if place else Checkpoint(0, Branch())
     if state.prompt is not None and back.seq:  # a fork may have other instructions than what it shares
-        view = prompted(back.branch.view, as_seen(state.prompt))
+        view = prompted(back.branch.view, _seen(state, state.prompt))
         back = back if view is back.branch.view else replace(back, branch=with_view(back.branch, view))
     return replace(
         state,

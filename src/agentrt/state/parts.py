@@ -14,6 +14,7 @@ from ..events import (
     ConversationErrorEvent,
     ExecutionStatus,
     SystemPromptEvent,
+    ToolsChanged,
 )
 from ..ledger import Child, GoalStatus, Ledger
 from ..specs import Agent, Durability, SecurityRisk, ToolDefinition
@@ -190,6 +191,8 @@ class State(msgspec.Struct, frozen=True, gc=False):
     created: ConversationCreated | None = None
     agent: Agent | None = None
     prompt: SystemPromptEvent | None = None
+    servers: dict[str, ToolsChanged] = {}
+    """What each MCP server was heard to offer last, by its name."""
     context: ContextResolved | None = None
     """What the agent is told besides its task, and where that came from."""
     status: ExecutionStatus = ExecutionStatus.IDLE
@@ -206,9 +209,16 @@ class State(msgspec.Struct, frozen=True, gc=False):
     checkpoints: Chain[Checkpoint] = Chain()
     """Every place to rewind to, on all branches, in the order of their seqs."""
 
+    @property
+    def tools(self) -> tuple[ToolDefinition, ...]:
+        """What the model is offered: the agent's own tools, then those of its MCP servers by the servers' names."""
+        if self.prompt is None or not self.servers:
+            return self.prompt.tools if self.prompt is not None else ()
+        return (*self.prompt.tools, *(tool for name in sorted(self.servers) for tool in self.servers[name].tools))
+
     def definition(self, name: str) -> ToolDefinition:
         """What a tool says of itself; of one that the agent was not offered, nothing but its name."""
-        for definition in self.prompt.tools if self.prompt is not None else ():
+        for definition in self.tools:
             if definition.name == name:
                 return definition
         return ToolDefinition(name=name, description="", parameters=_ANY)

@@ -22,6 +22,7 @@ from ..events import (
     SecretsChanged,
     SkillActivated,
     SystemPromptEvent,
+    ToolsChanged,
     UserRejectObservation,
 )
 from ..specs import ToolDefinition
@@ -59,7 +60,14 @@ def as_seen(event: ModelVisible, tool: ToolDefinition | None = None) -> Seen:
             return Seen(*at, "MessageEvent", answer=answer, fingerprint=said, user=user, tokens=tokens, thinks=thinks)
         case ResourceLost():
             return Seen(*at, "ResourceLost", event.tool_name, tokens=tokens)
-        case SystemPromptEvent() | CondensationSummaryEvent() | SecretsChanged() | ContextChanged() | SkillActivated():
+        case (
+            SystemPromptEvent()
+            | CondensationSummaryEvent()
+            | SecretsChanged()
+            | ContextChanged()
+            | SkillActivated()
+            | ToolsChanged()
+        ):
             return Seen(*at, type(event).__name__, tokens=tokens)
         case _:
             assert_never(event)
@@ -88,6 +96,8 @@ def tokens_seen(event: ModelVisible) -> int:
             return MESSAGE_TOKENS + tokens_of(event.detail)
         case ContextChanged():
             return MESSAGE_TOKENS + sum(map(tokens_of, event.paths))
+        case ToolsChanged():
+            return MESSAGE_TOKENS + tokens_of(event.told)
         case SecretsChanged():
             return MESSAGE_TOKENS * (1 + len(event.secrets))
         case _:

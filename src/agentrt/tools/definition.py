@@ -130,6 +130,24 @@ class ToolType:
         return self.reader(arguments)
 
 
+@dataclass(frozen=True)
+class DefinedTool(ToolType):
+    """A tool whose definition was made elsewhere: by a server, or by the program that wrote a log."""
+
+    defined: ToolDefinition | None = None
+
+    @cached_property
+    def definition(self) -> ToolDefinition:
+        """As it was made."""
+        assert self.defined is not None
+        return self.defined
+
+    @cached_property
+    def reader(self) -> Reader:
+        """Takes any object: who has made the definition checks the arguments."""
+        return msgspec.json.Decoder(dict[str, Any]).decode
+
+
 def _can_delegate(schema: dict[str, Any]) -> bool:
     properties, text = schema.get("properties", {}), "string"
     agent = properties.get("agent", properties.get("subagent_type", {"type": text})).get("type")
@@ -152,6 +170,7 @@ class Tools:
         rated: bool = False,
     ) -> None:
         self._types: dict[str, ToolType] = {}
+        self._learned: dict[str, ToolType] = {}
         self._params: dict[str, Params] = {}
         self._workspace, self._rated = workspace, rated
         self._definitions: tuple[ToolDefinition, ...] | None = None
@@ -160,6 +179,29 @@ class Tools:
                 raise ToolMissing(spec.name, tuple(sorted(types)))
             self._types[spec.name] = types[spec.name]
             self._params[spec.name] = spec.params
+
+    def learn(self, kinds: Iterable[ToolType]) -> None:
+        """Take the tools of a server, which the log offers by itself."""
+        self._learned.update({kind.name: kind for kind in kinds})
+
+    def offered(self, definition: ToolDefinition) -> ToolDefinition:
+        """A server's tool as the model is offered it."""
+        return rated(definition) if self._rated else definition
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Those of the agent's own tools."""
+        return tuple(self._types)
+
+    def _kind(self, name: str) -> ToolType | None:
+        return self._types.get(name) or self._learned.get(name)
+
+    def _known(self, name: str) -> ToolType:
+        """A tool. Raises `BadCall` for one that is not there any more."""
+        kind = self._kind(name)
+        if kind is None:
+            raise BadCall(f"there is no tool {name!r}")
+        return kind
 
     @property
     def definitions(self) -> tuple[ToolDefinition, ...]:
@@ -171,9 +213,10 @@ class Tools:
 
     def resources(self, name: str, arguments: msgspec.Raw) -> tuple[str, ...]:
         """The resource keys of a call. Raises `BadCall` when it cannot run."""
-        if name not in self._types:
-            raise BadCall(f"there is no tool {name!r}. The tools are: {', '.join(self._types)}.")
-        parsed, kind = self.parse(name, arguments), self._types[name]
+        kind = self._kind(name)
+        if kind is None:
+            raise BadCall(f"there is no tool {name!r}. The tools are: {', '.join((*self._types, *self._learned))}.")
+        parsed = self.parse(name, arguments)
         try:
             keys = (EVERYTHING,) if kind.ends_turn else kind.resources(parsed, self._workspace)
         except BadCall:
@@ -184,15 +227,15 @@ class Tools:
 
     def labels(self, name: str) -> tuple[Label, ...]:
         """Where a tool says that its results come from."""
-        return self._types[name].labels
+        return self._known(name).labels
 
     def annotations(self, name: str) -> ToolAnnotations:
         """What a tool says that it does."""
-        return self._types[name].annotations
+        return self._known(name).annotations
 
     def effects(self, name: str, arguments: msgspec.Raw) -> Effects | None:
         """What a call does, as its tool says; None where it does not say. Raises `BadCall` when it cannot run."""
-        kind = self._types.get(name)
+        kind = self._kind(name)
         if kind is None or kind.effects is None:
             return None
         parsed = self.parse(name, arguments)
@@ -203,7 +246,7 @@ class Tools:
 
     def parse(self, name: str, arguments: msgspec.Raw) -> Any:
         """The arguments as the tool's action. Raises `BadCall` when they do not fit."""
-        kind = self._types[name]
+        kind = self._known(name)
         try:
             return kind.read(arguments)
         except (Exception, SystemExit) as error:  # also of a validator that was not written here
@@ -213,7 +256,7 @@ class Tools:
 
     def executor(self, name: str) -> ToolExecutor:
         """A new executor of a tool."""
-        return self._types[name].executor(self._params[name])
+        return self._known(name).executor(self._params.get(name, {}))
 
 
 def _told(error: BaseException) -> str:

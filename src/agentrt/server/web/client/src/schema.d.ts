@@ -903,6 +903,8 @@ export interface components {
             /** @default  */
             description?: string;
             /** @default null */
+            filter_tools_regex?: string | null;
+            /** @default null */
             flow?: components["schemas"]["InformationFlow"] | null;
             /** @default [] */
             hooks?: components["schemas"]["Hook"][];
@@ -910,6 +912,11 @@ export interface components {
             is_vouched_for?: boolean;
             limits?: components["schemas"]["Limits"];
             llm: components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"];
+            /** @default null */
+            mcp_config?: Record<string, never> | null;
+            mcp_servers?: {
+                [key: string]: components["schemas"]["MCPServer"];
+            };
             /** @default null */
             output?: Record<string, never> | null;
             /** @default [] */
@@ -1718,7 +1725,7 @@ export interface components {
             type: "EnvironmentSecret";
             variable: string;
         };
-        Event: components["schemas"]["RunRequested"] | components["schemas"]["ConfirmationRequested"] | components["schemas"]["ConfirmationGiven"] | components["schemas"]["RuleAdded"] | components["schemas"]["RuleRemoved"] | components["schemas"]["ConsentGiven"] | components["schemas"]["GoalSet"] | components["schemas"]["TitleChanged"] | components["schemas"]["TagsChanged"] | components["schemas"]["SecretsChanged"] | components["schemas"]["PauseEvent"] | components["schemas"]["InterruptEvent"] | components["schemas"]["HeadMoved"] | components["schemas"]["ModelCallStarted"] | components["schemas"]["BudgetReserved"] | components["schemas"]["ModelCallRetried"] | components["schemas"]["ModelCalled"] | components["schemas"]["RiskAssessed"] | components["schemas"]["ActionRevised"] | components["schemas"]["HookExecutionEvent"] | components["schemas"]["CriticAssessed"] | components["schemas"]["ExecutionStarted"] | components["schemas"]["ExecutionLost"] | components["schemas"]["CondensationRequest"] | components["schemas"]["Condensation"] | components["schemas"]["StuckDetected"] | components["schemas"]["RunEnded"] | components["schemas"]["DurabilityChanged"] | components["schemas"]["ConversationErrorEvent"] | components["schemas"]["SystemPromptEvent"] | components["schemas"]["MessageEvent"] | components["schemas"]["ActionEvent"] | components["schemas"]["ObservationEvent"] | components["schemas"]["UserRejectObservation"] | components["schemas"]["AgentErrorEvent"] | components["schemas"]["ResourceLost"] | components["schemas"]["ContextChanged"] | components["schemas"]["SkillActivated"] | components["schemas"]["ContextResolved"] | components["schemas"]["ConversationCreated"] | components["schemas"]["ConversationStateUpdateEvent"] | components["schemas"]["BudgetGranted"] | components["schemas"]["ChildStarted"] | components["schemas"]["ChildMessaged"] | components["schemas"]["ChildWaiting"] | components["schemas"]["ChildAnswered"] | components["schemas"]["ChildFinished"];
+        Event: components["schemas"]["RunRequested"] | components["schemas"]["ConfirmationRequested"] | components["schemas"]["ConfirmationGiven"] | components["schemas"]["RuleAdded"] | components["schemas"]["RuleRemoved"] | components["schemas"]["ConsentGiven"] | components["schemas"]["GoalSet"] | components["schemas"]["TitleChanged"] | components["schemas"]["TagsChanged"] | components["schemas"]["SecretsChanged"] | components["schemas"]["PauseEvent"] | components["schemas"]["InterruptEvent"] | components["schemas"]["HeadMoved"] | components["schemas"]["ModelCallStarted"] | components["schemas"]["BudgetReserved"] | components["schemas"]["ModelCallRetried"] | components["schemas"]["ModelCalled"] | components["schemas"]["RiskAssessed"] | components["schemas"]["ActionRevised"] | components["schemas"]["HookExecutionEvent"] | components["schemas"]["CriticAssessed"] | components["schemas"]["ExecutionStarted"] | components["schemas"]["ExecutionLost"] | components["schemas"]["CondensationRequest"] | components["schemas"]["Condensation"] | components["schemas"]["StuckDetected"] | components["schemas"]["RunEnded"] | components["schemas"]["DurabilityChanged"] | components["schemas"]["ConversationErrorEvent"] | components["schemas"]["SystemPromptEvent"] | components["schemas"]["MessageEvent"] | components["schemas"]["ActionEvent"] | components["schemas"]["ObservationEvent"] | components["schemas"]["UserRejectObservation"] | components["schemas"]["AgentErrorEvent"] | components["schemas"]["ResourceLost"] | components["schemas"]["ContextChanged"] | components["schemas"]["SkillActivated"] | components["schemas"]["ToolsChanged"] | components["schemas"]["ContextResolved"] | components["schemas"]["ConversationCreated"] | components["schemas"]["ConversationStateUpdateEvent"] | components["schemas"]["BudgetGranted"] | components["schemas"]["ChildStarted"] | components["schemas"]["ChildMessaged"] | components["schemas"]["ChildWaiting"] | components["schemas"]["ChildAnswered"] | components["schemas"]["ChildFinished"];
         EventCount: {
             count: number;
             cursor: components["schemas"]["Cursor"];
@@ -2241,6 +2248,40 @@ export interface components {
             path: string;
             /** @constant */
             type: "local";
+        };
+        MCPServer: {
+            /** @default [] */
+            args?: string[];
+            /** @default  */
+            command?: string;
+            /** @default 30 */
+            connect_timeout?: number;
+            /** @default  */
+            cwd?: string;
+            /** @default false */
+            disabled?: boolean;
+            /** @default {} */
+            env?: {
+                [key: string]: string;
+            };
+            /** @default [] */
+            exclude?: string[];
+            /** @default {} */
+            headers?: {
+                [key: string]: string;
+            };
+            /** @default [] */
+            include?: string[];
+            /** @default false */
+            shared?: boolean;
+            /** @default 300 */
+            timeout?: number;
+            /** @default null */
+            transport?: string | null;
+            /** @default null */
+            type?: string | null;
+            /** @default  */
+            url?: string;
         };
         MessageEvent: {
             /** @default null */
@@ -3191,13 +3232,43 @@ export interface components {
             };
             /** @default false */
             recalls?: boolean;
+            /** @default  */
+            remote?: string;
             /** @default null */
             same?: components["schemas"]["Same"] | null;
+            /** @default  */
+            server?: string;
             /** @default  */
             shell?: string;
         };
         ToolList: {
             items: components["schemas"]["ToolDefinition"][];
+        };
+        ToolsChanged: {
+            /** @default null */
+            by?: string | null;
+            /** @default null */
+            caused_by?: string | null;
+            /** @default [] */
+            changed?: string[];
+            id: string;
+            /** @default  */
+            problem?: string;
+            /** @default 0 */
+            seq: number;
+            server: string;
+            /**
+             * @default environment
+             * @enum {unknown}
+             */
+            source?: "agent" | "environment" | "hook" | "user";
+            timestamp: string;
+            /** @default  */
+            told?: string;
+            /** @default [] */
+            tools?: components["schemas"]["ToolDefinition"][];
+            /** @constant */
+            type: "ToolsChanged";
         };
         TreeGrant: {
             /** @default null */

@@ -67,6 +67,10 @@ function settings(event: Event): Notice | undefined {
       return { tone: "quiet", text: `Skill: ${event.skill}` };
     case "ContextChanged":
       return { tone: "warning", text: `Changed since they were read: ${event.paths.join(", ")}` };
+    case "ToolsChanged":
+      return event.problem
+        ? { tone: "warning", text: `MCP server ${event.server}: ${event.problem}` }
+        : { tone: "quiet", text: `MCP server ${event.server}: ${count(event.tools?.length ?? 0, "tool")}` };
     case "ContextResolved":
       return event.problems?.length ? { tone: "warning", text: `${count(event.problems.length, "file")} of its context could not be used`, detail: event.problems.map((one) => `${one.path}: ${one.what}`).join("\n") } : undefined;
     case "ConsentGiven":

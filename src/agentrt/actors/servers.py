@@ -1,0 +1,145 @@
+"""`Servers`: the MCP servers of one conversation. What they offer becomes events; what calls them, tools."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import anyio
+from anyio.abc import TaskGroup
+
+from ..errors import ActorError, ConfigurationError, LogError, ToolError
+from ..events import ToolsChanged
+from ..mcp.connection import Connection, Standing
+from ..mcp.connections import Connections, Whose
+from ..mcp.definitions import definitions
+from ..mcp.results import content_of
+from ..protocols import Observation, ToolContext
+from ..secrets import SecretRegistry
+from ..specs import ToolDefinition
+from ..specs.mcp import MCPServer, expanded
+from ..tools.definition import DefinedTool, Tools
+from .event_log import Log
+
+PATIENCE = 5.0
+"""Seconds that a server may be away before its tools are taken away."""
+
+
+class Servers:
+    """Follows the servers of a conversation from when it is opened until it leaves memory."""
+
+    def __init__(self, log: Log, connections: Connections, tools: Tools, secrets: SecretRegistry, whose: Whose) -> None:
+        self._log, self._connections, self._tools, self._secrets = log, connections, tools, secrets
+        self._whose = whose
+        self._there: dict[str, asyncio.Future[Connection]] = {}
+
+    def begin(self, tasks: TaskGroup) -> None:
+        """Connect to those that the agent has now, in the background; what the log offers can be called at once."""
+        state = self._log.state
+        for name, server in state.spec.mcp_servers.items():
+            if server.disabled:
+                continue
+            self._there[name] = asyncio.get_running_loop().create_future()
+            if (before := state.servers.get(name)) is not None:
+                self._learn(name, before.tools)
+            tasks.start_soon(self._follow, name, server)
+
+    def _learn(self, name: str, tools: Sequence[ToolDefinition]) -> None:
+        self._tools.learn([_tool(definition, lambda: self._connection(name)) for definition in tools])
+
+    async def _connection(self, name: str) -> Connection:
+        return await asyncio.shield(self._there[name])
+
+    async def _follow(self, name: str, server: MCPServer) -> None:
+        try:
+            try:
+                values = await self._secrets.named_in(" ".join(f"${{{variable}}}" for variable in server.variables))
+                filled = expanded(server, values.get)
+            except (ConfigurationError, ToolError) as error:
+                self._there[name].set_exception(ToolError(f"the MCP server {name!r} is not there: {error}"))
+                self._there[name].exception()  # it is told, whether or not somebody calls
+                await self._say(name, Standing(problem=str(error)))
+                return
+            async with self._connections.use(name, filled, self._whose) as connection:
+                self._there[name].set_result(connection)
+                await self._say(name, await connection.ready())
+                async for standing in connection.changes(connection.standing.number):
+                    await self._say(name, await _settled(connection) if standing.problem else standing)
+        except (ActorError, LogError):
+            return
+
+    async def _say(self, name: str, standing: Standing) -> None:
+        """Log what is offered from now on, where that is something else than before."""
+        state = self._log.state
+        server, before = state.spec.mcp_servers[name], state.servers.get(name)
+        offered: tuple[ToolDefinition, ...] = ()
+        if not standing.problem:
+            others = (tool.name for other, event in state.servers.items() if other != name for tool in event.tools)
+            taken = {*self._tools.names, *others}
+            found = definitions(
+                name, standing.tools, taken, server.include, server.exclude, state.spec.filter_tools_regex
+            )
+            offered = tuple(map(self._tools.offered, found))
+            self._learn(name, offered)
+        if before is not None and (before.tools, before.problem) == (offered, standing.problem):
+            return
+        told = _told(name, before, offered, standing.problem)
+        await self._log.append(ToolsChanged(server=name, tools=offered, problem=standing.problem, told=told))
+
+
+def _told(name: str, before: ToolsChanged | None, tools: Sequence[ToolDefinition], problem: str) -> str:
+    """What the model is told of a change; nothing of the first tools, which it finds."""
+    if problem:
+        return f"The MCP server {name} is not available, nor are its tools: {problem}"
+    if before is None:
+        return ""
+    if before.problem:
+        return f"The MCP server {name} is available again, with its tools."
+    old, new = ({tool.name for tool in given} for given in (before.tools, tools))
+    parts = [
+        f"{word}: {', '.join(sorted(names))}" for word, names in (("new", new - old), ("gone", old - new)) if names
+    ]
+    return f"The tools of the MCP server {name} have changed{': ' if parts else ''}{'; '.join(parts)}."
+
+
+async def _settled(connection: Connection) -> Standing:
+    """How a connection stands after it was lost and had some time to come back."""
+    with anyio.move_on_after(PATIENCE):
+        async for standing in connection.changes():
+            if not standing.problem:
+                break
+    return connection.standing
+
+
+def _tool(definition: ToolDefinition, connection: Callable[[], Any]) -> DefinedTool:
+    return DefinedTool(
+        name=definition.name,
+        description=definition.description,
+        action=dict[str, Any],
+        executor=lambda params: _Call(definition.remote, connection),
+        annotations=definition.annotations,
+        on_crash=definition.on_crash,
+        resources=lambda action, workspace: () if definition.annotations.read_only else (f"mcp:{definition.server}",),
+        labels=definition.labels,
+        defined=definition,
+    )
+
+
+class _Call:
+    """The executor of a server's tool."""
+
+    def __init__(self, remote: str, connection: Callable[[], Any]) -> None:
+        self._remote, self._connection = remote, connection
+
+    async def __call__(self, action: dict[str, Any], context: ToolContext) -> Observation:
+        """What the server answers. Raises `ToolError`."""
+
+        def show(done: float, of: float | None, words: str | None) -> None:
+            context.output(f"{words or ''} [{done:g}{f' of {of:g}' if of else ''}]\n")
+
+        connection = await self._connection()
+        result = await connection.call(self._remote, action, show)
+        return Observation(content=content_of(result), is_error=result.is_error, labels=("mcp",))
+
+    async def aclose(self) -> None: ...

@@ -1,0 +1,1 @@
+"""The Model Context Protocol: connections to the servers that agents use."""

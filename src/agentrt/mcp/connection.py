@@ -1,0 +1,229 @@
+"""`Connection`: the one owner of a session with a server. Others ask it, and its death is told to those who use it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import msgspec
+
+from ..errors import ToolError
+from ..specs.content import sound
+from ..specs.mcp import MCPServer
+from .transports import transport_of
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult, Tool
+
+    from mcp import Client
+
+FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
+"""Seconds before a server that went away is tried again; the wait doubles."""
+
+MOST_PAGES = 100
+"""Pages of a list of tools that are read."""
+
+_GONE = (-32000,)
+"""Codes of the library for a connection that is closed."""
+
+Progress = Callable[[float, float | None, str | None], None]
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """How a connection stands: the tools that the server has, or why there is no server."""
+
+    tools: tuple[Any, ...] = ()
+    problem: str = ""
+    number: int = 0
+    """Grows with each change."""
+    protocol: str = ""
+    """The revision of the protocol that was agreed on."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether its tools can be called."""
+        return bool(self.number) and not self.problem
+
+
+class Connection:
+    """Runs in a task of its own (`run`), which alone holds the session: it connects, says what changes, and connects
+    again with growing waits when the server has gone away.
+
+    A dying transport may cancel the task that holds it, so that is a task below `run`, and nobody else's.
+    """
+
+    def __init__(self, name: str, server: MCPServer, mark: str = "") -> None:
+        self.name, self.server = name, server
+        self.standing = Standing()
+        self._mark = mark
+        self._client: Client | None = None
+        self._changed = anyio.Event()
+        self._wanted = anyio.Event()
+        self._ended = anyio.Event()
+        self._gone = anyio.Event()
+        self._tries = 0
+        self._stale = anyio.Event()
+
+    async def run(self) -> None:
+        """Hold the session until this is cancelled."""
+        wait = FIRST_WAIT
+        while True:
+            begun, self._tries = time.monotonic(), self._tries + 1
+            self._ended, problem = anyio.Event(), _Problem()
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._hold, problem)
+                await self._ended.wait()
+                tasks.cancel_scope.cancel()
+            self._client = None
+            self._stand(Standing(problem=problem.words or "it has closed the connection"))
+            wait = FIRST_WAIT if time.monotonic() - begun > LONGEST_WAIT else min(wait * 2, LONGEST_WAIT)
+            with anyio.move_on_after(wait):
+                await self._wanted.wait()
+            self._wanted = anyio.Event()
+
+    async def changes(self, after: int = 0) -> AsyncIterator[Standing]:
+        """How it stands, each time that it has changed."""
+        while True:
+            if self.standing.number > after:
+                after = self.standing.number
+                yield self.standing
+            else:
+                await self._changed.wait()
+
+    async def ready(self) -> Standing:
+        """How it stands once it is known, `connect_timeout` seconds from now at most."""
+        with anyio.move_on_after(self.server.connect_timeout):
+            async for standing in self.changes():
+                return standing
+        return Standing(problem=f"it did not answer within {self.server.connect_timeout:g} s", number=1)
+
+    async def call(
+        self, tool: str, arguments: dict[str, Any], told: Progress = lambda done, of, words: None
+    ) -> CallToolResult:
+        """What a tool of the server answers. Raises `ToolError` that names the server, the cause, and what to do."""
+        client = None if self._gone.is_set() else self._client
+        if client is None:
+            self._wanted.set()
+            standing = await self._back()
+            if (client := self._client) is None:
+                raise ToolError(f"the MCP server {self.name!r} is not there: {standing.problem}")
+        from mcp import MCPError
+
+        async def show(progress: float, total: float | None, message: str | None) -> None:
+            told(progress, total, message)
+
+        ended = self._ended
+        try:
+            with anyio.fail_after(self.server.timeout):
+                return await client.call_tool(tool, arguments, progress_callback=show)
+        except TimeoutError as error:
+            raise ToolError(f"{tool} of {self.name} gave no answer in {self.server.timeout:g} s") from error
+        except MCPError as error:
+            if ended.is_set() or error.error.code in _GONE:
+                words = "the MCP server {!r} has gone away during the call: whether it took effect is unknown"
+                raise ToolError(words.format(self.name)) from error
+            raise ToolError(f"{tool} of {self.name} failed: {sound(error.error.message)}") from error
+
+    async def _back(self) -> Standing:
+        """How it stands after the next try."""
+        tries = self._tries
+        with anyio.move_on_after(self.server.connect_timeout):
+            async for standing in self.changes():
+                if (standing.ready and not self._gone.is_set()) or (standing.problem and self._tries > tries):
+                    break
+        return self.standing
+
+    async def _hold(self, problem: _Problem) -> None:
+        """One session, from its beginning to its end."""
+        transport = transport_of(self.server, self._mark)
+        try:
+            with anyio.move_on_after(self.server.connect_timeout) as connecting:
+                async with transport.opened(self._heard) as client:
+                    tools = await _listed(client)
+                    connecting.deadline = float("inf")
+                    self._client, self._gone = client, transport.ended
+                    self._stand(Standing(tools=tools, protocol=str(client.protocol_version or "")))
+                    await self._follow(client, transport.ended)
+                    problem.words = "it has closed the connection"
+            if connecting.cancelled_caught:
+                problem.words = f"it did not answer within {self.server.connect_timeout:g} s"
+        except Exception as error:
+            problem.words = problem.words or _told(error)
+        finally:
+            if said := sound(transport.words.strip().rpartition("\n")[2]):
+                problem.words = f"{problem.words or 'it ended'}: {said}"
+            self._ended.set()
+
+    async def _follow(self, client: Client, ended: anyio.Event) -> None:
+        """List its tools anew when it says that they have changed, until it ends."""
+        async with anyio.create_task_group() as tasks:
+
+            async def listen() -> None:
+                while True:
+                    await self._stale.wait()
+                    self._stale = anyio.Event()
+                    self._stand(Standing(tools=await _listed(client), protocol=self.standing.protocol))
+
+            self._stale = anyio.Event()
+            tasks.start_soon(listen)
+            await ended.wait()
+            tasks.cancel_scope.cancel()
+
+    async def _heard(self, message: Any) -> None:
+        """What the server says of its own accord."""
+        from mcp_types import ToolListChangedNotification
+
+        if isinstance(message, ToolListChangedNotification) and self._client is not None:
+            self._stale.set()
+        await anyio.lowlevel.checkpoint()
+
+    def _stand(self, standing: Standing) -> None:
+        self.standing = msgspec.structs.replace(standing, number=self.standing.number + 1)
+        self._changed.set()
+        self._changed = anyio.Event()
+
+
+class _Problem:
+    """Why a session has ended."""
+
+    words = ""
+
+
+async def _listed(client: Client) -> tuple[Tool, ...]:
+    """All tools of a server."""
+    found: list[Tool] = []
+    cursor: str | None = None
+    for _ in range(MOST_PAGES):
+        page = await client.list_tools(cursor=cursor)
+        found += page.tools
+        cursor = page.next_cursor
+        if not cursor:
+            break
+    return tuple(found)
+
+
+def _told(error: BaseException) -> str:
+    """The innermost cause of an error, in words."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, FileNotFoundError):
+        return f"there is no program {error.filename!r}: install it, or give its path"
+    return sound(f"{type(error).__name__}: {error}")
+
+
+@asynccontextmanager
+async def connected(name: str, server: MCPServer, mark: str = "") -> AsyncIterator[Connection]:
+    """A connection, from when this is entered until it is left."""
+    connection = Connection(name, server, mark)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(connection.run)
+        try:
+            yield connection
+        finally:
+            tasks.cancel_scope.cancel()
+
+
+__all__: Sequence[str] = ("Connection", "Standing", "connected")

@@ -1,0 +1,170 @@
+"""`ServerProcess`: a server that runs as a process, as a transport of the library `mcp`: a JSON-RPC message a line.
+
+The library's own transport (`mcp.client.stdio`) joins what it has read anew for each chunk of a line, without a bound:
+a line of 100 MB costs minutes and gigabytes.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.abc
+import psutil
+
+from ..ids import new_id
+from ..sandboxes.processes import CONVERSATION, end
+
+if TYPE_CHECKING:
+    from mcp.client._transport import TransportStreams
+
+LONGEST_LINE = 64 << 20
+"""Bytes of one message."""
+
+KEPT_WORDS = 4096
+"""Bytes of what a server wrote to its standard error that are kept for an error's words."""
+
+GRACE = 2.0
+"""Seconds that a server has to end after its input has ended."""
+
+_INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER")
+"""Variables of ours that every server has."""
+
+_SERVER = "AGENTRT_SERVER"
+"""The variable that marks what a server starts."""
+
+
+class ServerProcess:
+    """A process, from when it is entered until it is left; `ended` is set once it has closed its output."""
+
+    def __init__(self, command: Sequence[str], env: Mapping[str, str], cwd: str, mark: str) -> None:
+        self._command, self._cwd = list(command), cwd
+        kept = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+        token = new_id()
+        self._mark = f"{_SERVER}={token}"
+        self._env = {**kept, **env, CONVERSATION: mark, _SERVER: token}
+        self._words = b""
+        self.ended = anyio.Event()
+        self.pid = 0
+
+    @property
+    def words(self) -> str:
+        """The end of what it wrote to its standard error."""
+        return self._words.decode("utf-8", "replace").strip()
+
+    @asynccontextmanager
+    async def streams(self) -> AsyncIterator[TransportStreams]:
+        """What the library reads from and writes to. Raises `OSError` for a command that cannot be run."""
+        self._began = time.clock_gettime(time.CLOCK_BOOTTIME) - 1.0
+        process = await anyio.open_process(
+            self._command,
+            cwd=self._cwd,
+            env=self._env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        self.pid = process.pid
+        heard, read = anyio.create_memory_object_stream[Any](0)
+        write, said = anyio.create_memory_object_stream[Any](0)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._listen, process, heard)
+            tasks.start_soon(self._speak, process, said, heard)
+            tasks.start_soon(self._note, process)
+            try:
+                yield read, write
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await self._end(process)
+                tasks.cancel_scope.cancel()
+                for stream in (heard, read, write, said):
+                    stream.close()
+
+    async def _listen(self, process: anyio.abc.Process, heard: Any) -> None:
+        from mcp.shared.message import SessionMessage
+        from mcp_types import jsonrpc_message_adapter
+
+        assert process.stdout is not None
+        try:
+            async with heard:
+                async for line in _lines(process.stdout):
+                    try:
+                        await heard.send(SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False)))
+                    except ValueError as error:
+                        await heard.send(error)
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError, ConnectionError):
+            return
+        finally:
+            self.ended.set()
+
+    async def _speak(self, process: anyio.abc.Process, said: Any, heard: Any) -> None:
+        assert process.stdin is not None
+        try:
+            async with said:
+                async for message in said:
+                    line = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                    await process.stdin.send(f"{line}\n".encode())
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
+            heard.close()
+
+    async def _note(self, process: anyio.abc.Process) -> None:
+        assert process.stderr is not None
+        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+            async for piece in process.stderr:
+                self._words = (self._words + piece)[-KEPT_WORDS:]
+
+    async def _end(self, process: anyio.abc.Process) -> None:
+        """Close its input, wait a moment, then end it with all that it has started."""
+        assert process.stdin is not None
+        with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            await process.stdin.aclose()
+        if not await _exited(process, GRACE):
+            with suppress(psutil.Error):
+                itself = psutil.Process(process.pid)
+                await end(process.pid, self._mark, self._began, also=(itself,))
+        else:
+            await end(process.pid, self._mark, self._began)
+        await _exited(process, GRACE)
+        _close(process)
+
+
+async def _exited(process: anyio.abc.Process, seconds: float) -> bool:
+    """Whether it ends in so many seconds. `process.wait()` waits for its pipes, too, which others may hold open."""
+    until = anyio.current_time() + seconds
+    while process.returncode is None:
+        if anyio.current_time() > until:
+            return False
+        await anyio.sleep(0.01)
+    return True
+
+
+def _close(process: anyio.abc.Process) -> None:
+    """Close its pipes: what was not read of them keeps them open else."""
+    transport = getattr(getattr(process, "_process", None), "_transport", None)
+    if transport is not None:
+        with suppress(PermissionError):
+            transport.close()
+
+
+async def _lines(stream: anyio.abc.ByteReceiveStream) -> AsyncIterator[bytes]:
+    """The lines of a stream. Raises `ConnectionError` for one that is too long."""
+    pieces: list[bytes] = []
+    size = 0
+    async for chunk in stream:
+        *whole, rest = chunk.split(b"\n")
+        for line in whole:
+            pieces.append(line)
+            if joined := b"".join(pieces).strip():
+                yield joined
+            pieces, size = [], 0
+        if rest:
+            pieces.append(rest)
+            size += len(rest)
+            if size > LONGEST_LINE:
+                raise ConnectionError(f"a message is longer than {LONGEST_LINE >> 20} MiB")

@@ -1,0 +1,61 @@
+"""What a server answers, as the result of a tool. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ..specs import Content, ImageContent, TextContent
+from ..specs.content import sound
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult
+
+IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+"""Which models look at."""
+
+
+def content_of(result: CallToolResult) -> tuple[Content, ...]:
+    """What the model is shown of a result: texts and images; of what is structured the JSON, where no text says it."""
+    blocks = tuple(block for given in result.content for block in _blocks(given))
+    if result.structured_content is not None and not any(isinstance(block, TextContent) for block in blocks):
+        said = json.dumps(result.structured_content, ensure_ascii=False, indent=1)
+        return (TextContent(sound(said)), *blocks)
+    return blocks or (TextContent("(no output)"),)
+
+
+def _blocks(given: Any) -> Iterator[Content]:
+    match given.type:
+        case "text":
+            yield TextContent(sound(given.text))
+        case "image" if given.mime_type in IMAGES:
+            yield ImageContent(f"data:{given.mime_type};base64,{given.data}")
+        case "image" | "audio":
+            yield TextContent(
+                f"[{given.type} of the type {sound(given.mime_type)}, {len(given.data) * 3 // 4:,} bytes]"
+            )
+        case "resource_link":
+            about = f": {sound(given.description)}" if given.description else ""
+            yield TextContent(f"[resource {sound(str(given.uri))} ({sound(given.name)}){about}]")
+        case "resource":
+            yield from _resource(given.resource)
+        case other:
+            yield TextContent(f"[content of the type {other}]")
+
+
+def _resource(given: Any) -> Iterator[Content]:
+    head = f"[resource {sound(str(given.uri))}]"
+    if (text := getattr(given, "text", None)) is not None:
+        yield TextContent(f"{head}\n{sound(text)}")
+    elif given.mime_type in IMAGES:
+        yield ImageContent(f"data:{given.mime_type};base64,{given.blob}")
+    else:
+        yield TextContent(
+            f"{head} of the type {sound(given.mime_type or 'unknown')}, {len(given.blob) * 3 // 4:,} bytes"
+        )
+
+
+def _size(encoded: str) -> str:
+    """How long what base64 stands for is."""
+    return f"{len(encoded) * 3 // 4:,} bytes"

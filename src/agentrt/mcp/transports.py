@@ -1,0 +1,88 @@
+"""How a server is reached: as a process, or over HTTP. The library `mcp` is loaded here, off the event loop."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
+
+import anyio
+import anyio.to_thread
+
+from ..specs.mcp import MCPServer
+from .process import ServerProcess
+
+if TYPE_CHECKING:
+    from mcp import Client
+
+Heard = Callable[[Any], Awaitable[None]]
+"""Told of what a server says of its own accord."""
+
+
+class Transport(Protocol):
+    """A way to a server, for one session."""
+
+    @property
+    def ended(self) -> anyio.Event:
+        """Set when the server has gone away."""
+        ...
+
+    @property
+    def words(self) -> str:
+        """What the server said last beside the protocol: its standard error."""
+        ...
+
+    def opened(self, heard: Heard) -> AbstractAsyncContextManager[Client]:
+        """A session; `heard` is told of what the server says of its own accord."""
+        ...
+
+
+def transport_of(server: MCPServer, mark: str) -> Transport:
+    """The way to a server whose variables are filled in; `mark` names whose processes it starts."""
+    return _Stdio(server, mark) if server.way == "stdio" else _Remote(server)
+
+
+class _Stdio:
+    """A process of its own."""
+
+    def __init__(self, server: MCPServer, mark: str) -> None:
+        self._process = ServerProcess((server.command, *server.args), server.env, server.cwd or ".", mark)
+
+    @property
+    def ended(self) -> anyio.Event:
+        return self._process.ended
+
+    @property
+    def words(self) -> str:
+        return self._process.words
+
+    @asynccontextmanager
+    async def opened(self, heard: Heard) -> AsyncIterator[Client]:
+        mcp = await anyio.to_thread.run_sync(import_module, "mcp")
+        async with mcp.Client(self._process.streams(), message_handler=heard) as client:
+            yield client
+
+
+class _Remote:
+    """Over HTTP: when it dies the library ends the task that holds the session."""
+
+    words = ""
+
+    def __init__(self, server: MCPServer) -> None:
+        self._server, self.ended = server, anyio.Event()
+
+    @asynccontextmanager
+    async def opened(self, heard: Heard) -> AsyncIterator[Client]:
+        server = self._server
+        mcp, httpx = [await anyio.to_thread.run_sync(import_module, name) for name in ("mcp", "httpx2")]
+        timeout = httpx.Timeout(server.connect_timeout, read=server.timeout)
+        async with httpx.AsyncClient(headers=dict(server.headers), timeout=timeout, follow_redirects=False) as http:
+            if server.way == "sse":
+                library = await anyio.to_thread.run_sync(import_module, "mcp.client.sse")
+                streams = library.sse_client(server.url, headers=dict(server.headers))
+            else:
+                library = await anyio.to_thread.run_sync(import_module, "mcp.client.streamable_http")
+                streams = library.streamable_http_client(server.url, http_client=http)
+            async with mcp.Client(streams, message_handler=heard) as client:
+                yield client

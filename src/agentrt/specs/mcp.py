@@ -1,0 +1,136 @@
+"""`MCPServer`: a server of the Model Context Protocol that an agent uses, as its configuration says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+from msgspec.structs import force_setattr
+
+from ..errors import ConfigurationError
+from .given import Given, Seconds
+
+Transport: TypeAlias = Literal["stdio", "http", "sse"]
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
+_TRANSPORTS: Mapping[str, Transport] = {
+    "stdio": "stdio",
+    "http": "http",
+    "streamable-http": "http",
+    "streamable_http": "http",
+    "streamableHttp": "http",
+    "sse": "sse",
+}
+
+
+class MCPServer(Given, frozen=True, kw_only=True, omit_defaults=True, rename={"kind": "type"}):
+    """A server that is started as a process (`command`), or reached over HTTP (`url`).
+
+    `${NAME}` and `${NAME:-default}` in any text stand for a secret of the conversation: the log has the name alone.
+    Raises `ConfigurationError` for a server that cannot be.
+    """
+
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = msgspec.field(default_factory=dict)
+    """Variables of the process, besides PATH, HOME, LANG and the like; no other variable of ours reaches it."""
+    cwd: str = ""
+    """Where it is started; "": in the workspace."""
+    url: str = ""
+    headers: dict[str, str] = msgspec.field(default_factory=dict)
+    transport: str | None = None
+    """"stdio", "http" (streamable HTTP) or "sse"; None: "stdio" for a command, "http" for a URL."""
+    kind: str | None = None
+    """The transport, as other programs' files spell it."""
+    shared: bool = False
+    """Whether a process serves all conversations of an owner, in the place of one conversation and its children."""
+    disabled: bool = False
+    include: tuple[str, ...] = ()
+    """Patterns of the names of tools that are offered; none: all."""
+    exclude: tuple[str, ...] = ()
+    """Patterns of the names of tools that are not."""
+    connect_timeout: Seconds = 30.0
+    """Seconds until it must have said which tools it has."""
+    timeout: Seconds = 300.0
+    """Seconds that a call may take."""
+
+    def __post_init__(self) -> None:
+        if self.transport is not None or self.kind is not None:
+            named = _TRANSPORTS.get(str(self.transport or self.kind))
+            if named is None:
+                raise ConfigurationError(
+                    f"MCPServer(transport={self.transport or self.kind!r}): expected stdio, http or sse"
+                )
+            force_setattr(self, "transport", named)
+            force_setattr(self, "kind", None)
+        Given.__post_init__(self)
+        if bool(self.command) == bool(self.url):
+            raise ConfigurationError("MCPServer(...): give a command or a url, and not both")
+        if (self.transport or self.way) != self.way and not (self.url and self.transport == "sse"):
+            raise ConfigurationError(f"MCPServer(...): {self.transport} needs a {'command' if self.url else 'url'}")
+        if self.url and not re.match(r"https?://|\$\{", self.url):
+            raise ConfigurationError(f"MCPServer(url={self.url!r}): expected an address that begins with http(s)://")
+
+    @property
+    def way(self) -> Transport:
+        """How it is reached."""
+        if self.command:
+            return "stdio"
+        return "sse" if self.transport == "sse" else "http"
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The names that its texts refer to, in their order."""
+        return tuple(dict.fromkeys(match["name"] for text in _texts(self) for match in _VARIABLE.finditer(text)))
+
+
+def _texts(server: MCPServer) -> tuple[str, ...]:
+    named = (*server.env.values(), *server.headers.values())
+    return (server.command, *server.args, server.cwd, server.url, *named)
+
+
+def as_servers(given: Any) -> Any:
+    """Servers by their names, as a file has them under `mcpServers`; what cannot be is refused where it is converted.
+
+    Raises `ConfigurationError` for a name that no tool's name could have in it.
+    """
+    if not isinstance(given, Mapping):
+        return given
+    inner = given.get("mcpServers", given)
+    if isinstance(inner, Mapping):
+        for name in inner:
+            if not isinstance(name, str) or not _NAME.fullmatch(name):
+                raise ConfigurationError(
+                    f"an MCP server cannot be called {name!r}: give it letters, digits, '_', '-' and '.'"
+                )
+    return inner
+
+
+def expanded(server: MCPServer, value_of: Callable[[str], str | None]) -> MCPServer:
+    """The server with the values of its variables. Raises `ConfigurationError` that names those that are missing."""
+    missing: list[str] = []
+
+    def fill(text: str) -> str:
+        def value(match: re.Match[str]) -> str:
+            found = value_of(match["name"])
+            if found is None and match["default"] is None:
+                missing.append(match["name"])
+            return found if found is not None else match["default"] or ""
+
+        return _VARIABLE.sub(value, text)
+
+    made = msgspec.structs.replace(
+        server,
+        command=fill(server.command),
+        args=tuple(map(fill, server.args)),
+        env={name: fill(value) for name, value in server.env.items()},
+        cwd=fill(server.cwd),
+        url=fill(server.url),
+        headers={name: fill(value) for name, value in server.headers.items()},
+    )
+    if missing:
+        raise ConfigurationError(f"it needs {', '.join(dict.fromkeys(missing))}: set them, or give them as secrets")
+    return made

@@ -1,0 +1,81 @@
+"""A server of the Model Context Protocol, made with the library: `python -m tests.mcp.server [PORT]`."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import anyio
+from mcp.server.mcpserver import Context, Image, MCPServer
+from mcp_types import ToolAnnotations
+
+server = MCPServer("demo")
+PNG = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
+    "1f15c4890000000d49444154789c6360000002000001e221bc330000000049454e44ae426082"
+)
+
+
+@server.tool(annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False))
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+@server.tool()
+def think(about: str) -> str:
+    """Has the name of a tool that is built in."""
+    return f"I think of {about}."
+
+
+@server.tool()
+def fail() -> str:
+    """Fail."""
+    raise ValueError("no luck")
+
+
+@server.tool()
+def die() -> str:
+    """End the process."""
+    os._exit(3)
+
+
+@server.tool()
+def show() -> Image:
+    """A picture."""
+    return Image(data=PNG, format="png")
+
+
+@server.tool()
+def environment(name: str) -> str:
+    """A variable of the server."""
+    return os.environ.get(name, "(not set)")
+
+
+@server.tool()
+def process() -> int:
+    """The number of the server's process."""
+    return os.getpid()
+
+
+@server.tool()
+async def count(to: int, context: Context) -> str:
+    """Count, and say how far it has come."""
+    for n in range(1, to + 1):
+        await context.report_progress(n, to, f"at {n}")
+        await anyio.sleep(0)
+    return "done"
+
+
+@server.tool()
+async def wait() -> str:
+    """Wait for ever."""
+    await anyio.sleep_forever()
+    return "never"
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        server.run("streamable-http", host="127.0.0.1", port=int(sys.argv[1]))
+    else:
+        server.run("stdio")

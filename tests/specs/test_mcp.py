@@ -1,0 +1,68 @@
+"""MCP servers as an agent's configuration has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from agentrt import LLM, Agent
+from agentrt.errors import ConfigurationError
+from agentrt.specs.mcp import MCPServer, expanded
+
+MODEL = LLM(model="scripted")
+
+
+def servers(given: Any) -> dict[str, MCPServer]:
+    return Agent(llm=MODEL, mcp_servers=given).mcp_servers
+
+
+def test_the_usual_files_are_read() -> None:
+    given = {
+        "git": {"command": "uvx", "args": ["mcp-server-git"], "env": {"A": "${TOKEN}"}},
+        "web": {"url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${KEY:-none}"}},
+        "old": {"url": "http://localhost/sse", "type": "sse"},
+        "new": {"url": "http://localhost/mcp", "transport": "streamable-http"},
+    }
+    found = servers(given)
+    assert [server.way for server in found.values()] == ["stdio", "http", "sse", "http"]
+    assert (found["git"].variables, found["web"].variables) == (("TOKEN",), ("KEY",))
+    agent = Agent(llm=MODEL, mcp_config={"mcpServers": given}, mcp_servers={"git": {"command": "own"}})  # type: ignore[dict-item]
+    assert list(agent.mcp_servers) == ["git", "web", "old", "new"]
+    assert agent.mcp_servers["git"].command == "own"
+    assert msgspec.json.decode(msgspec.json.encode(agent), type=Agent) == agent
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"x": {}}, "give a command or a url"),
+        ({"x": {"command": "a", "url": "http://b"}}, "not both"),
+        ({"x": {"url": "ftp://b"}}, "begins with http"),
+        ({"x": {"command": "a", "transport": "sse"}}, "sse needs a url"),
+        ({"x": {"url": "http://b", "transport": "stdio"}}, "stdio needs a command"),
+        ({"x": {"command": "a", "transport": "carrier pigeon"}}, "expected stdio, http or sse"),
+        ({"x y": {"command": "a"}}, "cannot be called 'x y'"),
+        ({"x": {"command": "a", "timeout": 0}}, "timeout"),
+        ({"x": {"comand": "a"}}, "comand"),
+        ({"x": "a"}, "x"),
+        ("a", "mcp_servers"),
+    ],
+)
+def test_what_cannot_be_is_one_clear_error(given: Any, says: str) -> None:
+    with pytest.raises(ConfigurationError, match=says):
+        servers(given)
+
+
+def test_a_filter_that_is_no_expression_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="filter_tools_regex"):
+        Agent(llm=MODEL, filter_tools_regex="(")
+
+
+def test_variables_are_filled_in_and_those_that_are_missing_are_named() -> None:
+    server = MCPServer(command="${BIN:-python}", args=("-m", "${MODULE}"), env={"T": "a-${TOKEN}-b"}, cwd="${HERE:-}")
+    made = expanded(server, {"MODULE": "x", "TOKEN": "t"}.get)
+    assert (made.command, made.args, made.env, made.cwd) == ("python", ("-m", "x"), {"T": "a-t-b"}, "")
+    with pytest.raises(ConfigurationError, match="it needs MODULE, TOKEN"):
+        expanded(server, lambda name: None)

@@ -1,0 +1,163 @@
+"""Conversations with MCP servers, from what the model is offered to what is logged."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from agentrt import LLM, Agent, AlwaysConfirm, ConfirmRisky, Conversation, ExecutionStatus, Runtime
+from agentrt.events import ActionEvent, Event, ExecutionStarted, ObservationEvent, RiskAssessed, ToolsChanged
+from agentrt.protocols import ModelRequest
+from agentrt.replaying import replay
+from agentrt.specs.content import plain
+from agentrt.state import fold
+from agentrt.testing import ScriptedLLM, call, calls, finish, say
+from agentrt.testing.scripted import Turn
+from tests.delegating import delegate, task_of
+
+ROOT = Path(__file__).parent.parent
+DEMO: dict[str, Any] = {"command": sys.executable, "args": ["-m", "tests.mcp.server"], "cwd": str(ROOT)}
+BAD: dict[str, Any] = {"command": "no-such-program"}
+
+
+def agent(servers: dict[str, Any], **more: Any) -> Agent:
+    given: dict[str, Any] = {"llm": LLM(model="scripted"), "tools": (), "mcp_servers": servers}
+    return Agent(**given | more)
+
+
+async def lived(
+    place: Path, spec: Agent, model: ScriptedLLM, secrets: dict[str, Any] | None = None
+) -> tuple[Any, list[Event]]:
+    """The state at the end of a conversation, and its events."""
+    with anyio.fail_after(40):
+        async with Runtime(place / "store", client=model) as runtime:
+            async with Conversation(spec, place, runtime=runtime, secrets=secrets or {}, id="c") as conversation:
+                await conversation.send_message("go")
+                state = await conversation.run()
+                return state, [event async for event in conversation.events()]
+
+
+def results(events: list[Event]) -> list[str]:
+    return [plain(event.content) for event in events if isinstance(event, ObservationEvent)]
+
+
+async def test_its_tools_are_offered_called_and_replayed(tmp_path: Path) -> None:
+    turns = [calls(("add", {"a": 1, "b": 2}), ("demo_think", {"about": "x"})), call("fail"), call("show"), finish("ok")]
+    model = ScriptedLLM(turns)
+    state, events = await lived(tmp_path, agent({"demo": DEMO}), model)
+    assert state.status is ExecutionStatus.FINISHED
+    names = [tool.name for tool in model.requests[0].tools]
+    assert names[:2] == ["think", "finish"]
+    assert {"add", "demo_think", "show"} <= {*names}
+    first, thought, failed, picture, _ = (event for event in events if isinstance(event, ObservationEvent))
+    assert (plain(first.content), first.labels) == ("3", ("mcp",))
+    assert plain(thought.content) == "I think of x."
+    assert failed.is_error
+    assert "[image]" in plain(picture.content)
+    (offered,) = [event for event in events if isinstance(event, ToolsChanged)]
+    assert not offered.told
+    definition = state.definition("add")
+    assert (definition.server, definition.remote, definition.annotations.read_only) == ("demo", "add", True)
+    assert fold(events).tools == state.tools
+    done = await replay(events)
+    assert done.difference is None, done.difference
+
+
+async def test_one_that_is_not_there_takes_away_its_own_tools_only(tmp_path: Path) -> None:
+    model = ScriptedLLM([call("add", a=1, b=1), call("missing"), finish("ok")])
+    state, events = await lived(tmp_path, agent({"demo": DEMO, "bad": BAD}), model)
+    assert state.status is ExecutionStatus.FINISHED
+    assert results(events)[0] == "2"
+    told = "The MCP server bad is not available, nor are its tools: there is no program 'no-such-program'"
+    assert any(told in plain(message.content) for message in model.requests[0].messages)
+
+
+async def test_a_conversation_that_is_opened_again_offers_them_at_once_and_connects(tmp_path: Path) -> None:
+    await lived(tmp_path, agent({"demo": DEMO}), ScriptedLLM([say("hi")]))
+    model = ScriptedLLM([call("add", a=2, b=3), finish("ok")])
+    with anyio.fail_after(40):
+        async with Runtime(tmp_path / "store", client=model) as runtime:
+            async with Conversation(id="c", runtime=runtime) as conversation:
+                assert conversation.state.definition("add").server == "demo"
+                await conversation.send_message("again")
+                await conversation.run()
+                events = [event async for event in conversation.events()]
+    assert results(events)[0] == "5"
+    assert sum(isinstance(event, ToolsChanged) for event in events) == 1, "nothing has changed"
+
+
+async def test_secrets_reach_the_server_and_nothing_else(tmp_path: Path) -> None:
+    server = {**DEMO, "env": {"TOKEN": "${API_TOKEN}", "OTHER": "${NONE:-plain}"}}
+    turns = [call("environment", name="TOKEN"), call("environment", name="OTHER"), finish("ok")]
+    model = ScriptedLLM(turns)
+    _, events = await lived(tmp_path, agent({"demo": server}), model, {"API_TOKEN": "hunter2-hunter2"})
+    assert results(events)[1] == "plain"
+    assert "hunter2" not in results(events)[0]
+    whole = b"".join(path.read_bytes() for path in (tmp_path / "store").rglob("*") if path.is_file())
+    assert b"hunter2" not in whole
+    assert b"${API_TOKEN}" in whole
+    missing = {**DEMO, "env": {"TOKEN": "${API_TOKEN}"}}
+    state, _ = await lived(tmp_path / "b", agent({"demo": missing}), ScriptedLLM([say("hi")]))
+    assert "it needs API_TOKEN: set them, or give them as secrets" in state.servers["demo"].problem
+
+
+async def test_hints_go_to_the_rating_and_filters_hold(tmp_path: Path) -> None:
+    spec = agent(
+        {"demo": {**DEMO, "exclude": ["die", "wait"]}},
+        confirmation=ConfirmRisky(),
+        analyzer="rules",
+        filter_tools_regex="add|environment",
+    )
+    model = ScriptedLLM([call("add", a=1, b=2), call("environment", name="HOME"), finish("ok")])
+    state, events = await lived(tmp_path, spec, model)
+    assert [tool.name for tool in model.requests[0].tools if tool.server] == ["add", "environment"]
+    assert state.status is ExecutionStatus.WAITING_FOR_CONFIRMATION, "what says nothing of itself is asked about"
+    by_id = {event.id: event.tool_name for event in events if isinstance(event, ActionEvent)}
+    risks = {by_id[event.action_id]: event.risk.name for event in events if isinstance(event, RiskAssessed)}
+    assert risks["add"] == "LOW"
+    assert risks["environment"] == "UNKNOWN"
+    asked, _ = await lived(
+        tmp_path / "b", agent({"demo": DEMO}, confirmation=AlwaysConfirm()), ScriptedLLM([call("add", a=1, b=2)])
+    )
+    assert asked.status is ExecutionStatus.WAITING_FOR_CONFIRMATION, "no hint takes away a person's rule"
+
+
+async def test_a_delegated_conversation_has_the_same_process(tmp_path: Path) -> None:
+    def script(request: ModelRequest) -> Turn:
+        done = sum(message.role == "tool" for message in request.messages)
+        child = task_of(request) == "look"
+        turns = [call("process"), finish("seen")] if child else [call("process"), delegate("look"), finish("ok")]
+        return turns[done]
+
+    spec = agent({"demo": DEMO}, tools=("delegate",))
+    with anyio.fail_after(40):
+        async with Runtime(tmp_path / "store", client=ScriptedLLM(script)) as runtime:
+            async with Conversation(spec, tmp_path, runtime=runtime) as conversation:
+                await conversation.send_message("go")
+                state = await conversation.run()
+                mine = results([event async for event in conversation.events()])[0]
+                (child,) = state.ledger.children
+                theirs = results([event async for event in runtime.store.history(child).read()])[0]
+    assert mine == theirs
+
+
+@pytest.mark.parametrize("how", ["interrupt", "close"])
+async def test_a_call_that_is_cut_leaves_a_valid_log(tmp_path: Path, how: str) -> None:
+    model = ScriptedLLM([call("wait"), finish("ok")])
+    with anyio.fail_after(40):
+        async with Runtime(tmp_path / "store", client=model) as runtime:
+            async with Conversation(agent({"demo": DEMO}), tmp_path, runtime=runtime, id="c") as conversation:
+                await conversation.send_message("go")
+                await conversation.start_run()
+                async for item in conversation.stream():
+                    if isinstance(item, ExecutionStarted):
+                        break
+                if how == "interrupt":
+                    await conversation.interrupt()
+        async with Runtime(tmp_path / "store", client=ScriptedLLM([finish("ok")])) as runtime:
+            async with Conversation(id="c", runtime=runtime) as conversation:
+                assert (await conversation.run()).status is ExecutionStatus.FINISHED
