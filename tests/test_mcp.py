@@ -33,6 +33,7 @@ async def lived(
     place: Path, spec: Agent, model: ScriptedLLM, secrets: dict[str, Any] | None = None
 ) -> tuple[Any, list[Event]]:
     """The state at the end of a conversation, and its events."""
+    place.mkdir(exist_ok=True)
     with anyio.fail_after(40):
         async with Runtime(place / "store", client=model) as runtime:
             async with Conversation(spec, place, runtime=runtime, secrets=secrets or {}, id="c") as conversation:
@@ -100,6 +101,10 @@ async def test_secrets_reach_the_server_and_nothing_else(tmp_path: Path) -> None
     whole = b"".join(path.read_bytes() for path in (tmp_path / "store").rglob("*") if path.is_file())
     assert b"hunter2" not in whole
     assert b"${API_TOKEN}" in whole
+    literal = agent({"demo": {**DEMO, "env": {"API_TOKEN": "hunter3-hunter3"}}})
+    await lived(tmp_path / "a", literal, ScriptedLLM([call("environment", name="API_TOKEN"), finish("ok")]))
+    whole = b"".join(path.read_bytes() for path in (tmp_path / "a" / "store").rglob("*") if path.is_file())
+    assert b"hunter3" not in whole
     missing = {**DEMO, "env": {"TOKEN": "${API_TOKEN}"}}
     state, _ = await lived(tmp_path / "b", agent({"demo": missing}), ScriptedLLM([say("hi")]))
     assert "it needs API_TOKEN: set them, or give them as secrets" in state.servers["demo"].problem

@@ -38,6 +38,7 @@ from .llm import LimitedClient, LiteLLMClient, PacedClient, ProviderLimits, Retr
 from .llm.masking import keys_of
 from .llm.profiles import saved_profile
 from .mcp.connections import Connections
+from .mcp.hiding import hide_secrets
 from .protocols import Condenser, Critic, ModelClient, SecurityAnalyzer, Storage
 from .sandboxes.container import check_engine
 from .secrets import AnySecret, Cipher, LogMask, SecretRegistry
@@ -129,8 +130,7 @@ class Runtime:
         self.resolver = Resolver(home, cache, self.store.shelf, pinned, saved_profile)
         """What reads the files that agents are told from."""
         self._resolve = resolve or self.resolver.resolve
-        self._hidden = list[str]()
-        self.ports: set[int] = set()
+        self._hidden, self.ports = list[str](), set[int]()
         """Where this runtime is served: requests to these ports of this machine are rated HIGH."""
         self.observers: list[Observer] = []
         """Who is told of all batches of events that are committed from now on; quick, and no coroutines."""
@@ -173,15 +173,15 @@ class Runtime:
         Raises `WorkspaceMissing`, `ToolMissing`, `ConversationExists`, or `ConfigurationError` for a container where no
         Docker engine answers.
         """
-        agent = sound_agent(agent)
+        secrets = secrets or self.secrets()
+        agent = hide_secrets(sound_agent(agent), secrets)
         place, rules = await workspace_of(workspace, self.store)
         if isinstance(place, DockerWorkspace):
             await check_engine()
         owner = above.created.owner if above is not None and above.created is not None else owner
         told = await self._resolved(agent, place, tools, owner, above)
         agent = await self.pinned(told.agent, place.path)
-        name, secrets = conversation_id or new_id(), secrets or self.secrets()
-        parts = self._parts(agent, place, tools, secrets)
+        name, parts = conversation_id or new_id(), self._parts(agent, place, tools, secrets)
         check_rules(agent, parts.tools.definitions)
         if secrets.mask.text(place.path) != place.path:
             raise ConfigurationError("a secret is a part of the workspace's path: what lies there could not be named")

@@ -43,6 +43,7 @@ from agentrt.specs import (
     SecurityRisk,
     Tool,
 )
+from agentrt.specs.mcp import MCPServer
 from agentrt.specs.policies import asks
 from agentrt.state import State
 
@@ -183,6 +184,16 @@ ELSEWHERE = [
     FallbackLLM((LLM(model="openai/a"), LLM(model="openai/a", base_url="http://evil.example"))),
     RouterLLM(llms={"x": LLM(model="openai/a", base_url="http://evil.example")}, rule="cost"),
 ]
+
+
+def test_only_an_admin_says_which_programs_run_as_mcp_servers() -> None:
+    servers = {"x": MCPServer(command="sh")}
+    for default in (None, SERVER):
+        agent = replace(default or SAFE, mcp_servers=servers)
+        assert scopes(of_creation(agent, default)) == {"admin"}
+        assert scopes(of_creation(replace(default or SAFE, agents={"x": agent}), default)) == {"admin"}
+        assert of(changes(agents={"x": agent}), default=default) == {"admin", "approve"}
+        assert scopes(of_creation(agent, agent)) == set()
 
 
 @pytest.mark.parametrize("llm", ELSEWHERE)

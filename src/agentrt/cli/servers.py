@@ -13,12 +13,9 @@ from ..sources.servers import Served, read_servers
 
 
 def secrets_of(servers: Sequence[Served]) -> dict[str, AnySecret]:
-    """The secrets that MCP servers refer to: what stands in their files, and variables of the environment."""
-    found: dict[str, AnySecret] = {}
-    for served in servers:
-        found |= {name: EnvironmentSecret(name) for name in served.variables if name in os.environ}
-        found |= served.secrets
-    return found
+    """The variables of the environment that MCP servers refer to, as secrets."""
+    names = (name for served in servers for name in served.variables if name in os.environ)
+    return {name: EnvironmentSecret(name) for name in names}
 
 
 def _servers(file: str) -> Served:

@@ -67,6 +67,7 @@ def keeper_of(state: State) -> Agent:
         condenser=NoOpCondenser(),
         critic=None,
         agents={},
+        mcp_servers={},
         output=None,
         limits=Limits(
             max_steps=MOST_STEPS,

@@ -79,6 +79,9 @@ BASELINE = Agent(llm=LLM(model=""), confirmation=ConfirmRisky())
 """What is asked for where the server has no agent of its own: actions that are rated risky are asked about."""
 
 
+_PROGRAMS = "its `mcp_servers` are others: they run as programs of the server, or are sent what it knows"
+
+
 class Demand(msgspec.Struct, frozen=True):
     """A scope that is needed, and what for."""
 
@@ -152,7 +155,11 @@ def of_control(control: AnyControl, agent: Agent | None, default: Agent | None) 
             made = replaced(agent, changes)
             for llm in _llms(made):
                 yield from _of_llm(llm, known)
-            yield from _of_contexts(made, [each.context for one in (default, agent) if one for each in _all(one)])
+            known_agents = [each for one in (default, agent) if one is not None for each in _all(one)]
+            yield from _of_contexts(made, [each.context for each in known_agents])
+            for one in _all(made):
+                if all(_other_servers(one, other) for other in known_agents):
+                    yield Demand(Scope.ADMIN, _PROGRAMS)
         case AddRule(rule=rule, scope="project") if rule.verdict == "allow":
             yield Demand(Scope.ADMIN, _FOR_ALL)
         case RemoveRule(rule=rule, scope="project") if rule.verdict != "allow":
@@ -191,7 +198,7 @@ def _of_agent(agent: Agent, base: Agent, *, bounded: bool) -> Iterator[Demand]:
     if {rule for rule in agent.rules if rule.verdict == "allow"} - set(base.rules):
         yield approve("its `rules` allow more")
     if _other_servers(agent, base):
-        yield Demand(Scope.ADMIN, "its `mcp_servers` are others, and they run as programs of the server")
+        yield Demand(Scope.ADMIN, _PROGRAMS)
     if agent.hooks != base.hooks:
         yield approve("its `hooks` are others, and they run unasked")
     yield from _of_context(agent.context, base.context)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from ..errors import ConfigurationError
-from ..sandboxes.environment import looks_secret
 from ..specs.given import converted
 from ..specs.mcp import MCPServer, as_servers
 from .text import Reader
@@ -42,19 +40,20 @@ def servers_in(given: object) -> tuple[str, ...]:
 
 
 class Served(msgspec.Struct, frozen=True):
-    """The servers of a file, and the secrets that stand in it, by the names that take their place."""
+    """The servers of a file."""
 
     servers: dict[str, MCPServer]
-    secrets: dict[str, str]
-    variables: tuple[str, ...]
-    """The variables that the servers refer to, besides those secrets."""
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The names that they refer to."""
+        return tuple(dict.fromkeys(name for server in self.servers.values() for name in server.variables))
 
 
 def read_servers(text: str, where: str) -> Served:
     """The servers that a file names, whichever program it was written for; what we have no field for is left out.
 
-    A value of `env` or `headers` that looks like a secret becomes one: the log has its name. Raises
-    `ConfigurationError`.
+    Raises `ConfigurationError`.
     """
     try:
         given = msgspec.json.decode(text)
@@ -63,34 +62,11 @@ def read_servers(text: str, where: str) -> Served:
     inner = given.get("mcpServers", given.get("servers")) if isinstance(given, dict) else None
     if not isinstance(inner, dict):
         raise ConfigurationError(f'{where} has no servers: expected {{"mcpServers": {{"name": {{...}}}}}}')
-    secrets: dict[str, str] = {}
     servers: dict[str, MCPServer] = {}
     for name, one in as_servers(inner).items():
-        if not isinstance(one, dict):
-            raise ConfigurationError(f"{where}: the server {name!r} is no object")
-        known = {key: value for key, value in one.items() if key in _FIELDS}
-        for field in ("env", "headers"):
-            if isinstance(values := known.get(field), dict):
-                known[field] = {key: _hidden(name, key, value, secrets) for key, value in values.items()}
-        try:
-            servers[name] = converted(known, MCPServer, where, name)
-        except ConfigurationError as error:
-            raise ConfigurationError(f"{where}: {error}") from error
-    variables = dict.fromkeys(variable for server in servers.values() for variable in server.variables)
-    return Served(servers, secrets, tuple(variable for variable in variables if variable not in secrets))
+        known = {key: value for key, value in one.items() if key in _FIELDS} if isinstance(one, dict) else one
+        servers[name] = converted(known, MCPServer, where, name)
+    return Served(servers)
 
 
 _FIELDS = frozenset((*MCPServer.__struct_fields__, "type"))
-
-
-def _hidden(server: str, name: str, value: object, secrets: dict[str, str]) -> object:
-    """A value as the log may have it."""
-    if not isinstance(value, str) or "${" in value or not (looks_secret(name, value) or _AUTHORIZES.search(name)):
-        return value
-    stands = re.sub(r"[^A-Z0-9_]", "_", f"MCP_{server}_{name}".upper())
-    secrets[stands] = value
-    return f"${{{stands}}}"
-
-
-_AUTHORIZES = re.compile(r"auth|cookie|key|token", re.IGNORECASE)
-"""Headers that say who asks."""
