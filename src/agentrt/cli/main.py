@@ -30,6 +30,7 @@ from .labels import rename, tag
 from .lineage import delete, fork
 from .listing import list_, search
 from .log import log
+from .mcp import mcp
 from .options import (
     Beginning,
     agent_of,
@@ -257,7 +258,23 @@ def demo(pace: float, as_json: bool, store: str | None) -> None:
     _drive(lambda console: run_demo(view_for(console, as_json=as_json), console, pace=pace, store=store), as_json)
 
 
-for command in (agents, context, delete, fork, keys, list_, log, profile, rename, rules, search, serve, skills, tag):
+for command in (
+    agents,
+    context,
+    delete,
+    fork,
+    keys,
+    list_,
+    log,
+    mcp,
+    profile,
+    rename,
+    rules,
+    search,
+    serve,
+    skills,
+    tag,
+):
     commands.add_command(command)
 
 
