@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from agentrt import LLM, Agent, AlwaysConfirm, ConfirmRisky, Conversation, ExecutionStatus, Runtime
-from agentrt.events import ActionEvent, Event, ExecutionStarted, ObservationEvent, RiskAssessed, ToolsChanged
+from agentrt.events import ActionEvent, Event, ExecutionStarted, ObservationEvent, RiskAssessed, RunEnded, ToolsChanged
 from agentrt.protocols import ModelRequest
 from agentrt.replaying import replay
 from agentrt.specs.content import plain
@@ -166,3 +166,31 @@ async def test_a_call_that_is_cut_leaves_a_valid_log(tmp_path: Path, how: str) -
         async with Runtime(tmp_path / "store", client=ScriptedLLM([finish("ok")])) as runtime:
             async with Conversation(id="c", runtime=runtime) as conversation:
                 assert (await conversation.run()).status is ExecutionStatus.FINISHED
+
+
+async def test_a_server_that_changes_its_tools_changes_what_is_offered(tmp_path: Path) -> None:
+    there = anyio.Event()
+
+    class Patient(ScriptedLLM):
+        async def complete(self, request: ModelRequest, watch: Any) -> Any:
+            if sum(message.role == "tool" for message in request.messages) == 1:
+                await there.wait()
+            return await super().complete(request, watch)
+
+    model = Patient([call("grow", name="fresh"), call("think", thought="hm"), call("fresh"), finish("ok")])
+    with anyio.fail_after(40):
+        async with Runtime(tmp_path / "store", client=model) as runtime:
+            async with Conversation(agent({"demo": DEMO}), tmp_path, runtime=runtime) as conversation:
+                await conversation.send_message("go")
+                await conversation.start_run()
+                async for item in conversation.stream():
+                    if isinstance(item, ToolsChanged) and item.told:
+                        there.set()
+                    if isinstance(item, RunEnded):
+                        break
+                events = [event async for event in conversation.events()]
+    assert "I am fresh." in results(events)
+    changed = [event for event in events if isinstance(event, ToolsChanged)]
+    assert [event.told for event in changed] == ["", "The tools of the MCP server demo have changed: new: fresh."]
+    assert "fresh" in {tool.name for tool in model.requests[-2].tools}
+    assert "have changed: new: fresh" in str(model.requests[-2].messages)

@@ -68,6 +68,19 @@ async def count(to: int, context: Context) -> str:
 
 
 @server.tool()
+async def grow(name: str, context: Context) -> str:
+    """Have one more tool."""
+
+    def added() -> str:
+        """Was not there before."""
+        return f"I am {name}."
+
+    server.add_tool(added, name=name)
+    await context.notify_tools_changed()
+    return "grown"
+
+
+@server.tool()
 async def wait() -> str:
     """Wait for ever."""
     await anyio.sleep_forever()

@@ -169,8 +169,26 @@ class Connection:
 
             self._stale = anyio.Event()
             tasks.start_soon(listen)
+            tasks.start_soon(self._subscribe, client)
             await ended.wait()
             tasks.cancel_scope.cancel()
+
+    async def _subscribe(self, client: Client) -> None:
+        """Be told of changes where the protocol has a subscription for that: from revision 2026-07-28 on."""
+        from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+
+        from mcp import MCPError
+
+        while True:
+            try:
+                async with client.listen(tools_list_changed=True) as changes:
+                    async for _ in changes:
+                        self._stale.set()
+            except (ListenNotSupportedError, MCPError):
+                return
+            except SubscriptionLost:
+                self._stale.set()
+            await anyio.sleep(FIRST_WAIT)
 
     async def _heard(self, message: Any) -> None:
         """What the server says of its own accord."""

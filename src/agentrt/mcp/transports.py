@@ -60,7 +60,7 @@ class _Stdio:
     @asynccontextmanager
     async def opened(self, heard: Heard) -> AsyncIterator[Client]:
         mcp = await anyio.to_thread.run_sync(import_module, "mcp")
-        async with mcp.Client(self._process.streams(), message_handler=heard) as client:
+        async with mcp.Client(self._process.streams(), message_handler=heard, cache=None) as client:
             yield client
 
 
@@ -84,5 +84,5 @@ class _Remote:
             else:
                 library = await anyio.to_thread.run_sync(import_module, "mcp.client.streamable_http")
                 streams = library.streamable_http_client(server.url, http_client=http)
-            async with mcp.Client(streams, message_handler=heard) as client:
+            async with mcp.Client(streams, message_handler=heard, cache=None) as client:
                 yield client
