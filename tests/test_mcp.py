@@ -194,3 +194,17 @@ async def test_a_server_that_changes_its_tools_changes_what_is_offered(tmp_path:
     assert [event.told for event in changed] == ["", "The tools of the MCP server demo have changed: new: fresh."]
     assert "fresh" in {tool.name for tool in model.requests[-2].tools}
     assert "have changed: new: fresh" in str(model.requests[-2].messages)
+
+
+async def test_resources_are_read_by_a_tool(tmp_path: Path) -> None:
+    turns = [call("demo_read_resource", uri="notes://today"), call("demo_read_resource", uri="notes://monday")]
+    model = ScriptedLLM([*turns, call("demo_read_resource", uri="nope://x"), finish("ok")])
+    state, events = await lived(tmp_path, agent({"demo": DEMO}), model)
+    assert state.status is ExecutionStatus.FINISHED
+    first, second, third, _ = results(events)
+    assert first == "[resource notes://today]\nBuy milk."
+    assert "Nothing on monday." in second
+    assert "reading nope://x of demo failed" in third
+    definition = state.definition("demo_read_resource")
+    assert "notes://today: notes\nnotes://{day}: notes_of" in definition.description
+    assert definition.annotations.read_only

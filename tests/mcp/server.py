@@ -80,6 +80,18 @@ async def grow(name: str, context: Context) -> str:
     return "grown"
 
 
+@server.resource("notes://today")
+def notes() -> str:
+    """What is noted."""
+    return "Buy milk."
+
+
+@server.resource("notes://{day}")
+def notes_of(day: str) -> str:
+    """What is noted of a day."""
+    return f"Nothing on {day}."
+
+
 @server.tool()
 async def wait() -> str:
     """Wait for ever."""

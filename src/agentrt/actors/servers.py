@@ -14,7 +14,7 @@ from ..events import ToolsChanged
 from ..mcp.connection import Connection, Standing
 from ..mcp.connections import Connections, Whose
 from ..mcp.definitions import definitions
-from ..mcp.results import content_of
+from ..mcp.results import content_of, read_of
 from ..protocols import Observation, ToolContext
 from ..secrets import SecretRegistry
 from ..specs import ToolDefinition
@@ -78,7 +78,13 @@ class Servers:
             others = (tool.name for other, event in state.servers.items() if other != name for tool in event.tools)
             taken = {*self._tools.names, *others}
             found = definitions(
-                name, standing.tools, taken, server.include, server.exclude, state.spec.filter_tools_regex
+                name,
+                standing.tools,
+                taken,
+                server.include,
+                server.exclude,
+                state.spec.filter_tools_regex,
+                standing.resources,
             )
             offered = tuple(map(self._tools.offered, found))
             self._learn(name, offered)
@@ -139,6 +145,8 @@ class _Call:
             context.output(f"{words or ''} [{done:g}{f' of {of:g}' if of else ''}]\n")
 
         connection = await self._connection()
+        if not self._remote:
+            return Observation(content=read_of(await connection.read(str(action.get("uri", "")))), labels=("mcp",))
         result = await connection.call(self._remote, action, show)
         return Observation(content=content_of(result), is_error=result.is_error, labels=("mcp",))
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 import msgspec
@@ -16,9 +16,11 @@ from ..specs.mcp import MCPServer
 from .transports import transport_of
 
 if TYPE_CHECKING:
-    from mcp_types import CallToolResult, Tool
+    from mcp_types import CallToolResult, ReadResourceResult, Tool
 
     from mcp import Client
+
+T = TypeVar("T")
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
 """Seconds before a server that went away is tried again; the wait doubles."""
@@ -36,6 +38,8 @@ class Standing(msgspec.Struct, frozen=True):
     """How a connection stands: the tools that the server has, or why there is no server."""
 
     tools: tuple[Any, ...] = ()
+    resources: tuple[Any, ...] = ()
+    """What may be read of it, and templates of that."""
     problem: str = ""
     number: int = 0
     """Grows with each change."""
@@ -104,6 +108,20 @@ class Connection:
         self, tool: str, arguments: dict[str, Any], told: Progress = lambda done, of, words: None
     ) -> CallToolResult:
         """What a tool of the server answers. Raises `ToolError` that names the server, the cause, and what to do."""
+
+        async def show(progress: float, total: float | None, message: str | None) -> None:
+            told(progress, total, message)
+
+        def asked(client: Client) -> Awaitable[CallToolResult]:
+            return client.call_tool(tool, arguments, progress_callback=show)
+
+        return await self._asked(tool, asked)
+
+    async def read(self, uri: str) -> ReadResourceResult:
+        """What a resource of the server holds. Raises `ToolError`."""
+        return await self._asked(f"reading {uri}", lambda client: client.read_resource(uri))
+
+    async def _asked(self, what: str, ask: Callable[[Client], Awaitable[T]]) -> T:
         client = None if self._gone.is_set() else self._client
         if client is None:
             self._wanted.set()
@@ -112,20 +130,17 @@ class Connection:
                 raise ToolError(f"the MCP server {self.name!r} is not there: {standing.problem}")
         from mcp import MCPError
 
-        async def show(progress: float, total: float | None, message: str | None) -> None:
-            told(progress, total, message)
-
         ended = self._ended
         try:
             with anyio.fail_after(self.server.timeout):
-                return await client.call_tool(tool, arguments, progress_callback=show)
+                return await ask(client)
         except TimeoutError as error:
-            raise ToolError(f"{tool} of {self.name} gave no answer in {self.server.timeout:g} s") from error
+            raise ToolError(f"{what} of {self.name} gave no answer in {self.server.timeout:g} s") from error
         except MCPError as error:
             if ended.is_set() or error.error.code in _GONE:
                 words = "the MCP server {!r} has gone away during the call: whether it took effect is unknown"
                 raise ToolError(words.format(self.name)) from error
-            raise ToolError(f"{tool} of {self.name} failed: {sound(error.error.message)}") from error
+            raise ToolError(f"{what} of {self.name} failed: {sound(error.error.message)}") from error
 
     async def _back(self) -> Standing:
         """How it stands after the next try."""
@@ -142,10 +157,10 @@ class Connection:
         try:
             with anyio.move_on_after(self.server.connect_timeout) as connecting:
                 async with transport.opened(self._heard) as client:
-                    tools = await _listed(client)
+                    tools, resources = await _listed(client), await _readable(client)
                     connecting.deadline = float("inf")
                     self._client, self._gone = client, transport.ended
-                    self._stand(Standing(tools=tools, protocol=str(client.protocol_version or "")))
+                    self._stand(Standing(tools=tools, resources=resources, protocol=str(client.protocol_version or "")))
                     await self._follow(client, transport.ended)
                     problem.words = "it has closed the connection"
             if connecting.cancelled_caught:
@@ -165,7 +180,7 @@ class Connection:
                 while True:
                     await self._stale.wait()
                     self._stale = anyio.Event()
-                    self._stand(Standing(tools=await _listed(client), protocol=self.standing.protocol))
+                    self._stand(msgspec.structs.replace(self.standing, tools=await _listed(client), problem=""))
 
             self._stale = anyio.Event()
             tasks.start_soon(listen)
@@ -221,6 +236,20 @@ async def _listed(client: Client) -> tuple[Tool, ...]:
         if not cursor:
             break
     return tuple(found)
+
+
+async def _readable(client: Client) -> tuple[Any, ...]:
+    """The first resources of a server, and its templates; none where it has none, or cannot say."""
+    from mcp import MCPError
+
+    if client.server_capabilities.resources is None:
+        return ()
+    found: tuple[Any, ...] = ()
+    with suppress(MCPError):
+        found = tuple((await client.list_resources()).resources)
+    with suppress(MCPError):
+        found = (*found, *(await client.list_resource_templates()).resource_templates)
+    return found
 
 
 def _told(error: BaseException) -> str:

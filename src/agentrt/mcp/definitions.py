@@ -23,6 +23,12 @@ LONGEST_DESCRIPTION = 4096
 MOST_TOOLS = 1000
 """Tools of one server."""
 
+READ = "read_resource"
+"""What the tool is called that reads the resources of a server, with its name before that."""
+
+MOST_LISTED = 30
+"""Resources that are named to the model."""
+
 LABELS: tuple[Label, ...] = ("mcp",)
 """Where the results of a server's tools come from."""
 
@@ -34,11 +40,32 @@ def definitions(
     include: Collection[str] = (),
     exclude: Collection[str] = (),
     pattern: str | None = None,
+    resources: Sequence[Any] = (),
 ) -> tuple[ToolDefinition, ...]:
-    """The tools that are offered of those of a server, under names that are not `taken`."""
+    """The tools that are offered of those of a server, under names that are not `taken`; one that reads its `resources`
+    is among them, where there are any.
+    """
     found = {tool.name: tool for tool in tools[:MOST_TOOLS] if offered(tool.name, include, exclude, pattern)}
-    names = named(server, found, taken)
-    return tuple(_definition(server, names[name], tool) for name, tool in found.items())
+    resources = resources if offered(READ, include, exclude, pattern) else ()
+    names = named(server, (*found, *([READ] if resources else [])), {*taken, READ})
+    made = tuple(_definition(server, names[name], tool) for name, tool in found.items())
+    return (*made, _reader(server, names[READ], resources)) if resources else made
+
+
+def _reader(server: str, name: str, resources: Sequence[Any]) -> ToolDefinition:
+    """A tool that reads what a server has to read."""
+    listed = [sound(f"{getattr(one, 'uri', None) or one.uri_template}: {one.title or one.name}") for one in resources]
+    more = f"\nand {len(listed) - MOST_LISTED} more" if len(listed) > MOST_LISTED else ""
+    lines = "\n".join(listed[:MOST_LISTED])
+    return ToolDefinition(
+        name=name,
+        description=f"Read a resource of {server}, by its URI:\n{lines}{more}"[:LONGEST_DESCRIPTION],
+        parameters=msgspec.Raw(b'{"type":"object","properties":{"uri":{"type":"string"}},"required":["uri"]}'),
+        annotations=ToolAnnotations(read_only=True, destructive=False, idempotent=True),
+        on_crash=OnCrash.RETRY,
+        labels=LABELS,
+        server=server,
+    )
 
 
 def _definition(server: str, name: str, tool: Tool) -> ToolDefinition:

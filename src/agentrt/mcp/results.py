@@ -10,7 +10,7 @@ from ..specs import Content, ImageContent, TextContent
 from ..specs.content import sound
 
 if TYPE_CHECKING:
-    from mcp_types import CallToolResult
+    from mcp_types import CallToolResult, ReadResourceResult
 
 IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 """Which models look at."""
@@ -23,6 +23,11 @@ def content_of(result: CallToolResult) -> tuple[Content, ...]:
         said = json.dumps(result.structured_content, ensure_ascii=False, indent=1)
         return (TextContent(sound(said)), *blocks)
     return blocks or (TextContent("(no output)"),)
+
+
+def read_of(result: ReadResourceResult) -> tuple[Content, ...]:
+    """What the model is shown of a resource that was read."""
+    return tuple(block for given in result.contents for block in _resource(given)) or (TextContent("(empty)"),)
 
 
 def _blocks(given: Any) -> Iterator[Content]:
