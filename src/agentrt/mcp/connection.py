@@ -256,6 +256,8 @@ def _told(error: BaseException) -> str:
     """The innermost cause of an error, in words."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
+    if type(error).__name__ == "MCPError" and str(error) == "Connection closed":
+        return "it has closed the connection"
     if isinstance(error, FileNotFoundError):
         return f"there is no program {error.filename!r}: install it, or give its path"
     return sound(f"{type(error).__name__}: {error}")
