@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,11 @@ from typing import Any
 import anyio
 import pytest
 
-from agentrt import LLM, Agent, AlwaysConfirm, ConfirmRisky, Conversation, ExecutionStatus, Runtime
+from agentrt import LLM, Agent, AgentContext, AlwaysConfirm, ConfirmRisky, Conversation, ExecutionStatus, Runtime
 from agentrt.events import ActionEvent, Event, ExecutionStarted, ObservationEvent, RiskAssessed, RunEnded, ToolsChanged
 from agentrt.protocols import ModelRequest
 from agentrt.replaying import replay
+from agentrt.specs import PluginSource
 from agentrt.specs.content import plain
 from agentrt.state import fold
 from agentrt.testing import ScriptedLLM, call, calls, finish, say
@@ -208,3 +210,74 @@ async def test_resources_are_read_by_a_tool(tmp_path: Path) -> None:
     definition = state.definition("demo_read_resource")
     assert "notes://today: notes\nnotes://{day}: notes_of" in definition.description
     assert definition.annotations.read_only
+
+
+def project(place: Path, **more: Any) -> Path:
+    """A project that brings a server of its own, which leaves a trace when it is started."""
+    place.mkdir(exist_ok=True)
+    program = f"import sys\nsys.path.insert(0, {str(ROOT)!r})\nopen('started', 'a').write('x')\n"
+    (place / "serve.py").write_text(f"{program}from tests.mcp.server import server\nserver.run('stdio')\n")
+    server = {"command": sys.executable, "args": ["serve.py"], **more}
+    (place / ".mcp.json").write_text(json.dumps({"mcpServers": {"demo": server}}))
+    return place
+
+
+async def test_servers_of_a_project_start_once_a_person_has_agreed(tmp_path: Path) -> None:
+    place = project(tmp_path / "work", env={"API_TOKEN": "hunter2-hunter2"})
+    spec = Agent(llm=LLM(model="scripted"))
+    turns = [say("hi"), call("add", a=1, b=2), say("3"), say("hi"), say("hi"), say("hi")]
+    with anyio.fail_after(40):
+        async with Runtime(tmp_path / "store", client=ScriptedLLM(turns)) as runtime:
+            async with Conversation(spec, place, runtime=runtime, id="c") as conversation:
+                await conversation.prompt("go")
+                (offer,) = conversation.state.unagreed
+                assert offer.servers["demo"].where == f"{sys.executable} serve.py"
+                assert not (place / "started").exists()
+                await conversation.agree(offer.digest)
+                await conversation.prompt("go")
+                events = [event async for event in conversation.events()]
+                assert results(events)[-1] == "3"
+            async with Conversation(spec, place, runtime=runtime) as another:
+                assert not another.state.unagreed
+                assert set(another.state.spec.mcp_servers) == {"demo"}
+            project(place, args=["serve.py", "--more"])
+            async with Conversation(spec, place, runtime=runtime) as another:
+                assert [list(offer.servers) for offer in another.state.unagreed] == [["demo"]]
+                assert not another.state.spec.mcp_servers
+            project(place)
+            with (place / "serve.py").open("a") as program:
+                program.write("# written by the agent\n")
+            (place / "started").unlink()
+            async with Conversation(id="c", runtime=runtime) as conversation:
+                await conversation.prompt("go")
+                problem = conversation.state.servers["demo"].problem
+                assert problem == "serve.py is not as it was when a person agreed to run it: agree to it again"
+                assert not (place / "started").exists()
+    whole = b"".join(path.read_bytes() for path in (tmp_path / "store").rglob("*") if path.is_file())
+    assert b"hunter2" not in whole
+
+
+async def test_servers_of_a_skill_and_of_a_plugin_ask_too(tmp_path: Path) -> None:
+    skill = project(tmp_path / "work") / ".agents" / "skills" / "adding"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text("---\nname: adding\ndescription: Adds.\n---\nAdd.\n")
+    (tmp_path / "work" / ".mcp.json").rename(skill / ".mcp.json")
+    plugin = tmp_path / "plugin"
+    (plugin / ".claude-plugin").mkdir(parents=True)
+    served = {"command": "${CLAUDE_PLUGIN_ROOT}/serve", "args": ["${OTHER}"]}
+    manifest = {"name": "helper", "mcpServers": {"helping": served}}
+    (plugin / ".claude-plugin" / "plugin.json").write_text(json.dumps(manifest))
+    context = AgentContext(plugins=(PluginSource(str(plugin)),))
+    spec = Agent(llm=LLM(model="scripted"), context=context)
+    async with Conversation(
+        spec, tmp_path / "work", store="memory://", client=ScriptedLLM([say("hi")])
+    ) as conversation:
+        await conversation.prompt("go")
+        waiting = {
+            name: server.where for offer in conversation.state.unagreed for name, server in offer.servers.items()
+        }
+        assert waiting == {"demo": f"{sys.executable} serve.py", "helping": f"{plugin}/serve ${{OTHER}}"}
+        assert conversation.state.context is not None
+        missing = {name for source in conversation.state.context.sources for name in source.missing}
+        assert missing == {"demo", "helping"}
+    assert not (tmp_path / "work" / "started").exists()

@@ -76,7 +76,7 @@ async def test_a_plugin_brings_skills_commands_and_agents(place: Path, tmp_path:
         assert set(state.spec.agents) == {"sweeper"}
         assert kinds["plugin", "helper"].when == "Helps. 1.0"
         assert {"tidy", "deploy"} == {name for kind, name in kinds if kind == "skill"}
-        assert [offer.servers for offer in state.unagreed] == [("files",)]
+        assert [list(offer.servers) for offer in state.unagreed] == [["files"]]
     assert "Tidy up." in on(model.requests[1])
     assert "Deploy to staging now." in on(model.requests[2])
 

@@ -38,7 +38,7 @@ from .llm import LimitedClient, LiteLLMClient, PacedClient, ProviderLimits, Retr
 from .llm.masking import keys_of
 from .llm.profiles import saved_profile
 from .mcp.connections import Connections
-from .mcp.hiding import hide_secrets
+from .mcp.hiding import hide_in
 from .protocols import Condenser, Critic, ModelClient, SecurityAnalyzer, Storage
 from .sandboxes.container import check_engine
 from .secrets import AnySecret, Cipher, LogMask, SecretRegistry
@@ -127,7 +127,7 @@ class Runtime:
         self._restarts, self._quota = restarts, instance(quota, Quota, "Runtime", "quota")
         self._environment, self._recast = environment, recast
         self._home, cache = home, Path(next(iter(self.store.places), default_store()))
-        self.resolver = Resolver(home, cache, self.store.shelf, pinned, saved_profile)
+        self.resolver = Resolver(home, cache, self.store.shelf, saved_profile)
         """What reads the files that agents are told from."""
         self._resolve = resolve or self.resolver.resolve
         self._hidden, self.ports = list[str](), set[int]()
@@ -174,12 +174,11 @@ class Runtime:
         Docker engine answers.
         """
         secrets = secrets or self.secrets()
-        agent = hide_secrets(sound_agent(agent), secrets)
         place, rules = await workspace_of(workspace, self.store)
         if isinstance(place, DockerWorkspace):
             await check_engine()
         owner = above.created.owner if above is not None and above.created is not None else owner
-        told = await self._resolved(agent, place, tools, owner, above)
+        told = hide_in(await self._resolved(sound_agent(agent), place, tools, owner, above), secrets)
         agent = await self.pinned(told.agent, place.path)
         name, parts = conversation_id or new_id(), self._parts(agent, place, tools, secrets)
         check_rules(agent, parts.tools.definitions)
@@ -311,13 +310,17 @@ class Runtime:
             if state.created is None or state.prompt is None:
                 raise EventRefused(f"event {at} is too early to fork from: the conversation has not begun there")
             place, prompt = state.created.workspace, tuple[Event, ...]()
+            if secrets is None:
+                secrets = self.secrets()
+                self._restore(secrets, state, state.created.conversation_id)
             if agent is not None:
                 told = await self._resolved(sound_agent(agent), place, tools, state.created.owner)
+                told = hide_in(told, secrets)
                 agent = await self.pinned(told.agent, place.path)
-                offered = self._parts(agent, place, tools, secrets or self.secrets()).tools.definitions
+                offered = self._parts(agent, place, tools, secrets).tools.definitions
                 check_rules(agent, offered)
                 prompt_event = prompt_of(offered, (told.prompt, told.dynamic))
-                texts = await kept(told, keeping(journal, secrets or self.secrets()), prompt_event.id)
+                texts = await kept(told, keeping(journal, secrets), prompt_event.id)
                 prompt = (prompt_event, *texts)
             created = ConversationCreated(
                 conversation_id=name,
@@ -326,9 +329,6 @@ class Runtime:
                 owner=state.created.owner,
                 parent=conversation_id,
             )
-            if secrets is None:
-                secrets = self.secrets()
-                self._restore(secrets, state, state.created.conversation_id)
             first = (*forked(state, created), *prompt, *more)
             if secrets.names or state.ledger.secrets:  # encrypted for the fork: what is in the log is for its parent
                 first = (*first, self.changed_secrets(secrets, name, source="environment"))

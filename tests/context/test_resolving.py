@@ -15,7 +15,7 @@ from agentrt.specs.agent_file import AgentFile
 def made(condenser: Any) -> tuple[Agent, tuple[str, ...]]:
     """The agent of a file with this condenser, and what is not available."""
     file = AgentFile(name="digger", description="Digs.", prompt="Dig.", condenser=condenser)
-    return as_agent(file, lambda name: None, lambda name: LLM(model=name), ())
+    return as_agent(file, lambda name: None, lambda name: LLM(model=name), (), {})
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ import pytest
 
 from agentrt import LLM, Agent, Conversation, Hook, HookEvent, Runtime, Tool
 from agentrt.events import HookExecutionEvent, UserRejectObservation
-from agentrt.hooks.pinning import changed, pinned
+from agentrt.hooks.pinning import pinned
+from agentrt.pins import changed
 from agentrt.testing import ScriptedLLM, call, say
 
 BEFORE = HookEvent.BEFORE_TOOL
@@ -44,14 +45,14 @@ def test_the_files_of_the_workspace_that_a_command_names_are_pinned(
         (tmp_path / there).write_text("exit 0\n")
     (made,) = pinned([hook(command.replace("{w}", str(workspace)))], str(workspace))
     assert [path for path, _ in made.pinned] == named
-    assert changed(made, str(workspace)) is None
+    assert changed(made.pinned, str(workspace)) is None
     for path in named:
         (workspace / path).write_text("exit 1\n")
-        assert changed(made, str(workspace)) == path
+        assert changed(made.pinned, str(workspace)) == path
         (workspace / path).write_text("exit 0\n")
     if named:
         (workspace / named[0]).unlink()
-        assert changed(made, str(workspace)) == named[0]
+        assert changed(made.pinned, str(workspace)) == named[0]
 
 
 async def test_an_agent_that_rewrites_its_hook_is_denied_also_where_failures_are_ignored(tmp_path: Path) -> None:

@@ -121,6 +121,7 @@ class ConversationGroup:
         self._journal, self._parts, self._workspace = journal, parts, workspace
         self._stack = AsyncExitStack()
         self._looked: anyio.Event | None = None
+        self._servers: Servers | None = None
         self.stops = 0
         """How often somebody wanted it to stop: a run that is only being prepared is none yet."""
         self._leaving = False
@@ -212,20 +213,24 @@ class ConversationGroup:
             events = (*events, DurabilityChanged(durability=durability, epoch=epoch))
         if events:
             await self.log.append(*events)
-        if self._parts.connections is not None and self.feed.state.spec.mcp_servers:
-            self._servers(self._parts.connections).begin(self._tasks)
+        self.connect()
         if not self._first and self.feed.state.context is not None:
             self._looked = anyio.Event()
             self._tasks.start_soon(self._look_again, self._looked, self.feed.state.context)
         if durability is not Durability.COMMIT:
             await self._journal.sync()
 
-    def _servers(self, connections: Connections) -> Servers:
+    def connect(self) -> None:
+        """Connect to the MCP servers that the agent has by now, in the background."""
         created, parts = self.feed.state.created, self._parts
-        assert created is not None
-        mark = process_mark(created.id, parts.store)
-        whose = Whose(created.conversation_id, created.delegated_by, created.owner, mark)
-        return Servers(self.log, connections, parts.tools, parts.secrets, whose)
+        if parts.connections is None or not self.feed.state.spec.mcp_servers:
+            return
+        if self._servers is None:
+            assert created is not None
+            mark = process_mark(created.id, parts.store)
+            whose = Whose(created.conversation_id, created.delegated_by, created.owner, mark)
+            self._servers = Servers(self.log, parts.connections, parts.tools, parts.secrets, whose)
+        self._servers.begin(self._tasks)
 
     async def looked(self) -> None:
         """Return when it is known which of the files have changed that the agent was told from."""

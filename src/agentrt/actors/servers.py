@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import anyio
+import anyio.to_thread
 from anyio.abc import TaskGroup
+from msgspec.structs import replace
 
 from ..errors import ActorError, ConfigurationError, LogError, ToolError
 from ..events import ToolsChanged
@@ -15,6 +18,7 @@ from ..mcp.connection import Connection, Standing
 from ..mcp.connections import Connections, Whose
 from ..mcp.definitions import definitions
 from ..mcp.results import content_of, read_of
+from ..pins import changed
 from ..protocols import Observation, ToolContext
 from ..secrets import SecretRegistry
 from ..specs import ToolDefinition
@@ -35,10 +39,10 @@ class Servers:
         self._there: dict[str, asyncio.Future[Connection]] = {}
 
     def begin(self, tasks: TaskGroup) -> None:
-        """Connect to those that the agent has now, in the background; what the log offers can be called at once."""
+        """Connect to those that the agent has by now, in the background; what the log offers can be called at once."""
         state = self._log.state
         for name, server in state.spec.mcp_servers.items():
-            if server.disabled:
+            if server.disabled or name in self._there:
                 continue
             self._there[name] = asyncio.get_running_loop().create_future()
             if (before := state.servers.get(name)) is not None:
@@ -54,8 +58,7 @@ class Servers:
     async def _follow(self, name: str, server: MCPServer) -> None:
         try:
             try:
-                values = await self._secrets.named_in(" ".join(f"${{{variable}}}" for variable in server.variables))
-                filled = expanded(server, values.get)
+                filled = await self._filled(server)
             except (ConfigurationError, ToolError) as error:
                 self._there[name].set_exception(ToolError(f"the MCP server {name!r} is not there: {error}"))
                 self._there[name].exception()  # it is told, whether or not somebody calls
@@ -68,6 +71,17 @@ class Servers:
                     await self._say(name, await _settled(connection) if standing.problem else standing)
         except (ActorError, LogError):
             return
+
+    async def _filled(self, server: MCPServer) -> MCPServer:
+        """The server with the values of its variables. Raises `ConfigurationError` or `ToolError`."""
+        created = self._log.state.created
+        assert created is not None
+        workspace = created.workspace.path
+        if (path := await anyio.to_thread.run_sync(changed, server.pinned, workspace)) is not None:
+            raise ConfigurationError(f"{path} is not as it was when a person agreed to run it: agree to it again")
+        values = await self._secrets.named_in(" ".join(f"${{{variable}}}" for variable in server.variables))
+        filled = expanded(server, values.get)
+        return replace(filled, cwd=os.path.join(workspace, filled.cwd)) if filled.way == "stdio" else filled
 
     async def _say(self, name: str, standing: Standing) -> None:
         """Log what is offered from now on, where that is something else than before."""

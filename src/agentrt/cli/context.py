@@ -18,7 +18,6 @@ from ..context.resolving import Resolved
 from ..context.usage import ContextUsage, context_usage
 from ..errors import WorkspaceMissing
 from ..events import ContextResolved
-from ..hooks.pinning import pinned
 from ..llm.profiles import saved_profile
 from ..sources.consents import KIND, agree, withdraw
 from ..sources.resolver import Resolver
@@ -48,7 +47,7 @@ class Place(msgspec.Struct, frozen=True):
             async with open_storage(self.store, lazy=True) as storage:
                 cache = Path(next(iter(storage.places), default_store()))
                 home = Path.home()
-                resolver = Resolver(home, cache, storage.shelf, pinned, saved_profile)
+                resolver = Resolver(home, cache, storage.shelf, saved_profile)
                 context = AgentContext(load_user_skills=True, plugins=self.plugins)
                 agent = Agent(llm=LLM(model=os.environ.get("AGENTRT_MODEL", DEFAULT_MODEL)), context=context)
                 return await resolver.resolve(agent, LocalWorkspace(self.workspace), known_tools())
@@ -186,7 +185,7 @@ def offered(offers: Sequence[Offer], plugins: Sequence[PluginSource] = ()) -> li
     """What programs are brought, and how to agree to them."""
     lines = []
     for offer in offers:
-        if not offer.hooks or offer.agreed:
+        if offer.agreed:
             continue
         lines.append(
             Text(f"? {clean(offer.name)} ({clean(offer.path)}) brings programs that do not run yet:", "yellow")
@@ -194,6 +193,9 @@ def offered(offers: Sequence[Offer], plugins: Sequence[PluginSource] = ()) -> li
         for hook in offer.hooks:
             words = hook.command or hook.prompt or hook.agent or hook.function or ""
             lines.append(Text(f"    {hook.event.value} {clean(hook.matcher)}: {clean(words)}"))
+        for name, server in offer.servers.items():
+            needs = f" (is given {', '.join(server.variables)})" if server.variables else ""
+            lines.append(Text(f"    MCP server {clean(name)}: {clean(server.where)}{clean(needs)}"))
         given = "".join(f" --plugin {one.source}{'#' if one.ref else ''}{one.ref}" for one in plugins)
         lines.append(Text(f"  to have them run: agentrt context{clean(given)} agree {offer.digest[:12]}", "dim"))
     return lines

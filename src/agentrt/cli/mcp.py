@@ -40,10 +40,9 @@ def list_(servers: tuple[Served, ...]) -> None:
     for column in ("name", "way", "where", "needs"):
         table.add_column(column, overflow="fold")
     for name, server in _named(servers).items():
-        where = " ".join((server.command, *server.args)) or server.url
         missing = [variable for variable in _required(server) if variable not in os.environ]
         needs = Text(", ".join(server.variables) + (f" (not set: {', '.join(missing)})" if missing else ""))
-        table.add_row(name, "disabled" if server.disabled else server.way, Text(clean(where)), needs)
+        table.add_row(name, "disabled" if server.disabled else server.way, Text(clean(server.where)), needs)
     _console().print(table)
 
 

@@ -29,6 +29,7 @@ from ..specs.built_in_agents import SAME_TOOLS
 from ..specs.condensers import read_condenser, stages
 from ..specs.context import AgentContext, ContextProblem, ContextSource, Document, Gathered, Offer, SourceKind
 from ..specs.llm import INHERIT
+from ..specs.mcp import MCPServer
 from ..specs.skill import Skill
 from ..specs.tokens import tokens_of
 from ..state import State
@@ -75,10 +76,12 @@ def resolved(
     that a person agreed to.
     """
     names = {skill.name for skill in gathered.skills}
-    made = {file.name: as_agent(file, tool, profile, names) for file in gathered.agents}
-    agents = {name: one for name, (one, _) in made.items()} | agent.agents
     offers = tuple(replace(offer, agreed=offer.digest in agreed) for offer in gathered.offers)
     hooks = tuple(hook for offer in offers if offer.agreed for hook in offer.hooks)
+    brought = {name: server for offer in offers if offer.agreed for name, server in offer.servers.items()}
+    servers = {**brought, **agent.mcp_servers}
+    made = {file.name: as_agent(file, tool, profile, names, servers) for file in gathered.agents}
+    agents = {name: one for name, (one, _) in made.items()} | agent.agents
     preloaded = set(context.preload_skills)
     always = [skill for skill in gathered.skills if skill.kind == "always" or skill.name in preloaded]
     listed = [skill for skill in gathered.skills if _is_listed(skill) and skill.name not in preloaded]
@@ -92,20 +95,25 @@ def resolved(
     sources = (
         *gathered.plugins,
         *(_of_document("instructions", document) for document in gathered.documents),
-        *(_of_skill(skill, tool, skill in always) for skill in gathered.skills),
+        *(_of_skill(skill, tool, skill in always, servers) for skill in gathered.skills),
         *(_of_agent(file, made[file.name][1]) for file in gathered.agents),
         *(_of_document("memory", document) for document in gathered.memory),
-        *(_of_offer(offer) for offer in offers if offer.hooks),
-        *gathered.servers,
+        *(source for offer in offers for source in _of_offer(offer)),
     )
     return Resolved(
-        agent=replace(agent, agents=agents, tools=tuple(tools), hooks=tuple(dict.fromkeys((*agent.hooks, *hooks)))),
+        agent=replace(
+            agent,
+            agents=agents,
+            tools=tuple(tools),
+            hooks=tuple(dict.fromkeys((*agent.hooks, *hooks))),
+            mcp_servers=servers,
+        ),
         prompt=system_prompt(agent),
         dynamic=dynamic_context(gathered.facts, gathered.documents, listed, always, gathered.memory),
         event=ContextResolved(
             directory=gathered.facts.directory,
             sources=sources,
-            skills=tuple(replace(skill, body="", metadata={}) for skill in gathered.skills),
+            skills=tuple(replace(skill, body="", metadata={}, brought={}) for skill in gathered.skills),
             offers=offers,
             problems=(*gathered.problems, *_unknown(context, names)),
         ),
@@ -152,11 +160,15 @@ def _is_listed(skill: Skill) -> bool:
 
 
 def as_agent(
-    file: AgentFile, tool: Lookup, profile: Profiles, skills: Collection[str]
+    file: AgentFile,
+    tool: Lookup,
+    profile: Profiles,
+    skills: Collection[str],
+    servers: Mapping[str, MCPServer],
 ) -> tuple[Agent, tuple[str, ...]]:
-    """The agent that a file says, and what it names that is not available."""
+    """The agent that a file says, and what it names that is not available; it has no server that is not known."""
     missing = [*(name for name in file.skills if name not in skills)]
-    missing += file.servers
+    missing += [name for name in file.servers if name not in servers]
     condenser = read_condenser(file.condenser)
     if condenser is None:
         missing.append("condenser")
@@ -181,6 +193,7 @@ def as_agent(
         condenser=condenser or LLMSummarizingCondenser(),
         limits=Limits(max_steps=file.max_steps or Limits().max_steps, max_cost=file.max_cost),
         is_vouched_for=file.origin == "user",
+        mcp_servers={name: servers[name] for name in file.servers if name in servers},
     )
     return made, tuple(dict.fromkeys(missing))
 
@@ -197,7 +210,7 @@ def _of_document(kind: SourceKind, document: Document) -> ContextSource:
     )
 
 
-def _of_skill(skill: Skill, tool: Lookup, always: bool) -> ContextSource:
+def _of_skill(skill: Skill, tool: Lookup, always: bool, servers: Collection[str]) -> ContextSource:
     named = (entry.partition("(")[0].strip() for entry in skill.allowed_tools)
     shown = skill.description if _is_listed(skill) and not always else skill.body
     return ContextSource(
@@ -208,7 +221,14 @@ def _of_skill(skill: Skill, tool: Lookup, always: bool) -> ContextSource:
         digest=skill.digest,
         tokens=tokens_of(shown),
         when="always" if always else _when(skill),
-        missing=tuple(dict.fromkeys((*(name for name in named if tool(name) is None), *skill.servers))),
+        missing=tuple(
+            dict.fromkeys(
+                (
+                    *(name for name in named if tool(name) is None),
+                    *(name for name in skill.servers if name not in servers),
+                )
+            )
+        ),
     )
 
 
@@ -237,6 +257,10 @@ def _of_agent(file: AgentFile, missing: tuple[str, ...]) -> ContextSource:
     )
 
 
-def _of_offer(offer: Offer) -> ContextSource:
+def _of_offer(offer: Offer) -> Iterator[ContextSource]:
     when = "always" if offer.agreed else "once a person has agreed"
-    return ContextSource(kind="hooks", name=offer.name, path=offer.path, when=when, missing=offer.servers)
+    if offer.hooks:
+        yield ContextSource(kind="hooks", name=offer.name, path=offer.path, when=when)
+    if offer.servers:
+        missing = () if offer.agreed else tuple(offer.servers)
+        yield ContextSource(kind="servers", name=offer.name, path=offer.path, when=when, missing=missing)

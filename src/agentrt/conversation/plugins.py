@@ -12,6 +12,7 @@ from ..decisions.asked import asked, signed
 from ..events import ConsentGiven, ConversationStateUpdateEvent, Cursor, Event, MessageEvent
 from ..host.beginning import kept
 from ..ids import new_id
+from ..mcp.hiding import hide_in
 from ..runtime import Runtime
 from ..sources.consents import agree as remember
 from ..specs.content import text
@@ -28,6 +29,7 @@ async def agree(runtime: Runtime, group: ConversationGroup, control: Agree, by: 
     offers = {offer.digest: offer for offer in state.unagreed}
     cursor = await group.log.append(*asked(state, control, by))
     assert state.created is not None
+    group.connect()
     await remember(runtime.store.shelf, offers[control.digest], state.created.conversation_id)
     return cursor
 
@@ -41,7 +43,7 @@ async def load_plugin(runtime: Runtime, group: ConversationGroup, control: LoadP
     assert state.created is not None
     source = PluginSource(control.source, control.ref, control.repo_path)
     tools = await anyio.to_thread.run_sync(lambda: {tool.name: tool for tool in runtime.tools})
-    told = await runtime.resolver.with_plugin(state, source, tools)
+    told = hide_in(await runtime.resolver.with_plugin(state, source, tools), group.secrets)
     before = {skill.name for skill in state.context.skills} if state.context is not None else set()
     fresh = [skill for skill in told.event.skills if skill.name not in before]
     events: list[Event] = [*await kept(told, group.log.keep, new_id())]
@@ -56,4 +58,6 @@ async def load_plugin(runtime: Runtime, group: ConversationGroup, control: LoadP
         how = "" if offered else " Read the file of a skill before you use it."
         said = f"[A plugin was loaded; nobody vouches for what it says.{how} It brings:\n{words}]"
         events.append(MessageEvent(content=text(said), by=by))
-    return await group.log.append(*signed(tuple(replace(event, caused_by=None) for event in events), by))
+    cursor = await group.log.append(*signed(tuple(replace(event, caused_by=None) for event in events), by))
+    group.connect()
+    return cursor

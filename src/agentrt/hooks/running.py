@@ -12,9 +12,9 @@ import msgspec
 
 from ..cancelling import guarded
 from ..errors import AgentrtError
+from ..pins import changed
 from ..specs.hooks import Hook, HookEvent
 from .commands import run_command
-from .pinning import changed
 from .replies import read_reply
 from .results import HookFunction, HookInput, HookResult, Masked, settled
 
@@ -98,7 +98,7 @@ async def _one_by_one(
 
 
 async def _execute(hook: Hook, given: HookInput, masked: Masked) -> HookResult:
-    if hook.pinned and (path := await anyio.to_thread.run_sync(changed, hook, given.working_dir)) is not None:
+    if hook.pinned and (path := await anyio.to_thread.run_sync(changed, hook.pinned, given.working_dir)) is not None:
         return HookResult(verdict="deny", reason=_CHANGED.format(path))
     named = {
         "PROJECT_DIR": given.working_dir,

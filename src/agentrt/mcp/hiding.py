@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from ..context.resolving import Resolved
 from ..sandboxes.environment import looks_secret
 from ..secrets import SecretRegistry
 from ..specs import Agent
@@ -18,11 +19,25 @@ _AUTHORIZES = re.compile(r"auth|cookie|key|token", re.IGNORECASE)
 
 def hide_secrets(agent: Agent, secrets: SecretRegistry) -> Agent:
     """The agent, whose servers have their secrets from a conversation's."""
+    agents = {name: hide_secrets(other, secrets) for name, other in agent.agents.items()}
+    if any(agents[name] is not other for name, other in agent.agents.items()):
+        agent = msgspec.structs.replace(agent, agents=agents)
     servers, given = without_secrets(agent.mcp_servers)
     if not given:
         return agent
     secrets.update(given)
     return msgspec.structs.replace(agent, mcp_servers=servers)
+
+
+def hide_in(told: Resolved, secrets: SecretRegistry) -> Resolved:
+    """What was resolved for an agent, whose servers have their secrets from a conversation's."""
+    offers = []
+    for offer in told.event.offers:
+        servers, given = without_secrets(offer.servers)
+        secrets.update(given)
+        offers.append(msgspec.structs.replace(offer, servers=servers) if given else offer)
+    event = msgspec.structs.replace(told.event, offers=tuple(offers))
+    return msgspec.structs.replace(told, agent=hide_secrets(told.agent, secrets), event=event)
 
 
 def without_secrets(servers: Mapping[str, MCPServer]) -> tuple[dict[str, MCPServer], dict[str, str]]:

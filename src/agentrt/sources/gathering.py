@@ -16,7 +16,7 @@ from .instructions import find_instructions, of_user, repository_of
 from .memory import find_memory
 from .place import facts_of
 from .plugins import Plugin, read_plugin
-from .servers import SERVERS, server_names
+from .servers import SERVERS, find_servers
 from .skills import find_skills, shelves
 from .text import Reader
 
@@ -55,6 +55,7 @@ def gather(
     documents, nested = find_instructions(place, root, project, family) if roots else ((), ())
     ours = tuple(document for each in homes for document in of_user(each, user, family))
     hooks, hooks_path = _hooks(roots, project)
+    servers = place / SERVERS
     return Gathered(
         facts=facts_of(workspace, root, context.current_datetime),
         documents=(*ours, *documents),
@@ -63,7 +64,8 @@ def gather(
         agents=agents,
         hooks=hooks,
         hooks_path=hooks_path,
-        servers=tuple(_servers(roots, project)),
+        servers=find_servers(servers, project) if roots else {},
+        servers_path=str(servers),
         offers=tuple(plugin.offer for plugin in loaded if plugin.offer is not None),
         plugins=tuple(plugin.source for plugin in loaded),
         problems=tuple(problem for reader in readers for problem in reader.problems),
@@ -104,15 +106,6 @@ def _hooks(roots: Sequence[Path], reader: Reader) -> tuple[tuple[Hook, ...], str
             if hooks := hook_files.read_hooks(root / name, reader):
                 return hooks, str(root / name)
     return (), ""
-
-
-def _servers(roots: Sequence[Path], reader: Reader) -> Iterator[ContextSource]:
-    for root in roots[:1]:
-        path = root / SERVERS
-        if names := server_names(path, reader):
-            yield ContextSource(
-                kind="servers", name=SERVERS, path=str(path), digest=reader.digests[str(path)], missing=names
-            )
 
 
 def changed(sources: Sequence[ContextSource]) -> tuple[str, ...]:

@@ -12,11 +12,15 @@ from ..errors import ConfigurationError
 from ..specs.agent_file import AgentFile
 from ..specs.context import ContextSource, Offer
 from ..specs.hooks import Hook
+from ..specs.mcp import MCPServer, rooted
 from .agent_files import find_agents
 from .hook_files import hooks_of, read_hooks
-from .servers import SERVERS, server_names, servers_in
+from .servers import SERVERS, brought_in, find_servers
 from .skills import Shelf
 from .text import Reader
+
+ROOT = "CLAUDE_PLUGIN_ROOT"
+"""The variable that stands for a plugin's directory in the configuration of its servers."""
 
 MANIFESTS = (".plugin/plugin.json", ".claude-plugin/plugin.json")
 
@@ -105,8 +109,13 @@ def _offer(directory: Path, manifest: _Manifest, reader: Reader) -> Offer | None
             directory, "its programs are left out: it cannot be read whole, or a link or a hook leads out of it"
         )
         return None
-    pinned = tuple(msgspec.structs.replace(hook, pinned=((str(directory), digest),)) for hook in hooks)
-    return Offer(digest=digest, name=manifest.name, path=str(directory), hooks=pinned, servers=servers)
+    pins = ((str(directory), digest),)
+    pinned = tuple(msgspec.structs.replace(hook, pinned=pins) for hook in hooks)
+    ours = {
+        name: msgspec.structs.replace(rooted(server, ROOT, str(directory)), pinned=pins)
+        for name, server in servers.items()
+    }
+    return Offer(digest=digest, name=manifest.name, path=str(directory), hooks=pinned, servers=ours)
 
 
 def _hooks(directory: Path, manifest: _Manifest, reader: Reader) -> tuple[Hook, ...]:
@@ -121,7 +130,12 @@ def _hooks(directory: Path, manifest: _Manifest, reader: Reader) -> tuple[Hook, 
     return read_hooks(directory / name, reader, root)
 
 
-def _servers(directory: Path, manifest: _Manifest, reader: Reader) -> tuple[str, ...]:
+def _servers(directory: Path, manifest: _Manifest, reader: Reader) -> dict[str, MCPServer]:
     if isinstance(manifest.servers, str):
-        return server_names(directory / manifest.servers, reader)
-    return (*servers_in(manifest.servers), *server_names(directory / SERVERS, reader))
+        return find_servers(directory / manifest.servers, reader)
+    try:
+        named = brought_in(manifest.servers, "mcpServers")
+    except ConfigurationError as error:
+        reader.tell(directory, f"its servers are left out: {error}")
+        named = {}
+    return {**find_servers(directory / SERVERS, reader), **named}

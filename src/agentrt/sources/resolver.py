@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from typing import TypeAlias
 
 import anyio.to_thread
-import msgspec
 from msgspec.structs import replace
 
 from ..context.prompt import family
 from ..context.resolving import Profiles, Resolved, joined, resolved
 from ..errors import ConfigurationError
-from ..specs import Agent, Hook, ToolDefinition, Workspace
-from ..specs.context import AgentContext, ContextProblem, Gathered, Offer, PluginSource
+from ..specs import Agent, ToolDefinition, Workspace
+from ..specs.context import AgentContext, ContextProblem, Offer, PluginSource
 from ..state import State
 from ..storing import Shelf
 from .consents import agreed_to
@@ -24,9 +22,7 @@ from .fetching import fetched
 from .gathering import gather
 from .hook_files import meant
 from .memory import memories_of
-
-Pin = Callable[[Sequence[Hook], str], tuple[Hook, ...]]
-"""Hooks with the programs that they name in a workspace as they are now; for a thread."""
+from .offers import offering
 
 PLUGINS = "plugins"
 
@@ -46,8 +42,8 @@ class Resolver:
     directory `cache`. `profile` gives the models that the user has named.
     """
 
-    def __init__(self, home: Path | None, cache: Path, shelf: Shelf, pin: Pin, profile: Profiles) -> None:
-        self._home, self._cache, self._shelf, self._pin, self._profile = home, cache, shelf, pin, profile
+    def __init__(self, home: Path | None, cache: Path, shelf: Shelf, profile: Profiles) -> None:
+        self._home, self._cache, self._shelf, self._profile = home, cache, shelf, profile
 
     async def resolve(
         self, agent: Agent, workspace: Workspace, tools: Mapping[str, ToolDefinition], owner: str | None = None
@@ -66,8 +62,7 @@ class Resolver:
         if owner is not None and context.load_memory:
             told = [document async for document in memories_of(owner, context, workspace, self._shelf)]
             found = replace(found, memory=tuple(told))
-        if found.hooks:
-            found = await anyio.to_thread.run_sync(self._offering, found, workspace)
+        found = await anyio.to_thread.run_sync(offering, found, workspace.path)
         agreed = await agreed_to(self._shelf, found.offers)
         found = replace(found, offers=tuple(_meant(offer, tools) for offer in found.offers))
         return await anyio.to_thread.run_sync(
@@ -84,6 +79,7 @@ class Resolver:
         directory = await fetched(source, self._cache / PLUGINS, Path(workspace.path))
         alone = AgentContext(load_project_skills=False, load_memory=False)
         found = await anyio.to_thread.run_sync(partial(gather, alone, workspace, None, "", [directory]))
+        found = await anyio.to_thread.run_sync(offering, found, workspace.path)
         if not found.plugins:
             raise ConfigurationError(found.problems[-1].what if found.problems else f"{directory} is no plugin")
         agreed = await agreed_to(self._shelf, found.offers)
@@ -99,14 +95,6 @@ class Resolver:
             except (ConfigurationError, OSError, ValueError) as error:
                 problems.append(ContextProblem(source.source, str(error)))
         return directories
-
-    def _offering(self, found: Gathered, workspace: Workspace) -> Gathered:
-        """With the hooks of the project as what a person is to agree to: with the programs that they name."""
-        pinned = self._pin(found.hooks, workspace.path)
-        hooks = tuple(replace(hook, root=workspace.path) for hook in pinned)  # which keeps what is agreed to
-        digest = sha256(msgspec.json.encode((workspace.path, hooks))).hexdigest()
-        offer = Offer(digest=digest, name="hooks of the project", path=found.hooks_path, hooks=hooks)
-        return replace(found, offers=(offer, *found.offers))
 
 
 def _meant(offer: Offer, tools: Mapping[str, ToolDefinition]) -> Offer:

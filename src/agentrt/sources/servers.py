@@ -16,27 +16,33 @@ SERVERS = ".mcp.json"
 """The usual name of that file."""
 
 
-class _File(msgspec.Struct):
-    servers: dict[str, Any] = msgspec.field(name="mcpServers", default_factory=dict)
-
-
-def server_names(path: Path, reader: Reader) -> tuple[str, ...]:
-    """The names of the servers in a file; none, and a problem, where it cannot be used."""
+def find_servers(path: Path, reader: Reader) -> dict[str, MCPServer]:
+    """The servers in a file; none, and a problem, where it cannot be used."""
     text = reader.read(path)
     if text is None:
-        return ()
+        return {}
     try:
-        return tuple(msgspec.json.decode(text, type=_File).servers)
-    except (ValueError, RecursionError) as error:
-        reader.tell(path, f'is no list of MCP servers like {{"mcpServers": {{"name": {{...}}}}}}: {error}')
-        return ()
+        return dict(read_servers(text, path.name).servers)
+    except (ConfigurationError, RecursionError) as error:
+        reader.tell(path, f"its servers are left out: {error}")
+        return {}
 
 
 def servers_in(given: object) -> tuple[str, ...]:
     """The names of MCP servers in front matter: of `{"mcpServers": {...}}`, of a mapping, or of a list."""
     if isinstance(given, dict):
-        given = given.get("mcpServers", given.get("mcp_servers", given))
+        given = _inner(given)
     return tuple(map(str, given)) if isinstance(given, dict | list) else ()
+
+
+def brought_in(given: object, where: str) -> dict[str, MCPServer]:
+    """The servers in front matter or a manifest, where they are more than names. Raises `ConfigurationError`."""
+    inner = _inner(given) if isinstance(given, dict) else None
+    return _servers(inner, where) if isinstance(inner, dict) and all(inner.values()) else {}
+
+
+def _inner(given: dict[Any, Any]) -> Any:
+    return given.get("mcpServers", given.get("mcp_servers", given))
 
 
 class Served(msgspec.Struct, frozen=True):
@@ -62,11 +68,15 @@ def read_servers(text: str, where: str) -> Served:
     inner = given.get("mcpServers", given.get("servers")) if isinstance(given, dict) else None
     if not isinstance(inner, dict):
         raise ConfigurationError(f'{where} has no servers: expected {{"mcpServers": {{"name": {{...}}}}}}')
+    return Served(_servers(inner, where))
+
+
+def _servers(given: dict[str, Any], where: str) -> dict[str, MCPServer]:
     servers: dict[str, MCPServer] = {}
-    for name, one in as_servers(inner).items():
+    for name, one in as_servers(given).items():
         known = {key: value for key, value in one.items() if key in _FIELDS} if isinstance(one, dict) else one
         servers[name] = converted(known, MCPServer, where, name)
-    return Served(servers)
+    return servers
 
 
-_FIELDS = frozenset((*MCPServer.__struct_fields__, "type"))
+_FIELDS = frozenset((*MCPServer.__struct_fields__, "type")) - {"pinned"}

@@ -12,7 +12,7 @@ from msgspec import Meta
 from ..errors import ConfigurationError
 from ..specs.skill import Origin, Skill
 from .front_matter import read, split
-from .servers import servers_in
+from .servers import brought_in, servers_in
 
 PACKAGE = "SKILL.md"
 """The file that makes its directory a skill."""
@@ -92,6 +92,7 @@ def skill_of(
         model_may_invoke=not header.disable_model_invocation,
         origin=origin,
         servers=servers_in(header.mcp_tools),
+        brought=brought_in(header.mcp_tools, path.name),
     )
     return skill, tuple(told)
 

@@ -10,7 +10,7 @@ import msgspec
 
 from ..errors import ConfigurationError
 from ..specs.skill import Origin, Skill
-from .servers import SERVERS, server_names
+from .servers import SERVERS, find_servers
 from .skill_files import PACKAGE, command_of, skill_of
 from .text import Reader
 
@@ -67,7 +67,9 @@ def _below(place: Shelf) -> Iterator[Skill]:
             if place.commands:
                 skill = command_of(skill, name, place.commands)
             if servers is not None:
-                skill = msgspec.structs.replace(skill, servers=(*skill.servers, *server_names(servers, reader)))
+                brought = {**find_servers(servers, reader), **skill.brought}
+                names = tuple(dict.fromkeys((*skill.servers, *brought)))
+                skill = msgspec.structs.replace(skill, servers=names, brought=brought)
         except ConfigurationError as error:
             reader.tell(path, str(error))
             continue

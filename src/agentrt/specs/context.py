@@ -11,6 +11,7 @@ from msgspec.structs import force_setattr
 from .agent_file import AgentFile
 from .given import Given
 from .hooks import Hook
+from .mcp import MCPServer
 from .skill import Origin, Skill
 
 SourceKind: TypeAlias = Literal["instructions", "skill", "agent", "memory", "plugin", "hooks", "servers"]
@@ -124,7 +125,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     name: str
     path: str = ""
     hooks: tuple[Hook, ...] = ()
-    servers: tuple[str, ...] = ()
+    servers: dict[str, MCPServer] = msgspec.field(default_factory=dict)
     """MCP servers, by name."""
     agreed: bool = False
 
@@ -141,8 +142,9 @@ class Gathered(msgspec.Struct, frozen=True, kw_only=True):
     hooks: tuple[Hook, ...] = ()
     """Those of the project."""
     hooks_path: str = ""
-    servers: tuple[ContextSource, ...] = ()
-    """The MCP servers of the project."""
+    servers: dict[str, MCPServer] = msgspec.field(default_factory=dict)
+    """Those of the project."""
+    servers_path: str = ""
     offers: tuple[Offer, ...] = ()
     """What plugins bring."""
     plugins: tuple[ContextSource, ...] = ()

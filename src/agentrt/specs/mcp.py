@@ -48,6 +48,8 @@ class MCPServer(Given, frozen=True, kw_only=True, omit_defaults=True, rename={"k
     shared: bool = False
     """Whether a process serves all conversations of an owner, in the place of one conversation and its children."""
     disabled: bool = False
+    pinned: tuple[tuple[str, str], ...] = ()
+    """The files of the workspace that a person saw with it, each with its SHA-256: with others it is not started."""
     include: tuple[str, ...] = ()
     """Patterns of the names of tools that are offered; none: all."""
     exclude: tuple[str, ...] = ()
@@ -82,6 +84,11 @@ class MCPServer(Given, frozen=True, kw_only=True, omit_defaults=True, rename={"k
         return "sse" if self.transport == "sse" else "http"
 
     @property
+    def where(self) -> str:
+        """What is started, or the address."""
+        return " ".join((self.command, *self.args)) if self.command else self.url
+
+    @property
     def variables(self) -> tuple[str, ...]:
         """The names that its texts refer to, in their order."""
         return tuple(dict.fromkeys(match["name"] for text in _texts(self) for match in _VARIABLE.finditer(text)))
@@ -113,16 +120,27 @@ def expanded(server: MCPServer, value_of: Callable[[str], str | None]) -> MCPSer
     """The server with the values of its variables. Raises `ConfigurationError` that names those that are missing."""
     missing: list[str] = []
 
-    def fill(text: str) -> str:
-        def value(match: re.Match[str]) -> str:
-            found = value_of(match["name"])
-            if found is None and match["default"] is None:
-                missing.append(match["name"])
-            return found if found is not None else match["default"] or ""
+    def value(match: re.Match[str]) -> str:
+        found = value_of(match["name"])
+        if found is None and match["default"] is None:
+            missing.append(match["name"])
+        return found if found is not None else match["default"] or ""
 
-        return _VARIABLE.sub(value, text)
+    made = _filled(server, lambda text: _VARIABLE.sub(value, text))
+    if missing:
+        raise ConfigurationError(f"it needs {', '.join(dict.fromkeys(missing))}: set them, or give them as secrets")
+    return made
 
-    made = msgspec.structs.replace(
+
+def rooted(server: MCPServer, name: str, directory: str) -> MCPServer:
+    """The server with one variable, which stands for a directory; the others stay."""
+    return _filled(
+        server, lambda text: _VARIABLE.sub(lambda match: directory if match["name"] == name else match[0], text)
+    )
+
+
+def _filled(server: MCPServer, fill: Callable[[str], str]) -> MCPServer:
+    return msgspec.structs.replace(
         server,
         command=fill(server.command),
         args=tuple(map(fill, server.args)),
@@ -131,6 +149,3 @@ def expanded(server: MCPServer, value_of: Callable[[str], str | None]) -> MCPSer
         url=fill(server.url),
         headers={name: fill(value) for name, value in server.headers.items()},
     )
-    if missing:
-        raise ConfigurationError(f"it needs {', '.join(dict.fromkeys(missing))}: set them, or give them as secrets")
-    return made

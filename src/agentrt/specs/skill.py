@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from .given import Given
+from .mcp import MCPServer
 
 SkillKind: TypeAlias = Literal["always", "listed", "keyword", "task", "path"]
 Origin: TypeAlias = Literal["program", "project", "user", "plugin"]
@@ -44,7 +45,9 @@ class Skill(Given, frozen=True, kw_only=True, omit_defaults=True):
     model_may_invoke: bool = True
     origin: Origin = "program"
     servers: tuple[str, ...] = ()
-    """The MCP servers that it brings or needs, by name."""
+    """The MCP servers that it needs, by name."""
+    brought: dict[str, MCPServer] = msgspec.field(default_factory=dict)
+    """Those that it brings: they are there once a person has agreed."""
 
     @property
     def kind(self) -> SkillKind:

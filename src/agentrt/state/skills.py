@@ -30,9 +30,15 @@ def marked(state: State, event: MessageEvent) -> MessageEvent:
 def agreed(state: State, event: ConsentGiven) -> State:
     """After a person agreed to the programs of a project or a plugin."""
     offers = state.context.offers if state.context is not None else ()
-    hooks = [hook for offer in offers if offer.digest == event.digest for hook in offer.hooks]
+    given = [offer for offer in offers if offer.digest == event.digest]
+    hooks = [hook for offer in given for hook in offer.hooks]
+    servers = {name: server for offer in given for name, server in offer.servers.items()}
     kept = replace(state.ledger, agreed=(*state.ledger.agreed, event.digest))
-    agent = replace(state.spec, hooks=tuple(dict.fromkeys((*state.spec.hooks, *hooks))))
+    agent = replace(
+        state.spec,
+        hooks=tuple(dict.fromkeys((*state.spec.hooks, *hooks))),
+        mcp_servers={**servers, **state.spec.mcp_servers},
+    )
     return replace(state, agent=agent, ledger=kept)
 
 

@@ -2272,6 +2272,11 @@ export interface components {
             };
             /** @default [] */
             include?: string[];
+            /** @default [] */
+            pinned?: [
+                string,
+                string
+            ][];
             /** @default false */
             shared?: boolean;
             /** @default 300 */
@@ -2478,8 +2483,9 @@ export interface components {
             name: string;
             /** @default  */
             path?: string;
-            /** @default [] */
-            servers?: string[];
+            servers?: {
+                [key: string]: components["schemas"]["MCPServer"];
+            };
         };
         /** @enum {unknown} */
         OnCrash: "ask" | "fail" | "retry";
@@ -2945,6 +2951,9 @@ export interface components {
             allowed_tools?: string[];
             /** @default  */
             body?: string;
+            brought?: {
+                [key: string]: components["schemas"]["MCPServer"];
+            };
             /** @default  */
             compatibility?: string;
             /** @default  */

@@ -36,7 +36,7 @@ export function toldAfter(told: Told, event: Event): Told {
 
 /** What waits for a person's word. */
 export function unagreed(told: Told): Offer[] {
-  return told.offers.filter((offer) => (offer.hooks ?? []).length > 0 && !offer.agreed && !told.agreed.has(offer.digest));
+  return told.offers.filter((offer) => !offer.agreed && !told.agreed.has(offer.digest));
 }
 
 const KINDS: Record<Source["kind"], string> = {

@@ -106,6 +106,12 @@ function Unagreed({ offer }: { offer: Offer }) {
             <span class="file-path">{clean(hook.command ?? hook.prompt ?? hook.agent ?? "")}</span>
           </li>
         ))}
+        {Object.entries(offer.servers ?? {}).map(([name, server]) => (
+          <li key={name}>
+            MCP server {clean(name)}
+            <span class="file-path">{clean(server.url || [server.command, ...(server.args ?? [])].join(" "))}</span>
+          </li>
+        ))}
       </ul>
       {may("agree") ? (
         <button type="button" onClick={() => void control(agree)}>

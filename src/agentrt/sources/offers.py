@@ -1,0 +1,51 @@
+"""`Offer`s: what a project or a skill brings that runs; none of it does before a person has agreed; for a thread."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from ..pins import pins_of
+from ..specs.context import Gathered, Offer
+from ..specs.hooks import Hook
+from ..specs.mcp import MCPServer
+
+
+def offering(found: Gathered, workspace: str) -> Gathered:
+    """With what the project and the skills bring, beside what plugins do."""
+    return replace(found, offers=(*_offers(found, workspace), *found.offers))
+
+
+def _offers(found: Gathered, workspace: str) -> Iterator[Offer]:
+    if found.hooks:
+        yield _of_hooks(found.hooks, found.hooks_path, workspace)
+    if found.servers:
+        yield _of_servers("MCP servers of the project", found.servers, found.servers_path, workspace)
+    for skill in found.skills:
+        if skill.brought:
+            yield _of_servers(f"MCP servers of the skill {skill.name}", skill.brought, skill.path, workspace)
+
+
+def _of_hooks(hooks: Sequence[Hook], path: str, workspace: str) -> Offer:
+    """The hooks of a project, with the files of the workspace that they name; they keep what is agreed to."""
+    made = tuple(replace(hook, pinned=tuple(pins_of(hook.command or "", workspace)), root=workspace) for hook in hooks)
+    return Offer(digest=_digest(workspace, made), name="hooks of the project", path=path, hooks=made)
+
+
+def _of_servers(name: str, servers: Mapping[str, MCPServer], path: str, workspace: str) -> Offer:
+    """Servers, with the files of the workspace that their commands name."""
+    made = {
+        name: replace(server, pinned=tuple(pins_of(shlex.join((server.command, *server.args)), workspace)))
+        for name, server in servers.items()
+    }
+    return Offer(digest=_digest(workspace, made), name=name, path=path, servers=made)
+
+
+def _digest(workspace: str, programs: Any) -> str:
+    """Of all that a person is shown: what is started, with which arguments, variables, addresses and files."""
+    return sha256(msgspec.json.encode((workspace, programs), order="deterministic")).hexdigest()
