@@ -61,15 +61,16 @@ class ServerProcess:
     async def streams(self) -> AsyncIterator[TransportStreams]:
         """What the library reads from and writes to. Raises `OSError` for a command that cannot be run."""
         self._began = time.clock_gettime(time.CLOCK_BOOTTIME) - 1.0
-        process = await anyio.open_process(
-            self._command,
-            cwd=self._cwd,
-            env=self._env,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
+        with anyio.CancelScope(shield=True):  # else it may run, and nobody has its handle
+            process = await anyio.open_process(
+                self._command,
+                cwd=self._cwd,
+                env=self._env,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
         self.pid = process.pid
         heard, read = anyio.create_memory_object_stream[Any](0)
         write, said = anyio.create_memory_object_stream[Any](0)

@@ -153,14 +153,15 @@ def _copy(source: Path, target: Path) -> None:
 async def _git(tree: str, environment: dict[str, str], *arguments: str, check: bool = True) -> tuple[bytes, bool]:
     """What git says, and whether it had more to say. Raises `WorkspaceError` when it fails, or takes too long."""
     try:
-        process = await anyio.open_process(
-            ["git", *_OPTIONS, *arguments],
-            cwd=tree,
-            env=environment,
-            stdin=DEVNULL,
-            stderr=DEVNULL,
-            start_new_session=True,
-        )
+        with anyio.CancelScope(shield=True):  # else it may run, and nobody has its handle
+            process = await anyio.open_process(
+                ["git", *_OPTIONS, *arguments],
+                cwd=tree,
+                env=environment,
+                stdin=DEVNULL,
+                stderr=DEVNULL,
+                start_new_session=True,
+            )
     except FileNotFoundError as error:
         raise WorkspaceError("git-not-installed", "install it where the conversation runs") from error
     parts, size, cut = list[bytes](), 0, False
