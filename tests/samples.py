@@ -63,6 +63,8 @@ from agentrt.events import (
     SystemPromptEvent,
     TagsChanged,
     TitleChanged,
+    ToolResultRequested,
+    ToolResultsAwaited,
     ToolsChanged,
     UserRejectObservation,
 )
@@ -227,6 +229,8 @@ def every_event() -> list[Event]:
             action_id="a1", risk=SecurityRisk.HIGH, reason="deletes", sinks=("network", "outside"), labels=("web",)
         ),
         RiskAssessed(action_id="a2", risk=SecurityRisk.LOW),
+        ToolResultRequested(action_id="a2", deadline=5.0),
+        ToolResultsAwaited(),
         ConfirmationRequested(action_ids=("a1",), reasons=("flow:web>network",)),
         ActionRevised(action_id="a1", arguments=msgspec.Raw(b'{"command":"ls -l"}'), by="hook", resources=("x",)),
         RiskAssessed(action_id="a1", risk=SecurityRisk.UNKNOWN),

@@ -56,6 +56,14 @@ class Reject(Control, frozen=True, tag="reject"):
     action_ids: tuple[str, ...] = ()
 
 
+class GiveResult(Control, frozen=True, tag="tool_result"):
+    """Give the result of an action that waits for one: a call of a `ClientTool`."""
+
+    action_id: str
+    content: str | tuple[Content, ...]
+    is_error: bool = False
+
+
 class AddRule(Control, frozen=True, tag="rule"):
     """Have a permission rule hold from now on."""
 
@@ -194,6 +202,7 @@ AnyControl: TypeAlias = (
     | Interrupt
     | Confirm
     | Reject
+    | GiveResult
     | AddRule
     | RemoveRule
     | Configure

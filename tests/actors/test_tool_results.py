@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from agentrt import LLM, Agent, Conversation, Runtime, Tool, tool
-from agentrt.actors.tool import MAX_RESULT
+from agentrt.actors.results import MAX_RESULT
 from agentrt.context.replies import ModelReply
 from agentrt.events import AgentErrorEvent, ObservationEvent
 from agentrt.protocols import ModelRequest

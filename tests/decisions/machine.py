@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import reduce
 
 import msgspec
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from msgspec.structs import replace
@@ -21,9 +22,11 @@ from agentrt.decisions import (
     Note,
     RunHooks,
     Task,
+    action_error,
     answered,
     approval,
     asleep,
+    awaiting,
     decide,
     expiry,
     interruption,
@@ -33,6 +36,7 @@ from agentrt.decisions import (
 from agentrt.errors import ConversationBusy, EventRefused
 from agentrt.events import (
     SCHEMA_VERSION,
+    ActionEvent,
     BudgetGranted,
     ChildAnswered,
     ConfirmationGiven,
@@ -41,6 +45,7 @@ from agentrt.events import (
     ExecutionStatus,
     GoalSet,
     HeadMoved,
+    ObservationEvent,
     PauseEvent,
     RuleAdded,
     RuleRemoved,
@@ -49,6 +54,7 @@ from agentrt.events import (
 )
 from agentrt.memo import Memo, memo, recalled
 from agentrt.specs import Agent, BusyPolicy, HookEvent
+from agentrt.specs.content import text
 from agentrt.state import Calling, Ended, State, Working, fold
 from agentrt.state.status import status_after
 from tests import samples
@@ -125,7 +131,7 @@ class ConversationMachine(RuleBasedStateMachine):
         try:
             world.commit(said(world.state, message, busy))
         except ConversationBusy:
-            assert world.state.status in (ExecutionStatus.RUNNING, ExecutionStatus.WAITING_FOR_CONFIRMATION)
+            assert world.state.status.at_work
         else:
             self.said.append(message.id)
 
@@ -139,7 +145,7 @@ class ConversationMachine(RuleBasedStateMachine):
 
     def pause(self, data: st.DataObject) -> None:
         world = self.use(data)
-        ran = world.state.status in (ExecutionStatus.RUNNING, ExecutionStatus.WAITING_FOR_CONFIRMATION)
+        ran = world.state.status.at_work
         world.append(PauseEvent())
         assert not ran or world.state.status is ExecutionStatus.PAUSED
 
@@ -164,6 +170,22 @@ class ConversationMachine(RuleBasedStateMachine):
         batch = approval(world.state, chosen, scope) if yes else rejection(world.state, "no", chosen)  # type: ignore[arg-type]
         assert batch, "who waits can be answered"
         world.append(*batch)
+
+    @precondition(lambda self: bool(awaiting(self.world.state)))
+    @rule(data=st.data())
+    def give_result(self, data: st.DataObject) -> None:
+        world = self.use(data)
+        world.append(pressed(world.pick(awaiting(world.state)).action))
+        assert world.state.status is not ExecutionStatus.WAITING_FOR_CLIENT or awaiting(world.state)
+
+    def result_too_late(self, data: st.DataObject) -> None:
+        """Its time is over, or the client gives it once more."""
+        world = self.use(data)
+        if waiting := awaiting(world.state):
+            late = world.pick(waiting).action
+            world.append(action_error(late, "too late"))
+            with pytest.raises(EventRefused):
+                world.append(pressed(late))
 
     def answer_too_late(self, data: st.DataObject) -> None:
         world = self.use(data)
@@ -276,7 +298,10 @@ class ConversationMachine(RuleBasedStateMachine):
 
     # What happens to processes
 
-    @rule(kind=st.sampled_from(("rewind", "crash", "fork", "sleep", "expire", "answer_too_late")), data=st.data())
+    @rule(
+        kind=st.sampled_from(("rewind", "crash", "fork", "sleep", "expire", "answer_too_late", "result_too_late")),
+        data=st.data(),
+    )
     def disturbance(self, kind: str, data: st.DataObject) -> None:
         getattr(self, kind)(data)
 
@@ -351,6 +376,17 @@ class ConversationMachine(RuleBasedStateMachine):
         finish(world)
 
 
+def pressed(action: ActionEvent) -> ObservationEvent:
+    """What a client gives as the result of an action."""
+    return ObservationEvent(
+        source="user",
+        action_id=action.id,
+        tool_name=action.tool_name,
+        tool_call_id=action.tool_call_id,
+        content=text("pressed"),
+    )
+
+
 def at_work_below(state: State) -> bool:
     """Whether something works in the background."""
     return any(child.status is ExecutionStatus.RUNNING for child in state.background.values())
@@ -378,6 +414,8 @@ def finish(world: World) -> None:
             batch = approval(state) if turn % 2 else rejection(state, "no")
             assert batch, "who waits can be answered"
             world.append(*batch)
+        elif state.status is ExecutionStatus.WAITING_FOR_CLIENT:
+            world.append(pressed(awaiting(state)[0].action))
         elif world.at_work:
             world.perform(next(iter(world.at_work.values())))
         elif state.status in RESTING and (answered(state) or (turn and state.status is not ExecutionStatus.IDLE)):

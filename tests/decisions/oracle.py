@@ -30,6 +30,8 @@ from agentrt.events import (
     RuleAdded,
     RuleRemoved,
     RunEnded,
+    ToolResultRequested,
+    ToolResultsAwaited,
     UserRejectObservation,
 )
 from agentrt.specs import (
@@ -195,6 +197,15 @@ class Oracle:
                 self._may_begin(before)
                 self._may_run(self.calls[event.action_id], before.spec)
                 self.calls[event.action_id].running = True
+            case ToolResultRequested():
+                self._may_begin(before)
+                call = self.calls[event.action_id]
+                self._may_run(call, before.spec)
+                assert not call.running, "a client is asked once"
+                call.running = True
+            case ToolResultsAwaited():
+                assert any(p.awaited for p in before.branch.pending), "only a client's result is waited for"
+                assert not before.in_flight, "nothing else is left to be done"
             case ModelCallStarted():
                 self._may_begin(before)
                 self._may_call(after)

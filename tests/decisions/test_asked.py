@@ -15,6 +15,7 @@ from agentrt.controls import (
     Confirm,
     Fork,
     GenerateTitle,
+    GiveResult,
     Interrupt,
     LoadPlugin,
     Reject,
@@ -33,7 +34,7 @@ from agentrt.specs.rules import Verdict
 from agentrt.state import State, fold
 from tests import samples
 
-MORE = {AskAgent, Fork, LoadPlugin, GenerateTitle, Interrupt, SendMessage, UpdateSecrets}
+MORE = {AskAgent, Fork, GiveResult, LoadPlugin, GenerateTitle, Interrupt, SendMessage, UpdateSecrets}
 """What is more than its events."""
 
 NOTHING_WAITS = {Confirm, Reject}

@@ -72,7 +72,7 @@ T = TypeVar("T")
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 COMMANDS = ("ls", "rm x", "ls; rm x", "cat x")
-TOOLS = ("look", "terminal", "once", "delegate", "delegate", "think", "finish")
+TOOLS = ("look", "press", "terminal", "once", "delegate", "delegate", "think", "finish")
 LABELS: tuple[tuple[Label, ...], ...] = ((), (), ("web",), ("outside",))
 SINKS: tuple[tuple[Sink, ...], ...] = ((), (), ("network",), ("secrets", "push"))
 VERDICTS: tuple[Verdict, ...] = ("allow", "allow", "deny", "ask")
@@ -114,6 +114,7 @@ class World:
             samples.definition("terminal", holds_resource=True),
             samples.definition("look", OnCrash.RETRY),
             samples.definition("once", OnCrash.FAIL),
+            replace(samples.definition("press"), client=True),
             samples.definition("delegate", OnCrash.RETRY),
             samples.definition("finish"),
         )

@@ -68,6 +68,7 @@ NEEDED = {
     "interrupt": "steer",
     "confirm": "approve",
     "reject": "approve",
+    "tool_result": "steer",
     "rule": "approve",
     "remove_rule": "approve",
     "configure": "approve",

@@ -1,4 +1,4 @@
-"""`Deadline`: ends a run that takes too long."""
+"""`Deadline` ends a run that takes too long, and `Overdue` a call whose result does not come."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SOON = 0.001
 
 
 class Deadline:
-    """Calls `expired` once a run has run for `Limits.max_seconds`; time in which a person is asked does not count."""
+    """Calls `expired` once a run has run for `Limits.max_seconds`; while it waits for somebody no time passes."""
 
     def __init__(
         self, expired: Callable[[float], None], *, clock: Clock = time.monotonic, later: Later = call_later
@@ -25,7 +25,7 @@ class Deadline:
         """Takes back what is to be done at `_ends`; None while no time runs."""
         self._ends, self._limit = 0.0, 0.0
         self._left: float | None = None
-        """What remained when a person was asked."""
+        """What remained when it began to wait."""
 
     def watch(self, state: State) -> None:
         """Look at a state after each change; cheap where there is no limit."""
@@ -43,7 +43,7 @@ class Deadline:
         if self._cancel is not None:
             self._left = self._ends - self._clock()
             self.close()
-        if state.status is not ExecutionStatus.WAITING_FOR_CONFIRMATION:
+        if not state.status.waits:
             self._left = None
 
     def _begin(self, left: float, limit: float) -> None:
@@ -59,3 +59,35 @@ class Deadline:
     def _fire(self, seconds: float) -> None:
         self._cancel = None
         self._expired(seconds)
+
+
+class Overdue:
+    """Calls `overdue` with the time, in seconds since 1970, once an action has had no result for too long."""
+
+    def __init__(
+        self, overdue: Callable[[float], None], *, clock: Clock = time.time, later: Later = call_later
+    ) -> None:
+        self._overdue, self._clock, self._later = overdue, clock, later
+        self._cancel: Callable[[], None] | None = None
+        self._at = 0.0
+
+    def watch(self, state: State) -> None:
+        """Look at a state after each change; cheap where nothing is waited for."""
+        at = min((p.expires for p in state.branch.pending if p.expires), default=0.0)
+        if at == self._at:
+            return
+        self.close()
+        self._at = at
+        if at:
+            self._cancel = self._later(max(at - self._clock(), _SOON), self._fire)
+
+    def close(self) -> None:
+        """Call no more."""
+        self._at = 0.0
+        if self._cancel is not None:
+            self._cancel()
+            self._cancel = None
+
+    def _fire(self) -> None:
+        self._cancel, at, self._at = None, self._at, 0.0
+        self._overdue(max(self._clock(), at))

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from ..decisions import (
     AwaitChildren,
+    AwaitResults,
     Command,
     End,
     Note,
@@ -27,6 +28,7 @@ from ..decisions import (
     refusal,
     said,
     wanted,
+    without_results,
 )
 from ..decisions.room import SLACK, admit, full, within
 from ..deltas import Channel
@@ -39,7 +41,7 @@ from ..specs.quota import Quota
 from ..specs.tokens import content_tokens
 from ..state import Seen, State, apply, marked
 from .core import Request
-from .deadline import Deadline
+from .deadline import Deadline, Overdue
 from .feed import Feed
 from .veil import Veil
 
@@ -153,7 +155,7 @@ class EventLogActor:
         self._state = feed.state
         self._handed: frozenset[str] = frozenset()
         self._ended: AgentrtError | None = None
-        self._deadline = Deadline(self._expired)
+        self._deadline, self._overdue = Deadline(self._expired), Overdue(self._no_result)
         self._resting = False
 
     async def ask(self, request: LogRequest) -> Cursor:
@@ -177,6 +179,7 @@ class EventLogActor:
         """Take nothing more."""
         self._ended = self._ended or ActorStopped("log")
         self._deadline.close()
+        self._overdue.close()
 
     def _begin(self, request: LogRequest) -> _Commit:
         if self._ended is not None:
@@ -214,7 +217,7 @@ class EventLogActor:
     def _due(self, state: State) -> Sequence[Command]:
         due = decide(state)
         if self._resting:  # the end of what is under way is said
-            due = tuple(command for command in due if isinstance(command, AwaitChildren | End))
+            due = tuple(command for command in due if isinstance(command, AwaitChildren | AwaitResults | End))
         return within(self._quota, state.seq, self._journal.size, due) if due and self._quota != UNBOUNDED else due
 
     def _idle_and_full(self) -> bool:
@@ -254,6 +257,7 @@ class EventLogActor:
                     self._cut(commit.goes_on)
                 self._hand_out(commit.due)
                 self._deadline.watch(commit.state)
+                self._overdue.watch(commit.state)
                 self._journal.remember(commit.state)
             except Exception as bug:
                 failure = self._end(ActorCrashed("log", bug))
@@ -270,6 +274,10 @@ class EventLogActor:
     def _expired(self, seconds: float) -> None:
         if self._ended is None and self._state.status is ExecutionStatus.RUNNING:
             self._begin(Expire(seconds))
+
+    def _no_result(self, now: float) -> None:
+        if self._ended is None and (events := without_results(self._state, now)):
+            self._begin(Append(events))
 
     def _end(self, failure: AgentrtError) -> AgentrtError:
         """Take nothing more, and tell everyone why."""

@@ -211,8 +211,7 @@ class ConversationGroup:
         if durability is not Durability.COMMIT:
             epoch = self.feed.state.epoch + (self.feed.state.durability is not Durability.COMMIT)
             events = (*events, DurabilityChanged(durability=durability, epoch=epoch))
-        if events:
-            await self.log.append(*events)
+        await self.log.append(*events)  # also where there are none: what is overdue is told then
         self.connect()
         if not self._first and self.feed.state.context is not None:
             self._looked = anyio.Event()

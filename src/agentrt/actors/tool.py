@@ -28,11 +28,11 @@ from ..ids import new_id
 from ..protocols import Observation, Watchful
 from ..sandboxes.processes import process_mark
 from ..secrets import HIDDEN, CurrentMask, SecretRegistry, StreamMask
-from ..specs import BlobReference, Content, TextContent, Workspace, content
+from ..specs import BlobReference, Workspace, content
 from ..specs.content import TEXT
 from ..specs.flow import Label
 from ..storing import Shelf
-from ..tools.clipping import clip, whole_in
+from ..tools.clipping import clip
 from ..tools.definition import Tools
 from ..workspaces.reached import ReachedFiles
 from ..workspaces.spills import Spills
@@ -40,13 +40,8 @@ from .core import Request
 from .dispatcher import Perform
 from .event_log import Log
 from .recollection import Earlier, Recollection
+from .results import MAX_RESULT, bounded
 from .scripts import changed
-
-MAX_RESULT = 40_000
-"""Characters that the model sees of one result; the built-in tools give less of their own accord."""
-
-MAX_BLOCKS = 64
-"""Blocks of content, such as images, that the model sees of one result."""
 
 TAIL = 64
 """Pieces of output kept for the model in case a call is cut."""
@@ -259,28 +254,13 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
             action_id=action.id,
             tool_name=action.tool_name,
             tool_call_id=action.tool_call_id,
-            content=await self._bounded(observation.content, call),
+            content=await bounded(observation.content, self._log, self._secrets, call.spill),
             is_error=observation.is_error,
             details=details,
             labels=self._labels(action, observation.labels),
             fingerprint=fingerprint,
             caused_by=action.id,
         )
-
-    async def _bounded(self, given: tuple[Content, ...], call: _Call) -> tuple[Content, ...]:
-        """What the model sees of a result: texts that are too long together are cut in the middle, and kept
-        whole, also where its tools can read it.
-        """
-        texts = [block.text for block in given if isinstance(block, TextContent)]
-        if sum(map(len, texts)) <= MAX_RESULT and len(given) <= MAX_BLOCKS:
-            return given
-        whole = await call.keep("\n".join(texts).encode("utf-8", "replace"), "full result")
-        clean = call.masked("\n".join(texts))
-        shown = [TextContent(clip(clean, MAX_RESULT))]
-        if len(clean) > MAX_RESULT and (path := await call.spill(clean)) is not None:
-            shown.append(TextContent(whole_in(path, clean)))
-        others = [block for block in given if not isinstance(block, TextContent)]
-        return (*shown, whole, *others[:MAX_BLOCKS])
 
     def _labels(self, action: ActionEvent, said: tuple[Label, ...]) -> tuple[Label, ...]:
         """Where what the result holds comes from: as it says itself, as the tool says, and as the action was rated."""

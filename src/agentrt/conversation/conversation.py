@@ -21,6 +21,7 @@ from ..controls import (
     Confirm,
     Fork,
     GenerateTitle,
+    GiveResult,
     Grant,
     Interrupt,
     LoadPlugin,
@@ -39,7 +40,7 @@ from ..controls import (
     SwitchLLM,
     checked,
 )
-from ..decisions import waiting
+from ..decisions import awaiting, waiting
 from ..errors import ConfigurationError
 from ..events import Cursor
 from ..protocols import ModelClient, Storage
@@ -141,6 +142,11 @@ class Conversation(Reading):
         return waiting(self.state)
 
     @property
+    def pending_results(self) -> tuple[Pending, ...]:
+        """The calls of its client's tools that have no result yet: see `give_result`."""
+        return awaiting(self.state)
+
+    @property
     def workspace(self) -> WorkspaceFiles:
         """The files that the agent works on: to list, read, write and copy them, and what git says of them."""
         return WorkspaceFiles(self._end)
@@ -216,6 +222,14 @@ class Conversation(Reading):
     async def reject(self, reason: str = "Rejected by the user.", *action_ids: str) -> Cursor:
         """Refuse actions that wait, all of them when none is named; the agent sees the reason."""
         return await self._do(Reject(reason, action_ids))
+
+    async def give_result(self, action_id: str, content: str | Sequence[Content], is_error: bool = False) -> Cursor:
+        """Give the result of an action that waits for one: a call of a `ClientTool`, in `pending_results`.
+
+        Raises `ConfigurationError` where none is waited for: also where it has come too late.
+        """
+        given = content if isinstance(content, str) else tuple(content)
+        return await self._do(GiveResult(action_id=action_id, content=given, is_error=is_error))
 
     async def add_rule(self, rule: PermissionRule, scope: Scope = "session") -> Cursor:
         """Have a permission rule hold from now on: in this conversation, or in all that work in its workspace."""

@@ -11,6 +11,7 @@ import msgspec
 
 from ..actors.feed import Fresh, Until, never
 from ..actors.group import ConversationGroup
+from ..actors.results import result_of
 from ..codec import Line
 from ..context.titles import UNNAMED, Naming, checked_length
 from ..controls import (
@@ -22,6 +23,7 @@ from ..controls import (
     Fork,
     Forked,
     GenerateTitle,
+    GiveResult,
     Grant,
     Interrupt,
     LoadPlugin,
@@ -184,6 +186,10 @@ class LocalEnd:
                 return await agree(self._runtime, group, control, by)
             case LoadPlugin():
                 return await load_plugin(self._runtime, group, control, by)
+            case GiveResult(action_id=action_id, content=content, is_error=is_error):
+                given = text(content) if isinstance(content, str) else tuple(content)
+                result = await result_of(action_id, given, is_error, group.log, group.secrets, by)
+                return await group.log.append(result)
             case Interrupt(reason=reason):
                 await group.interrupt(reason, INTERRUPT_SECONDS, by)
                 return self._cursor

@@ -20,6 +20,7 @@ def at_rest(state: State) -> bool:
 _WHY = {
     ExecutionStatus.PAUSED: "it was paused or interrupted; run() goes on",
     ExecutionStatus.WAITING_FOR_CONFIRMATION: "actions wait for a person: confirm() or reject() them, then run()",
+    ExecutionStatus.WAITING_FOR_CLIENT: "calls wait for a client: give_result() of each in `pending_results`",
     ExecutionStatus.STUCK: "the agent repeated itself; say what it is to do differently",
 }
 

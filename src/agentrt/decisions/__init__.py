@@ -1,13 +1,14 @@
 """What is due now, and what the log takes: all rules, as pure functions of the state."""
 
 from ..state import EVERYTHING
-from .answers import approval, rejection, waiting, waiting_in
+from .answers import approval, awaited, awaiting, rejection, waiting, waiting_in
 from .beginnings import beginning
 from .commands import (
     Activate,
     AssessRisk,
     Attend,
     AwaitChildren,
+    AwaitResults,
     CallModel,
     Command,
     Condense,
@@ -41,6 +42,7 @@ from .outcomes import (
     said,
     unfinished,
     wanted,
+    without_results,
 )
 from .relaying import over, relayed_down, relayed_up
 from .reports import Seeing, cut_short, ended, failed, left
@@ -52,6 +54,7 @@ __all__ = [
     "AssessRisk",
     "Attend",
     "AwaitChildren",
+    "AwaitResults",
     "CallModel",
     "Command",
     "Condense",
@@ -74,6 +77,8 @@ __all__ = [
     "answered",
     "approval",
     "asleep",
+    "awaited",
+    "awaiting",
     "beginning",
     "check",
     "cut_short",
@@ -97,4 +102,5 @@ __all__ = [
     "waiting",
     "waiting_in",
     "wanted",
+    "without_results",
 ]

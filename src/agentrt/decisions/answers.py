@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 import msgspec
 
+from ..errors import ConfigurationError
 from ..events import ActionEvent, ChildAction, ChildAnswered, ConfirmationGiven, Event, ExecutionStatus, RuleAdded
 from ..events import UserRejectObservation as Rejected
 from ..specs.rules import PermissionRule, Scope
@@ -16,6 +17,20 @@ from .permissions import remembering
 def waiting(state: State) -> tuple[Pending, ...]:
     """The actions that wait for a person; those of children have no place in this conversation's history."""
     return (*_own(state), *(_shown(action) for _, action in _of_children(state)))
+
+
+def awaiting(state: State) -> tuple[Pending, ...]:
+    """The actions that a client executes and has given no result of."""
+    return tuple(p for p in state.branch.pending if p.awaited)
+
+
+def awaited(state: State, action_id: str) -> ActionEvent:
+    """An action that waits for its result. Raises `ConfigurationError` for one that does not."""
+    waiting = {p.action.id: p.action for p in awaiting(state)}
+    if action_id not in waiting:
+        there = f"these do: {', '.join(waiting)}" if waiting else "nothing does"
+        raise ConfigurationError(f"no action {action_id!r} waits for a client's result here; {there}")
+    return waiting[action_id]
 
 
 def waiting_in(state: State) -> tuple[ChildAction, ...]:

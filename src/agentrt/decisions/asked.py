@@ -55,7 +55,9 @@ from ..specs.rules import Scope
 from ..state import State, check_epoch
 from .answers import approval, rejection, waiting
 
-_FIXED = frozenset({"tools", "system_prompt", "context", "output", "mcp_servers", "mcp_config", "filter_tools_regex"})
+_FIXED = frozenset(
+    {"tools", "client_tools", "system_prompt", "context", "output", "mcp_servers", "mcp_config", "filter_tools_regex"}
+)
 """Fields of an agent that stay as they were at the beginning."""
 
 

@@ -18,6 +18,8 @@ from ..events import (
     ObservationEvent,
     RunEnded,
     StuckDetected,
+    ToolResultRequested,
+    ToolResultsAwaited,
     UserRejectObservation,
 )
 from ..specs.content import text
@@ -26,6 +28,7 @@ from .commands import (
     AssessRisk,
     Attend,
     AwaitChildren,
+    AwaitResults,
     CallModel,
     Command,
     Condense,
@@ -36,6 +39,7 @@ from .commands import (
     Launch,
     Refuse,
     RequestConfirmation,
+    RequestResult,
     RunHooks,
     Stop,
     Tell,
@@ -106,6 +110,10 @@ def beginning(command: Command) -> tuple[Event, ...]:
         case RequestConfirmation(_, reasons):
             held, codes = zip(*reasons, strict=True)
             return (ConfirmationRequested(action_ids=held, reasons=codes),)
+        case RequestResult(_, action, deadline):
+            return (ToolResultRequested(action_id=action.id, deadline=deadline, caused_by=action.id),)
+        case AwaitResults():
+            return (ToolResultsAwaited(),)
         case AwaitChildren():
             return (ConfirmationRequested(action_ids=()),)
         case Refuse(_, action, reason):

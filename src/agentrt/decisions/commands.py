@@ -122,6 +122,20 @@ class RequestConfirmation(msgspec.Struct, frozen=True):
     reasons: tuple[tuple[str, str], ...]
 
 
+class RequestResult(msgspec.Struct, frozen=True):
+    """Note that a client is to execute an action; nobody here performs it."""
+
+    id: str
+    action: ActionEvent
+    deadline: float | None
+
+
+class AwaitResults(msgspec.Struct, frozen=True):
+    """Note that nothing is left to be done before a client has given a result; nobody performs it."""
+
+    id: str
+
+
 class Refuse(msgspec.Struct, frozen=True):
     """Note that a rule denies an action; nobody performs it."""
 
@@ -160,7 +174,9 @@ class End(msgspec.Struct, frozen=True):
     reason: Literal["answered", "nothing_to_do"]
 
 
-Note: TypeAlias = RequestConfirmation | AwaitChildren | Refuse | Launch | Tell | Stop | Warn | End
+Note: TypeAlias = (
+    RequestConfirmation | RequestResult | AwaitResults | AwaitChildren | Refuse | Launch | Tell | Stop | Warn | End
+)
 """What follows from the rules alone: the log notes it, and nobody performs it."""
 Execution: TypeAlias = ExecuteAction | Delegate | Activate
 Task: TypeAlias = CallModel | AssessRisk | Execution | Attend | Condense | RunHooks | Judge

@@ -16,6 +16,7 @@ from .commands import (
     AssessRisk,
     Attend,
     AwaitChildren,
+    AwaitResults,
     CallModel,
     Command,
     Condense,
@@ -27,6 +28,7 @@ from .commands import (
     Launch,
     Refuse,
     RequestConfirmation,
+    RequestResult,
     RunHooks,
     Stop,
     Tell,
@@ -166,7 +168,7 @@ def _stuck(state: State) -> Warn | None:
 
 
 def _for_pending(state: State) -> tuple[Command, ...]:
-    waiting = [p for p in state.branch.pending if p.command is None]
+    waiting = [p for p in state.branch.pending if p.command is None and not p.awaited]
     if hooked := [p for p in waiting if not heard(state, p)]:
         return tuple(_hooks_before(state, p) for p in hooked[:SIDE_BY_SIDE])
     if outside := tuple(_outside(state, p.action) for p in waiting if not allowed(state, p.action)):
@@ -181,7 +183,10 @@ def _for_pending(state: State) -> tuple[Command, ...]:
         return (RequestConfirmation(f"confirm-{held[0][0]}", held),)
     if begin := beginnable(state.branch.pending, state.spec.limits.tool_concurrency):
         return tuple(_execution(state, p) for p in _one_each(state, begin))
-    return (AwaitChildren(f"await-{state.seq}"),) if waits_below(state) else ()
+    if waits_below(state):
+        return (AwaitChildren(f"await-{state.seq}"),)
+    awaited = any(p.awaited for p in state.branch.pending) and not state.in_flight
+    return (AwaitResults(f"await-{state.seq}"),) if awaited else ()
 
 
 def _refusal(action: ActionEvent, rule: PermissionRule) -> Refuse:
@@ -234,8 +239,10 @@ def _delegation(state: State, p: Pending, name: str, attempt: int) -> Delegate |
     return Launch(name, p.action, attempt, child, grant(state, p))
 
 
-def _execution(state: State, p: Pending) -> Execution | Launch | Tell | Refuse:
+def _execution(state: State, p: Pending) -> Execution | Launch | Tell | Refuse | RequestResult:
     name, attempt, tool = execution_id(p), p.attempt + 1, state.definition(p.action.tool_name)
+    if tool.client:
+        return RequestResult(name, p.action, tool.deadline)
     if tool.delegates:
         return _delegation(state, p, name, attempt)
     if tool.invokes:

@@ -140,7 +140,23 @@ def said(state: State, message: MessageEvent, busy: BusyPolicy | None = None) ->
 
 def unfinished(state: State, reason: str) -> tuple[Event, ...]:
     """What closes the actions that an interrupt keeps from starting."""
-    return tuple(action_error(p.action, f"Not run: {reason}") for p in state.branch.pending if p.command is None)
+    return tuple(
+        action_error(p.action, f"{'Without a result' if p.awaited else 'Not run'}: {reason}")
+        for p in state.branch.pending
+        if p.command is None
+    )
+
+
+def without_results(state: State, now: float) -> tuple[Event, ...]:
+    """What closes the actions whose results did not come in time; `now` is in seconds since 1970."""
+    return tuple(
+        replace(
+            action_error(p.action, "The client gave no result in time: whether it took effect is unknown."),
+            by="deadline",
+        )
+        for p in state.branch.pending
+        if p.awaited and 0 < p.expires <= now
+    )
 
 
 def interruption(state: State, reason: str, by: str | None = None) -> tuple[Event, ...]:

@@ -118,12 +118,13 @@ def share_of(state: State, child: Child) -> Agent:
     deepest = depth == limits.max_depth
     tools = tuple(tool for tool in _tools(chosen, state) if not (deepest and state.definition(tool.name).delegates))
     if chosen is agent:
-        return replace(agent, limits=limits, tools=tools, output=None)
+        return replace(agent, limits=limits, tools=tools, client_tools=(), output=None)
     rules = tuple(dict.fromkeys((*agent.rules, *chosen.rules)))
     held = (hook for hook in agent.hooks if hook.event in _HOLD_BELOW)
     hooks = tuple(dict.fromkeys((*held, *chosen.hooks)))
     if not child.action_id:  # a hook does not ask itself
         hooks = tuple(hook for hook in hooks if hook.agent is None and hook.event is not HookEvent.USER_MESSAGE)
+    chosen = replace(chosen, client_tools=())
     chosen = replace(chosen, limits=limits, tools=tools, rules=rules, hooks=hooks, flow=chosen.flow or agent.flow)
     if inherits(chosen.llm):
         chosen = replace(chosen, llm=agent.llm)

@@ -40,14 +40,20 @@ class ExecutionStatus(StrEnum):
     RUNNING = "running"
     PAUSED = "paused"
     WAITING_FOR_CONFIRMATION = "waiting_for_confirmation"
+    WAITING_FOR_CLIENT = "waiting_for_client"
     FINISHED = "finished"
     ERROR = "error"
     STUCK = "stuck"
 
     @property
     def at_work(self) -> bool:
-        """Whether it runs, or waits for a person's word to run on."""
-        return self in (ExecutionStatus.RUNNING, ExecutionStatus.WAITING_FOR_CONFIRMATION)
+        """Whether it runs, or waits for somebody's word to run on."""
+        return self is ExecutionStatus.RUNNING or self.waits
+
+    @property
+    def waits(self) -> bool:
+        """Whether it waits for a person's word, or for a client's result."""
+        return self in (ExecutionStatus.WAITING_FOR_CONFIRMATION, ExecutionStatus.WAITING_FOR_CLIENT)
 
     @property
     def over(self) -> bool:

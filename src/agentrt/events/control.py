@@ -38,6 +38,20 @@ class ConfirmationGiven(Event, frozen=True, kw_only=True):
     action_ids: tuple[Id, ...]
 
 
+class ToolResultRequested(Event, frozen=True, kw_only=True):
+    """Whoever holds the conversation is to execute an action, and to give its result.
+
+    It has failed where there is none `deadline` seconds after this; None: it is waited for as long as it takes.
+    """
+
+    action_id: Id
+    deadline: float | None = None
+
+
+class ToolResultsAwaited(Event, frozen=True, kw_only=True):
+    """Nothing is left to be done before somebody has given a result that was requested."""
+
+
 class RuleAdded(Event, frozen=True, kw_only=True):
     """A permission rule holds from here on; one of its `scope` is remembered for the workspace."""
 
@@ -120,6 +134,8 @@ ControlEvent: TypeAlias = (
     RunRequested
     | ConfirmationRequested
     | ConfirmationGiven
+    | ToolResultRequested
+    | ToolResultsAwaited
     | RuleAdded
     | RuleRemoved
     | ConsentGiven

@@ -16,6 +16,7 @@ from ..specs.given import functions
 from ..specs.quota import Quota
 from ..specs.tool import ALWAYS
 from ..tools import BUILT_IN, AnyTool, Tools, ToolType, as_tool_types, delegate, finish, structured, task
+from ..tools.client import client_tool
 from ..tools.delegate import to_agents
 
 
@@ -63,5 +64,8 @@ class Implementations:
         if agent.agents:
             types[delegate.name] = to_agents(types[delegate.name], agent.agents)
         types[task.name] = to_agents(types[task.name], {**BUILT_IN_AGENTS, **agent.agents})
-        names = {spec.name: spec for spec in (*agent.tools, *map(Tool, ALWAYS))}
+        for spec in agent.client_tools:
+            types[spec.name] = client_tool(spec)
+        given = (*agent.tools, *(Tool(spec.name) for spec in agent.client_tools), *map(Tool, ALWAYS))
+        names = {spec.name: spec for spec in given}
         return Tools(map(quota.of, names.values()), types, workspace, rated=MODEL in agent.analyzers)

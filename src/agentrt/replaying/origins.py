@@ -47,6 +47,8 @@ from ..events import (
     StuckDetected,
     SystemPromptEvent,
     TitleChanged,
+    ToolResultRequested,
+    ToolResultsAwaited,
     ToolsChanged,
     UnknownEvent,
     UserRejectObservation,
@@ -101,6 +103,11 @@ def _refusal(event: Event, cause: Cause) -> Origin:
     if isinstance(cause.event, HookExecutionEvent):
         return PERFORMER
     return RULES if event.source == "environment" and event.by == "rule" else OUTSIDE
+
+
+def _result(event: Event, cause: Cause) -> Origin:
+    """A client gives one, or its time is over."""
+    return OUTSIDE if event.source == "user" or event.by == "deadline" else PERFORMER
 
 
 def _revision(event: Event, cause: Cause) -> Origin:
@@ -159,6 +166,8 @@ ORIGINS: Mapping[type[Event], Origin | Rule] = {
     ChildStarted: RULES,
     ChildMessaged: RULES,
     ConfirmationRequested: RULES,
+    ToolResultRequested: RULES,
+    ToolResultsAwaited: RULES,
     StuckDetected: RULES,
     RunEnded: RULES,
     # the model
@@ -172,9 +181,9 @@ ORIGINS: Mapping[type[Event], Origin | Rule] = {
     RiskAssessed: PERFORMER,
     HookExecutionEvent: _hooks,
     ActionRevised: _revision,
-    ObservationEvent: PERFORMER,
+    ObservationEvent: _result,
     SkillActivated: PERFORMER,
-    AgentErrorEvent: PERFORMER,
+    AgentErrorEvent: _result,
     Condensation: PERFORMER,
     CriticAssessed: PERFORMER,
     ChildWaiting: PERFORMER,

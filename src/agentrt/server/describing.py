@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from msgspec import convert
 
 from ..context.usage import context_usage
-from ..decisions import waiting
+from ..decisions import awaiting, waiting
 from ..events import Cursor
 from ..ledger import Goal, GoalStatus
 from ..listing import CRASHED, Row
 from ..specs import SecurityRisk
 from ..specs.llm import named
-from ..state import State
+from ..state import Pending, State
 from .schemas import ConversationInfo, GoalInfo, PendingAction, RunError, StateInfo, Status
 
 _CRASHED = RunError(
@@ -42,7 +43,8 @@ def info_of(name: str, state: State, updated: datetime, title: str) -> Conversat
         unpriced=ledger.unpriced,
         prompt_tokens=ledger.usage.prompt_tokens,
         completion_tokens=ledger.usage.completion_tokens,
-        pending=_pending(state),
+        pending=_shown(waiting(state)),
+        awaited=_shown(awaiting(state)),
         error=_error(state),
         answer=state.answer,
     )
@@ -67,7 +69,8 @@ def info_of_row(row: Row, state: State | None) -> ConversationInfo:
         unpriced=row.unpriced,
         prompt_tokens=row.prompt_tokens,
         completion_tokens=row.completion_tokens,
-        pending=_pending(state) if state is not None else (),
+        pending=_shown(waiting(state)) if state is not None else (),
+        awaited=_shown(awaiting(state)) if state is not None else (),
         error=_CRASHED if row.status == CRASHED else _error(state) if state is not None else None,
     )
 
@@ -86,7 +89,8 @@ def state_info(state: State) -> StateInfo:
         prompt_tokens=ledger.usage.prompt_tokens,
         completion_tokens=ledger.usage.completion_tokens,
         steps=state.branch.steps,
-        pending=_pending(state),
+        pending=_shown(waiting(state)),
+        awaited=_shown(awaiting(state)),
         error=_error(state),
         answer=state.answer,
         agent=state.agent,
@@ -109,7 +113,7 @@ def _goal(goal: Goal | None) -> GoalInfo | None:
     )
 
 
-def _pending(state: State) -> tuple[PendingAction, ...]:
+def _shown(actions: Iterable[Pending]) -> tuple[PendingAction, ...]:
     return tuple(
         PendingAction(
             id=pending.action.id,
@@ -118,7 +122,7 @@ def _pending(state: State) -> tuple[PendingAction, ...]:
             risk=None if pending.risk is SecurityRisk.UNKNOWN else pending.risk,
             held=pending.held,
         )
-        for pending in waiting(state)
+        for pending in actions
     )
 
 

@@ -23,7 +23,16 @@ EventJSON: TypeAlias = Annotated[msgspec.Raw, Meta(extra_json_schema={"$ref": "#
 """An event as it stands in the log."""
 
 Status: TypeAlias = Literal[
-    "idle", "running", "paused", "waiting_for_confirmation", "finished", "error", "stuck", "crashed", "damaged"
+    "idle",
+    "running",
+    "paused",
+    "waiting_for_confirmation",
+    "waiting_for_client",
+    "finished",
+    "error",
+    "stuck",
+    "crashed",
+    "damaged",
 ]
 
 Seq: TypeAlias = Annotated[int, Meta(ge=0, lt=2**53)]
@@ -106,6 +115,8 @@ class ConversationInfo(msgspec.Struct, frozen=True, kw_only=True):
     prompt_tokens: int
     completion_tokens: int
     pending: tuple[PendingAction, ...]
+    awaited: tuple[PendingAction, ...]
+    """The calls of its client's tools that have no result yet."""
     error: RunError | None
     answer: str | UnsetType | None = UNSET
     """The agent's final words, or the message of its `finish`; null until it gives them, and not there in lists."""
@@ -223,6 +234,8 @@ class StateInfo(msgspec.Struct, frozen=True, kw_only=True):
     steps: int
     """Model calls of the run, with those of conversations that it delegated to."""
     pending: tuple[PendingAction, ...]
+    awaited: tuple[PendingAction, ...]
+    """The calls of its client's tools that have no result yet."""
     error: RunError | None
     answer: str | None
     """The agent's final words then; null while it had not given them."""

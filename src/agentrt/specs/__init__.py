@@ -30,7 +30,7 @@ from .remote import RemoteWorkspace
 from .rules import PermissionRule
 from .skill import Skill
 from .stuck import Critic, StuckDetection
-from .tool import OnCrash, Same, Tool, ToolAnnotations, ToolDefinition
+from .tool import ClientTool, OnCrash, Same, Tool, ToolAnnotations, ToolDefinition
 from .workspace import DockerWorkspace, LocalWorkspace, Workspace
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "BlobReference",
     "BusyPolicy",
     "Capabilities",
+    "ClientTool",
     "CondensationReason",
     "ConfirmRisky",
     "ConfirmationPolicy",

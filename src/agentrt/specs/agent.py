@@ -21,7 +21,7 @@ from .policies import BusyPolicy, ConfirmationPolicy, Limits, NeverConfirm
 from .rules import PermissionRule
 from .schemas import as_schema
 from .stuck import Critic, StuckDetection
-from .tool import Tool, as_tool
+from .tool import ClientTool, Tool, as_tool
 
 RULES = "rules"
 """The analyzer that there is always: fixed rules for commands, paths and networks."""
@@ -70,6 +70,8 @@ class Agent(Given, frozen=True, kw_only=True, omit_defaults=True):
     """The same as other programs' files have it, `{"mcpServers": {...}}`; they are in `mcp_servers` then."""
     filter_tools_regex: str | None = None
     """What the names of servers' tools must match from their beginning; None: all are offered."""
+    client_tools: tuple[ClientTool, ...] = ()
+    """Tools that the program, or the client of a server, executes. Those that it delegates to have none of them."""
     agents: dict[str, Agent] = msgspec.field(default_factory=dict)
     """Those that it may delegate to, by name; it may always delegate to one like itself. The model "inherit" of one of
     them stands for the model of the agent that delegates, and the tool "*" for its tools."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from typing import Any
 
@@ -9,7 +10,7 @@ import msgspec
 
 from ..errors import ConfigurationError
 from .flow import Label
-from .given import Given
+from .given import Given, Seconds
 
 ALWAYS = ("think", "finish")
 """The tools that every agent has, whatever it names."""
@@ -56,6 +57,34 @@ class Tool(Given, frozen=True, omit_defaults=True, dict=True):
     def implementation(self) -> Any:
         """The function or `ToolType` that was given in its place; it is code, so no log has it."""
         return self.__dict__.get("_implementation")
+
+
+class ClientTool(Given, frozen=True, omit_defaults=True):
+    """A tool that whoever holds the conversation executes: the program, or the client of a server.
+
+    `schema` is the JSON schema of its arguments, an object. Without a result within `deadline` seconds the call has
+    failed; None: it is waited for as long as it takes. Raises `ConfigurationError` for what cannot be one.
+    """
+
+    name: str
+    description: str
+    schema: dict[str, Any] = msgspec.field(default_factory=lambda: {"type": "object", "properties": {}})
+    deadline: Seconds | None = None
+    annotations: ToolAnnotations = ToolAnnotations()
+
+    def __post_init__(self) -> None:
+        Given.__post_init__(self)
+        if not _NAME.fullmatch(self.name):
+            raise ConfigurationError(
+                f"ClientTool(name={self.name!r}): a model calls it so: give it letters, digits, '_' and '-', 64 at most"
+            )
+        if self.schema.get("type") != "object":
+            raise ConfigurationError('ClientTool(schema=...): expected that of an object, {"type": "object", ...}')
+        if self.deadline is not None and self.deadline <= 0:
+            raise ConfigurationError(f"ClientTool(deadline={self.deadline:g}): give more than 0 seconds, or None")
+
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 
 
 def as_tool(given: Any) -> Any:
@@ -112,6 +141,10 @@ class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """The MCP server whose tool it is; "": it is of this program."""
     remote: str = ""
     """What that server calls it."""
+    client: bool = False
+    """Whether whoever holds the conversation executes it."""
+    deadline: float | None = None
+    """Seconds in which it must have a result then; None: any."""
     parts: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     """The names under which a list of allowed tools knows a part of it, in small letters: each with the arguments that
     such a call has, as patterns."""

@@ -11,7 +11,9 @@ EVERYTHING = "*"
 
 
 def beginnable(pending: Sequence[Pending], side_by_side: int) -> tuple[Pending, ...]:
-    """Those that have not begun and share no resource with an earlier one, as many as there is room for."""
+    """Those that have not begun, here or elsewhere, and share no resource with an earlier one, as many as there is room
+    for.
+    """
     room = side_by_side - sum(p.command is not None for p in pending)
     taken: set[str] = set()
     found: list[Pending] = []
@@ -20,7 +22,7 @@ def beginnable(pending: Sequence[Pending], side_by_side: int) -> tuple[Pending, 
         if EVERYTHING in taken:
             break
         free = place == 0 if EVERYTHING in touches else taken.isdisjoint(touches)
-        if p.command is None and free:
+        if p.command is None and not p.awaited and free:
             found.append(p)
         taken.update(touches)
     return tuple(found[: max(room, 0)])

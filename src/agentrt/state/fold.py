@@ -61,6 +61,7 @@ from ..events import (
     SystemPromptEvent,
     TagsChanged,
     TitleChanged,
+    ToolResultRequested,
     ToolsChanged,
     UserRejectObservation,
 )
@@ -153,6 +154,9 @@ def _apply(state: State, event: Event) -> State:
             return _held(state, event)
         case ConfirmationGiven():
             return turns.confirmed(state, event)
+        case ToolResultRequested():
+            expires = event.timestamp.timestamp() + event.deadline if event.deadline is not None else 0.0
+            return _pending(state, (event.action_id,), awaited=True, expires=expires)
         case InterruptEvent():
             kept = state.ledger if event.goes_on else ledger.children_cut(state.ledger)
             return replace(state, branch=replace(here, cut=bool(state.in_flight)), ledger=kept)

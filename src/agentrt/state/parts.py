@@ -72,6 +72,10 @@ class Standing(msgspec.Struct, frozen=True, gc=False, array_like=True, kw_only=T
     """The files that it runs, as they were when it was rated."""
     revised: int = 0
     """The seq of the event that last rewrote its arguments; 0: they are the model's own."""
+    awaited: bool = False
+    """Whether a client was asked for its result."""
+    expires: float = 0.0
+    """When it has failed without one, in seconds since 1970; 0: never."""
 
 
 class Pending(Standing, frozen=True, gc=False):
@@ -262,7 +266,7 @@ class State(msgspec.Struct, frozen=True, gc=False):
         """Whether nothing runs, and nothing will without a person."""
         if self.status is ExecutionStatus.RUNNING:
             return False
-        if self.status is ExecutionStatus.WAITING_FOR_CONFIRMATION:
+        if self.status.waits:
             return True
         children = self.ledger.children.values()
         resting = {child.action_id for child in children if child.status is not ExecutionStatus.RUNNING}

@@ -31,11 +31,12 @@ from ..events import (
     RunEnded,
     RunRequested,
     StuckDetected,
+    ToolResultsAwaited,
     UserRejectObservation,
 )
 
 _S = ExecutionStatus
-RUNNING, WAITING = _S.RUNNING, _S.WAITING_FOR_CONFIRMATION
+RUNNING, WAITING, AWAITING = _S.RUNNING, _S.WAITING_FOR_CONFIRMATION, _S.WAITING_FOR_CLIENT
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -59,7 +60,7 @@ _ASKED_ANEW = (
     ConversationStateUpdateEvent,
     ChildAnswered,
 )
-"""After these it is decided again what a person is asked; `ConfirmationRequested` follows where that is so."""
+"""After these it is decided again what is waited for; `ConfirmationRequested` or `ToolResultsAwaited` follows then."""
 
 
 def _change(
@@ -79,13 +80,14 @@ CHANGES: Collection[Change] = (
     _change(RunEnded, None),
     _change(ConversationErrorEvent, _S.ERROR),
     _change(StuckDetected, _S.STUCK, having=("nudge", False)),
-    _change(PauseEvent, _S.PAUSED, RUNNING, WAITING),
-    _change(InterruptEvent, _S.PAUSED, RUNNING, WAITING, having=("goes_on", False)),
-    _change(InterruptEvent, RUNNING, WAITING, having=("goes_on", True)),
+    _change(PauseEvent, _S.PAUSED, RUNNING, WAITING, AWAITING),
+    _change(InterruptEvent, _S.PAUSED, RUNNING, WAITING, AWAITING, having=("goes_on", False)),
+    _change(InterruptEvent, RUNNING, WAITING, AWAITING, having=("goes_on", True)),
     _change(ConfirmationRequested, WAITING),
-    *(_change(event, RUNNING, WAITING) for event in _ASKED_ANEW),
-    _change(ChildWaiting, RUNNING, WAITING, having=("spending", False)),
-    _change(ChildFinished, RUNNING, WAITING),
+    _change(ToolResultsAwaited, AWAITING),
+    *(_change(event, RUNNING, WAITING, AWAITING) for event in _ASKED_ANEW),
+    _change(ChildWaiting, RUNNING, WAITING, AWAITING, having=("spending", False)),
+    _change(ChildFinished, RUNNING, WAITING, AWAITING),
 )
 
 BY_TYPE = {each.event: tuple(one for one in CHANGES if one.event is each.event) for each in CHANGES}

@@ -116,9 +116,10 @@ def resulted(state: State, event: ActionResult) -> State:
         return replace(state, branch=with_labels(here, _labels(state, closed, event)))
     here = uncut(replace(with_seen(here, seen), pending=pending))
     here = with_labels(here, _labels(state, closed, event))
-    if closed.command is not None and not seen.answer and state.agent is not None:
+    ran = closed.command is not None or closed.awaited
+    if ran and not seen.answer and state.agent is not None:
         here = _done(state.agent, here, seen)
-    if closed.command is not None and isinstance(event, ObservationEvent) and not event.is_error:
+    if ran and isinstance(event, ObservationEvent) and not event.is_error:
         here = skills.reached(replace(state, branch=here), closed.action)
     if not pending and _has_finished(here):
         here = replace(here, phase=Ending())

@@ -61,6 +61,8 @@ POST    /conversations/{id}/condense                steer
 POST    /conversations/{id}/fork                    steer
 POST    /conversations/{id}/confirm                 approve
 POST    /conversations/{id}/reject                  approve
+POST    /conversations/{id}/tool_result             steer
+POST    /conversations/{id}/actions/{action_id}/result steer
 POST    /conversations/{id}/rule                    approve
 POST    /conversations/{id}/remove_rule             approve
 POST    /conversations/{id}/configure               approve
@@ -91,6 +93,9 @@ BODIES: dict[str, Any] = {
     "tags": {"tags": {}},
     "grant": {"amount": 1},
     "agree": {"digest": "0"},
+    "tool_result": {"action_id": "0", "content": "x"},
+    "result": {"content": "x"},
+    "actions/{action_id}/result": {"content": "x"},
     "load_plugin": {"source": "nowhere"},
     "rewind": {"to": 2},
 }

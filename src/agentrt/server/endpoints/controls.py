@@ -5,11 +5,25 @@ from __future__ import annotations
 from typing import Any, get_args
 
 import anyio.lowlevel
+import msgspec
 from msgspec.structs import replace
 
-from ...controls import Answer, AnyControl, AskAgent, Control, Fork, Forked, GenerateTitle, Reply, SendMessage, tag_of
+from ...controls import (
+    Answer,
+    AnyControl,
+    AskAgent,
+    Control,
+    Fork,
+    Forked,
+    GenerateTitle,
+    GiveResult,
+    Reply,
+    SendMessage,
+    tag_of,
+)
 from ...events import Cursor
 from ...ids import new_id
+from ...specs import Content
 from ..permissions import scope_of
 from ..routing import Call, Endpoint
 
@@ -17,6 +31,7 @@ REPLIES: dict[type[Control], Any] = {AskAgent: Answer, GenerateTitle: Answer, Fo
 
 EXAMPLES: dict[str, Any] = {
     "message": {"content": "Now the tests, please.", "run": True},
+    "tool_result": {"action_id": "0199-7f", "content": "The button was pressed."},
     "reject": {"reason": "Not in this directory."},
     "confirm": {"always": "session"},
     "confirmation_policy": {"policy": {"type": "ConfirmRisky", "threshold": "MEDIUM"}},
@@ -53,4 +68,33 @@ def _endpoint(kind: type[Control]) -> Endpoint:
     )
 
 
-ENDPOINTS = tuple(_endpoint(kind) for kind in get_args(AnyControl))
+class Result(msgspec.Struct, forbid_unknown_fields=True):
+    """What came of a call that a client has executed."""
+
+    content: str | tuple[Content, ...]
+    is_error: bool = False
+
+
+async def result(call: Call[Result, None]) -> Cursor:
+    """Give the result of an action that waits for one: a call of a client's tool."""
+    given = GiveResult(action_id=call.path("action_id"), content=call.body.content, is_error=call.body.is_error)
+    reply = await call.services.hosting.do(call.named(), given, call.principal)
+    assert isinstance(reply, Cursor)
+    return reply
+
+
+ENDPOINTS = (
+    *(_endpoint(kind) for kind in get_args(AnyControl)),
+    Endpoint(
+        "POST",
+        "/conversations/{id}/actions/{action_id}/result",
+        result,
+        scope_of(GiveResult),
+        "Give the result of an action that waits for one: a call of a client's tool.",
+        body=Result,
+        reply=Cursor,
+        group="controls",
+        id="action_result",
+        example={"content": "The button was pressed."},
+    ),
+)

@@ -111,7 +111,7 @@ async def _state(row: Row, live: State | None, store: Storage) -> State | None:
     exact = store.durability is not Durability.COMMIT
     if live is not None or row.status == DAMAGED:
         return live
-    if not exact and row.status not in ("waiting_for_confirmation", "error"):
+    if not exact and row.status not in ("waiting_for_confirmation", "waiting_for_client", "error"):
         return None
     try:
         return await store.history(row.id).state()

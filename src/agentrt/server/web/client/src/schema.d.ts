@@ -52,6 +52,22 @@ export interface paths {
         patch: operations["change_conversation"];
         trace?: never;
     };
+    "/conversations/{id}/actions/{action_id}/result": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["action_result"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/conversations/{id}/agree": {
         parameters: {
             query?: never;
@@ -596,6 +612,22 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/conversations/{id}/tool_result": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["tool_result"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/conversations/count": {
         parameters: {
             query?: never;
@@ -894,6 +926,8 @@ export interface components {
             analyzer?: string | string[] | null;
             /** @default enqueue */
             busy?: components["schemas"]["BusyPolicy"];
+            /** @default [] */
+            client_tools?: components["schemas"]["ClientTool"][];
             condenser?: components["schemas"]["LLMSummarizingCondenser"] | components["schemas"]["ObservationMaskingCondenser"] | components["schemas"]["NamedCondenser"] | components["schemas"]["NoOpCondenser"] | components["schemas"]["PipelineCondenser"];
             confirmation?: components["schemas"]["NeverConfirm"] | components["schemas"]["AlwaysConfirm"] | components["schemas"]["ConfirmRisky"];
             /** @default null */
@@ -987,6 +1021,61 @@ export interface components {
             tool_name: string;
             /** @constant */
             type: "AgentErrorEvent";
+        };
+        AgentInput: {
+            agents?: {
+                [key: string]: components["schemas"]["AgentInput"];
+            };
+            /** @default null */
+            analyzer?: string | string[] | null;
+            /** @default enqueue */
+            busy?: components["schemas"]["BusyPolicy"];
+            /** @default [] */
+            client_tools?: components["schemas"]["ClientToolInput"][];
+            condenser?: components["schemas"]["LLMSummarizingCondenser"] | components["schemas"]["ObservationMaskingCondenser"] | components["schemas"]["NamedCondenser"] | components["schemas"]["NoOpCondenser"] | components["schemas"]["PipelineCondenser"];
+            confirmation?: components["schemas"]["NeverConfirm"] | components["schemas"]["AlwaysConfirm"] | components["schemas"]["ConfirmRisky"];
+            /** @default null */
+            context?: components["schemas"]["AgentContext"] | null;
+            /** @default null */
+            critic?: components["schemas"]["Critic"] | null;
+            /** @default  */
+            description?: string;
+            /** @default null */
+            filter_tools_regex?: string | null;
+            /** @default null */
+            flow?: components["schemas"]["InformationFlow"] | null;
+            /** @default [] */
+            hooks?: components["schemas"]["Hook"][];
+            /** @default true */
+            is_vouched_for?: boolean;
+            limits?: components["schemas"]["Limits"];
+            llm: components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"];
+            /** @default null */
+            mcp_config?: Record<string, never> | null;
+            mcp_servers?: {
+                [key: string]: components["schemas"]["MCPServer"];
+            };
+            /** @default null */
+            output?: Record<string, never> | null;
+            /** @default [] */
+            rules?: components["schemas"]["PermissionRule"][];
+            stuck?: components["schemas"]["StuckDetection"] | null;
+            /** @default null */
+            system_prompt?: string | null;
+            /**
+             * @default [
+             *       {
+             *         "name": "terminal"
+             *       },
+             *       {
+             *         "name": "file_editor"
+             *       },
+             *       {
+             *         "name": "task_tracker"
+             *       }
+             *     ]
+             */
+            tools?: components["schemas"]["Tool"][];
         };
         Agree: {
             digest: string;
@@ -1214,6 +1303,22 @@ export interface components {
             timestamp: string;
             /** @constant */
             type: "ChildWaiting";
+        };
+        ClientTool: {
+            annotations?: components["schemas"]["ToolAnnotations"];
+            /** @default null */
+            deadline?: number | null;
+            description: string;
+            name: string;
+            schema: Record<string, never>;
+        };
+        ClientToolInput: {
+            annotations?: components["schemas"]["ToolAnnotations"];
+            /** @default null */
+            deadline?: number | null;
+            description: string;
+            name: string;
+            schema?: Record<string, never>;
         };
         Condensation: {
             /** @default null */
@@ -1463,7 +1568,7 @@ export interface components {
             tokens: number;
             window: number;
         };
-        Control: components["schemas"]["SendMessage"] | components["schemas"]["StartRun"] | components["schemas"]["Pause"] | components["schemas"]["Interrupt"] | components["schemas"]["Confirm"] | components["schemas"]["Reject"] | components["schemas"]["AddRule"] | components["schemas"]["RemoveRule"] | components["schemas"]["Configure"] | components["schemas"]["SetConfirmationPolicy"] | components["schemas"]["SetSecurityAnalyzer"] | components["schemas"]["SwitchLLM"] | components["schemas"]["UpdateSecrets"] | components["schemas"]["SetGoal"] | components["schemas"]["AskAgent"] | components["schemas"]["GenerateTitle"] | components["schemas"]["Rename"] | components["schemas"]["SetTags"] | components["schemas"]["Agree"] | components["schemas"]["LoadPlugin"] | components["schemas"]["ControlsGrant"] | components["schemas"]["Rewind"] | components["schemas"]["Condense"] | components["schemas"]["Fork"];
+        Control: components["schemas"]["SendMessage"] | components["schemas"]["StartRun"] | components["schemas"]["Pause"] | components["schemas"]["Interrupt"] | components["schemas"]["Confirm"] | components["schemas"]["Reject"] | components["schemas"]["GiveResult"] | components["schemas"]["AddRule"] | components["schemas"]["RemoveRule"] | components["schemas"]["Configure"] | components["schemas"]["SetConfirmationPolicy"] | components["schemas"]["SetSecurityAnalyzer"] | components["schemas"]["SwitchLLM"] | components["schemas"]["UpdateSecrets"] | components["schemas"]["SetGoal"] | components["schemas"]["AskAgent"] | components["schemas"]["GenerateTitle"] | components["schemas"]["Rename"] | components["schemas"]["SetTags"] | components["schemas"]["Agree"] | components["schemas"]["LoadPlugin"] | components["schemas"]["ControlsGrant"] | components["schemas"]["Rewind"] | components["schemas"]["Condense"] | components["schemas"]["Fork"];
         ControlsGrant: {
             amount: number;
             /** @constant */
@@ -1527,6 +1632,7 @@ export interface components {
         };
         ConversationInfo: {
             answer?: string | null;
+            awaited: components["schemas"]["PendingAction"][];
             completion_tokens: number;
             cost: number;
             created: string | null;
@@ -1540,7 +1646,7 @@ export interface components {
             pending: components["schemas"]["PendingAction"][];
             prompt_tokens: number;
             /** @enum {unknown} */
-            status: "crashed" | "damaged" | "error" | "finished" | "idle" | "paused" | "running" | "stuck" | "waiting_for_confirmation";
+            status: "crashed" | "damaged" | "error" | "finished" | "idle" | "paused" | "running" | "stuck" | "waiting_for_client" | "waiting_for_confirmation";
             tags: {
                 [key: string]: string;
             };
@@ -1574,7 +1680,7 @@ export interface components {
         };
         CreateConversation: {
             /** @default null */
-            agent?: components["schemas"]["Agent"] | null;
+            agent?: components["schemas"]["AgentInput"] | null;
             /** @default null */
             id?: string | null;
             /** @default null */
@@ -1669,7 +1775,7 @@ export interface components {
             type: "delta";
         };
         Do: {
-            control: components["schemas"]["SendMessage"] | components["schemas"]["StartRun"] | components["schemas"]["Pause"] | components["schemas"]["Interrupt"] | components["schemas"]["Confirm"] | components["schemas"]["Reject"] | components["schemas"]["AddRule"] | components["schemas"]["RemoveRule"] | components["schemas"]["Configure"] | components["schemas"]["SetConfirmationPolicy"] | components["schemas"]["SetSecurityAnalyzer"] | components["schemas"]["SwitchLLM"] | components["schemas"]["UpdateSecrets"] | components["schemas"]["SetGoal"] | components["schemas"]["AskAgent"] | components["schemas"]["GenerateTitle"] | components["schemas"]["Rename"] | components["schemas"]["SetTags"] | components["schemas"]["Agree"] | components["schemas"]["LoadPlugin"] | components["schemas"]["ControlsGrant"] | components["schemas"]["Rewind"] | components["schemas"]["Condense"] | components["schemas"]["Fork"];
+            control: components["schemas"]["SendMessage"] | components["schemas"]["StartRun"] | components["schemas"]["Pause"] | components["schemas"]["Interrupt"] | components["schemas"]["Confirm"] | components["schemas"]["Reject"] | components["schemas"]["GiveResult"] | components["schemas"]["AddRule"] | components["schemas"]["RemoveRule"] | components["schemas"]["Configure"] | components["schemas"]["SetConfirmationPolicy"] | components["schemas"]["SetSecurityAnalyzer"] | components["schemas"]["SwitchLLM"] | components["schemas"]["UpdateSecrets"] | components["schemas"]["SetGoal"] | components["schemas"]["AskAgent"] | components["schemas"]["GenerateTitle"] | components["schemas"]["Rename"] | components["schemas"]["SetTags"] | components["schemas"]["Agree"] | components["schemas"]["LoadPlugin"] | components["schemas"]["ControlsGrant"] | components["schemas"]["Rewind"] | components["schemas"]["Condense"] | components["schemas"]["Fork"];
             conversation: string;
             id: string;
             /** @constant */
@@ -1725,7 +1831,7 @@ export interface components {
             type: "EnvironmentSecret";
             variable: string;
         };
-        Event: components["schemas"]["RunRequested"] | components["schemas"]["ConfirmationRequested"] | components["schemas"]["ConfirmationGiven"] | components["schemas"]["RuleAdded"] | components["schemas"]["RuleRemoved"] | components["schemas"]["ConsentGiven"] | components["schemas"]["GoalSet"] | components["schemas"]["TitleChanged"] | components["schemas"]["TagsChanged"] | components["schemas"]["SecretsChanged"] | components["schemas"]["PauseEvent"] | components["schemas"]["InterruptEvent"] | components["schemas"]["HeadMoved"] | components["schemas"]["ModelCallStarted"] | components["schemas"]["BudgetReserved"] | components["schemas"]["ModelCallRetried"] | components["schemas"]["ModelCalled"] | components["schemas"]["RiskAssessed"] | components["schemas"]["ActionRevised"] | components["schemas"]["HookExecutionEvent"] | components["schemas"]["CriticAssessed"] | components["schemas"]["ExecutionStarted"] | components["schemas"]["ExecutionLost"] | components["schemas"]["CondensationRequest"] | components["schemas"]["Condensation"] | components["schemas"]["StuckDetected"] | components["schemas"]["RunEnded"] | components["schemas"]["DurabilityChanged"] | components["schemas"]["ConversationErrorEvent"] | components["schemas"]["SystemPromptEvent"] | components["schemas"]["MessageEvent"] | components["schemas"]["ActionEvent"] | components["schemas"]["ObservationEvent"] | components["schemas"]["UserRejectObservation"] | components["schemas"]["AgentErrorEvent"] | components["schemas"]["ResourceLost"] | components["schemas"]["ContextChanged"] | components["schemas"]["SkillActivated"] | components["schemas"]["ToolsChanged"] | components["schemas"]["ContextResolved"] | components["schemas"]["ConversationCreated"] | components["schemas"]["ConversationStateUpdateEvent"] | components["schemas"]["BudgetGranted"] | components["schemas"]["ChildStarted"] | components["schemas"]["ChildMessaged"] | components["schemas"]["ChildWaiting"] | components["schemas"]["ChildAnswered"] | components["schemas"]["ChildFinished"];
+        Event: components["schemas"]["RunRequested"] | components["schemas"]["ConfirmationRequested"] | components["schemas"]["ConfirmationGiven"] | components["schemas"]["ToolResultRequested"] | components["schemas"]["ToolResultsAwaited"] | components["schemas"]["RuleAdded"] | components["schemas"]["RuleRemoved"] | components["schemas"]["ConsentGiven"] | components["schemas"]["GoalSet"] | components["schemas"]["TitleChanged"] | components["schemas"]["TagsChanged"] | components["schemas"]["SecretsChanged"] | components["schemas"]["PauseEvent"] | components["schemas"]["InterruptEvent"] | components["schemas"]["HeadMoved"] | components["schemas"]["ModelCallStarted"] | components["schemas"]["BudgetReserved"] | components["schemas"]["ModelCallRetried"] | components["schemas"]["ModelCalled"] | components["schemas"]["RiskAssessed"] | components["schemas"]["ActionRevised"] | components["schemas"]["HookExecutionEvent"] | components["schemas"]["CriticAssessed"] | components["schemas"]["ExecutionStarted"] | components["schemas"]["ExecutionLost"] | components["schemas"]["CondensationRequest"] | components["schemas"]["Condensation"] | components["schemas"]["StuckDetected"] | components["schemas"]["RunEnded"] | components["schemas"]["DurabilityChanged"] | components["schemas"]["ConversationErrorEvent"] | components["schemas"]["SystemPromptEvent"] | components["schemas"]["MessageEvent"] | components["schemas"]["ActionEvent"] | components["schemas"]["ObservationEvent"] | components["schemas"]["UserRejectObservation"] | components["schemas"]["AgentErrorEvent"] | components["schemas"]["ResourceLost"] | components["schemas"]["ContextChanged"] | components["schemas"]["SkillActivated"] | components["schemas"]["ToolsChanged"] | components["schemas"]["ContextResolved"] | components["schemas"]["ConversationCreated"] | components["schemas"]["ConversationStateUpdateEvent"] | components["schemas"]["BudgetGranted"] | components["schemas"]["ChildStarted"] | components["schemas"]["ChildMessaged"] | components["schemas"]["ChildWaiting"] | components["schemas"]["ChildAnswered"] | components["schemas"]["ChildFinished"];
         EventCount: {
             count: number;
             cursor: components["schemas"]["Cursor"];
@@ -1784,7 +1890,7 @@ export interface components {
             type: "ExecutionStarted";
         };
         /** @enum {unknown} */
-        ExecutionStatus: "error" | "finished" | "idle" | "paused" | "running" | "stuck" | "waiting_for_confirmation";
+        ExecutionStatus: "error" | "finished" | "idle" | "paused" | "running" | "stuck" | "waiting_for_client" | "waiting_for_confirmation";
         FallbackLLM: {
             llms: (components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"])[];
             /** @constant */
@@ -1820,7 +1926,7 @@ export interface components {
         };
         Fork: {
             /** @default null */
-            agent?: components["schemas"]["Agent"] | null;
+            agent?: components["schemas"]["AgentInput"] | null;
             /** @default null */
             at?: number | null;
             /** @default 0 */
@@ -1838,7 +1944,7 @@ export interface components {
         };
         ForkBody: {
             /** @default null */
-            agent?: components["schemas"]["Agent"] | null;
+            agent?: components["schemas"]["AgentInput"] | null;
             /** @default null */
             at?: number | null;
             /** @default 0 */
@@ -1891,6 +1997,22 @@ export interface components {
         GitDiff: {
             diff: string;
             truncated: boolean;
+        };
+        GiveResult: {
+            action_id: string;
+            content: string | (components["schemas"]["TextContent"] | components["schemas"]["ImageContent"] | components["schemas"]["FileContent"] | components["schemas"]["BlobReference"])[];
+            /** @default false */
+            is_error?: boolean;
+            /** @constant */
+            type: "tool_result";
+        };
+        GiveResultBody: {
+            action_id: string;
+            content: string | (components["schemas"]["TextContent"] | components["schemas"]["ImageContent"] | components["schemas"]["FileContent"] | components["schemas"]["BlobReference"])[];
+            /** @default false */
+            is_error?: boolean;
+            /** @constant */
+            type?: "tool_result";
         };
         GoalInfo: {
             iterations: number;
@@ -2633,6 +2755,11 @@ export interface components {
             /** @constant */
             type: "ResourceLost";
         };
+        Result: {
+            content: string | (components["schemas"]["TextContent"] | components["schemas"]["ImageContent"] | components["schemas"]["FileContent"] | components["schemas"]["BlobReference"])[];
+            /** @default false */
+            is_error?: boolean;
+        };
         Rewind: {
             /** @default 0 */
             epoch?: number;
@@ -3032,6 +3159,7 @@ export interface components {
         StateInfo: {
             agent: components["schemas"]["Agent"] | null;
             answer: string | null;
+            awaited: components["schemas"]["PendingAction"][];
             completion_tokens: number;
             context: components["schemas"]["ContextUsage"];
             cost: number;
@@ -3215,6 +3343,10 @@ export interface components {
             aliases?: string[];
             annotations?: components["schemas"]["ToolAnnotations"];
             /** @default false */
+            client?: boolean;
+            /** @default null */
+            deadline?: number | null;
+            /** @default false */
             delegates?: boolean;
             description: string;
             /** @default false */
@@ -3252,6 +3384,43 @@ export interface components {
         };
         ToolList: {
             items: components["schemas"]["ToolDefinition"][];
+        };
+        ToolResultRequested: {
+            action_id: string;
+            /** @default null */
+            by?: string | null;
+            /** @default null */
+            caused_by?: string | null;
+            /** @default null */
+            deadline?: number | null;
+            id: string;
+            /** @default 0 */
+            seq: number;
+            /**
+             * @default environment
+             * @enum {unknown}
+             */
+            source?: "agent" | "environment" | "hook" | "user";
+            timestamp: string;
+            /** @constant */
+            type: "ToolResultRequested";
+        };
+        ToolResultsAwaited: {
+            /** @default null */
+            by?: string | null;
+            /** @default null */
+            caused_by?: string | null;
+            id: string;
+            /** @default 0 */
+            seq: number;
+            /**
+             * @default environment
+             * @enum {unknown}
+             */
+            source?: "agent" | "environment" | "hook" | "user";
+            timestamp: string;
+            /** @constant */
+            type: "ToolResultsAwaited";
         };
         ToolsChanged: {
             /** @default null */
@@ -3385,7 +3554,7 @@ export interface operations {
                 after?: string;
                 limit?: number;
                 query?: string;
-                status?: "crashed" | "damaged" | "error" | "finished" | "idle" | "paused" | "running" | "stuck" | "waiting_for_confirmation";
+                status?: "crashed" | "damaged" | "error" | "finished" | "idle" | "paused" | "running" | "stuck" | "waiting_for_client" | "waiting_for_confirmation";
                 tag?: string[];
             };
             header?: never;
@@ -3544,6 +3713,48 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ConversationInfo"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            406: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            413: components["responses"]["Problem"];
+            415: components["responses"]["Problem"];
+            422: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    action_result: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                action_id: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "content": "The button was pressed."
+                 *     }
+                 */
+                "application/json": components["schemas"]["Result"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Cursor"];
                 };
             };
             400: components["responses"]["Problem"];
@@ -4844,11 +5055,53 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    tool_result: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "action_id": "0199-7f",
+                 *       "content": "The button was pressed."
+                 *     }
+                 */
+                "application/json": components["schemas"]["GiveResultBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Cursor"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            406: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            413: components["responses"]["Problem"];
+            415: components["responses"]["Problem"];
+            422: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
     count_conversations: {
         parameters: {
             query?: {
                 query?: string;
-                status?: "crashed" | "damaged" | "error" | "finished" | "idle" | "paused" | "running" | "stuck" | "waiting_for_confirmation";
+                status?: "crashed" | "damaged" | "error" | "finished" | "idle" | "paused" | "running" | "stuck" | "waiting_for_client" | "waiting_for_confirmation";
                 tag?: string[];
             };
             header?: never;

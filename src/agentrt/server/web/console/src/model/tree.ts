@@ -1,6 +1,7 @@
 /** Conversations, with those that work for them below. Pure. */
 
 import type { ConversationInfo } from "@agentrt/client";
+import { atWork } from "./words";
 
 export interface Branch {
   info: ConversationInfo;
@@ -43,7 +44,7 @@ export function* below(branch: Branch): Generator<Branch> {
 
 /** Whether someone should see what is below: it is at work there, or waits for a person. */
 export function isLively(branch: Branch): boolean {
-  return [...below(branch)].some(({ info }) => info.status === "running" || info.status === "waiting_for_confirmation");
+  return [...below(branch)].some(({ info }) => atWork(info.status));
 }
 
 /** The rows that are shown, where `unfolded` says which have theirs below shown. */

@@ -9,11 +9,17 @@ export function clean(text: string): string {
   return text.replace(CONTROL, "");
 }
 
+/** Whether a conversation runs, or waits for somebody's word to run on. */
+export function atWork(status: Status | undefined): boolean {
+  return status === "running" || status === "waiting_for_confirmation" || status === "waiting_for_client";
+}
+
 export const STATUS: Record<Status, string> = {
   idle: "Idle",
   running: "Running",
   paused: "Paused",
   waiting_for_confirmation: "Needs approval",
+  waiting_for_client: "Waits for its client",
   finished: "Finished",
   error: "Error",
   stuck: "Stuck",

@@ -1,5 +1,6 @@
 import { signal } from "@preact/signals";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { atWork } from "../model/words";
 import { type Busy, COMPACT, condense, say } from "../state/doing";
 import type { Open } from "../state/open";
 import { past } from "../state/past";
@@ -16,7 +17,7 @@ export function Composer({ conversation }: { conversation: Open }) {
   const { id } = conversation;
   const text = typed.value[id] ?? "";
   const status = conversation.info.value?.status;
-  const working = status === "running" || status === "waiting_for_confirmation";
+  const working = atWork(status);
   const keep = (now: string): void => {
     typed.value = { ...typed.value, [id]: now };
   };

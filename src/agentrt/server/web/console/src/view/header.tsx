@@ -1,4 +1,4 @@
-import { clean, compact, spentOf, titleOf } from "../model/words";
+import { atWork, clean, compact, spentOf, titleOf } from "../model/words";
 import { askForTitle, askToDelete, condense, control, fork, interrupt, pause, run } from "../state/doing";
 import type { Open } from "../state/open";
 import { past } from "../state/past";
@@ -14,7 +14,7 @@ export function Header({ conversation }: { conversation: Open }) {
   const then = past.value?.state;
   const shown = then ?? info;
   const status = shown?.status ?? "idle";
-  const working = info?.status === "running" || info?.status === "waiting_for_confirmation";
+  const working = atWork(info?.status);
   return (
     <header class="header">
       <OpenDrawer />

@@ -1,0 +1,60 @@
+"""What the model sees of a result, whoever gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from ..decisions import awaited
+from ..events import ActionEvent, ObservationEvent
+from ..secrets import SecretRegistry
+from ..specs import Content, TextContent
+from ..specs.content import sound
+from ..tools.clipping import clip, whole_in
+from .event_log import Log
+
+MAX_RESULT = 40_000
+"""Characters that the model sees of one result; the built-in tools give less of their own accord."""
+
+MAX_BLOCKS = 64
+"""Blocks of content, such as images, that the model sees of one result."""
+
+Spill: TypeAlias = Callable[[str], Awaitable[str | None]]
+"""Writes a text where the model's tools can read it, and gives its path; None where there is no such place."""
+
+
+async def bounded(
+    given: tuple[Content, ...], log: Log, secrets: SecretRegistry, spill: Spill | None = None
+) -> tuple[Content, ...]:
+    """What the model sees of a result: texts that are too long together are cut in the middle, and kept whole.
+
+    Raises `LogFailed`.
+    """
+    texts = [block.text for block in given if isinstance(block, TextContent)]
+    if sum(map(len, texts)) <= MAX_RESULT and len(given) <= MAX_BLOCKS:
+        return given
+    whole = await log.keep("\n".join(texts).encode("utf-8", "replace"), "full result")
+    clean = secrets.mask.text("\n".join(texts))
+    shown = [TextContent(clip(clean, MAX_RESULT))]
+    if spill is not None and len(clean) > MAX_RESULT and (path := await spill(clean)) is not None:
+        shown.append(TextContent(whole_in(path, clean)))
+    others = [block for block in given if not isinstance(block, TextContent)]
+    return (*shown, whole, *others[:MAX_BLOCKS])
+
+
+async def result_of(
+    action_id: str, content: tuple[Content, ...], is_error: bool, log: Log, secrets: SecretRegistry, by: str | None
+) -> ObservationEvent:
+    """The result that a client gives of an action. Raises `LogFailed`, and `ConfigurationError` where none is due."""
+    action: ActionEvent = awaited(log.state, action_id)
+    said = tuple(TextContent(sound(block.text)) if isinstance(block, TextContent) else block for block in content)
+    return ObservationEvent(
+        source="user",
+        by=by,
+        action_id=action.id,
+        tool_name=action.tool_name,
+        tool_call_id=action.tool_call_id,
+        content=await bounded(said, log, secrets),
+        is_error=is_error,
+        caused_by=action.id,
+    )
