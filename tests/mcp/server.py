@@ -7,7 +7,7 @@ import sys
 
 import anyio
 from mcp.server.mcpserver import Context, Image, MCPServer
-from mcp_types import ToolAnnotations
+from mcp_types import InputRequiredResult, ListRootsRequest, ListRootsResult, ToolAnnotations
 
 server = MCPServer("demo")
 PNG = bytes.fromhex(
@@ -20,6 +20,11 @@ PNG = bytes.fromhex(
 def add(a: int, b: int) -> int:
     """Add two numbers."""
     return a + b
+
+
+@server.tool(description=os.environ.get("WORDS", "Multiply two numbers."))
+def multiply(a: int, b: int) -> int:
+    return a * b
 
 
 @server.tool()
@@ -65,6 +70,17 @@ async def count(to: int, context: Context) -> str:
         await context.report_progress(n, to, f"at {n}")
         await anyio.sleep(0)
     return "done"
+
+
+@server.tool()
+async def places(context: Context) -> str | InputRequiredResult:
+    """The directories in which it may work, with a word to the log."""
+    if context.input_responses is None:
+        await context.info("asked for roots")
+        return InputRequiredResult(input_requests={"roots": ListRootsRequest()})
+    given = context.input_responses["roots"]
+    assert isinstance(given, ListRootsResult)
+    return " ".join(str(root.uri) for root in given.roots)
 
 
 @server.tool()

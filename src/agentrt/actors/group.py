@@ -227,8 +227,9 @@ class ConversationGroup:
         if self._servers is None:
             assert created is not None
             mark = process_mark(created.id, parts.store)
-            whose = Whose(created.conversation_id, created.delegated_by, created.owner, mark)
-            self._servers = Servers(self.log, parts.connections, parts.tools, parts.secrets, whose)
+            place = created.workspace.path
+            whose = Whose(created.conversation_id, created.delegated_by, created.owner, place, mark)
+            self._servers = Servers(self.log, parts.connections, parts.tools, parts.secrets, whose, parts.shelf)
         self._servers.begin(self._tasks)
 
     async def looked(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import anyio
@@ -17,12 +18,14 @@ from ..events import ToolsChanged
 from ..mcp.connection import Connection, Standing
 from ..mcp.connections import Connections, Whose
 from ..mcp.definitions import definitions
+from ..mcp.pinning import ToolPins
 from ..mcp.results import content_of, read_of
 from ..pins import changed
 from ..protocols import Observation, ToolContext
 from ..secrets import SecretRegistry
 from ..specs import ToolDefinition
 from ..specs.mcp import MCPServer, expanded
+from ..storing import Shelf
 from ..tools.definition import DefinedTool, Tools
 from .event_log import Log
 
@@ -33,9 +36,20 @@ PATIENCE = 5.0
 class Servers:
     """Follows the servers of a conversation from when it is opened until it leaves memory."""
 
-    def __init__(self, log: Log, connections: Connections, tools: Tools, secrets: SecretRegistry, whose: Whose) -> None:
+    def __init__(
+        self,
+        log: Log,
+        connections: Connections,
+        tools: Tools,
+        secrets: SecretRegistry,
+        whose: Whose,
+        shelf: Shelf | None = None,
+    ) -> None:
         self._log, self._connections, self._tools, self._secrets = log, connections, tools, secrets
-        self._whose = whose
+        self._whose, self._pins = whose, ToolPins(shelf, whose.owner) if shelf is not None else None
+        self._saying = anyio.Lock()
+        self._anew: dict[str, dict[str, str]] = {}
+        """By server, the digests of the tools that are not as they were first seen."""
         self._there: dict[str, asyncio.Future[Connection]] = {}
 
     def begin(self, tasks: TaskGroup) -> None:
@@ -50,10 +64,15 @@ class Servers:
             tasks.start_soon(self._follow, name, server)
 
     def _learn(self, name: str, tools: Sequence[ToolDefinition]) -> None:
-        self._tools.learn([_tool(definition, lambda: self._connection(name)) for definition in tools])
+        self._tools.learn([_tool(definition, partial(self._connection, name, definition)) for definition in tools])
 
-    async def _connection(self, name: str) -> Connection:
-        return await asyncio.shield(self._there[name])
+    async def _connection(self, name: str, tool: ToolDefinition) -> Connection:
+        connection = await asyncio.shield(self._there[name])
+        said = self._anew.get(name, {}).get(tool.remote)
+        if said is not None and self._pins is not None:  # a person was asked about this call
+            await self._pins.accept(name, self._log.state.spec.mcp_servers[name], {tool.remote: said})
+            await self._say(name, connection.standing)
+        return connection
 
     async def _follow(self, name: str, server: MCPServer) -> None:
         try:
@@ -85,6 +104,10 @@ class Servers:
 
     async def _say(self, name: str, standing: Standing) -> None:
         """Log what is offered from now on, where that is something else than before."""
+        async with self._saying:
+            await self._logged(name, standing)
+
+    async def _logged(self, name: str, standing: Standing) -> None:
         state = self._log.state
         server, before = state.spec.mcp_servers[name], state.servers.get(name)
         offered: tuple[ToolDefinition, ...] = ()
@@ -100,12 +123,18 @@ class Servers:
                 state.spec.filter_tools_regex,
                 standing.resources,
             )
+            anew = await self._pins.changed(name, server, found) if self._pins is not None else {}
+            self._anew[name] = anew
+            found = tuple(replace(tool, changed=True) if tool.remote in anew else tool for tool in found)
             offered = tuple(map(self._tools.offered, found))
             self._learn(name, offered)
         if before is not None and (before.tools, before.problem) == (offered, standing.problem):
             return
         told = _told(name, before, offered, standing.problem)
-        await self._log.append(ToolsChanged(server=name, tools=offered, problem=standing.problem, told=told))
+        changed = tuple(tool.name for tool in offered if tool.changed)
+        await self._log.append(
+            ToolsChanged(server=name, tools=offered, problem=standing.problem, told=told, changed=changed)
+        )
 
 
 def _told(name: str, before: ToolsChanged | None, tools: Sequence[ToolDefinition], problem: str) -> str:
@@ -161,7 +190,7 @@ class _Call:
         connection = await self._connection()
         if not self._remote:
             return Observation(content=read_of(await connection.read(str(action.get("uri", "")))), labels=("mcp",))
-        result = await connection.call(self._remote, action, show)
+        result = await connection.call(self._remote, action, show, lambda line: context.output(f"{line}\n"))
         return Observation(content=content_of(result), is_error=result.is_error, labels=("mcp",))
 
     async def aclose(self) -> None: ...

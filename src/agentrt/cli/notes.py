@@ -100,6 +100,9 @@ def _tools(event: ToolsChanged) -> Iterator[Text]:
         yield Text(f"! MCP server {clean(event.server)}: {clean(event.problem)}", "yellow")
     else:
         yield Text(f"MCP server {clean(event.server)}: {count(len(event.tools), 'tool')}", "dim")
+    if event.changed:
+        words = "! these tools say something else of themselves than when they were first seen: "
+        yield Text(words + clean(", ".join(event.changed)), "yellow")
 
 
 def _settings(event: Event) -> Iterator[str]:

@@ -89,6 +89,8 @@ def why_asked(code: str, detail: str = "") -> str:
             return f"because a rule says so{more}"
         case "hook":
             return f"because a hook says so{more}"
+        case "changed":
+            return "because the tool says something else of itself than when it was first seen"
     kind, _, flow = code.partition(":")
     cause, _, sink = flow.partition(">")
     if kind != "flow":

@@ -15,7 +15,7 @@ from ..security.found import names_effects, texts
 from ..specs import HookEvent, PermissionRule, SecurityRisk, ToolDefinition
 from ..specs.flow import Sink
 from ..specs.hooks import hooks_for
-from ..specs.policies import asks
+from ..specs.policies import NeverConfirm, asks
 from ..specs.rules import Verdict
 from ..state import Pending, State
 
@@ -52,9 +52,12 @@ def asked(state: State, pending: Pending, rule: PermissionRule | None) -> str | 
         return flow
     if pending.asked:
         return "hook"
+    tool = state.definition(pending.action.tool_name)
+    if tool.changed and not isinstance(state.spec.confirmation, NeverConfirm):
+        return "changed"
     if rule is not None:
         return "rule" if rule.verdict == "ask" else None
-    if state.definition(pending.action.tool_name).harmless:
+    if tool.harmless:
         return None
     return "risk" if asks(state.spec.confirmation, pending.risk or SecurityRisk.UNKNOWN) else None
 

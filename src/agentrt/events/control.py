@@ -23,8 +23,9 @@ class RunRequested(Event, frozen=True, kw_only=True):
 class ConfirmationRequested(Event, frozen=True, kw_only=True):
     """The run waits for a person's word on these actions; `reasons` say why, for each, as a code.
 
-    "risk": the policy asks at this risk; "rule": a permission rule does; "hook": a hook does; "flow:LABEL>SINK":
-    content with that label may have caused it, and it reaches that sink.
+    "risk": the policy asks at this risk; "rule": a permission rule does; "hook": a hook does; "changed": the tool says
+    something else of itself than when it was first seen; "flow:LABEL>SINK": content with that label may have caused it,
+    and it reaches that sink.
     """
 
     action_ids: tuple[Id, ...]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
@@ -27,6 +29,12 @@ FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
 
 MOST_PAGES = 100
 """Pages of a list of tools that are read."""
+
+MOST_LINES = 200
+"""Lines of a server's log that are kept."""
+
+LONGEST_LINE = 2000
+"""Characters of one."""
 
 _GONE = (-32000,)
 """Codes of the library for a connection that is closed."""
@@ -62,6 +70,11 @@ class Connection:
     def __init__(self, name: str, server: MCPServer, mark: str = "") -> None:
         self.name, self.server = name, server
         self.standing = Standing()
+        self.workspaces: list[str] = []
+        """Those of the conversations that use it, as its roots."""
+        self.lines = deque[str](maxlen=MOST_LINES)
+        """The last lines of the server's log."""
+        self._callers: list[Callable[[str], None]] = []
         self._mark = mark
         self._client: Client | None = None
         self._changed = anyio.Event()
@@ -105,7 +118,11 @@ class Connection:
         return Standing(problem=f"it did not answer within {self.server.connect_timeout:g} s", number=1)
 
     async def call(
-        self, tool: str, arguments: dict[str, Any], told: Progress = lambda done, of, words: None
+        self,
+        tool: str,
+        arguments: dict[str, Any],
+        told: Progress = lambda done, of, words: None,
+        logged: Callable[[str], None] = lambda line: None,
     ) -> CallToolResult:
         """What a tool of the server answers. Raises `ToolError` that names the server, the cause, and what to do."""
 
@@ -115,7 +132,11 @@ class Connection:
         def asked(client: Client) -> Awaitable[CallToolResult]:
             return client.call_tool(tool, arguments, progress_callback=show)
 
-        return await self._asked(tool, asked)
+        self._callers.append(logged)
+        try:
+            return await self._asked(tool, asked)
+        finally:
+            self._callers.remove(logged)
 
     async def read(self, uri: str) -> ReadResourceResult:
         """What a resource of the server holds. Raises `ToolError`."""
@@ -156,7 +177,7 @@ class Connection:
         transport = transport_of(self.server, self._mark)
         try:
             with anyio.move_on_after(self.server.connect_timeout) as connecting:
-                async with transport.opened(self._heard) as client:
+                async with transport.opened(self) as client:
                     tools, resources = await _listed(client), await _readable(client)
                     connecting.deadline = float("inf")
                     self._client, self._gone = client, transport.ended
@@ -205,13 +226,30 @@ class Connection:
                 self._stale.set()
             await anyio.sleep(FIRST_WAIT)
 
-    async def _heard(self, message: Any) -> None:
+    async def heard(self, message: Any) -> None:
         """What the server says of its own accord."""
         from mcp_types import ToolListChangedNotification
 
         if isinstance(message, ToolListChangedNotification) and self._client is not None:
             self._stale.set()
         await anyio.lowlevel.checkpoint()
+
+    async def logged(self, message: Any) -> None:
+        """A line of the server's log; who calls it alone sees it, too."""
+        said = message.data if isinstance(message.data, str) else msgspec.json.encode(message.data).decode()
+        line = sound(f"{message.level}: {said}")[:LONGEST_LINE]
+        self.lines.append(line)
+        if len(self._callers) == 1:
+            self._callers[0](line)
+        await anyio.lowlevel.checkpoint()
+
+    async def roots(self, context: Any) -> Any:
+        """The workspaces of those who use it."""
+        from mcp_types import ListRootsResult, Root
+
+        await anyio.lowlevel.checkpoint()
+        places = (Path(place) for place in dict.fromkeys(self.workspaces))
+        return ListRootsResult(roots=[Root(uri=place.as_uri(), name=place.name) for place in places])  # type: ignore[arg-type]
 
     def _stand(self, standing: Standing) -> None:
         self.standing = msgspec.structs.replace(standing, number=self.standing.number + 1)

@@ -22,6 +22,8 @@ class Whose(msgspec.Struct, frozen=True):
     above: str | None = None
     """The conversation that delegates to it."""
     owner: str | None = None
+    workspace: str = ""
+    """The directory in which it works."""
     mark: str = ""
     """What names the conversation in the environment of its processes."""
 
@@ -60,9 +62,13 @@ class Connections:
             shared = self._open[key] = _Shared(Connection(name, server, mark))
             self._tasks.start_soon(shared.run)
         shared.users += 1
+        if whose.workspace:
+            shared.connection.workspaces.append(whose.workspace)
         try:
             yield shared.connection
         finally:
+            if whose.workspace:
+                shared.connection.workspaces.remove(whose.workspace)
             shared.users -= 1
             if not shared.users:
                 del self._open[key]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,8 +16,21 @@ from .process import ServerProcess
 if TYPE_CHECKING:
     from mcp import Client
 
-Heard = Callable[[Any], Awaitable[None]]
-"""Told of what a server says of its own accord."""
+
+class Answers(Protocol):
+    """Who answers a server, and hears what it says of its own accord."""
+
+    async def heard(self, message: Any) -> None:
+        """A notification, or an error of the transport."""
+        ...
+
+    async def logged(self, message: Any) -> None:
+        """A line of its log."""
+        ...
+
+    async def roots(self, context: Any) -> Any:
+        """The directories that it may work in."""
+        ...
 
 
 class Transport(Protocol):
@@ -33,8 +46,8 @@ class Transport(Protocol):
         """What the server said last beside the protocol: its standard error."""
         ...
 
-    def opened(self, heard: Heard) -> AbstractAsyncContextManager[Client]:
-        """A session; `heard` is told of what the server says of its own accord."""
+    def opened(self, answers: Answers) -> AbstractAsyncContextManager[Client]:
+        """A session, in which `answers` is asked by the server."""
         ...
 
 
@@ -58,9 +71,9 @@ class _Stdio:
         return self._process.words
 
     @asynccontextmanager
-    async def opened(self, heard: Heard) -> AsyncIterator[Client]:
+    async def opened(self, answers: Answers) -> AsyncIterator[Client]:
         mcp = await anyio.to_thread.run_sync(import_module, "mcp")
-        async with mcp.Client(self._process.streams(), message_handler=heard, cache=None) as client:
+        async with mcp.Client(self._process.streams(), list_roots_callback=answers.roots, **_common(answers)) as client:
             yield client
 
 
@@ -73,7 +86,7 @@ class _Remote:
         self._server, self.ended = server, anyio.Event()
 
     @asynccontextmanager
-    async def opened(self, heard: Heard) -> AsyncIterator[Client]:
+    async def opened(self, answers: Answers) -> AsyncIterator[Client]:
         server = self._server
         mcp, httpx = [await anyio.to_thread.run_sync(import_module, name) for name in ("mcp", "httpx2")]
         timeout = httpx.Timeout(server.connect_timeout, read=server.timeout)
@@ -84,5 +97,15 @@ class _Remote:
             else:
                 library = await anyio.to_thread.run_sync(import_module, "mcp.client.streamable_http")
                 streams = library.streamable_http_client(server.url, http_client=http)
-            async with mcp.Client(streams, message_handler=heard, cache=None) as client:
+            async with mcp.Client(streams, **_common(answers)) as client:
                 yield client
+
+
+def _common(answers: Answers) -> dict[str, Any]:
+    """What every session is opened with; a server elsewhere is told of no directory of this machine."""
+    return {
+        "message_handler": answers.heard,
+        "logging_callback": answers.logged,
+        "log_level": "info",
+        "cache": None,
+    }

@@ -141,6 +141,8 @@ class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """The MCP server whose tool it is; "": it is of this program."""
     remote: str = ""
     """What that server calls it."""
+    changed: bool = False
+    """Whether it says something else of itself than when it was first seen there: a person is asked about each call."""
     client: bool = False
     """Whether whoever holds the conversation executes it."""
     deadline: float | None = None

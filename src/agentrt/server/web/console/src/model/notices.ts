@@ -68,6 +68,7 @@ function settings(event: Event): Notice | undefined {
     case "ContextChanged":
       return { tone: "warning", text: `Changed since they were read: ${event.paths.join(", ")}` };
     case "ToolsChanged":
+      if (event.changed?.length) return { tone: "warning", text: `MCP server ${event.server}: these tools say something else of themselves than when they were first seen: ${event.changed.join(", ")}` };
       return event.problem
         ? { tone: "warning", text: `MCP server ${event.server}: ${event.problem}` }
         : { tone: "quiet", text: `MCP server ${event.server}: ${count(event.tools?.length ?? 0, "tool")}` };
