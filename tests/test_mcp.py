@@ -22,7 +22,16 @@ from agentrt import (
     Runtime,
 )
 from agentrt.deltas import Delta
-from agentrt.events import ActionEvent, Event, ExecutionStarted, ObservationEvent, RiskAssessed, RunEnded, ToolsChanged
+from agentrt.events import (
+    ActionEvent,
+    Event,
+    ExecutionStarted,
+    MessageEvent,
+    ObservationEvent,
+    RiskAssessed,
+    RunEnded,
+    ToolsChanged,
+)
 from agentrt.protocols import ModelRequest
 from agentrt.replaying import replay
 from agentrt.specs import PluginSource
@@ -332,3 +341,27 @@ async def test_a_server_knows_the_workspace_and_its_log_is_shown(tmp_path: Path,
                 events = [event async for event in conversation.events()]
     assert results(events)[0] == tmp_path.as_uri()
     assert "info: asked for roots" in "".join(shown)
+
+
+async def test_a_message_brings_resources_and_prompts_that_it_names(tmp_path: Path) -> None:
+    model = ScriptedLLM([say("ok"), say("ok"), say("ok")])
+    with anyio.fail_after(40):
+        async with Runtime(tmp_path / "store", client=model) as runtime:
+            async with Conversation(agent({"demo": DEMO}), tmp_path, runtime=runtime) as conversation:
+                await conversation.send_message("Sum up @demo:notes://today.", id="first")
+                await conversation.send_message("Sum up @demo:notes://today.", id="first")
+                await conversation.run()
+                await conversation.prompt("/demo:review path=a.py")
+                await conversation.prompt("@demo:nope://x")
+                state = conversation.state
+                events = [event async for event in conversation.events()]
+    assert state.servers["demo"].prompts == ("review",)
+    assert state.branch.labels == ("mcp",)
+    brought = [plain(e.content) for e in events if isinstance(e, MessageEvent) and e.labels]
+    assert brought[0] == ("[@demo:notes://today; nobody vouches for what it says]\n[resource notes://today]\nBuy milk.")
+    assert brought[1] == "[The prompt review of demo, which the user asks for]\nReview a.py to the depth 1."
+    assert "It cannot be read: reading nope://x of demo failed" in brought[2]
+    assert [("Buy milk." in str(request.messages)) for request in model.requests] == [True] * 3
+    assert fold(events).branch.labels == ("mcp",)
+    done = await replay(events)
+    assert done.difference is None, done.difference

@@ -108,6 +108,12 @@ def notes_of(day: str) -> str:
     return f"Nothing on {day}."
 
 
+@server.prompt()
+def review(path: str, depth: str = "1") -> str:
+    """Ask for a review."""
+    return f"Review {path} to the depth {depth}."
+
+
 @server.tool()
 async def wait() -> str:
     """Wait for ever."""

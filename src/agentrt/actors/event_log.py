@@ -54,10 +54,11 @@ class Append(Request[Cursor], frozen=True):
 
 
 class Say(Request[Cursor], frozen=True):
-    """Append a user's message, by the policy for one that comes while the agent works; None: the agent's own."""
+    """Append a user's message with `more`, by the policy for one that comes to an agent at work; None: its own."""
 
     message: MessageEvent
     busy: BusyPolicy | None = None
+    more: tuple[Event, ...] = ()
 
 
 class Interrupt(Request[Cursor], frozen=True):
@@ -234,11 +235,11 @@ class EventLogActor:
                 if command is None and self._quota != UNBOUNDED:
                     admit(self._quota, self._state.seq, self._journal.size, events)
                 return wanted(self._state, events)
-            case Say(message, busy):
+            case Say(message, busy, more):
                 fresh = message.id not in self._state.ledger.message_ids
                 if fresh and self._quota != UNBOUNDED:
-                    admit(self._quota, self._state.seq, self._journal.size, (message,))
-                return said(self._state, message, busy) if fresh else ()
+                    admit(self._quota, self._state.seq, self._journal.size, (message, *more))
+                return (*said(self._state, message, busy), *more) if fresh else ()
             case Interrupt() if self._idle_and_full():
                 return ()
             case Interrupt(reason, by):
@@ -342,9 +343,9 @@ class Log:
         """Append a batch; durable and visible when this returns. Raises as `EventLogActor.ask` does."""
         return self._actor.ask(Append(events, command))
 
-    async def say(self, message: MessageEvent, busy: BusyPolicy | None = None) -> Cursor:
-        """Append a user's message; the same twice counts once. Raises `ConversationBusy` where it is rejected."""
-        return await self._actor.ask(Say(message, busy))
+    async def say(self, message: MessageEvent, busy: BusyPolicy | None = None, more: Sequence[Event] = ()) -> Cursor:
+        """Append a user's message with `more`; the same twice counts once. Raises `ConversationBusy` if rejected."""
+        return await self._actor.ask(Say(message, busy, tuple(more)))
 
     async def wait_for(self, holds: Callable[[State], bool]) -> State:
         """The first state for which `holds`, or the last one."""

@@ -21,6 +21,7 @@ from ..events import (
     Event,
     ExecutionStatus,
     HookExecutionEvent,
+    MessageEvent,
     PauseEvent,
     ResourceLost,
     RunRequested,
@@ -231,6 +232,11 @@ class ConversationGroup:
             whose = Whose(created.conversation_id, created.delegated_by, created.owner, place, mark)
             self._servers = Servers(self.log, parts.connections, parts.tools, parts.secrets, whose, parts.shelf)
         self._servers.begin(self._tasks)
+
+    async def attached(self, message: MessageEvent) -> tuple[MessageEvent, ...]:
+        """What a message of a user names of MCP servers, to be logged with it."""
+        known = message.id in self.feed.state.ledger.message_ids
+        return await self._servers.attached(message) if self._servers is not None and not known else ()
 
     async def looked(self) -> None:
         """Return when it is known which of the files have changed that the agent was told from."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import anyio
 import anyio.to_thread
@@ -14,23 +14,30 @@ from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
 from ..errors import ActorError, ConfigurationError, LogError, ToolError
-from ..events import ToolsChanged
+from ..events import MessageEvent, ToolsChanged
 from ..mcp.connection import Connection, Standing
 from ..mcp.connections import Connections, Whose
 from ..mcp.definitions import definitions
+from ..mcp.mentions import prompt_in, resources_in
 from ..mcp.pinning import ToolPins
-from ..mcp.results import content_of, read_of
+from ..mcp.results import content_of, read_of, said_by
 from ..pins import changed
 from ..protocols import Observation, ToolContext
 from ..secrets import SecretRegistry
-from ..specs import ToolDefinition
+from ..specs import Content, ToolDefinition
+from ..specs.content import plain, text
 from ..specs.mcp import MCPServer, expanded
 from ..storing import Shelf
 from ..tools.definition import DefinedTool, Tools
 from .event_log import Log
+from .results import bounded
 
 PATIENCE = 5.0
 """Seconds that a server may be away before its tools are taken away."""
+
+
+Read: TypeAlias = Callable[[Connection], Awaitable[tuple[Content, ...]]]
+"""Reads something of a server. Raises `ToolError`."""
 
 
 class Servers:
@@ -91,6 +98,28 @@ class Servers:
         except (ActorError, LogError):
             return
 
+    async def attached(self, message: MessageEvent) -> tuple[MessageEvent, ...]:
+        """What a message of a user names of servers: a prompt at its beginning, and resources. What cannot be had is
+        said in its place.
+        """
+        words, wanted = plain(message.content), list[tuple[str, str, Read]]()
+        if (found := prompt_in(words, self._there)) is not None:
+            server, name, arguments = found
+            title = f"The prompt {name} of {server}, which the user asks for"
+            wanted.append((server, title, partial(_prompt, name, arguments)))
+        for server, uri in resources_in(words, self._there):
+            wanted.append((server, f"@{server}:{uri}; nobody vouches for what it says", partial(_resource, uri)))
+        return tuple([await self._attachment(message, *each) for each in wanted])
+
+    async def _attachment(self, message: MessageEvent, server: str, title: str, read: Read) -> MessageEvent:
+        try:
+            content = await read(await asyncio.shield(self._there[server]))
+        except ToolError as error:
+            content = text(f"It cannot be read: {error}")
+        content = await bounded(content, self._log, self._secrets)
+        shown = (*text(f"[{title}]"), *content)
+        return MessageEvent(content=shown, labels=("mcp",), caused_by=message.id)
+
     async def _filled(self, server: MCPServer) -> MCPServer:
         """The server with the values of its variables. Raises `ConfigurationError` or `ToolError`."""
         created = self._log.state.created
@@ -128,12 +157,19 @@ class Servers:
             found = tuple(replace(tool, changed=True) if tool.remote in anew else tool for tool in found)
             offered = tuple(map(self._tools.offered, found))
             self._learn(name, offered)
-        if before is not None and (before.tools, before.problem) == (offered, standing.problem):
+        prompts = standing.prompts if not standing.problem else ()
+        if before is not None and (before.tools, before.problem, before.prompts) == (
+            offered,
+            standing.problem,
+            prompts,
+        ):
             return
         told = _told(name, before, offered, standing.problem)
         changed = tuple(tool.name for tool in offered if tool.changed)
         await self._log.append(
-            ToolsChanged(server=name, tools=offered, problem=standing.problem, told=told, changed=changed)
+            ToolsChanged(
+                server=name, tools=offered, problem=standing.problem, told=told, prompts=prompts, changed=changed
+            )
         )
 
 
@@ -150,6 +186,14 @@ def _told(name: str, before: ToolsChanged | None, tools: Sequence[ToolDefinition
         f"{word}: {', '.join(sorted(names))}" for word, names in (("new", new - old), ("gone", old - new)) if names
     ]
     return f"The tools of the MCP server {name} have changed{': ' if parts else ''}{'; '.join(parts)}."
+
+
+async def _prompt(name: str, arguments: dict[str, str], connection: Connection) -> tuple[Content, ...]:
+    return said_by(await connection.prompt(name, arguments))
+
+
+async def _resource(uri: str, connection: Connection) -> tuple[Content, ...]:
+    return read_of(await connection.read(uri))
 
 
 async def _settled(connection: Connection) -> Standing:

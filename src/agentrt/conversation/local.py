@@ -177,7 +177,8 @@ class LocalEnd:
                     raise ConfigurationError("the message is empty: say what the agent is to do")
                 message = MessageEvent(id=name or new_id(), source="user", by=by, content=said)
                 heard = message.id in group.feed.state.ledger.message_ids
-                cursor = await group.log.say(message, BusyPolicy(busy) if busy is not None else None)
+                attached = await group.attached(message)
+                cursor = await group.log.say(message, BusyPolicy(busy) if busy is not None else None, attached)
                 # the same again: a run that has taken it up has begun already, and may be over
                 if run and not (heard and all(seen.id != message.id for seen in group.feed.state.branch.queued)):
                     return await self.do(StartRun(), by)

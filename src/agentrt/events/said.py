@@ -95,6 +95,8 @@ class MessageEvent(Event, frozen=True, kw_only=True):
     reasoning: str = ""
     thinking: Thinking | None = None
     llm_response_id: str | None = None
+    labels: tuple[Label, ...] = ()
+    """Where it comes from, when nobody vouches for what it says."""
     tokens: int = 0
     """About how many its content has, as the log has found when it took it."""
 
@@ -187,6 +189,8 @@ class ToolsChanged(Event, frozen=True, kw_only=True):
     """Why it is not there."""
     told: str = ""
     """What the model is told of it; "": nothing, it only finds the tools."""
+    prompts: tuple[str, ...] = ()
+    """The prompts that it has: a message that begins with "/server:prompt" is answered by one."""
     changed: tuple[str, ...] = ()
     """The tools that say something else of themselves than when they were first seen."""
 

@@ -18,7 +18,7 @@ from ..specs.mcp import MCPServer
 from .transports import transport_of
 
 if TYPE_CHECKING:
-    from mcp_types import CallToolResult, ReadResourceResult, Tool
+    from mcp_types import CallToolResult, GetPromptResult, ReadResourceResult, Tool
 
     from mcp import Client
 
@@ -48,6 +48,8 @@ class Standing(msgspec.Struct, frozen=True):
     tools: tuple[Any, ...] = ()
     resources: tuple[Any, ...] = ()
     """What may be read of it, and templates of that."""
+    prompts: tuple[str, ...] = ()
+    """The names of its prompts."""
     problem: str = ""
     number: int = 0
     """Grows with each change."""
@@ -142,6 +144,10 @@ class Connection:
         """What a resource of the server holds. Raises `ToolError`."""
         return await self._asked(f"reading {uri}", lambda client: client.read_resource(uri))
 
+    async def prompt(self, name: str, arguments: dict[str, str]) -> GetPromptResult:
+        """What a prompt of the server says. Raises `ToolError`."""
+        return await self._asked(f"the prompt {name}", lambda client: client.get_prompt(name, arguments))
+
     async def _asked(self, what: str, ask: Callable[[Client], Awaitable[T]]) -> T:
         client = None if self._gone.is_set() else self._client
         if client is None:
@@ -178,10 +184,15 @@ class Connection:
         try:
             with anyio.move_on_after(self.server.connect_timeout) as connecting:
                 async with transport.opened(self) as client:
-                    tools, resources = await _listed(client), await _readable(client)
+                    tools, resources, prompts = (
+                        await _listed(client),
+                        await _readable(client),
+                        await _prompts(client),
+                    )
                     connecting.deadline = float("inf")
                     self._client, self._gone = client, transport.ended
-                    self._stand(Standing(tools=tools, resources=resources, protocol=str(client.protocol_version or "")))
+                    protocol = str(client.protocol_version or "")
+                    self._stand(Standing(tools=tools, resources=resources, prompts=prompts, protocol=protocol))
                     await self._follow(client, transport.ended)
                     problem.words = "it has closed the connection"
             if connecting.cancelled_caught:
@@ -288,6 +299,17 @@ async def _readable(client: Client) -> tuple[Any, ...]:
     with suppress(MCPError):
         found = (*found, *(await client.list_resource_templates()).resource_templates)
     return found
+
+
+async def _prompts(client: Client) -> tuple[str, ...]:
+    """The names of a server's first prompts; none where it has none, or cannot say."""
+    from mcp import MCPError
+
+    if client.server_capabilities.prompts is None:
+        return ()
+    with suppress(MCPError):
+        return tuple(prompt.name for prompt in (await client.list_prompts()).prompts)
+    return ()
 
 
 def _told(error: BaseException) -> str:

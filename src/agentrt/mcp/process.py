@@ -18,7 +18,7 @@ import anyio.abc
 import psutil
 
 from ..ids import new_id
-from ..sandboxes.processes import CONVERSATION, end
+from ..sandboxes.processes import CONVERSATION, end, opened
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
@@ -61,16 +61,15 @@ class ServerProcess:
     async def streams(self) -> AsyncIterator[TransportStreams]:
         """What the library reads from and writes to. Raises `OSError` for a command that cannot be run."""
         self._began = time.clock_gettime(time.CLOCK_BOOTTIME) - 1.0
-        with anyio.CancelScope(shield=True):  # else it may run, and nobody has its handle
-            process = await anyio.open_process(
-                self._command,
-                cwd=self._cwd,
-                env=self._env,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-            )
+        process = await opened(
+            self._command,
+            cwd=self._cwd,
+            env=self._env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
         self.pid = process.pid
         heard, read = anyio.create_memory_object_stream[Any](0)
         write, said = anyio.create_memory_object_stream[Any](0)

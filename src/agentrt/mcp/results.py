@@ -10,7 +10,7 @@ from ..specs import Content, ImageContent, TextContent
 from ..specs.content import sound
 
 if TYPE_CHECKING:
-    from mcp_types import CallToolResult, ReadResourceResult
+    from mcp_types import CallToolResult, GetPromptResult, ReadResourceResult
 
 IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 """Which models look at."""
@@ -28,6 +28,17 @@ def content_of(result: CallToolResult) -> tuple[Content, ...]:
 def read_of(result: ReadResourceResult) -> tuple[Content, ...]:
     """What the model is shown of a resource that was read."""
     return tuple(block for given in result.contents for block in _resource(given)) or (TextContent("(empty)"),)
+
+
+def said_by(result: GetPromptResult) -> tuple[Content, ...]:
+    """What the model is shown of a prompt; who says what only where it is not all the user's."""
+    roles = {message.role for message in result.messages}
+    found: list[Content] = []
+    for message in result.messages:
+        if roles != {"user"}:
+            found.append(TextContent(f"{message.role}:"))
+        found += _blocks(message.content)
+    return tuple(found) or (TextContent("(empty)"),)
 
 
 def _blocks(given: Any) -> Iterator[Content]:
@@ -59,8 +70,3 @@ def _resource(given: Any) -> Iterator[Content]:
         yield TextContent(
             f"{head} of the type {sound(given.mime_type or 'unknown')}, {len(given.blob) * 3 // 4:,} bytes"
         )
-
-
-def _size(encoded: str) -> str:
-    """How long what base64 stands for is."""
-    return f"{len(encoded) * 3 // 4:,} bytes"

@@ -18,6 +18,7 @@ import msgspec
 from anyio.abc import ByteReceiveStream
 
 from ..errors import ConfigurationError
+from ..sandboxes.processes import opened
 from ..specs.context import PluginSource
 
 SECONDS = 60.0
@@ -148,8 +149,7 @@ async def _git(directory: Path, address: str, *arguments: str) -> str:
     variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _QUIET
     command = ["git", "-c", "core.hooksPath=/dev/null", "-c", "core.symlinks=false", *arguments]
     try:
-        with anyio.CancelScope(shield=True):  # else it may run, and nobody has its handle
-            process = await anyio.open_process(command, cwd=directory, env=variables, start_new_session=True)
+        process = await opened(command, cwd=directory, env=variables, start_new_session=True)
     except OSError as error:
         raise ConfigurationError(f"git cannot be run: {error}") from error
     said = {"out": b"", "err": b""}

@@ -92,7 +92,7 @@ def message(state: State, event: MessageEvent) -> State:
         if event.partial:
             return replace(state, branch=here)
         return replace(state, branch=replace(here, phase=Ending()), answer=plain(event.content))
-    here = replace(here, queued=(*here.queued, seen))
+    here = with_labels(replace(here, queued=(*here.queued, seen)), event.labels)
     if event.source != "user":
         return replace(state, branch=here)
     if state.agent is not None and hooks_for(state.agent.hooks, HookEvent.USER_MESSAGE):

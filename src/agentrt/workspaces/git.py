@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from subprocess import DEVNULL
+from subprocess import DEVNULL, PIPE
 from typing import Literal
 
 import anyio
@@ -22,6 +22,7 @@ import anyio.to_thread
 import msgspec
 
 from ..errors import WorkspaceError
+from ..sandboxes.processes import opened
 from .entries import GitChange, GitChanges, GitDiff
 
 SECONDS = 15.0
@@ -153,15 +154,15 @@ def _copy(source: Path, target: Path) -> None:
 async def _git(tree: str, environment: dict[str, str], *arguments: str, check: bool = True) -> tuple[bytes, bool]:
     """What git says, and whether it had more to say. Raises `WorkspaceError` when it fails, or takes too long."""
     try:
-        with anyio.CancelScope(shield=True):  # else it may run, and nobody has its handle
-            process = await anyio.open_process(
-                ["git", *_OPTIONS, *arguments],
-                cwd=tree,
-                env=environment,
-                stdin=DEVNULL,
-                stderr=DEVNULL,
-                start_new_session=True,
-            )
+        process = await opened(
+            ["git", *_OPTIONS, *arguments],
+            cwd=tree,
+            env=environment,
+            stdin=DEVNULL,
+            stdout=PIPE,
+            stderr=DEVNULL,
+            start_new_session=True,
+        )
     except FileNotFoundError as error:
         raise WorkspaceError("git-not-installed", "install it where the conversation runs") from error
     parts, size, cut = list[bytes](), 0, False

@@ -2419,6 +2419,8 @@ export interface components {
             complaint?: boolean;
             content: (components["schemas"]["TextContent"] | components["schemas"]["ImageContent"] | components["schemas"]["FileContent"] | components["schemas"]["BlobReference"])[];
             id: string;
+            /** @default [] */
+            labels?: ("mcp" | "outside" | "web")[];
             /** @default null */
             llm_response_id?: string | null;
             /** @default false */
@@ -3343,6 +3345,8 @@ export interface components {
             aliases?: string[];
             annotations?: components["schemas"]["ToolAnnotations"];
             /** @default false */
+            changed?: boolean;
+            /** @default false */
             client?: boolean;
             /** @default null */
             deadline?: number | null;
@@ -3432,6 +3436,8 @@ export interface components {
             id: string;
             /** @default  */
             problem?: string;
+            /** @default [] */
+            prompts?: string[];
             /** @default 0 */
             seq: number;
             server: string;
