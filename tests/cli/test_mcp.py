@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
+import anyio
 import pytest
 from click.testing import CliRunner
 
 from agentrt.cli.mcp import mcp
+from mcp import Client, StdioServerParameters
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -53,3 +56,19 @@ def test_what_cannot_be_is_one_line(file: str, words: list[str], says: str) -> N
     ran = CliRunner().invoke(mcp, given)
     assert ran.exit_code == 2
     assert says in ran.output
+
+
+@pytest.mark.parametrize("words", [["mcp"], ["mcp", "serve"]])
+async def test_conversations_are_served_to_another_agent(tmp_path: Path, words: list[str]) -> None:
+    """Standard output has nothing but the protocol, whatever is printed."""
+    environment = {**os.environ, "HOME": str(tmp_path), "AGENTRT_STORE": str(tmp_path / "store")}
+    program = StdioServerParameters(
+        command=sys.executable, args=["-m", "agentrt", *words], env=environment, cwd=str(tmp_path)
+    )
+    with anyio.fail_after(40):
+        async with Client(program) as client:
+            assert "start_conversation" in {tool.name for tool in (await client.list_tools()).tools}
+            listed = await client.call_tool("list_conversations", {})
+            assert listed.structured_content == {"conversations": []}
+            refused = await client.call_tool("start_conversation", {"task": "x", "workspace": "/nowhere"})
+            assert refused.is_error

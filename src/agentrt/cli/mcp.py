@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import click
@@ -12,24 +14,84 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ..decisions.agents import with_tools
 from ..errors import ConfigurationError
 from ..mcp.connection import Standing, connected
+from ..runtime import Runtime
 from ..sources.servers import Served
 from ..specs.mcp import MCPServer, expanded
+from ..storage import default_store
 from .listing import PIPED
+from .options import agent_of, agent_options, store_option
+from .own_tools import offered_tools, own_tools, tools_option
+from .serve import NO_EXTRA
 from .servers import servers_option
 from .wording import clean, count
 
+if TYPE_CHECKING:
+    from ..server import ServerSettings
 
-@click.group()
-def mcp() -> None:
-    """Look at MCP servers before an agent uses them: those of a file {"mcpServers": {...}}.
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def mcp(context: click.Context) -> None:
+    """Be an MCP server for other agents, or look at the MCP servers that an agent is to use.
+
+    Without a command it speaks on standard input and output, as `agentrt mcp serve` does.
 
     \b
+    agentrt mcp serve --workspaces ~/projects  conversations as tools for another agent
     agentrt mcp list --mcp .mcp.json           which servers there are, and what they need
     agentrt mcp test --mcp .mcp.json           whether they answer, and with which tools
     agentrt mcp test --mcp .mcp.json tracker   one of them
     """
+    if context.invoked_subcommand is None:
+        with serve_.make_context("serve", [], parent=context) as serving:
+            serve_.invoke(serving)
+
+
+@mcp.command(name="serve")
+@click.option(
+    "--workspaces",
+    "-w",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    multiple=True,
+    metavar="DIR",
+    help="Conversations may work below it. Without a wish of its own, one gets a new directory in the first. May be"
+    " repeated. Default: this directory.",
+)
+@store_option
+@agent_options
+@tools_option
+def serve_(store: str | None, workspaces: tuple[Path, ...], own: tuple[str, ...], **rest: Any) -> None:
+    """Be an MCP server on standard input and output: conversations as tools for another agent.
+
+    The agent that works in them is that of the options below, which are those of `agentrt run`. What waits for a person
+    is asked by the other program where it can, and can be answered with `agentrt resume` after it has ended.
+
+    \b
+    {"mcpServers": {"agentrt": {"command": "agentrt", "args": ["mcp", "serve", "--workspaces", "."]}}}
+    """
+    try:
+        from ..server import ServerSettings  # heavy, and an extra
+    except ImportError as error:
+        raise ConfigurationError(NO_EXTRA) from error
+    tools = own_tools(own)
+    agent = with_tools(agent_of(store=store, **rest), [kind.name for kind in tools])
+    settings = ServerSettings(workspaces=workspaces or (Path.cwd(),), agent=agent)
+    runtime = Runtime(store or default_store(), tools=(*offered_tools(), *tools), home=Path.home())
+    if sys.stdin.isatty():
+        click.echo("An MCP client speaks with this on standard input; Ctrl-C ends it.", err=True)
+    anyio.run(_speak, runtime, settings)
+
+
+async def _speak(runtime: Runtime, settings: ServerSettings) -> None:
+    from ..server.hosting import Hosting
+    from ..server.mcp.serving import speak
+    from ..server.principals import EVERYONE
+
+    async with runtime, Hosting(runtime, settings) as hosting:
+        await speak(hosting, EVERYONE)
 
 
 @mcp.command(name="list")

@@ -19,6 +19,8 @@ from .auth import Access, Login, middleware, with_tickets
 from .draining import DrainedBody
 from .endpoints import ENDPOINTS
 from .hosting import Hosting
+from .mcp import serving as mcp
+from .mcp.serving import Speaker
 from .mounting import Started
 from .observing import lag
 from .observing.figures import Figures
@@ -74,6 +76,7 @@ def create_app(
                 access,
                 readiness,
                 metrics,
+                await stack.enter_async_context(Speaker(hosting)),
                 _noting(access if authenticate is None else with_tickets(authenticate, access.tickets), runtime),
             )
             tasks = await stack.enter_async_context(anyio.create_task_group())
@@ -89,7 +92,7 @@ def create_app(
     errors = (AgentrtError, Refusal, HTTPException, msgspec.ValidationError, msgspec.DecodeError)
     app = Starlette(
         # a stream's routes come first: they share paths with the endpoints, and take only what asks for a stream
-        routes=[*ROUTES, *routes(ENDPOINTS), *pages.routes()],
+        routes=[*ROUTES, *mcp.ROUTES, *routes(ENDPOINTS), *pages.routes()],
         middleware=[
             Middleware(Started),
             Middleware(DrainedBody),
@@ -111,6 +114,7 @@ async def _stop(app: Starlette) -> None:
         if not services.hosting.stopping:
             services.readiness.stopping = True
             services.streams.drain()
+            services.speaker.stop()
             with anyio.CancelScope(shield=True):
                 await services.hosting.drain(services.settings.drain)
     finally:

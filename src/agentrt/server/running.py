@@ -62,6 +62,7 @@ async def serving(app: Starlette, settings: ServerSettings) -> AsyncIterator[str
                 if services is not None:
                     services.readiness.stopping = services.hosting.stopping = True
                     services.streams.drain()
+                    services.speaker.stop()
                 stop.set()
 
 

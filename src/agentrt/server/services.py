@@ -11,6 +11,7 @@ from starlette.requests import HTTPConnection
 from ..runtime import Runtime
 from .auth.access import Access
 from .hosting import Hosting
+from .mcp.serving import Speaker
 from .observing.metrics import Metrics
 from .principals import EVERYONE, Principal
 from .readiness import Readiness
@@ -42,6 +43,7 @@ class Services:
     access: Access
     readiness: Readiness
     metrics: Metrics
+    speaker: Speaker
     authenticate: Authenticator = open_access
     started: float = field(default_factory=time.monotonic)
     """Seconds on the monotonic clock."""

@@ -1,0 +1,87 @@
+"""Where the MCP server is spoken with: `/mcp` of the HTTP server, and the standard streams of a process."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import TracebackType
+from typing import Any
+
+import anyio
+import anyio.to_thread
+from anyio.abc import TaskStatus
+from starlette.requests import Request
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from ..hosting import Hosting
+from ..observing.requests import PRINCIPAL
+from ..principals import Principal
+
+MOST_SESSIONS = 1000
+"""Sessions of clients that speak a revision with sessions."""
+
+
+class Speaker:
+    """Answers requests to `/mcp`; the library is loaded with the first one. An async context manager."""
+
+    def __init__(self, hosting: Hosting) -> None:
+        self._hosting = hosting
+        self._manager: Any = None
+        self._beginning = anyio.Lock()
+
+    async def __aenter__(self) -> Speaker:
+        self._tasks = await anyio.create_task_group().__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+        await self._tasks.__aexit__(None, None, None)
+
+    def stop(self) -> None:
+        """End all sessions: their clients come back to another server, or are told that there is none."""
+        self._tasks.cancel_scope.cancel()
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request of a principal that is known."""
+        async with self._beginning:
+            if self._manager is None:
+                await self._tasks.start(self._run)
+        await self._manager.handle_request(scope, receive, send)
+
+    async def _run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        protocol = await anyio.to_thread.run_sync(import_module, "agentrt.server.mcp.protocol")
+        library = await anyio.to_thread.run_sync(import_module, "mcp.server.streamable_http_manager")
+        server = await anyio.to_thread.run_sync(protocol.speaking, self._hosting, _whose)
+        manager = library.StreamableHTTPSessionManager(server, max_sessions=MOST_SESSIONS)
+        async with manager.run():
+            self._manager = manager
+            task_status.started()
+            await anyio.sleep_forever()
+
+
+def _whose(request: Any) -> Principal:
+    principal: Principal = request.scope[PRINCIPAL]
+    return principal
+
+
+class _Mcp:
+    """Lets in whom the server's own keys let in, and hands on; hosts and origins were checked before."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        services = scope["app"].state.services
+        await services.authenticate(Request(scope))  # which notes the principal in the scope
+        await services.speaker.answer(scope, receive, send)
+
+
+ROUTES = (Route("/mcp", _Mcp(), methods=["GET", "POST", "DELETE"]),)
+
+
+async def speak(hosting: Hosting, principal: Principal) -> None:
+    """Speak on the standard streams until the input ends, on behalf of one principal."""
+    protocol = await anyio.to_thread.run_sync(import_module, "agentrt.server.mcp.protocol")
+    library = await anyio.to_thread.run_sync(import_module, "mcp.server.stdio")
+    server = await anyio.to_thread.run_sync(protocol.speaking, hosting, lambda request: principal)
+    async with library.stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())
