@@ -46,18 +46,17 @@ class Speaker:
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request of a principal that is known."""
         async with self._beginning:
-            if self._manager is None:
-                await self._tasks.start(self._run)
-        await self._manager.handle_request(scope, receive, send)
+            manager = self._manager or await self._tasks.start(self._run)
+        await manager.handle_request(scope, receive, send)
 
-    async def _run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+    async def _run(self, *, task_status: TaskStatus[Any] = anyio.TASK_STATUS_IGNORED) -> None:
         protocol = await anyio.to_thread.run_sync(import_module, "agentrt.server.mcp.protocol")
         library = await anyio.to_thread.run_sync(import_module, "mcp.server.streamable_http_manager")
         server = await anyio.to_thread.run_sync(protocol.speaking, self._hosting, _whose)
         manager = library.StreamableHTTPSessionManager(server, max_sessions=MOST_SESSIONS)
         async with manager.run():
             self._manager = manager
-            task_status.started()
+            task_status.started(manager)
             await anyio.sleep_forever()
 
 
