@@ -42,6 +42,8 @@ from agentrt.events import (
     HeadMoved,
     HookExecutionEvent,
     HookRun,
+    InputGiven,
+    InputRequested,
     InterruptEvent,
     KnownEvent,
     MessageEvent,
@@ -229,6 +231,8 @@ def every_event() -> list[Event]:
             action_id="a1", risk=SecurityRisk.HIGH, reason="deletes", sinks=("network", "outside"), labels=("web",)
         ),
         RiskAssessed(action_id="a2", risk=SecurityRisk.LOW),
+        InputRequested(action_id="a2", message="Which colour?", schema=msgspec.Raw(b'{"type":"object"}'), asks="demo"),
+        InputGiven(request_id="i1", content=msgspec.Raw(b'{"colour":"red"}')),
         ToolResultRequested(action_id="a2", deadline=5.0),
         ToolResultsAwaited(),
         ConfirmationRequested(action_ids=("a1",), reasons=("flow:web>network",)),

@@ -22,6 +22,7 @@ from agentrt import (
     Runtime,
 )
 from agentrt.deltas import Delta
+from agentrt.errors import ConfigurationError
 from agentrt.events import (
     ActionEvent,
     Event,
@@ -365,3 +366,32 @@ async def test_a_message_brings_resources_and_prompts_that_it_names(tmp_path: Pa
     assert fold(events).branch.labels == ("mcp",)
     done = await replay(events)
     assert done.difference is None, done.difference
+
+
+@pytest.mark.parametrize("verdict", ["accept", "decline"])
+async def test_a_server_asks_a_person_through_the_door_of_a_confirmation(tmp_path: Path, verdict: Any) -> None:
+    model = ScriptedLLM([call("choose"), finish("ok")])
+    spec = agent({"demo": {**DEMO, "timeout": 5}}, confirmation=ConfirmRisky(), rules=(PermissionRule("allow", "*"),))
+    with anyio.fail_after(40):
+        async with Runtime(tmp_path / "store", client=model) as runtime:
+            async with Conversation(spec, tmp_path, runtime=runtime) as conversation:
+                await conversation.send_message("go")
+                assert (await conversation.run()).status is ExecutionStatus.WAITING_FOR_CONFIRMATION
+                (asked,) = conversation.pending_inputs
+                assert (asked.message, asked.asks, asked.url) == ("Which colour?", "demo", "")
+                assert b'"colour"' in bytes(asked.schema)
+                with pytest.raises(ConfigurationError, match="waits for an answer"):
+                    await conversation.give_input("nobody")
+                await conversation.give_input(asked.id, {"colour": "red"}, verdict)
+                assert (await conversation.run()).status is ExecutionStatus.FINISHED
+                events = [event async for event in conversation.events()]
+    assert results(events)[0] == ("accept red" if verdict == "accept" else "decline None")
+    assert not fold(events).branch.inputs
+    done = await replay(events)
+    assert done.difference is None, done.difference
+
+
+async def test_with_nobody_to_ask_a_server_is_told_no(tmp_path: Path) -> None:
+    state, events = await lived(tmp_path, agent({"demo": DEMO}), ScriptedLLM([call("choose"), finish("ok")]))
+    assert state.status is ExecutionStatus.FINISHED
+    assert results(events)[0] == "decline None"

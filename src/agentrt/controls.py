@@ -7,7 +7,7 @@ from typing import TypeAlias
 import msgspec
 
 from .errors import ConfigurationError, EventRefused
-from .events import Cursor
+from .events import Cursor, InputVerdict
 from .specs import Agent, AnyLLM, BusyPolicy, ConfirmationPolicy, Content, PermissionRule
 from .specs.rules import Scope
 
@@ -62,6 +62,14 @@ class GiveResult(Control, frozen=True, tag="tool_result"):
     action_id: str
     content: str | tuple[Content, ...]
     is_error: bool = False
+
+
+class GiveInput(Control, frozen=True, tag="input"):
+    """Answer what a tool has asked a person: with the object that its form asks for, or with no."""
+
+    request_id: str
+    verdict: InputVerdict = "accept"
+    content: dict[str, str | int | float | bool | tuple[str, ...] | None] = {}
 
 
 class AddRule(Control, frozen=True, tag="rule"):
@@ -203,6 +211,7 @@ AnyControl: TypeAlias = (
     | Confirm
     | Reject
     | GiveResult
+    | GiveInput
     | AddRule
     | RemoveRule
     | Configure

@@ -16,7 +16,7 @@ from .context.condensing import Condensed, Room
 from .context.judging import CriticResult
 from .context.messages import Message
 from .context.replies import ModelReply
-from .events import ActionEvent, Event
+from .events import ActionEvent, Event, InputGiven
 from .listing import Hit
 from .security.rating import Rating, Scene
 from .specs import LLM, AnyLLM, BlobReference, Capabilities, Content, ToolDefinition, Workspace
@@ -222,6 +222,15 @@ class ToolContext(Protocol):
 
     def output(self, text: str) -> None:
         """Show a piece of output while the tool runs; it is not stored."""
+        ...
+
+    async def ask(
+        self, message: str, schema: Mapping[str, Any] | None = None, url: str = "", asks: str = ""
+    ) -> InputGiven | None:
+        """What a person answers to a form with that schema, or to the wish that an address is opened, whenever it is.
+
+        None where there is nobody to ask: the agent's policy asks nobody, or it works for another conversation.
+        """
         ...
 
     def start_soon(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -225,3 +226,22 @@ async def test_a_second_ctrl_c_leaves_at_once_with_the_log_as_it_is(tmp_path: Pa
             assert await terminal.exit_code() == 130
         ran = await anyio.to_thread.run_sync(lambda: agentrt(tmp_path / "store", "resume"))
     assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+@pytest.mark.proof
+async def test_a_form_of_a_server_is_filled_in(tmp_path: Path) -> None:
+    env = home_of(tmp_path)
+    root = Path(__file__).parent.parent.parent
+    server = {"command": sys.executable, "args": ["-m", "tests.mcp.server"], "cwd": str(root)}
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"demo": server}}))
+    words = ("--mcp", str(tmp_path / "mcp.json"))
+    async with ScriptedProvider([call("choose"), say("Done.")]) as provider:
+        async with Terminal(run(provider, tmp_path, *words), env) as terminal:
+            await terminal.until(PROMPT)
+            terminal.type("y")
+            assert "? demo asks: Which colour?" in await terminal.until("Colour > ")
+            terminal.type("")
+            assert "this is needed" in await terminal.until("Colour > ")
+            terminal.type("red")
+            assert await terminal.exit_code() == 0
+    assert "accept red" in terminal.text

@@ -18,6 +18,7 @@ from agentrt.decisions import (
     CallModel,
     Condense,
     Delegate,
+    ExecuteAction,
     Judge,
     Note,
     RunHooks,
@@ -45,6 +46,8 @@ from agentrt.events import (
     ExecutionStatus,
     GoalSet,
     HeadMoved,
+    InputGiven,
+    InputRequested,
     ObservationEvent,
     PauseEvent,
     RuleAdded,
@@ -90,6 +93,9 @@ ADDED = st.sampled_from(RULES).map(lambda rule: RuleAdded(rule=rule))
 REMOVED = st.sampled_from(RULES).map(lambda rule: RuleRemoved(rule=rule))
 ENOUGH = 400
 """Steps in which a conversation comes to its end when everyone helps."""
+
+
+HAPPENINGS = ("child_asks", "child_asks", "ask_a_person", "ask_aside", "retry", "fail")
 
 
 class ConversationMachine(RuleBasedStateMachine):
@@ -168,7 +174,7 @@ class ConversationMachine(RuleBasedStateMachine):
         chosen = () if all_of_them else (world.pick(waits),)
         scope = "session" if always else None
         batch = approval(world.state, chosen, scope) if yes else rejection(world.state, "no", chosen)  # type: ignore[arg-type]
-        assert batch, "who waits can be answered"
+        assert batch or world.state.branch.inputs, "who waits can be answered"
         world.append(*batch)
 
     @precondition(lambda self: bool(awaiting(self.world.state)))
@@ -177,6 +183,23 @@ class ConversationMachine(RuleBasedStateMachine):
         world = self.use(data)
         world.append(pressed(world.pick(awaiting(world.state)).action))
         assert world.state.status is not ExecutionStatus.WAITING_FOR_CLIENT or awaiting(world.state)
+
+    def ask_a_person(self, data: st.DataObject) -> None:
+        """A tool asks while it runs."""
+        world = self.use(data)
+        running = [command.action for command in world.at_work.values() if isinstance(command, ExecuteAction)]
+        running = [action for action in running if action.id in {p.action.id for p in world.state.branch.pending}]
+        if running:
+            world.append(InputRequested(id=world.new("i"), action_id=world.pick(running).id, message="Which?"))
+
+    @precondition(lambda self: bool(self.world.state.branch.inputs))
+    @rule(data=st.data())
+    def give_input(self, data: st.DataObject) -> None:
+        world = self.use(data)
+        asked = world.pick(world.state.branch.inputs)
+        world.append(InputGiven(request_id=asked.id))
+        with pytest.raises(EventRefused):
+            world.append(InputGiven(request_id=asked.id))
 
     def result_too_late(self, data: st.DataObject) -> None:
         """Its time is over, or the client gives it once more."""
@@ -274,7 +297,7 @@ class ConversationMachine(RuleBasedStateMachine):
         if world.at_work:
             world.perform(world.pick(list(world.at_work.values())), fails=True)
 
-    @rule(kind=st.sampled_from(("child_asks", "child_asks", "ask_aside", "retry", "fail")), data=st.data())
+    @rule(kind=st.sampled_from(HAPPENINGS), data=st.data())
     def happening(self, kind: str, data: st.DataObject) -> None:
         getattr(self, kind)(data)
 
@@ -344,6 +367,9 @@ class ConversationMachine(RuleBasedStateMachine):
         assert all(child.action_id in named or child.background for child in children if child.open)
         held = [child for child in children if child.open and child.waiting]
         asking = {child.action_id for child in held if child.status is ExecutionStatus.WAITING_FOR_CONFIRMATION}
+        questions = {asked.action_id for asked in state.branch.inputs}
+        assert questions <= {p.action.id for p in pending if p.command}, "only what runs has a question"
+        asking |= questions
         ended = isinstance(world.events[-1], RunEnded)
         assert not ended or not state.status.at_work, "nothing goes on after the end"
         assert state.status is not ExecutionStatus.FINISHED or isinstance(state.branch.phase, Ended)
@@ -411,7 +437,8 @@ def finish(world: World) -> None:
     for turn in range(ENOUGH):
         state = world.state
         if state.status is ExecutionStatus.WAITING_FOR_CONFIRMATION:
-            batch = approval(state) if turn % 2 else rejection(state, "no")
+            given = tuple(InputGiven(request_id=asked.id) for asked in state.branch.inputs)
+            batch = (*given, *(approval(state) if turn % 2 else rejection(state, "no")))
             assert batch, "who waits can be answered"
             world.append(*batch)
         elif state.status is ExecutionStatus.WAITING_FOR_CLIENT:

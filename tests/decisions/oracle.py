@@ -23,6 +23,8 @@ from agentrt.events import (
     ExecutionStatus,
     HeadMoved,
     HookExecutionEvent,
+    InputGiven,
+    InputRequested,
     MessageEvent,
     ModelCallStarted,
     ObservationEvent,
@@ -203,6 +205,10 @@ class Oracle:
                 self._may_run(call, before.spec)
                 assert not call.running, "a client is asked once"
                 call.running = True
+            case InputRequested():
+                assert self.calls[event.action_id].running, "only what runs asks a person"
+            case InputGiven():
+                assert any(one.id == event.request_id for one in before.branch.inputs), "one answer to a question"
             case ToolResultsAwaited():
                 assert any(p.awaited for p in before.branch.pending), "only a client's result is waited for"
                 assert not before.in_flight, "nothing else is left to be done"

@@ -15,6 +15,7 @@ from agentrt.controls import (
     Confirm,
     Fork,
     GenerateTitle,
+    GiveInput,
     GiveResult,
     Interrupt,
     LoadPlugin,
@@ -34,7 +35,7 @@ from agentrt.specs.rules import Verdict
 from agentrt.state import State, fold
 from tests import samples
 
-MORE = {AskAgent, Fork, GiveResult, LoadPlugin, GenerateTitle, Interrupt, SendMessage, UpdateSecrets}
+MORE = {AskAgent, Fork, GiveInput, GiveResult, LoadPlugin, GenerateTitle, Interrupt, SendMessage, UpdateSecrets}
 """What is more than its events."""
 
 NOTHING_WAITS = {Confirm, Reject}

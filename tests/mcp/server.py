@@ -7,7 +7,16 @@ import sys
 
 import anyio
 from mcp.server.mcpserver import Context, Image, MCPServer
-from mcp_types import InputRequiredResult, ListRootsRequest, ListRootsResult, ToolAnnotations
+from mcp_types import (
+    ElicitRequest,
+    ElicitRequestFormParams,
+    ElicitResult,
+    InputRequiredResult,
+    ListRootsRequest,
+    ListRootsResult,
+    ToolAnnotations,
+)
+from pydantic import BaseModel
 
 server = MCPServer("demo")
 PNG = bytes.fromhex(
@@ -70,6 +79,23 @@ async def count(to: int, context: Context) -> str:
         await context.report_progress(n, to, f"at {n}")
         await anyio.sleep(0)
     return "done"
+
+
+class Colour(BaseModel):
+    """What is asked."""
+
+    colour: str
+
+
+@server.tool()
+async def choose(context: Context) -> str | InputRequiredResult:
+    """Ask the person behind the agent for a colour."""
+    if context.input_responses is None:
+        form = ElicitRequestFormParams(message="Which colour?", requested_schema=Colour.model_json_schema())
+        return InputRequiredResult(input_requests={"colour": ElicitRequest(params=form)})
+    given = context.input_responses["colour"]
+    assert isinstance(given, ElicitResult)
+    return f"{given.action} {(given.content or {}).get('colour')}"
 
 
 @server.tool()

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from agentrt.errors import ToolError
-from agentrt.mcp.connection import Connection, connected
+from agentrt.mcp.connection import Caller, Connection, connected
 from agentrt.mcp.connections import Connections, Whose
 from agentrt.mcp.results import content_of
 from agentrt.specs import ImageContent
@@ -54,7 +54,7 @@ async def test_a_process_is_called_dies_and_comes_back_with_named_variables_only
             assert failed.is_error
             (picture,) = content_of(await connection.call("show", {}))
             assert isinstance(picture, ImageContent)
-            await connection.call("count", {"to": 3}, lambda *given: told.append(given))
+            await connection.call("count", {"to": 3}, Caller(lambda *given: told.append(given)))
             assert told[-1] == (3, 3, "at 3")
             before = int(await said(connection, "process"))
             with pytest.raises(

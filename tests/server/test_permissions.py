@@ -69,6 +69,7 @@ NEEDED = {
     "confirm": "approve",
     "reject": "approve",
     "tool_result": "steer",
+    "input": "approve",
     "rule": "approve",
     "remove_rule": "approve",
     "configure": "approve",

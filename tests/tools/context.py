@@ -12,6 +12,7 @@ import anyio
 import msgspec
 from anyio.abc import TaskGroup
 
+from agentrt.events import InputGiven
 from agentrt.ids import new_id
 from agentrt.protocols import Files, Recollection
 from agentrt.secrets import CurrentMask, SecretRegistry
@@ -25,6 +26,11 @@ class FakeContext:
     `spilled` is what it had written for the model to read, by path; where it is None nothing can be.
     `last` is what the tool's latest result added, as the log has it, `registry` the conversation's secrets.
     """
+
+    async def ask(
+        self, message: str, schema: Mapping[str, Any] | None = None, url: str = "", asks: str = ""
+    ) -> InputGiven | None:
+        return None
 
     def __init__(self, path: Path, last: msgspec.Raw | None = None, registry: SecretRegistry | None = None) -> None:
         self._last = last

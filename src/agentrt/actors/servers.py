@@ -10,12 +10,13 @@ from typing import Any, TypeAlias
 
 import anyio
 import anyio.to_thread
+import msgspec
 from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
 from ..errors import ActorError, ConfigurationError, LogError, ToolError
 from ..events import MessageEvent, ToolsChanged
-from ..mcp.connection import Connection, Standing
+from ..mcp.connection import Caller, Connection, Standing
 from ..mcp.connections import Connections, Whose
 from ..mcp.definitions import definitions
 from ..mcp.mentions import prompt_in, resources_in
@@ -210,7 +211,7 @@ def _tool(definition: ToolDefinition, connection: Callable[[], Any]) -> DefinedT
         name=definition.name,
         description=definition.description,
         action=dict[str, Any],
-        executor=lambda params: _Call(definition.remote, connection),
+        executor=lambda params: _Call(definition.server, definition.remote, connection),
         annotations=definition.annotations,
         on_crash=definition.on_crash,
         resources=lambda action, workspace: () if definition.annotations.read_only else (f"mcp:{definition.server}",),
@@ -222,8 +223,8 @@ def _tool(definition: ToolDefinition, connection: Callable[[], Any]) -> DefinedT
 class _Call:
     """The executor of a server's tool."""
 
-    def __init__(self, remote: str, connection: Callable[[], Any]) -> None:
-        self._remote, self._connection = remote, connection
+    def __init__(self, server: str, remote: str, connection: Callable[[], Any]) -> None:
+        self._server, self._remote, self._connection = server, remote, connection
 
     async def __call__(self, action: dict[str, Any], context: ToolContext) -> Observation:
         """What the server answers. Raises `ToolError`."""
@@ -234,7 +235,13 @@ class _Call:
         connection = await self._connection()
         if not self._remote:
             return Observation(content=read_of(await connection.read(str(action.get("uri", "")))), labels=("mcp",))
-        result = await connection.call(self._remote, action, show, lambda line: context.output(f"{line}\n"))
+
+        async def asked(message: str, schema: dict[str, Any] | None, url: str) -> tuple[str, dict[str, Any]] | None:
+            given = await context.ask(message, schema, url, self._server)
+            return None if given is None else (given.verdict, msgspec.json.decode(given.content))
+
+        caller = Caller(show, lambda line: context.output(f"{line}\n"), asked)
+        result = await connection.call(self._remote, action, caller)
         return Observation(content=content_of(result), is_error=result.is_error, labels=("mcp",))
 
     async def aclose(self) -> None: ...

@@ -23,7 +23,7 @@ from anyio.abc import TaskGroup
 from ..cancelling import guarded
 from ..decisions import ExecuteAction, action_error
 from ..errors import ToolError
-from ..events import ActionEvent, ActionRevised, Event, ObservationEvent
+from ..events import ActionEvent, ActionRevised, Event, InputGiven, InputRequested, ObservationEvent
 from ..ids import new_id
 from ..protocols import Observation, Watchful
 from ..sandboxes.processes import process_mark
@@ -31,6 +31,7 @@ from ..secrets import HIDDEN, CurrentMask, SecretRegistry, StreamMask
 from ..specs import BlobReference, Workspace, content
 from ..specs.content import TEXT
 from ..specs.flow import Label
+from ..specs.policies import NeverConfirm
 from ..storing import Shelf
 from ..tools.clipping import clip
 from ..tools.definition import Tools
@@ -101,11 +102,13 @@ class _Call:
         workspace: Workspace,
         tool: str,
         command: str,
+        action: str,
         parts: ToolParts,
         tasks: TaskGroup,
         spills: Spills,
     ) -> None:
         self._tool, self._command, self._secrets, self._retired = tool, command, parts.secrets, parts.retired
+        self._action = action
         self.observation_id = new_id()
         self.workspace = workspace
         self.files = ReachedFiles(workspace)
@@ -119,6 +122,25 @@ class _Call:
     async def previous(self) -> msgspec.Raw | None:
         last = await self._log.newest(lambda seen: seen.type == "ObservationEvent" and seen.tool_name == self._tool)
         return last.details if isinstance(last, ObservationEvent) else None
+
+    async def ask(
+        self, message: str, schema: Mapping[str, Any] | None = None, url: str = "", asks: str = ""
+    ) -> InputGiven | None:
+        state = self._log.state
+        if state.created is None or state.created.delegated_by is not None:
+            return None
+        if isinstance(state.spec.confirmation, NeverConfirm):
+            return None
+        form = msgspec.Raw(msgspec.json.encode(schema or {}))
+        request = InputRequested(
+            action_id=self._action, message=message, schema=form, url=url, asks=asks, caused_by=self._action
+        )
+        begun = await self._log.append(request)
+        state = await self._log.wait_for(lambda state: all(one.id != request.id for one in state.branch.inputs))
+        async for event in self._log.events(begun.seq):
+            if isinstance(event, InputGiven) and event.request_id == request.id:
+                return event
+        raise ToolError("nobody waits for the answer any more")
 
     def output(self, text: str) -> None:
         self._here(partial(self._show, text))
@@ -199,7 +221,7 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
             return isinstance(self._executor, Watchful) and await self._executor.at_work()
         assert isinstance(message.command, ExecuteAction)
         command, action = message.command.id, message.command.action
-        call, begun = self._call(command), time.monotonic()
+        call, begun = self._call(command, action.id), time.monotonic()
         try:
             outcome = await self._looked_at_again(message.command) or await self._run(action, call)
         except anyio.get_cancelled_exc_class():
@@ -216,8 +238,8 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
         tool = self._tools.annotations(action.tool_name)
         return bool(self._secrets.mask) and HIDDEN.encode() in bytes(action.arguments) and not tool.read_only
 
-    def _call(self, command: str) -> _Call:
-        return _Call(self._log, self._workspace, self._name, command, self._parts, self._tasks, self._spills)
+    def _call(self, command: str, action: str) -> _Call:
+        return _Call(self._log, self._workspace, self._name, command, action, self._parts, self._tasks, self._spills)
 
     async def _looked_at_again(self, command: ExecuteAction) -> Event | None:
         """Has a call rated again of which a file is not as it was for its rating; an error where that goes on."""

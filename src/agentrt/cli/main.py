@@ -25,6 +25,7 @@ from .asking import Answer, approve, ask_person, refuse
 from .consenting import offer_consent
 from .context import context
 from .finding import Found, find, place, reopened
+from .forms import Fill, decline, fill_in
 from .keys import keys
 from .labels import rename, tag
 from .lineage import delete, fork
@@ -143,7 +144,7 @@ def run(
                 await offer_consent(conversation, console, ask=not yes and sys.stdin.isatty() and console.is_terminal)
                 await conversation.send_message(task)
                 view = view_for(console, as_json=as_json)
-                return await work(conversation, view, console, _answer(console, yes=yes), runtime.store)
+                return await work(conversation, view, console, _answer(console, yes=yes), runtime.store, _fill(console))
 
     _drive(begin, as_json)
 
@@ -196,7 +197,7 @@ def resume(
                 await live.send_message(message)
             elif live.state.status is ExecutionStatus.FINISHED:
                 console.print(Text("it has finished: say what more there is to do with --message", "dim"))
-            return await work(live, view, console, _answer(console, yes=yes), runtime.store)
+            return await work(live, view, console, _answer(console, yes=yes), runtime.store, _fill(console))
 
     _drive(go_on, as_json)
 
@@ -299,4 +300,13 @@ def _drive(begin: Callable[[Console], Awaitable[int]], as_json: bool) -> None:
 def _answer(console: Console, *, yes: bool) -> Answer:
     if yes:
         return approve
-    return ask_person(console) if sys.stdin.isatty() and console.is_terminal else refuse
+    return ask_person(console) if _is_there(console) else refuse
+
+
+def _fill(console: Console) -> Fill:
+    return fill_in(console) if _is_there(console) else decline
+
+
+def _is_there(console: Console) -> bool:
+    """Whether a person is at the terminal."""
+    return sys.stdin.isatty() and console.is_terminal

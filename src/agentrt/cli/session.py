@@ -13,10 +13,11 @@ from rich.text import Text
 
 from ..conversation import Conversation
 from ..errors import AgentrtError
-from ..events import ChildWaiting, ConfirmationRequested, ExecutionStatus
+from ..events import ChildWaiting, ConfirmationRequested, ExecutionStatus, InputRequested
 from ..state import State
 from ..storing import Storage
 from .asking import Answer, Approve, Quit, Refuse, Reply
+from .forms import Fill, Filled, decline
 from .questions import Question, question_of
 from .story import summary
 from .views import View
@@ -25,12 +26,14 @@ INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
 
 
-async def work(conversation: Conversation, view: View, console: Console, answer: Answer, store: Storage) -> int:
+async def work(
+    conversation: Conversation, view: View, console: Console, answer: Answer, store: Storage, fill: Fill = decline
+) -> int:
     """Run until nothing is due, and give the exit code: 0 finished, 130 interrupted, 1 anything else.
 
     `store` has the logs of conversations that are delegated to. Raises what the run does.
     """
-    begun, session = time.monotonic(), _Session(conversation, view, answer, store)
+    begun, session = time.monotonic(), _Session(conversation, view, answer, store, fill)
     async with anyio.create_task_group() as tasks:
         await tasks.start(session.listen, tasks.cancel_scope)
         try:
@@ -66,8 +69,9 @@ def _to_go_on(state: State, *, interrupted: bool) -> str | None:
 class _Session:
     """What a run and a person who may interrupt it share."""
 
-    def __init__(self, conversation: Conversation, view: View, answer: Answer, store: Storage) -> None:
+    def __init__(self, conversation: Conversation, view: View, answer: Answer, store: Storage, fill: Fill) -> None:
         self._conversation, self._view, self._answer, self._store = conversation, view, answer, store
+        self._fill = fill
         self._question: anyio.CancelScope | None = None
         self.interrupted = False
         self.failure: AgentrtError | None = None
@@ -79,11 +83,11 @@ class _Session:
         while not self.interrupted:
             async for item in self._conversation.run(after).stream():
                 self._view.show(item)
-                if isinstance(item, ConfirmationRequested | ChildWaiting):
+                if isinstance(item, ConfirmationRequested | ChildWaiting | InputRequested):
                     await self._ask()
             after = self._conversation.cursor
             self._view.rest()
-            if not self._conversation.pending_confirmation:
+            if not (self._conversation.pending_confirmation or self._conversation.pending_inputs):
                 return
             await self._ask()
         async for event in self._conversation.events(after):
@@ -110,6 +114,12 @@ class _Session:
     async def _ask(self) -> None:
         """Ask about what waits, one after the other, until nothing does."""
         self._view.rest()
+        while not self.interrupted and (inputs := self._conversation.pending_inputs):
+            verdict, content = await self._filled(inputs[0])
+            if self.interrupted:
+                await self._conversation.interrupt()
+            elif inputs[0] in self._conversation.pending_inputs:
+                await self._conversation.give_input(inputs[0].id, content, verdict)
         while not self.interrupted and (waiting := self._conversation.pending_confirmation):
             question = await question_of(self._conversation, waiting[0], self._store)
             reply = await self._answered(question)
@@ -117,6 +127,14 @@ class _Session:
                 await self._conversation.interrupt()
             elif reply is not None and self._waits(question):
                 await self._pass_on(question, reply)
+
+    async def _filled(self, asked: InputRequested) -> Filled:
+        """What is filled in; no where the question was taken back, by Ctrl-C."""
+        filled: Filled = "decline", {}
+        with anyio.CancelScope() as self._question:
+            filled = await self._fill(asked)
+        self._question = None
+        return filled
 
     async def _answered(self, question: Question) -> Reply | None:
         """The answer; None when the question was taken back: by Ctrl-C, or because the action waits no more."""

@@ -21,6 +21,7 @@ from ..controls import (
     Confirm,
     Fork,
     GenerateTitle,
+    GiveInput,
     GiveResult,
     Grant,
     Interrupt,
@@ -42,7 +43,7 @@ from ..controls import (
 )
 from ..decisions import awaiting, waiting
 from ..errors import ConfigurationError
-from ..events import Cursor
+from ..events import Cursor, InputRequested, InputVerdict
 from ..protocols import ModelClient, Storage
 from ..runtime import Runtime
 from ..secrets import AnySecret
@@ -147,6 +148,11 @@ class Conversation(Reading):
         return awaiting(self.state)
 
     @property
+    def pending_inputs(self) -> tuple[InputRequested, ...]:
+        """What tools have asked a person: see `give_input`."""
+        return self.state.branch.inputs
+
+    @property
     def workspace(self) -> WorkspaceFiles:
         """The files that the agent works on: to list, read, write and copy them, and what git says of them."""
         return WorkspaceFiles(self._end)
@@ -230,6 +236,15 @@ class Conversation(Reading):
         """
         given = content if isinstance(content, str) else tuple(content)
         return await self._do(GiveResult(action_id=action_id, content=given, is_error=is_error))
+
+    async def give_input(
+        self, request_id: str, content: Mapping[str, Any] | None = None, verdict: InputVerdict = "accept"
+    ) -> Cursor:
+        """Answer what a tool has asked, in `pending_inputs`: with the object that its form asks for, or with "decline".
+
+        Raises `ConfigurationError` where nobody waits for it.
+        """
+        return await self._do(GiveInput(request_id=request_id, verdict=verdict, content=dict(content or {})))
 
     async def add_rule(self, rule: PermissionRule, scope: Scope = "session") -> Cursor:
         """Have a permission rule hold from now on: in this conversation, or in all that work in its workspace."""

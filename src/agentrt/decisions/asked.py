@@ -15,6 +15,7 @@ from ..controls import (
     Condense,
     Configure,
     Confirm,
+    GiveInput,
     Grant,
     Pause,
     Reject,
@@ -39,6 +40,7 @@ from ..events import (
     ExecutionStatus,
     GoalSet,
     HeadMoved,
+    InputGiven,
     MessageEvent,
     PauseEvent,
     RuleAdded,
@@ -122,6 +124,10 @@ def _events(state: State, control: AnyControl) -> tuple[Event, ...]:
             if not ids and any(waits.action.id == reason for waits in waiting(state)):
                 raise ConfigurationError(f"the reason comes first: reject('why not', {reason!r})")
             return rejection(state, reason, ids)
+        case GiveInput(request_id=request_id, verdict=verdict, content=content):
+            if request_id not in {asked.id for asked in state.branch.inputs}:
+                raise ConfigurationError(f"nothing with the id {request_id!r} waits for an answer here")
+            return (InputGiven(request_id=request_id, verdict=verdict, content=raw(content)),)
         case AddRule(rule=rule, scope=scope):
             return (RuleAdded(rule=rule, scope=scope),)
         case RemoveRule(rule=rule, scope=scope):

@@ -60,9 +60,10 @@ def idle(state: State) -> bool:
 
 
 def waits_below(state: State) -> bool:
-    """Whether all that runs waits for a person, in conversations that were delegated to."""
+    """Whether all that runs waits for a person: it has asked one, or a conversation that was delegated to has."""
     children = [child for child in state.ledger.children.values() if child.open and child.waiting]
     asking = {child.action_id for child in children if child.status is ExecutionStatus.WAITING_FOR_CONFIRMATION}
+    asking |= {asked.action_id for asked in state.branch.inputs}
     running = [p.action.id for p in state.branch.pending if p.command is not None]
     running += [child.action_id for child in state.background.values()]
     return bool(running) and asking.issuperset(running)

@@ -21,6 +21,8 @@ from ..events import (
     ExecutionStatus,
     Grant,
     HeadMoved,
+    InputGiven,
+    InputRequested,
     InterruptEvent,
     MessageEvent,
     ModelCalled,
@@ -87,6 +89,10 @@ def check(state: State, events: Sequence[Event]) -> None:
                 if event.action_id not in called:
                     raise EventRefused(f"action {event.action_id!r} has a result already, or was never asked for")
                 called.remove(event.action_id)
+            case InputRequested() if event.action_id not in {p.action.id for p in state.branch.pending if p.command}:
+                raise EventRefused("an action that does not run asks nothing")
+            case InputGiven() if event.request_id not in {asked.id for asked in state.branch.inputs}:
+                raise EventRefused("this was answered already, or nobody waits for it any more")
             case BudgetReserved() if not fits(event, allowance(state.ledger, state.spec.limits, event.command)):
                 raise EventRefused("the budget was reserved for something else first")
             case ChildStarted(grant=grant) if not _may_grant(state, grant):

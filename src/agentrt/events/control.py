@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Literal, TypeAlias
+
+import msgspec
 
 from ..specs import AnyLLM
 from ..specs.rules import PermissionRule, Scope
 from ..specs.secrets import SavedSecret, Token
 from .base import Event, Id, Source
+
+InputVerdict: TypeAlias = Literal["accept", "decline", "cancel"]
+"""What a person says to a question: an answer, no, or nothing."""
 
 
 class RunRequested(Event, frozen=True, kw_only=True):
@@ -51,6 +56,28 @@ class ToolResultRequested(Event, frozen=True, kw_only=True):
 
 class ToolResultsAwaited(Event, frozen=True, kw_only=True):
     """Nothing is left to be done before somebody has given a result that was requested."""
+
+
+class InputRequested(Event, frozen=True, kw_only=True):
+    """A tool asks a person something while it runs: to fill in a form, or to open an address."""
+
+    action_id: Id
+    message: str
+    schema: msgspec.Raw = msgspec.Raw(b"{}")
+    """Of a form, the JSON schema of an object whose members are texts, numbers, choices and yes or no."""
+    url: str = ""
+    """The address to be opened; "": it is a form."""
+    asks: str = ""
+    """Who asks: an MCP server."""
+
+
+class InputGiven(Event, frozen=True, kw_only=True):
+    """A person answers what a tool has asked; `content` is the object that the form asks for."""
+
+    source: Source = "user"
+    request_id: Id
+    verdict: InputVerdict = "accept"
+    content: msgspec.Raw = msgspec.Raw(b"{}")
 
 
 class RuleAdded(Event, frozen=True, kw_only=True):
@@ -137,6 +164,8 @@ ControlEvent: TypeAlias = (
     | ConfirmationGiven
     | ToolResultRequested
     | ToolResultsAwaited
+    | InputRequested
+    | InputGiven
     | RuleAdded
     | RuleRemoved
     | ConsentGiven

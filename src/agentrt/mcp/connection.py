@@ -42,6 +42,18 @@ _GONE = (-32000,)
 Progress = Callable[[float, float | None, str | None], None]
 
 
+class Caller(msgspec.Struct, frozen=True):
+    """Who makes a call: `told` how far it has come and what is logged, and asked what the server asks a person.
+
+    `asked` takes a message, the schema of a form and an address, and gives a verdict and what was filled in; None where
+    there is nobody to ask.
+    """
+
+    told: Progress = lambda done, of, words: None
+    logged: Callable[[str], None] = lambda line: None
+    asked: Callable[[str, dict[str, Any] | None, str], Awaitable[tuple[str, dict[str, Any]] | None]] | None = None
+
+
 class Standing(msgspec.Struct, frozen=True):
     """How a connection stands: the tools that the server has, or why there is no server."""
 
@@ -76,7 +88,7 @@ class Connection:
         """Those of the conversations that use it, as its roots."""
         self.lines = deque[str](maxlen=MOST_LINES)
         """The last lines of the server's log."""
-        self._callers: list[Callable[[str], None]] = []
+        self._calls: list[_Call] = []
         self._mark = mark
         self._client: Client | None = None
         self._changed = anyio.Event()
@@ -119,26 +131,21 @@ class Connection:
                 return standing
         return Standing(problem=f"it did not answer within {self.server.connect_timeout:g} s", number=1)
 
-    async def call(
-        self,
-        tool: str,
-        arguments: dict[str, Any],
-        told: Progress = lambda done, of, words: None,
-        logged: Callable[[str], None] = lambda line: None,
-    ) -> CallToolResult:
+    async def call(self, tool: str, arguments: dict[str, Any], caller: Caller = Caller()) -> CallToolResult:
         """What a tool of the server answers. Raises `ToolError` that names the server, the cause, and what to do."""
 
         async def show(progress: float, total: float | None, message: str | None) -> None:
-            told(progress, total, message)
+            caller.told(progress, total, message)
 
         def asked(client: Client) -> Awaitable[CallToolResult]:
             return client.call_tool(tool, arguments, progress_callback=show)
 
-        self._callers.append(logged)
+        call = _Call(caller)
+        self._calls.append(call)
         try:
-            return await self._asked(tool, asked)
+            return await self._asked(tool, asked, call.limit)
         finally:
-            self._callers.remove(logged)
+            self._calls.remove(call)
 
     async def read(self, uri: str) -> ReadResourceResult:
         """What a resource of the server holds. Raises `ToolError`."""
@@ -148,7 +155,9 @@ class Connection:
         """What a prompt of the server says. Raises `ToolError`."""
         return await self._asked(f"the prompt {name}", lambda client: client.get_prompt(name, arguments))
 
-    async def _asked(self, what: str, ask: Callable[[Client], Awaitable[T]]) -> T:
+    async def _asked(
+        self, what: str, ask: Callable[[Client], Awaitable[T]], limit: anyio.CancelScope | None = None
+    ) -> T:
         client = None if self._gone.is_set() else self._client
         if client is None:
             self._wanted.set()
@@ -159,10 +168,10 @@ class Connection:
 
         ended = self._ended
         try:
-            with anyio.fail_after(self.server.timeout):
+            with limit or anyio.CancelScope() as scope:
+                scope.deadline = anyio.current_time() + self.server.timeout
                 return await ask(client)
-        except TimeoutError as error:
-            raise ToolError(f"{what} of {self.name} gave no answer in {self.server.timeout:g} s") from error
+            raise ToolError(f"{what} of {self.name} gave no answer in {self.server.timeout:g} s")
         except MCPError as error:
             if ended.is_set() or error.error.code in _GONE:
                 words = "the MCP server {!r} has gone away during the call: whether it took effect is unknown"
@@ -250,9 +259,33 @@ class Connection:
         said = message.data if isinstance(message.data, str) else msgspec.json.encode(message.data).decode()
         line = sound(f"{message.level}: {said}")[:LONGEST_LINE]
         self.lines.append(line)
-        if len(self._callers) == 1:
-            self._callers[0](line)
+        if len(self._calls) == 1:
+            self._calls[0].caller.logged(line)
         await anyio.lowlevel.checkpoint()
+
+    async def elicited(self, context: Any, params: Any) -> Any:
+        """What a person answers to the server, who is asked by the call that runs.
+
+        No is said where there is nobody to ask, and where it cannot be told whose call it is: those of several
+        conversations run. The time that a person takes does not count for the call.
+        """
+        from mcp_types import ElicitResult
+
+        await anyio.lowlevel.checkpoint()
+        call = self._calls[0] if len(self._calls) == 1 else None
+        if call is None or call.caller.asked is None:
+            return ElicitResult(action="decline")
+        url = str(getattr(params, "url", "") or "")
+        form = None if url else params.requested_schema
+        call.limit.deadline = float("inf")
+        try:
+            answer = await call.caller.asked(sound(params.message), form, url)
+        finally:
+            call.limit.deadline = anyio.current_time() + self.server.timeout
+        if answer is None:
+            return ElicitResult(action="decline")
+        verdict, content = answer
+        return ElicitResult(action=verdict, content=content if verdict == "accept" and not url else None)  # type: ignore[arg-type]
 
     async def roots(self, context: Any) -> Any:
         """The workspaces of those who use it."""
@@ -266,6 +299,13 @@ class Connection:
         self.standing = msgspec.structs.replace(standing, number=self.standing.number + 1)
         self._changed.set()
         self._changed = anyio.Event()
+
+
+class _Call:
+    """A call that runs: who makes it, and the time that it may take."""
+
+    def __init__(self, caller: Caller) -> None:
+        self.caller, self.limit = caller, anyio.CancelScope()
 
 
 class _Problem:

@@ -28,6 +28,10 @@ class Answers(Protocol):
         """A line of its log."""
         ...
 
+    async def elicited(self, context: Any, params: Any) -> Any:
+        """What a person answers to a form, or to the wish that an address is opened."""
+        ...
+
     async def roots(self, context: Any) -> Any:
         """The directories that it may work in."""
         ...
@@ -106,6 +110,7 @@ def _common(answers: Answers) -> dict[str, Any]:
     return {
         "message_handler": answers.heard,
         "logging_callback": answers.logged,
+        "elicitation_callback": answers.elicited,
         "log_level": "info",
         "cache": None,
     }

@@ -15,7 +15,7 @@ from ..listing import CRASHED, Row
 from ..specs import SecurityRisk
 from ..specs.llm import named
 from ..state import Pending, State
-from .schemas import ConversationInfo, GoalInfo, PendingAction, RunError, StateInfo, Status
+from .schemas import ConversationInfo, GoalInfo, PendingAction, PendingInput, RunError, StateInfo, Status
 
 _CRASHED = RunError(
     code="crashed", detail="interrupted by a crash: run it, and it goes on from its log", retryable=True
@@ -45,6 +45,7 @@ def info_of(name: str, state: State, updated: datetime, title: str) -> Conversat
         completion_tokens=ledger.usage.completion_tokens,
         pending=_shown(waiting(state)),
         awaited=_shown(awaiting(state)),
+        inputs=_asked(state),
         error=_error(state),
         answer=state.answer,
     )
@@ -71,6 +72,7 @@ def info_of_row(row: Row, state: State | None) -> ConversationInfo:
         completion_tokens=row.completion_tokens,
         pending=_shown(waiting(state)) if state is not None else (),
         awaited=_shown(awaiting(state)) if state is not None else (),
+        inputs=_asked(state) if state is not None else (),
         error=_CRASHED if row.status == CRASHED else _error(state) if state is not None else None,
     )
 
@@ -91,6 +93,7 @@ def state_info(state: State) -> StateInfo:
         steps=state.branch.steps,
         pending=_shown(waiting(state)),
         awaited=_shown(awaiting(state)),
+        inputs=_asked(state),
         error=_error(state),
         answer=state.answer,
         agent=state.agent,
@@ -123,6 +126,20 @@ def _shown(actions: Iterable[Pending]) -> tuple[PendingAction, ...]:
             held=pending.held,
         )
         for pending in actions
+    )
+
+
+def _asked(state: State) -> tuple[PendingInput, ...]:
+    return tuple(
+        PendingInput(
+            id=asked.id,
+            action_id=asked.action_id,
+            message=asked.message,
+            schema=asked.schema,
+            url=asked.url,
+            asks=asked.asks,
+        )
+        for asked in state.branch.inputs
     )
 
 

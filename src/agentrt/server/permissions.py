@@ -30,6 +30,7 @@ from ..controls import (
     Confirm,
     Control,
     GenerateTitle,
+    GiveInput,
     Grant,
     LoadPlugin,
     Reject,
@@ -61,6 +62,7 @@ from .problems import refusal
 _FOR_ALL = "the rule holds for all conversations in the workspace"
 _APPROVING = (
     Confirm,
+    GiveInput,
     Reject,
     Agree,
     LoadPlugin,

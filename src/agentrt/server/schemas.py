@@ -87,6 +87,18 @@ class RunError(msgspec.Struct, frozen=True, kw_only=True):
     retryable: bool
 
 
+class PendingInput(msgspec.Struct, frozen=True, kw_only=True):
+    """A question of a tool that runs: a form to be filled in, or an address to be opened."""
+
+    id: str
+    action_id: str
+    message: str
+    schema: Annotated[msgspec.Raw, Meta(extra_json_schema={"type": "object"})]
+    url: str
+    asks: str
+    """Who asks."""
+
+
 class ConversationInfo(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation as it stands at `cursor`; `cost` in USD, of the calls whose price is known.
 
@@ -117,6 +129,8 @@ class ConversationInfo(msgspec.Struct, frozen=True, kw_only=True):
     pending: tuple[PendingAction, ...]
     awaited: tuple[PendingAction, ...]
     """The calls of its client's tools that have no result yet."""
+    inputs: tuple[PendingInput, ...]
+    """What tools have asked a person."""
     error: RunError | None
     answer: str | UnsetType | None = UNSET
     """The agent's final words, or the message of its `finish`; null until it gives them, and not there in lists."""
@@ -236,6 +250,8 @@ class StateInfo(msgspec.Struct, frozen=True, kw_only=True):
     pending: tuple[PendingAction, ...]
     awaited: tuple[PendingAction, ...]
     """The calls of its client's tools that have no result yet."""
+    inputs: tuple[PendingInput, ...]
+    """What tools have asked a person."""
     error: RunError | None
     answer: str | None
     """The agent's final words then; null while it had not given them."""

@@ -42,6 +42,8 @@ from ..events import (
     GoalSet,
     HeadMoved,
     HookExecutionEvent,
+    InputGiven,
+    InputRequested,
     InterruptEvent,
     MessageEvent,
     ModelCalled,
@@ -138,7 +140,7 @@ def _apply(state: State, event: Event) -> State:
                 state = replace(state, ledger=ledger.child_untouched(state.ledger, event.action_id))
             state = _pending(state, (event.action_id,), command=None, approved=True)
             state = replace(state, ledger=ledger.child_left(state.ledger, event.action_id))
-            return replace(state, branch=turns.uncut(state.branch))
+            return replace(state, branch=turns.uncut(turns.unasked(state.branch, event.action_id)))
         case RiskAssessed():
             rated = {"risk": event.risk, "sinks": event.sinks, "labels": event.labels, "files": event.files}
             return _pending(state, (event.action_id,), **rated)
@@ -154,6 +156,11 @@ def _apply(state: State, event: Event) -> State:
             return _held(state, event)
         case ConfirmationGiven():
             return turns.confirmed(state, event)
+        case InputRequested():
+            return replace(state, branch=replace(here, inputs=(*here.inputs, event)))
+        case InputGiven():
+            left = tuple(one for one in here.inputs if one.id != event.request_id)
+            return replace(state, branch=replace(here, inputs=left))
         case ToolResultRequested():
             expires = event.timestamp.timestamp() + event.deadline if event.deadline is not None else 0.0
             return _pending(state, (event.action_id,), awaited=True, expires=expires)

@@ -13,6 +13,7 @@ from ..events import (
     ConversationCreated,
     ConversationErrorEvent,
     ExecutionStatus,
+    InputRequested,
     SystemPromptEvent,
     ToolsChanged,
 )
@@ -162,6 +163,8 @@ class Progress(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """How many the view had that the model called too long last; 0: none, or one was read since."""
     condensed: tuple[int, int] = (0, 0)
     """How many events and tokens the view had, with what was queued, after it was condensed last."""
+    inputs: tuple[InputRequested, ...] = ()
+    """What actions that run have asked a person."""
 
 
 class Branch(Progress, frozen=True, gc=False):

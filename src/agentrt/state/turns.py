@@ -66,6 +66,13 @@ def uncut(here: Branch) -> Branch:
     return replace(here, cut=False)
 
 
+def unasked(here: Branch, action_id: str) -> Branch:
+    """An action runs no more: nobody waits for an answer to what it has asked."""
+    if not here.inputs:
+        return here
+    return replace(here, inputs=tuple(one for one in here.inputs if one.action_id != action_id))
+
+
 def unheld(here: Branch) -> Branch:
     """Nobody is asked any more."""
     if not any(p.held for p in here.pending):
@@ -110,6 +117,7 @@ def resulted(state: State, event: ActionResult) -> State:
     closed = next((p for p in here.pending if p.action.id == event.action_id), None)
     if closed is None:
         return state
+    here = unasked(here, event.action_id)
     pending = tuple(p for p in here.pending if p is not closed)
     if closed.action.skill:  # the model sees neither the call nor the result, but the skill's text with it
         here = skills.answered(uncut(replace(here, pending=pending)), event)

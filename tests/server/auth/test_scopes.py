@@ -62,6 +62,7 @@ POST    /conversations/{id}/fork                    steer
 POST    /conversations/{id}/confirm                 approve
 POST    /conversations/{id}/reject                  approve
 POST    /conversations/{id}/tool_result             steer
+POST    /conversations/{id}/input                   approve
 POST    /conversations/{id}/actions/{action_id}/result steer
 POST    /conversations/{id}/rule                    approve
 POST    /conversations/{id}/remove_rule             approve
@@ -95,6 +96,7 @@ BODIES: dict[str, Any] = {
     "agree": {"digest": "0"},
     "tool_result": {"action_id": "0", "content": "x"},
     "result": {"content": "x"},
+    "input": {"request_id": "0"},
     "actions/{action_id}/result": {"content": "x"},
     "load_plugin": {"source": "nowhere"},
     "rewind": {"to": 2},

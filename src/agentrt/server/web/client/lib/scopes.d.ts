@@ -25,6 +25,7 @@ export declare const SCOPES: {
     readonly git_diff: "observe";
     readonly goal: "steer";
     readonly grant: "approve";
+    readonly input: "approve";
     readonly interrupt: "steer";
     readonly list_conversations: "observe";
     readonly list_events: "observe";

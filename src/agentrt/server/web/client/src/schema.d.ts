@@ -372,6 +372,22 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/conversations/{id}/input": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["input"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/conversations/{id}/interrupt": {
         parameters: {
             query?: never;
@@ -1568,7 +1584,7 @@ export interface components {
             tokens: number;
             window: number;
         };
-        Control: components["schemas"]["SendMessage"] | components["schemas"]["StartRun"] | components["schemas"]["Pause"] | components["schemas"]["Interrupt"] | components["schemas"]["Confirm"] | components["schemas"]["Reject"] | components["schemas"]["GiveResult"] | components["schemas"]["AddRule"] | components["schemas"]["RemoveRule"] | components["schemas"]["Configure"] | components["schemas"]["SetConfirmationPolicy"] | components["schemas"]["SetSecurityAnalyzer"] | components["schemas"]["SwitchLLM"] | components["schemas"]["UpdateSecrets"] | components["schemas"]["SetGoal"] | components["schemas"]["AskAgent"] | components["schemas"]["GenerateTitle"] | components["schemas"]["Rename"] | components["schemas"]["SetTags"] | components["schemas"]["Agree"] | components["schemas"]["LoadPlugin"] | components["schemas"]["ControlsGrant"] | components["schemas"]["Rewind"] | components["schemas"]["Condense"] | components["schemas"]["Fork"];
+        Control: components["schemas"]["SendMessage"] | components["schemas"]["StartRun"] | components["schemas"]["Pause"] | components["schemas"]["Interrupt"] | components["schemas"]["Confirm"] | components["schemas"]["Reject"] | components["schemas"]["GiveResult"] | components["schemas"]["GiveInput"] | components["schemas"]["AddRule"] | components["schemas"]["RemoveRule"] | components["schemas"]["Configure"] | components["schemas"]["SetConfirmationPolicy"] | components["schemas"]["SetSecurityAnalyzer"] | components["schemas"]["SwitchLLM"] | components["schemas"]["UpdateSecrets"] | components["schemas"]["SetGoal"] | components["schemas"]["AskAgent"] | components["schemas"]["GenerateTitle"] | components["schemas"]["Rename"] | components["schemas"]["SetTags"] | components["schemas"]["Agree"] | components["schemas"]["LoadPlugin"] | components["schemas"]["ControlsGrant"] | components["schemas"]["Rewind"] | components["schemas"]["Condense"] | components["schemas"]["Fork"];
         ControlsGrant: {
             amount: number;
             /** @constant */
@@ -1640,6 +1656,7 @@ export interface components {
             delegated_by: string | null;
             error: components["schemas"]["RunError"] | null;
             id: string;
+            inputs: components["schemas"]["PendingInput"][];
             model: string;
             owner: string | null;
             parent: string | null;
@@ -1775,7 +1792,7 @@ export interface components {
             type: "delta";
         };
         Do: {
-            control: components["schemas"]["SendMessage"] | components["schemas"]["StartRun"] | components["schemas"]["Pause"] | components["schemas"]["Interrupt"] | components["schemas"]["Confirm"] | components["schemas"]["Reject"] | components["schemas"]["GiveResult"] | components["schemas"]["AddRule"] | components["schemas"]["RemoveRule"] | components["schemas"]["Configure"] | components["schemas"]["SetConfirmationPolicy"] | components["schemas"]["SetSecurityAnalyzer"] | components["schemas"]["SwitchLLM"] | components["schemas"]["UpdateSecrets"] | components["schemas"]["SetGoal"] | components["schemas"]["AskAgent"] | components["schemas"]["GenerateTitle"] | components["schemas"]["Rename"] | components["schemas"]["SetTags"] | components["schemas"]["Agree"] | components["schemas"]["LoadPlugin"] | components["schemas"]["ControlsGrant"] | components["schemas"]["Rewind"] | components["schemas"]["Condense"] | components["schemas"]["Fork"];
+            control: components["schemas"]["SendMessage"] | components["schemas"]["StartRun"] | components["schemas"]["Pause"] | components["schemas"]["Interrupt"] | components["schemas"]["Confirm"] | components["schemas"]["Reject"] | components["schemas"]["GiveResult"] | components["schemas"]["GiveInput"] | components["schemas"]["AddRule"] | components["schemas"]["RemoveRule"] | components["schemas"]["Configure"] | components["schemas"]["SetConfirmationPolicy"] | components["schemas"]["SetSecurityAnalyzer"] | components["schemas"]["SwitchLLM"] | components["schemas"]["UpdateSecrets"] | components["schemas"]["SetGoal"] | components["schemas"]["AskAgent"] | components["schemas"]["GenerateTitle"] | components["schemas"]["Rename"] | components["schemas"]["SetTags"] | components["schemas"]["Agree"] | components["schemas"]["LoadPlugin"] | components["schemas"]["ControlsGrant"] | components["schemas"]["Rewind"] | components["schemas"]["Condense"] | components["schemas"]["Fork"];
             conversation: string;
             id: string;
             /** @constant */
@@ -1831,7 +1848,7 @@ export interface components {
             type: "EnvironmentSecret";
             variable: string;
         };
-        Event: components["schemas"]["RunRequested"] | components["schemas"]["ConfirmationRequested"] | components["schemas"]["ConfirmationGiven"] | components["schemas"]["ToolResultRequested"] | components["schemas"]["ToolResultsAwaited"] | components["schemas"]["RuleAdded"] | components["schemas"]["RuleRemoved"] | components["schemas"]["ConsentGiven"] | components["schemas"]["GoalSet"] | components["schemas"]["TitleChanged"] | components["schemas"]["TagsChanged"] | components["schemas"]["SecretsChanged"] | components["schemas"]["PauseEvent"] | components["schemas"]["InterruptEvent"] | components["schemas"]["HeadMoved"] | components["schemas"]["ModelCallStarted"] | components["schemas"]["BudgetReserved"] | components["schemas"]["ModelCallRetried"] | components["schemas"]["ModelCalled"] | components["schemas"]["RiskAssessed"] | components["schemas"]["ActionRevised"] | components["schemas"]["HookExecutionEvent"] | components["schemas"]["CriticAssessed"] | components["schemas"]["ExecutionStarted"] | components["schemas"]["ExecutionLost"] | components["schemas"]["CondensationRequest"] | components["schemas"]["Condensation"] | components["schemas"]["StuckDetected"] | components["schemas"]["RunEnded"] | components["schemas"]["DurabilityChanged"] | components["schemas"]["ConversationErrorEvent"] | components["schemas"]["SystemPromptEvent"] | components["schemas"]["MessageEvent"] | components["schemas"]["ActionEvent"] | components["schemas"]["ObservationEvent"] | components["schemas"]["UserRejectObservation"] | components["schemas"]["AgentErrorEvent"] | components["schemas"]["ResourceLost"] | components["schemas"]["ContextChanged"] | components["schemas"]["SkillActivated"] | components["schemas"]["ToolsChanged"] | components["schemas"]["ContextResolved"] | components["schemas"]["ConversationCreated"] | components["schemas"]["ConversationStateUpdateEvent"] | components["schemas"]["BudgetGranted"] | components["schemas"]["ChildStarted"] | components["schemas"]["ChildMessaged"] | components["schemas"]["ChildWaiting"] | components["schemas"]["ChildAnswered"] | components["schemas"]["ChildFinished"];
+        Event: components["schemas"]["RunRequested"] | components["schemas"]["ConfirmationRequested"] | components["schemas"]["ConfirmationGiven"] | components["schemas"]["ToolResultRequested"] | components["schemas"]["ToolResultsAwaited"] | components["schemas"]["InputRequested"] | components["schemas"]["InputGiven"] | components["schemas"]["RuleAdded"] | components["schemas"]["RuleRemoved"] | components["schemas"]["ConsentGiven"] | components["schemas"]["GoalSet"] | components["schemas"]["TitleChanged"] | components["schemas"]["TagsChanged"] | components["schemas"]["SecretsChanged"] | components["schemas"]["PauseEvent"] | components["schemas"]["InterruptEvent"] | components["schemas"]["HeadMoved"] | components["schemas"]["ModelCallStarted"] | components["schemas"]["BudgetReserved"] | components["schemas"]["ModelCallRetried"] | components["schemas"]["ModelCalled"] | components["schemas"]["RiskAssessed"] | components["schemas"]["ActionRevised"] | components["schemas"]["HookExecutionEvent"] | components["schemas"]["CriticAssessed"] | components["schemas"]["ExecutionStarted"] | components["schemas"]["ExecutionLost"] | components["schemas"]["CondensationRequest"] | components["schemas"]["Condensation"] | components["schemas"]["StuckDetected"] | components["schemas"]["RunEnded"] | components["schemas"]["DurabilityChanged"] | components["schemas"]["ConversationErrorEvent"] | components["schemas"]["SystemPromptEvent"] | components["schemas"]["MessageEvent"] | components["schemas"]["ActionEvent"] | components["schemas"]["ObservationEvent"] | components["schemas"]["UserRejectObservation"] | components["schemas"]["AgentErrorEvent"] | components["schemas"]["ResourceLost"] | components["schemas"]["ContextChanged"] | components["schemas"]["SkillActivated"] | components["schemas"]["ToolsChanged"] | components["schemas"]["ContextResolved"] | components["schemas"]["ConversationCreated"] | components["schemas"]["ConversationStateUpdateEvent"] | components["schemas"]["BudgetGranted"] | components["schemas"]["ChildStarted"] | components["schemas"]["ChildMessaged"] | components["schemas"]["ChildWaiting"] | components["schemas"]["ChildAnswered"] | components["schemas"]["ChildFinished"];
         EventCount: {
             count: number;
             cursor: components["schemas"]["Cursor"];
@@ -1997,6 +2014,34 @@ export interface components {
         GitDiff: {
             diff: string;
             truncated: boolean;
+        };
+        GiveInput: {
+            /** @default {} */
+            content?: {
+                [key: string]: string | number | boolean | string[] | null;
+            };
+            request_id: string;
+            /** @constant */
+            type: "input";
+            /**
+             * @default accept
+             * @enum {unknown}
+             */
+            verdict?: "accept" | "cancel" | "decline";
+        };
+        GiveInputBody: {
+            /** @default {} */
+            content?: {
+                [key: string]: string | number | boolean | string[] | null;
+            };
+            request_id: string;
+            /** @constant */
+            type?: "input";
+            /**
+             * @default accept
+             * @enum {unknown}
+             */
+            verdict?: "accept" | "cancel" | "decline";
         };
         GiveResult: {
             action_id: string;
@@ -2197,6 +2242,56 @@ export interface components {
             sinks?: ("network" | "outside" | "push" | "secrets")[];
             /** @constant */
             type: "InformationFlow";
+        };
+        InputGiven: {
+            /** @default null */
+            by?: string | null;
+            /** @default null */
+            caused_by?: string | null;
+            /** @default null */
+            content?: unknown;
+            id: string;
+            request_id: string;
+            /** @default 0 */
+            seq: number;
+            /**
+             * @default user
+             * @enum {unknown}
+             */
+            source?: "agent" | "environment" | "hook" | "user";
+            timestamp: string;
+            /** @constant */
+            type: "InputGiven";
+            /**
+             * @default accept
+             * @enum {unknown}
+             */
+            verdict?: "accept" | "cancel" | "decline";
+        };
+        InputRequested: {
+            action_id: string;
+            /** @default  */
+            asks?: string;
+            /** @default null */
+            by?: string | null;
+            /** @default null */
+            caused_by?: string | null;
+            id: string;
+            message: string;
+            /** @default null */
+            schema?: unknown;
+            /** @default 0 */
+            seq: number;
+            /**
+             * @default environment
+             * @enum {unknown}
+             */
+            source?: "agent" | "environment" | "hook" | "user";
+            timestamp: string;
+            /** @constant */
+            type: "InputRequested";
+            /** @default  */
+            url?: string;
         };
         Interrupt: {
             /** @default  */
@@ -2646,6 +2741,14 @@ export interface components {
             id: string;
             risk: components["schemas"]["SecurityRisk"] | null;
             tool_name: string;
+        };
+        PendingInput: {
+            action_id: string;
+            asks: string;
+            id: string;
+            message: string;
+            schema: Record<string, never>;
+            url: string;
         };
         PermissionRule: {
             /** @default  */
@@ -3169,6 +3272,7 @@ export interface components {
             error: components["schemas"]["RunError"] | null;
             goal: components["schemas"]["GoalInfo"] | null;
             granted: number;
+            inputs: components["schemas"]["PendingInput"][];
             model: string;
             pending: components["schemas"]["PendingAction"][];
             prompt_tokens: number;
@@ -4472,6 +4576,42 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["GrantBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Cursor"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            406: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            413: components["responses"]["Problem"];
+            415: components["responses"]["Problem"];
+            422: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    input: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GiveInputBody"];
             };
         };
         responses: {

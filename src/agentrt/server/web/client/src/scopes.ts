@@ -26,6 +26,7 @@ export const SCOPES = {
   git_diff: "observe",
   goal: "steer",
   grant: "approve",
+  input: "approve",
   interrupt: "steer",
   list_conversations: "observe",
   list_events: "observe",

@@ -27,6 +27,7 @@ export const CHANGES: readonly Change[] = [
   {"event": "AgentErrorEvent", "to": "running", "of": ["waiting_for_confirmation", "waiting_for_client"], "having": null},
   {"event": "UserRejectObservation", "to": "running", "of": ["waiting_for_confirmation", "waiting_for_client"], "having": null},
   {"event": "ConfirmationGiven", "to": "running", "of": ["waiting_for_confirmation", "waiting_for_client"], "having": null},
+  {"event": "InputGiven", "to": "running", "of": ["waiting_for_confirmation", "waiting_for_client"], "having": null},
   {"event": "RuleAdded", "to": "running", "of": ["waiting_for_confirmation", "waiting_for_client"], "having": null},
   {"event": "RuleRemoved", "to": "running", "of": ["waiting_for_confirmation", "waiting_for_client"], "having": null},
   {"event": "ConversationStateUpdateEvent", "to": "running", "of": ["waiting_for_confirmation", "waiting_for_client"], "having": null},

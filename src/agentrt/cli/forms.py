@@ -1,0 +1,114 @@
+"""Forms: what a tool asks a person for, filled in on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
+
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from ..events import InputRequested, InputVerdict
+from .asking import typed
+from .wording import clean
+
+Filled: TypeAlias = tuple[InputVerdict, dict[str, Any]]
+Fill: TypeAlias = Callable[[InputRequested], Awaitable[Filled]]
+"""Answers a question of a tool."""
+
+
+async def decline(asked: InputRequested) -> Filled:
+    """No: nobody is there."""
+    return "decline", {}
+
+
+def fill_in(console: Console) -> Fill:
+    """Ask on the terminal, a line for each member of the form; an empty line takes what stands in brackets."""
+
+    async def fill(asked: InputRequested) -> Filled:
+        console.print(Text.assemble(("? ", "bold yellow"), f"{clean(asked.asks)} asks: {clean(asked.message)}"))
+        if asked.url:
+            console.print(Text(f"  {clean(asked.url)}", "underline"), soft_wrap=True)
+            said = await _line(console, "open it in a browser, then y; n: no")
+            return ("accept", {}) if said is not None and said.strip().lower() in ("y", "yes") else ("decline", {})
+        console.print(Text("  Ctrl-D: no", "dim"))
+        form = msgspec.json.decode(asked.schema, type=_Form)
+        found: dict[str, Any] = {}
+        for name, member in form.properties.items():
+            while True:
+                said = await _line(console, prompt_of(name, member, required=name in form.required))
+                if said is None:
+                    return "decline", {}
+                try:
+                    value = value_of(said, member)
+                except ValueError as error:
+                    console.print(Text(f"  {error}", "yellow"))
+                    continue
+                if value is None and name in form.required:
+                    console.print(Text("  this is needed", "yellow"))
+                    continue
+                if value is not None:
+                    found[name] = value
+                break
+        return "accept", found
+
+    return fill
+
+
+class _Form(msgspec.Struct):
+    properties: dict[str, dict[str, Any]] = {}
+    required: list[str] = []
+
+
+def prompt_of(name: str, member: dict[str, Any], *, required: bool) -> str:
+    """What stands before the line of a member."""
+    words = [clean(str(member.get("title") or name))]
+    if member.get("description"):
+        words.append(f"({clean(str(member['description']))})")
+    if choices := choices_of(member):
+        words.append(f"one of {', '.join(choices)}")
+    elif member.get("type") == "boolean":
+        words.append("y or n")
+    if "default" in member:
+        words.append(f"[{clean(str(member['default']))}]")
+    elif not required:
+        words.append("[nothing]")
+    return " ".join(words)
+
+
+def choices_of(member: dict[str, Any]) -> list[str]:
+    """The values that a member may have; none: any."""
+    named = [one.get("const") for one in member.get("oneOf", []) if isinstance(one, dict)]
+    return [clean(str(value)) for value in (*member.get("enum", ()), *named) if value is not None]
+
+
+def value_of(said: str, member: dict[str, Any]) -> Any:
+    """What a line means; None for an empty one without a default. Raises `ValueError` for what cannot be."""
+    said = said.strip()
+    if not said:
+        return member.get("default")
+    choices = choices_of(member)
+    if choices and said not in choices:
+        raise ValueError(f"give one of {', '.join(choices)}")
+    match member.get("type"):
+        case "boolean":
+            if said.lower() not in ("y", "yes", "true", "n", "no", "false"):
+                raise ValueError("give y or n")
+            return said.lower() in ("y", "yes", "true")
+        case "integer":
+            return int(said)
+        case "number":
+            return float(said)
+        case "array":
+            return [part.strip() for part in said.split(",")]
+        case _:
+            return said
+
+
+async def _line(console: Console, prompt: str) -> str | None:
+    console.print(Text(f"  {prompt} > ", "bold yellow"), end="")
+    said = await typed()
+    if said is None:
+        console.print()
+    return said
