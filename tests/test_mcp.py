@@ -391,6 +391,26 @@ async def test_a_server_asks_a_person_through_the_door_of_a_confirmation(tmp_pat
     assert done.difference is None, done.difference
 
 
+async def test_a_server_has_the_model_answer_where_a_person_wants_that(tmp_path: Path) -> None:
+    model = ScriptedLLM([call("think_aloud"), say("Something."), finish("ok")])
+    spec = agent({"demo": DEMO}, confirmation=ConfirmRisky(), rules=(PermissionRule("allow", "*"),))
+    with anyio.fail_after(40):
+        async with Runtime(tmp_path / "store", client=model) as runtime:
+            async with Conversation(spec, tmp_path, runtime=runtime) as conversation:
+                await conversation.send_message("go")
+                await conversation.run()
+                (asked,) = conversation.pending_inputs
+                assert "Say something." in asked.message
+                await conversation.give_input(asked.id)
+                state = await conversation.run()
+                events = [event async for event in conversation.events()]
+    assert results(events)[0] == "It says: Something."
+    assert state.ledger.spending["mcp-sampling"].calls == 1
+    assert [len(request.tools) for request in model.requests][1] == 0
+    done = await replay(events)
+    assert done.difference is None, done.difference
+
+
 async def test_with_nobody_to_ask_a_server_is_told_no(tmp_path: Path) -> None:
     state, events = await lived(tmp_path, agent({"demo": DEMO}), ScriptedLLM([call("choose"), finish("ok")]))
     assert state.status is ExecutionStatus.FINISHED

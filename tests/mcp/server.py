@@ -8,12 +8,17 @@ import sys
 import anyio
 from mcp.server.mcpserver import Context, Image, MCPServer
 from mcp_types import (
+    CreateMessageRequest,
+    CreateMessageRequestParams,
+    CreateMessageResult,
     ElicitRequest,
     ElicitRequestFormParams,
     ElicitResult,
     InputRequiredResult,
     ListRootsRequest,
     ListRootsResult,
+    SamplingMessage,
+    TextContent,
     ToolAnnotations,
 )
 from pydantic import BaseModel
@@ -96,6 +101,18 @@ async def choose(context: Context) -> str | InputRequiredResult:
     given = context.input_responses["colour"]
     assert isinstance(given, ElicitResult)
     return f"{given.action} {(given.content or {}).get('colour')}"
+
+
+@server.tool()
+async def think_aloud(context: Context) -> str | InputRequiredResult:
+    """Have the agent's own model say something."""
+    if context.input_responses is None:
+        said = SamplingMessage(role="user", content=TextContent(text="Say something."))
+        asks = CreateMessageRequest(params=CreateMessageRequestParams(messages=[said], max_tokens=100))
+        return InputRequiredResult(input_requests={"said": asks})
+    given = context.input_responses["said"]
+    assert isinstance(given, CreateMessageResult)
+    return f"It says: {getattr(given.content, 'text', '')}"
 
 
 @server.tool()

@@ -230,7 +230,9 @@ class ConversationGroup:
             mark = process_mark(created.id, parts.store)
             place = created.workspace.path
             whose = Whose(created.conversation_id, created.delegated_by, created.owner, place, mark)
-            self._servers = Servers(self.log, parts.connections, parts.tools, parts.secrets, whose, parts.shelf)
+            self._servers = Servers(
+                self.log, parts.connections, parts.tools, parts.secrets, whose, self.calls, parts.shelf
+            )
         self._servers.begin(self._tasks)
 
     async def attached(self, message: MessageEvent) -> tuple[MessageEvent, ...]:

@@ -6,32 +6,32 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import anyio
 import anyio.to_thread
-import msgspec
 from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
 from ..errors import ActorError, ConfigurationError, LogError, ToolError
 from ..events import MessageEvent, ToolsChanged
-from ..mcp.connection import Caller, Connection, Standing
+from ..mcp.connection import Connection, Standing
 from ..mcp.connections import Connections, Whose
 from ..mcp.definitions import definitions
 from ..mcp.mentions import prompt_in, resources_in
 from ..mcp.pinning import ToolPins
-from ..mcp.results import content_of, read_of, said_by
+from ..mcp.results import read_of, said_by
 from ..pins import changed
-from ..protocols import Observation, ToolContext
 from ..secrets import SecretRegistry
 from ..specs import Content, ToolDefinition
 from ..specs.content import plain, text
 from ..specs.mcp import MCPServer, expanded
 from ..storing import Shelf
-from ..tools.definition import DefinedTool, Tools
+from ..tools.definition import Tools
 from .event_log import Log
+from .remote_tools import remote_tool
 from .results import bounded
+from .side_calls import SideCalls
 
 PATIENCE = 5.0
 """Seconds that a server may be away before its tools are taken away."""
@@ -51,9 +51,11 @@ class Servers:
         tools: Tools,
         secrets: SecretRegistry,
         whose: Whose,
+        calls: SideCalls,
         shelf: Shelf | None = None,
     ) -> None:
         self._log, self._connections, self._tools, self._secrets = log, connections, tools, secrets
+        self._calls = calls
         self._whose, self._pins = whose, ToolPins(shelf, whose.owner) if shelf is not None else None
         self._saying = anyio.Lock()
         self._anew: dict[str, dict[str, str]] = {}
@@ -72,7 +74,9 @@ class Servers:
             tasks.start_soon(self._follow, name, server)
 
     def _learn(self, name: str, tools: Sequence[ToolDefinition]) -> None:
-        self._tools.learn([_tool(definition, partial(self._connection, name, definition)) for definition in tools])
+        self._tools.learn(
+            [remote_tool(definition, partial(self._connection, name, definition), self._calls) for definition in tools]
+        )
 
     async def _connection(self, name: str, tool: ToolDefinition) -> Connection:
         connection = await asyncio.shield(self._there[name])
@@ -204,44 +208,3 @@ async def _settled(connection: Connection) -> Standing:
             if not standing.problem:
                 break
     return connection.standing
-
-
-def _tool(definition: ToolDefinition, connection: Callable[[], Any]) -> DefinedTool:
-    return DefinedTool(
-        name=definition.name,
-        description=definition.description,
-        action=dict[str, Any],
-        executor=lambda params: _Call(definition.server, definition.remote, connection),
-        annotations=definition.annotations,
-        on_crash=definition.on_crash,
-        resources=lambda action, workspace: () if definition.annotations.read_only else (f"mcp:{definition.server}",),
-        labels=definition.labels,
-        defined=definition,
-    )
-
-
-class _Call:
-    """The executor of a server's tool."""
-
-    def __init__(self, server: str, remote: str, connection: Callable[[], Any]) -> None:
-        self._server, self._remote, self._connection = server, remote, connection
-
-    async def __call__(self, action: dict[str, Any], context: ToolContext) -> Observation:
-        """What the server answers. Raises `ToolError`."""
-
-        def show(done: float, of: float | None, words: str | None) -> None:
-            context.output(f"{words or ''} [{done:g}{f' of {of:g}' if of else ''}]\n")
-
-        connection = await self._connection()
-        if not self._remote:
-            return Observation(content=read_of(await connection.read(str(action.get("uri", "")))), labels=("mcp",))
-
-        async def asked(message: str, schema: dict[str, Any] | None, url: str) -> tuple[str, dict[str, Any]] | None:
-            given = await context.ask(message, schema, url, self._server)
-            return None if given is None else (given.verdict, msgspec.json.decode(given.content))
-
-        caller = Caller(show, lambda line: context.output(f"{line}\n"), asked)
-        result = await connection.call(self._remote, action, caller)
-        return Observation(content=content_of(result), is_error=result.is_error, labels=("mcp",))
-
-    async def aclose(self) -> None: ...

@@ -18,7 +18,7 @@ from ..ids import new_id
 from ..protocols import ModelClient, ModelRequest
 from ..specs import AnyLLM
 from ..specs.content import plain, sound, text
-from ..specs.llm import named_as, window_of
+from ..specs.llm import named, named_as, window_of
 from ..state import Seen, State
 from .draft import Draft
 from .event_log import Log
@@ -69,6 +69,11 @@ class SideCalls:
         told = await self.told(await self.history(self._log.state))
         reply = await self.complete([*told, Message("user", text(ASIDE + question))], "ask-agent", llm)
         return reply.text
+
+    async def sample(self, messages: Sequence[Message]) -> tuple[str, str]:
+        """What the agent's own model says to messages of an MCP server, and its name."""
+        reply = await self.complete(messages, "mcp-sampling")
+        return reply.text, named(self._log.state.spec.llm)
 
     async def told(self, events: Sequence[Event]) -> list[Message]:
         """Events of a view as the agent's model is sent them."""

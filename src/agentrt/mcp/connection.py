@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,7 +18,7 @@ from ..specs.mcp import MCPServer
 from .transports import transport_of
 
 if TYPE_CHECKING:
-    from mcp_types import CallToolResult, GetPromptResult, ReadResourceResult, Tool
+    from mcp_types import CallToolResult, CreateMessageRequestParams, GetPromptResult, ReadResourceResult, Tool
 
     from mcp import Client
 
@@ -36,6 +36,9 @@ MOST_LINES = 200
 LONGEST_LINE = 2000
 """Characters of one."""
 
+REFUSED = -1
+"""The code for what a user does not want (as the specification's example has it)."""
+
 _GONE = (-32000,)
 """Codes of the library for a connection that is closed."""
 
@@ -52,6 +55,8 @@ class Caller(msgspec.Struct, frozen=True):
     told: Progress = lambda done, of, words: None
     logged: Callable[[str], None] = lambda line: None
     asked: Callable[[str, dict[str, Any] | None, str], Awaitable[tuple[str, dict[str, Any]] | None]] | None = None
+    sampled: Callable[[CreateMessageRequestParams], Awaitable[tuple[str, str] | None]] | None = None
+    """Has the conversation's model answer: its words and its name; None where a person does not want that."""
 
 
 class Standing(msgspec.Struct, frozen=True):
@@ -277,15 +282,38 @@ class Connection:
             return ElicitResult(action="decline")
         url = str(getattr(params, "url", "") or "")
         form = None if url else params.requested_schema
-        call.limit.deadline = float("inf")
-        try:
+        with self._not_counted(call):
             answer = await call.caller.asked(sound(params.message), form, url)
-        finally:
-            call.limit.deadline = anyio.current_time() + self.server.timeout
         if answer is None:
             return ElicitResult(action="decline")
         verdict, content = answer
         return ElicitResult(action=verdict, content=content if verdict == "accept" and not url else None)  # type: ignore[arg-type]
+
+    async def sampled(self, context: Any, params: Any) -> Any:
+        """What the model of the conversation says whose call runs, where a person wants that."""
+        from mcp_types import CreateMessageResult, ErrorData, TextContent
+
+        await anyio.lowlevel.checkpoint()
+        call = self._calls[0] if len(self._calls) == 1 else None
+        said = None
+        if call is not None and call.caller.sampled is not None:
+            with self._not_counted(call):
+                said = await call.caller.sampled(params)
+        if said is None:
+            return ErrorData(code=REFUSED, message="the user does not want the model to be asked")
+        words, model = said
+        return CreateMessageResult(
+            role="assistant", content=TextContent(text=words), model=model, stop_reason="endTurn"
+        )
+
+    @contextmanager
+    def _not_counted(self, call: _Call) -> Iterator[None]:
+        """Time that does not count for a call."""
+        call.limit.deadline = float("inf")
+        try:
+            yield
+        finally:
+            call.limit.deadline = anyio.current_time() + self.server.timeout
 
     async def roots(self, context: Any) -> Any:
         """The workspaces of those who use it."""

@@ -18,7 +18,7 @@ IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 def content_of(result: CallToolResult) -> tuple[Content, ...]:
     """What the model is shown of a result: texts and images; of what is structured the JSON, where no text says it."""
-    blocks = tuple(block for given in result.content for block in _blocks(given))
+    blocks = tuple(block for given in result.content for block in blocks_of(given))
     if result.structured_content is not None and not any(isinstance(block, TextContent) for block in blocks):
         said = json.dumps(result.structured_content, ensure_ascii=False, indent=1)
         return (TextContent(sound(said)), *blocks)
@@ -37,11 +37,12 @@ def said_by(result: GetPromptResult) -> tuple[Content, ...]:
     for message in result.messages:
         if roles != {"user"}:
             found.append(TextContent(f"{message.role}:"))
-        found += _blocks(message.content)
+        found += blocks_of(message.content)
     return tuple(found) or (TextContent("(empty)"),)
 
 
-def _blocks(given: Any) -> Iterator[Content]:
+def blocks_of(given: Any) -> Iterator[Content]:
+    """What the model is shown of a block of the protocol."""
     match given.type:
         case "text":
             yield TextContent(sound(given.text))

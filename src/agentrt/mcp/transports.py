@@ -32,6 +32,10 @@ class Answers(Protocol):
         """What a person answers to a form, or to the wish that an address is opened."""
         ...
 
+    async def sampled(self, context: Any, params: Any) -> Any:
+        """What a model says."""
+        ...
+
     async def roots(self, context: Any) -> Any:
         """The directories that it may work in."""
         ...
@@ -111,6 +115,7 @@ def _common(answers: Answers) -> dict[str, Any]:
         "message_handler": answers.heard,
         "logging_callback": answers.logged,
         "elicitation_callback": answers.elicited,
+        "sampling_callback": answers.sampled,
         "log_level": "info",
         "cache": None,
     }

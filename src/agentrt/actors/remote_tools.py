@@ -1,0 +1,74 @@
+"""The tools of MCP servers, as a conversation calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
+
+from ..errors import ConfigurationError, ModelError, ToolError
+from ..mcp.connection import Caller, Connection
+from ..mcp.results import content_of, read_of
+from ..mcp.sampling import messages_of, words_of
+from ..protocols import Observation, ToolContext
+from ..specs import ToolDefinition
+from ..tools.definition import DefinedTool
+from .side_calls import SideCalls
+
+if TYPE_CHECKING:
+    from mcp_types import CreateMessageRequestParams
+
+Connected: TypeAlias = Callable[[], Awaitable[Connection]]
+"""The connection to a tool's server. Raises `ToolError`."""
+
+
+def remote_tool(definition: ToolDefinition, connection: Connected, calls: SideCalls) -> DefinedTool:
+    """A tool of a server, as a conversation calls it."""
+    return DefinedTool(
+        name=definition.name,
+        description=definition.description,
+        action=dict[str, Any],
+        executor=lambda params: _Call(definition.server, definition.remote, connection, calls),
+        annotations=definition.annotations,
+        on_crash=definition.on_crash,
+        resources=lambda action, workspace: () if definition.annotations.read_only else (f"mcp:{definition.server}",),
+        labels=definition.labels,
+        defined=definition,
+    )
+
+
+class _Call:
+    """The executor of a server's tool."""
+
+    def __init__(self, server: str, remote: str, connection: Connected, calls: SideCalls) -> None:
+        self._server, self._remote, self._connection, self._calls = server, remote, connection, calls
+
+    async def __call__(self, action: dict[str, Any], context: ToolContext) -> Observation:
+        """What the server answers. Raises `ToolError`."""
+
+        def show(done: float, of: float | None, words: str | None) -> None:
+            context.output(f"{words or ''} [{done:g}{f' of {of:g}' if of else ''}]\n")
+
+        connection = await self._connection()
+        if not self._remote:
+            return Observation(content=read_of(await connection.read(str(action.get("uri", "")))), labels=("mcp",))
+
+        async def asked(message: str, schema: dict[str, Any] | None, url: str) -> tuple[str, dict[str, Any]] | None:
+            given = await context.ask(message, schema, url, self._server)
+            return None if given is None else (given.verdict, msgspec.json.decode(given.content))
+
+        async def sampled(params: CreateMessageRequestParams) -> tuple[str, str] | None:
+            given = await context.ask(words_of(params), {"type": "object", "properties": {}}, "", self._server)
+            if given is None or given.verdict != "accept":
+                return None
+            try:
+                return await self._calls.sample(messages_of(params))
+            except (ModelError, ConfigurationError) as error:
+                raise ToolError(f"the model that {self._server} asks for did not answer: {error}") from error
+
+        caller = Caller(show, lambda line: context.output(f"{line}\n"), asked, sampled)
+        result = await connection.call(self._remote, action, caller)
+        return Observation(content=content_of(result), is_error=result.is_error, labels=("mcp",))
+
+    async def aclose(self) -> None: ...
