@@ -36,6 +36,7 @@ from ..specs import (
 )
 from ..specs.hooks import hooks_from_json
 from ..specs.llm import members
+from ..specs.rules import Verdict
 from .own_tools import own_tools
 from .permissions import rule_from
 from .servers import servers_option
@@ -96,8 +97,10 @@ def _policy(context: click.Context, parameter: click.Parameter, given: str | Non
 
 def _rules(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> tuple[PermissionRule, ...]:
     own = own_tools(context.params.get("own", ())) if given else ()
+    verdict: Verdict = "deny" if parameter.name == "deny" else "allow"
+    servers = bool(context.params.get("servers"))
     try:
-        return tuple(rule_from("deny" if parameter.name == "deny" else "allow", written, own) for written in given)
+        return tuple(rule_from(verdict, written, own, servers=servers) for written in given)
     except ValueError as error:
         raise click.BadParameter(str(error), context, parameter) from error
 

@@ -26,8 +26,11 @@ def rule_for(verdict: Verdict, tool: str, pattern: str = "*", own: Sequence[Tool
     return PermissionRule(verdict, tool, pattern, "" if pattern == "*" or same is None else same.argument)
 
 
-def rule_from(verdict: Verdict, written: str, own: Sequence[ToolType] = ()) -> PermissionRule:
-    """The rule of "TOOL:PATTERN", "TOOL", or a pattern for the terminal's command. Raises `ValueError`."""
+def rule_from(verdict: Verdict, written: str, own: Sequence[ToolType] = (), *, servers: bool = False) -> PermissionRule:
+    """The rule of "TOOL:PATTERN", "TOOL", or a pattern for the terminal's command. Raises `ValueError`.
+
+    With `servers` there may be tools of MCP servers, whose names are not known yet.
+    """
     names = [kind.name for kind in (*BUILT_IN, *own)]
     if written in names:
         return rule_for(verdict, written)
@@ -36,7 +39,7 @@ def rule_from(verdict: Verdict, written: str, own: Sequence[ToolType] = ()) -> P
         pattern, tool = written, SHELL
     if not pattern:
         raise ValueError(f"{written!r} has no pattern: write one such as 'git push*' or 'terminal:git push*'")
-    if not any(fnmatchcase(known, tool) for known in names):
+    if not servers and not any(fnmatchcase(known, tool) for known in names):
         raise ValueError(
             f"there is no tool {tool!r} (there are {', '.join(names)}): for a command write 'terminal:{written}'"
         )

@@ -31,6 +31,7 @@ servers_option = click.option(
     "servers",
     multiple=True,
     metavar="FILE",
+    is_eager=True,  # rules name tools that they bring
     callback=lambda context, option, given: tuple(map(_servers, given)),
     help='A file with MCP servers, as other programs have it: {"mcpServers": {"name": {...}}}. May be repeated.',
 )
