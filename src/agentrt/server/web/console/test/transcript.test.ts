@@ -20,6 +20,20 @@ const observed = (of: Event, fields: Record<string, unknown> = {}): Event =>
 const said = (text: string, source = "user"): Event => made("MessageEvent", { source, content: [{ type: "text", text }] });
 const only = (transcript: Transcript): ActionEntry => transcript.entries.find((entry) => entry.kind === "action") as ActionEntry;
 
+it("has what a tool asks until it is answered, or the tool has ended", () => {
+  begin();
+  const transcript = new Transcript();
+  const asked = action();
+  const first = made("InputRequested", { action_id: asked.id, message: "Which?" });
+  const second = made("InputRequested", { action_id: asked.id, message: "And which?" });
+  for (const event of [asked, first, second]) transcript.add(event);
+  expect(transcript.inputs.map(({ message }) => message)).toEqual(["Which?", "And which?"]);
+  transcript.add(made("InputGiven", { request_id: first.id }));
+  expect(transcript.inputs.map(({ message }) => message)).toEqual(["And which?"]);
+  transcript.add(observed(asked));
+  expect(transcript.inputs).toEqual([]);
+});
+
 it("follows an action through its life", () => {
   begin();
   const transcript = new Transcript();

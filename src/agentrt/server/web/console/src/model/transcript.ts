@@ -92,6 +92,8 @@ export type Entry = MessageEntry | ThoughtEntry | ActionEntry | ResultEntry | Ch
 export class Transcript {
   entries: Entry[] = [];
   private places = new Map<string, number>();
+  /** What tools that run have asked a person. */
+  inputs: readonly EventOf<"InputRequested">[] = [];
   private rewinds: { seq: number; to: number }[] = [];
 
   static of(events: Iterable<Event>): Transcript {
@@ -111,6 +113,7 @@ export class Transcript {
       case "ObservationEvent":
       case "UserRejectObservation":
       case "AgentErrorEvent":
+        this.inputs = this.inputs.filter((asked) => asked.action_id !== event.action_id);
         this.result(event);
         break;
       case "RiskAssessed":
@@ -127,6 +130,12 @@ export class Transcript {
         break;
       case "ConfirmationRequested":
         event.action_ids.forEach((id, at) => this.change(id, event, { phase: "waiting", held: event.reasons?.[at] ?? "risk" }));
+        break;
+      case "InputRequested":
+        this.inputs = [...this.inputs, event];
+        break;
+      case "InputGiven":
+        this.inputs = this.inputs.filter((asked) => asked.id !== event.request_id);
         break;
       case "ConfirmationGiven":
         for (const id of event.action_ids) this.change(id, event, { phase: "approved" });

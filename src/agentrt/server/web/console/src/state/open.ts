@@ -33,6 +33,7 @@ export class Open {
   readonly told = signal<Told>(NOTHING);
   readonly cursor = signal<Cursor>({ epoch: 0, seq: 0 });
   readonly waiting = computed(() => (this.version.value, this.transcript.waiting));
+  readonly inputs = computed(() => (this.version.value, this.transcript.inputs));
 
   /** Those that are loaded: they follow on one another without a gap, up to the newest. */
   events: Event[] = [];

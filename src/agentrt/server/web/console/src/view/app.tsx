@@ -16,6 +16,7 @@ import { Sidebar } from "./sidebar";
 import { Start } from "./start";
 import { Toasts } from "./toasts";
 import { TranscriptView } from "./transcript";
+import { Inputs } from "./inputs";
 import { Waiting } from "./waiting";
 
 export function App() {
@@ -72,6 +73,7 @@ function Main() {
         <div class="below">
           <History conversation={conversation} />
           <Locked conversation={conversation} />
+          <Inputs conversation={conversation} />
           <Waiting conversation={conversation} />
           <Composer key={conversation.id} conversation={conversation} />
         </div>
