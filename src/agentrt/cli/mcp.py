@@ -24,7 +24,7 @@ from ..storage import default_store
 from .listing import PIPED
 from .options import agent_of, agent_options, store_option
 from .own_tools import offered_tools, own_tools, tools_option
-from .serve import NO_EXTRA
+from .serve import NO_EXTRA, workspaces_option
 from .servers import servers_option
 from .wording import clean, count
 
@@ -51,15 +51,7 @@ def mcp(context: click.Context) -> None:
 
 
 @mcp.command(name="serve")
-@click.option(
-    "--workspaces",
-    "-w",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
-    multiple=True,
-    metavar="DIR",
-    help="Conversations may work below it. Without a wish of its own, one gets a new directory in the first. May be"
-    " repeated. Default: this directory.",
-)
+@workspaces_option
 @store_option
 @agent_options
 @tools_option

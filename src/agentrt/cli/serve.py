@@ -29,11 +29,7 @@ if TYPE_CHECKING:
 NO_EXTRA = "the server is an extra: pip install 'agentrt[server]'"
 
 
-@click.command()
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on. Others need API keys.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0: one that is free.")
-@store_option
-@click.option(
+workspaces_option = click.option(
     "--workspaces",
     "-w",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
@@ -42,6 +38,13 @@ NO_EXTRA = "the server is an extra: pip install 'agentrt[server]'"
     help="Conversations may work below it. Without a wish of its own, one gets a new directory in the first. May be"
     " repeated. Default: this directory.",
 )
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on. Others need API keys.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0: one that is free.")
+@store_option
+@workspaces_option
 @click.option(
     "--resume-running",
     is_flag=True,
