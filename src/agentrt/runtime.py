@@ -130,7 +130,8 @@ class Runtime:
         self.resolver = Resolver(home, cache, self.store.shelf, saved_profile)
         """What reads the files that agents are told from."""
         self._resolve = resolve or self.resolver.resolve
-        self._hidden, self.ports = list[str](), set[int]()
+        self._hidden: list[str] = []
+        self.ports: set[int] = set()
         """Where this runtime is served: requests to these ports of this machine are rated HIGH."""
         self.observers: list[Observer] = []
         """Who is told of all batches of events that are committed from now on; quick, and no coroutines."""
@@ -314,8 +315,7 @@ class Runtime:
                 secrets = self.secrets()
                 self._restore(secrets, state, state.created.conversation_id)
             if agent is not None:
-                told = await self._resolved(sound_agent(agent), place, tools, state.created.owner)
-                told = hide_in(told, secrets)
+                told = hide_in(await self._resolved(sound_agent(agent), place, tools, state.created.owner), secrets)
                 agent = await self.pinned(told.agent, place.path)
                 offered = self._parts(agent, place, tools, secrets).tools.definitions
                 check_rules(agent, offered)

@@ -158,8 +158,9 @@ def review(path: str, depth: str = "1") -> str:
 
 
 @server.tool()
-async def wait() -> str:
-    """Wait for ever."""
+async def wait(context: Context) -> str:
+    """Wait for ever, and say so first."""
+    await context.report_progress(0, None, "waiting")
     await anyio.sleep_forever()
     return "never"
 

@@ -19,6 +19,7 @@ from agentrt.mcp.results import content_of
 from agentrt.specs import ImageContent
 from agentrt.specs.content import plain
 from agentrt.specs.mcp import MCPServer
+from tests.proofs.waiting import eventually
 
 ROOT = Path(__file__).parent.parent.parent
 DEMO = MCPServer(command=sys.executable, args=("-m", "tests.mcp.server"), cwd=str(ROOT), env={"GIVEN": "yes"})
@@ -96,12 +97,7 @@ async def served(port: int) -> AsyncIterator[anyio.abc.Process]:
     command = [sys.executable, "-m", "tests.mcp.server", str(port)]
     async with await anyio.open_process(command, cwd=ROOT, stdout=None, stderr=None) as process:
         try:
-            while True:
-                try:
-                    await (await anyio.connect_tcp("127.0.0.1", port)).aclose()
-                    break
-                except OSError:
-                    await anyio.sleep(0.05)
+            await eventually(lambda: _listens(port), "it listens", SECONDS)
             yield process
         finally:
             with suppress(ProcessLookupError):
@@ -116,19 +112,20 @@ async def test_over_http_it_dies_and_comes_back() -> None:
             async with connected("web", MCPServer(url=f"http://127.0.0.1:{port}/mcp")) as connection:
                 assert "add" in {tool.name for tool in (await connection.ready()).tools}
                 assert await said(connection, "add", a=1, b=2) == "3"
-                async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(_kill_soon, process)
-                    with pytest.raises(ToolError, match="'web'"):
-                        await connection.call("wait", {})
+                with pytest.raises(ToolError, match="'web'"):
+                    await connection.call("wait", {}, Caller(told=lambda *how_far: process.kill()))
                 with pytest.raises(ToolError, match="'web'"):
                     await connection.call("add", {"a": 1, "b": 2})
                 async with served(port):
                     assert await said(connection, "add", a=2, b=2) == "4"
 
 
-async def _kill_soon(process: anyio.abc.Process) -> None:
-    await anyio.sleep(0.3)
-    process.kill()
+async def _listens(port: int) -> bool:
+    try:
+        await (await anyio.connect_tcp("127.0.0.1", port)).aclose()
+    except OSError:
+        return False
+    return True
 
 
 async def test_a_process_is_shared_as_far_as_it_may_be() -> None:

@@ -13,7 +13,7 @@ from ..mcp.results import content_of, read_of
 from ..mcp.sampling import messages_of, words_of
 from ..protocols import Observation, ToolContext
 from ..specs import ToolDefinition
-from ..tools.definition import DefinedTool
+from ..tools.definition import DefinedTool, defined_tool
 from .side_calls import SideCalls
 
 if TYPE_CHECKING:
@@ -25,16 +25,11 @@ Connected: TypeAlias = Callable[[], Awaitable[Connection]]
 
 def remote_tool(definition: ToolDefinition, connection: Connected, calls: SideCalls) -> DefinedTool:
     """A tool of a server, as a conversation calls it."""
-    return DefinedTool(
-        name=definition.name,
-        description=definition.description,
-        action=dict[str, Any],
-        executor=lambda params: _Call(definition.server, definition.remote, connection, calls),
-        annotations=definition.annotations,
-        on_crash=definition.on_crash,
-        resources=lambda action, workspace: () if definition.annotations.read_only else (f"mcp:{definition.server}",),
-        labels=definition.labels,
-        defined=definition,
+    touched = () if definition.annotations.read_only else (f"mcp:{definition.server}",)
+    return defined_tool(
+        definition,
+        lambda: _Call(definition.server, definition.remote, connection, calls),
+        lambda action, workspace: touched,
     )
 
 

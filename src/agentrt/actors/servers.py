@@ -1,4 +1,4 @@
-"""`Servers`: the MCP servers of one conversation. What they offer becomes events; what calls them, tools."""
+"""`Servers`: the MCP servers of one conversation. Their tools become events, and tools that the agent can call."""
 
 from __future__ import annotations
 
@@ -139,43 +139,55 @@ class Servers:
     async def _say(self, name: str, standing: Standing) -> None:
         """Log what is offered from now on, where that is something else than before."""
         async with self._saying:
-            await self._logged(name, standing)
+            try:
+                event = await self._event(name, standing)
+            except ConfigurationError as error:  # what it said before cannot be read, so its tools cannot be trusted
+                event = await self._event(name, Standing(problem=str(error)))
+            before = self._log.state.servers.get(name)
+            if before is None or _offer(before) != _offer(event):
+                await self._log.append(event)
 
-    async def _logged(self, name: str, standing: Standing) -> None:
-        state = self._log.state
-        server, before = state.spec.mcp_servers[name], state.servers.get(name)
-        offered: tuple[ToolDefinition, ...] = ()
-        if not standing.problem:
-            others = (tool.name for other, event in state.servers.items() if other != name for tool in event.tools)
-            taken = {*self._tools.names, *others}
-            found = definitions(
-                name,
-                standing.tools,
-                taken,
-                server.include,
-                server.exclude,
-                state.spec.filter_tools_regex,
-                standing.resources,
-            )
-            anew = await self._pins.changed(name, server, found) if self._pins is not None else {}
-            self._anew[name] = anew
-            found = tuple(replace(tool, changed=True) if tool.remote in anew else tool for tool in found)
-            offered = tuple(map(self._tools.offered, found))
-            self._learn(name, offered)
-        prompts = standing.prompts if not standing.problem else ()
-        if before is not None and (before.tools, before.problem, before.prompts) == (
-            offered,
-            standing.problem,
-            prompts,
-        ):
-            return
-        told = _told(name, before, offered, standing.problem)
-        changed = tuple(tool.name for tool in offered if tool.changed)
-        await self._log.append(
-            ToolsChanged(
-                server=name, tools=offered, problem=standing.problem, told=told, prompts=prompts, changed=changed
-            )
+    async def _event(self, name: str, standing: Standing) -> ToolsChanged:
+        """What a server offers as it stands. Raises `ConfigurationError` where its pins cannot be had."""
+        before = self._log.state.servers.get(name)
+        if standing.problem:
+            return ToolsChanged(server=name, problem=standing.problem, told=_told(name, before, (), standing.problem))
+        tools = await self._pinned(name, self._definitions(name, standing))
+        offered = tuple(map(self._tools.offered, tools))
+        self._learn(name, offered)
+        return ToolsChanged(
+            server=name,
+            tools=offered,
+            told=_told(name, before, offered, ""),
+            prompts=standing.prompts,
+            changed=tuple(tool.name for tool in offered if tool.changed),
         )
+
+    def _definitions(self, name: str, standing: Standing) -> tuple[ToolDefinition, ...]:
+        state = self._log.state
+        server = state.spec.mcp_servers[name]
+        others = (tool.name for other, event in state.servers.items() if other != name for tool in event.tools)
+        return definitions(
+            name,
+            standing.tools,
+            {*self._tools.names, *others},
+            server.include,
+            server.exclude,
+            state.spec.filter_tools_regex,
+            standing.resources,
+        )
+
+    async def _pinned(self, name: str, tools: tuple[ToolDefinition, ...]) -> tuple[ToolDefinition, ...]:
+        """The tools, those marked that are not as they were first seen."""
+        if self._pins is None:
+            return tools
+        anew = self._anew[name] = await self._pins.changed(name, self._log.state.spec.mcp_servers[name], tools)
+        return tuple(replace(tool, changed=True) if tool.remote in anew else tool for tool in tools)
+
+
+def _offer(event: ToolsChanged) -> tuple[object, ...]:
+    """What is compared of two events."""
+    return (event.tools, event.problem, event.prompts)
 
 
 def _told(name: str, before: ToolsChanged | None, tools: Sequence[ToolDefinition], problem: str) -> str:

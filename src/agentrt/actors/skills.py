@@ -131,8 +131,7 @@ def _named(state: State, name: str) -> Skill | None:
 
 
 def _shell(state: State) -> ToolDefinition | None:
-    tools = state.tools
-    return next((tool for tool in tools if tool.shell), None)
+    return next((tool for tool in state.tools if tool.shell), None)
 
 
 def _missing(state: State, name: str) -> str:

@@ -124,10 +124,16 @@ def share_of(state: State, child: Child) -> Agent:
     hooks = tuple(dict.fromkeys((*held, *chosen.hooks)))
     if not child.action_id:  # a hook does not ask itself
         hooks = tuple(hook for hook in hooks if hook.agent is None and hook.event is not HookEvent.USER_MESSAGE)
-    chosen = replace(chosen, client_tools=())
-    chosen = replace(chosen, limits=limits, tools=tools, rules=rules, hooks=hooks, flow=chosen.flow or agent.flow)
-    if inherits(chosen.llm):
-        chosen = replace(chosen, llm=agent.llm)
+    chosen = replace(
+        chosen,
+        llm=agent.llm if inherits(chosen.llm) else chosen.llm,
+        limits=limits,
+        tools=tools,
+        client_tools=(),
+        rules=rules,
+        hooks=hooks,
+        flow=chosen.flow or agent.flow,
+    )
     return chosen if chosen.is_vouched_for else _held(chosen, agent)
 
 

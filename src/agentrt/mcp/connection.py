@@ -64,7 +64,7 @@ class Standing(msgspec.Struct, frozen=True):
 
     tools: tuple[Any, ...] = ()
     resources: tuple[Any, ...] = ()
-    """What may be read of it, and templates of that."""
+    """Its resources, and its templates of resources."""
     prompts: tuple[str, ...] = ()
     """The names of its prompts."""
     problem: str = ""

@@ -30,7 +30,7 @@ class Whose(msgspec.Struct, frozen=True):
 
 class Connections:
     """An async context manager. A process belongs to one conversation and those that it delegates to, unless its server
-    is `shared`: then to an owner. What is reached over HTTP is shared by the conversations of an owner.
+    is `shared`: then to an owner. A connection over HTTP is shared by the conversations of an owner.
     """
 
     def __init__(self) -> None:

@@ -106,5 +106,5 @@ def digest(definition: ToolDefinition) -> str:
         "description": definition.description,
         "parameters": msgspec.json.decode(definition.parameters),
         "annotations": msgspec.to_builtins(definition.annotations),
-    }  # without what is added to it here
+    }
     return sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()

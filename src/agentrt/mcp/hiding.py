@@ -30,7 +30,7 @@ def hide_secrets(agent: Agent, secrets: SecretRegistry) -> Agent:
 
 
 def hide_in(told: Resolved, secrets: SecretRegistry) -> Resolved:
-    """What was resolved for an agent, whose servers have their secrets from a conversation's."""
+    """An agent and the offers of its files: their servers have their secrets from a conversation's."""
     offers = []
     for offer in told.event.offers:
         servers, given = without_secrets(offer.servers)

@@ -10,6 +10,7 @@ from hashlib import sha256
 
 import msgspec
 
+from ..errors import ConfigurationError
 from ..specs import ToolDefinition
 from ..specs.mcp import MCPServer
 from ..storing import Shelf, replaced
@@ -37,7 +38,7 @@ class ToolPins:
         """
         now = {tool.remote: digest(tool) for tool in tools if tool.remote}
         held = await self._shelf.get(KIND, self._name(name, server))
-        before = _read(held[0]).digests if held is not None else {}
+        before = self._read(held[0], name, server).digests if held is not None else {}
         if not now.keys() <= before.keys():
             await self._write(name, server, {**now, **before})
         return {tool: said for tool, said in now.items() if before.get(tool, said) != said}
@@ -48,7 +49,7 @@ class ToolPins:
 
     async def _write(self, name: str, server: MCPServer, digests: dict[str, str], *, over: bool = False) -> None:
         def change(data: bytes | None) -> bytes:
-            held = _read(data) if data is not None else _Seen(name, server.where)
+            held = self._read(data, name, server) if data is not None else _Seen(name, server.where)
             held.digests = {**held.digests, **digests} if over else {**digests, **held.digests}
             return msgspec.json.encode(held)
 
@@ -57,6 +58,9 @@ class ToolPins:
     def _name(self, name: str, server: MCPServer) -> str:
         return sha256(msgspec.json.encode((self._owner, name, server.command, server.args, server.url))).hexdigest()
 
-
-def _read(data: bytes) -> _Seen:
-    return msgspec.json.decode(data, type=_Seen)
+    def _read(self, data: bytes, name: str, server: MCPServer) -> _Seen:
+        try:
+            return msgspec.json.decode(data, type=_Seen)
+        except msgspec.DecodeError as error:
+            where = self._shelf.where(KIND, self._name(name, server))
+            raise ConfigurationError(f"what its tools said before cannot be read: delete {where}") from error

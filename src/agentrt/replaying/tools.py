@@ -5,8 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, cast
 
 import anyio
@@ -18,9 +17,9 @@ from ..events import AgentErrorEvent, ObservationEvent
 from ..protocols import Observation, ToolContext
 from ..security.analyzers import MODEL
 from ..specs import ToolDefinition, Workspace
-from ..specs.schemas import Reader
 from ..specs.tool import ALWAYS
 from ..tools import BUILT_IN, ToolType
+from ..tools.definition import defined_tool
 from .recording import Execution, Recording
 from .stage import Stage
 
@@ -75,22 +74,6 @@ def _with_details(names: tuple[str, ...]) -> Callable[..., Observation]:
     return cast("Callable[..., Observation]", made)
 
 
-@dataclass(frozen=True)
-class _LoggedTool(ToolType):
-    """A tool that is known from the log only."""
-
-    logged: ToolDefinition | None = None
-
-    @cached_property
-    def definition(self) -> ToolDefinition:
-        assert self.logged is not None
-        return self.logged
-
-    @cached_property
-    def reader(self) -> Reader:
-        return msgspec.Raw
-
-
 def tools_of(recording: Recording, stage: Stage, tools: Iterable[ToolType]) -> tuple[list[ToolType], tuple[str, ...]]:
     """The tools of a replay, and the names of those that are known from the log only.
 
@@ -123,6 +106,7 @@ def _acting(kind: ToolType, stage: Stage, workspace: Workspace) -> ToolType:
 
 
 def _logged(definition: ToolDefinition, stage: Stage, recording: Recording) -> ToolType:
+    """A tool that is known from the log only."""
     name = definition.name
 
     def resources(arguments: Any, _: Workspace) -> tuple[str, ...]:
@@ -131,15 +115,8 @@ def _logged(definition: ToolDefinition, stage: Stage, recording: Recording) -> T
             raise BadCall(checked.problem)
         return checked.resources if checked is not None else ()
 
-    return _LoggedTool(
-        name=name,
-        description=definition.description,
-        action=msgspec.defstruct("Unknown", []),
-        executor=lambda params: RecordedExecutor(stage, name),
-        resources=resources,
-        labels=definition.labels,
-        logged=_unrated(definition) if MODEL in recording.created.agent.analyzers else definition,
-    )
+    shown = _unrated(definition) if MODEL in recording.created.agent.analyzers else definition
+    return defined_tool(shown, lambda: RecordedExecutor(stage, name), resources, msgspec.Raw)
 
 
 def _unrated(definition: ToolDefinition) -> ToolDefinition:

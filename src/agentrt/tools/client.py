@@ -8,7 +8,7 @@ import msgspec
 
 from ..protocols import Observation, ToolContext
 from ..specs import ClientTool, ToolDefinition
-from .definition import DefinedTool
+from .definition import DefinedTool, defined_tool
 
 
 def client_tool(spec: ClientTool) -> DefinedTool:
@@ -21,15 +21,7 @@ def client_tool(spec: ClientTool) -> DefinedTool:
         client=True,
         deadline=spec.deadline,
     )
-    return DefinedTool(
-        name=spec.name,
-        description=spec.description,
-        action=dict[str, Any],
-        executor=lambda params: _Elsewhere(),
-        annotations=spec.annotations,
-        resources=lambda action, workspace: (),
-        defined=definition,
-    )
+    return defined_tool(definition, _Elsewhere, lambda action, workspace: ())
 
 
 class _Elsewhere:

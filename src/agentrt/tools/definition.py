@@ -132,7 +132,11 @@ class ToolType:
 
 @dataclass(frozen=True)
 class DefinedTool(ToolType):
-    """A tool whose definition was made elsewhere: by a server, or by the program that wrote a log."""
+    """A tool whose definition was made elsewhere: by a server, a client, or the program that wrote a log.
+
+    Its arguments are read as a `dict[str, Any]`, or not at all where `action` is `msgspec.Raw`: who has made the
+    definition checks them.
+    """
 
     defined: ToolDefinition | None = None
 
@@ -144,8 +148,28 @@ class DefinedTool(ToolType):
 
     @cached_property
     def reader(self) -> Reader:
-        """Takes any object: who has made the definition checks the arguments."""
-        return msgspec.json.Decoder(dict[str, Any]).decode
+        """Takes any object."""
+        return msgspec.Raw if self.action is msgspec.Raw else msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def defined_tool(
+    definition: ToolDefinition,
+    executor: Callable[[], ToolExecutor],
+    resources: Callable[[Any, Workspace], tuple[str, ...] | None],
+    action: type[Any] = dict[str, Any],
+) -> DefinedTool:
+    """A tool by its definition, and by who executes it."""
+    return DefinedTool(
+        name=definition.name,
+        description=definition.description,
+        action=action,
+        executor=lambda params: executor(),
+        annotations=definition.annotations,
+        on_crash=definition.on_crash,
+        resources=resources,
+        labels=definition.labels,
+        defined=definition,
+    )
 
 
 def _can_delegate(schema: dict[str, Any]) -> bool:

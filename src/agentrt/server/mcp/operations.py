@@ -152,7 +152,7 @@ async def wait(call: WaitFor, caller: Caller) -> dict[str, Any]:
 
 
 async def read(call: ReadEvents, caller: Caller) -> dict[str, Any]:
-    """What has happened."""
+    """The events of a conversation after a cursor."""
     conversation = await caller.hosting.get(call.conversation, caller.principal)
     seen: list[Event] = []
     async for event in conversation.events(call.after):

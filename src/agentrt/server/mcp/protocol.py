@@ -152,7 +152,7 @@ def _schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
 async def _confirm(context: Any, params: Any, caller: Caller) -> CallToolResult | InputRequiredResult:
     """Ask the person behind the client about what waits: it is not for a model to say.
 
-    What was shown is what is answered: an action that began to wait meanwhile is asked about the next time.
+    The answer holds for the actions that were shown; one that began to wait meanwhile is asked about the next time.
     """
     import mcp_types as types
 
