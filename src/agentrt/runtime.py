@@ -39,6 +39,7 @@ from .llm.masking import keys_of
 from .llm.profiles import saved_profile
 from .mcp.connections import Connections
 from .mcp.hiding import hide_in
+from .mcp.tokens import tokens_of
 from .protocols import Condenser, Critic, ModelClient, SecurityAnalyzer, Storage
 from .sandboxes.container import check_engine
 from .secrets import AnySecret, Cipher, LogMask, SecretRegistry
@@ -61,9 +62,6 @@ from .tools import AnyTool, ToolType
 from .workspaces import workspace_of
 from .workspaces.project_rules import recover_project_rules
 
-LOGGERS = ("agentrt", "asyncio", "LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "aiohttp", "httpx")
-"""Whose records are masked, with all that goes to the same handlers."""
-
 
 class Runtime:
     """An async context manager under which conversations run; one is enough for a process.
@@ -76,10 +74,10 @@ class Runtime:
     may pass, within the `limits` of each provider (by its name, "*" for all others); or by `client` alone, when one is
     given. `routers` are rules of one's own for `RouterLLM`, by their names. `hooks` are the functions, `critics` the
     judges and `condensers` what makes views shorter, as agents name them. With a `cipher`, static secrets are kept in
-    the log, encrypted, and come back when it is opened again. `quota` is what each conversation may take of this
-    process. `home` is the user's home directory, whose instructions, skills and agents are read for agents without a
-    context of their own (None: they are not). `recast` may put others in the place of a conversation's parts, as a
-    replay does. Raises `ConfigurationError` for what cannot be.
+    the log, encrypted, and come back when it is opened again; logins at MCP servers need one, or a `home`. `quota` is
+    what each conversation may take of this process. `home` is the user's home directory, whose instructions, skills and
+    agents are read for agents without a context of their own (None: they are not). `recast` may put others in the place
+    of a conversation's parts, as a replay does. Raises `ConfigurationError` for what cannot be.
     """
 
     def __init__(
@@ -112,7 +110,7 @@ class Runtime:
         self.store = open_storage(store, durability, probe)
         self.hosts = Hosts(self, converted(idle_after, Amount | None, "Runtime", "idle_after"))
         """The conversations that have a place here: whoever opens one that is there shares it."""
-        self.consolidations, self._connections = Consolidations(self, self.store), Connections()
+        self.consolidations = Consolidations(self, self.store)
         self._own_client = None if client is not None else LiteLLMClient(environment)
         if self._own_client is not None:
             client = RetryingClient(
@@ -127,6 +125,7 @@ class Runtime:
         self._restarts, self._quota = restarts, instance(quota, Quota, "Runtime", "quota")
         self._environment, self._recast = environment, recast
         self._home, cache = home, Path(next(iter(self.store.places), default_store()))
+        self._connections = Connections(tokens_of(self.store.shelf, self._cipher, home))
         self.resolver = Resolver(home, cache, self.store.shelf, saved_profile)
         """What reads the files that agents are told from."""
         self._resolve = resolve or self.resolver.resolve
@@ -140,7 +139,7 @@ class Runtime:
 
     async def __aenter__(self) -> Runtime:
         async with AsyncExitStack() as stack:
-            self.log_mask.install(*LOGGERS)
+            self.log_mask.install()
             stack.callback(self.log_mask.uninstall)
             if self._own_client is not None:
                 stack.push_async_callback(self._own_client.aclose)

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 import anyio
+import httpx2
 import pytest
 from click.testing import CliRunner
 
 from agentrt.cli.mcp import mcp
+from agentrt.errors import ConfigurationError
 from mcp import Client, StdioServerParameters
+from tests.mcp.serving import free_port, listens
+from tests.proofs.waiting import eventually
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -40,7 +45,7 @@ def test_the_servers_are_listed_with_what_they_need(file: str) -> None:
 def test_each_is_tried_and_what_failed_says_why(file: str) -> None:
     ran = CliRunner().invoke(mcp, ["test", "--mcp", file], env={"COLUMNS": "200"})
     assert ran.exit_code == 1
-    assert "✓ demo: 14 tools" in ran.output
+    assert "✓ demo: 16 tools" in ran.output
     assert "add  Add two numbers." in ran.output
     assert "✗ gone: there is no program 'no-such-program': install it" in ran.output
     assert "✗ web: it needs PATH_OF_IT" in ran.output
@@ -72,3 +77,50 @@ async def test_conversations_are_served_to_another_agent(tmp_path: Path, words: 
             assert listed.structured_content == {"conversations": []}
             refused = await client.call_tool("start_conversation", {"task": "x", "workspace": "/nowhere"})
             assert refused.is_error
+
+
+def test_a_login_is_of_use_to_the_other_commands_until_the_logout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "200")
+    port = free_port()
+    path = tmp_path / "mcp.json"
+    path.write_text(json.dumps({"mcpServers": {"web": {"type": "http", "url": f"http://127.0.0.1:{port}/mcp"}}}))
+    given = ["--mcp", str(path), "--store", str(tmp_path / "store")]
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "agentrt", "mcp", *words, *given]
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+    def log_in() -> str:
+        command = [sys.executable, "-m", "agentrt", "mcp", "login", "web", "--no-browser", *given]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            assert "log in at web" in process.stdout.readline()
+            httpx2.get(process.stdout.readline().strip(), follow_redirects=True).raise_for_status()
+            assert process.wait(30) == 0
+            return process.stdout.read()
+
+    command = [sys.executable, "-m", "tests.mcp.authorized", str(port)]
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as server:
+        try:
+            anyio.run(eventually, lambda: listens(port), "it listens", 30)
+            tried = run("test")
+            assert tried.returncode == 1
+            assert "✗ web: " in tried.stdout
+            assert "it wants a login: use 'agentrt mcp login" in tried.stdout
+            assert "Traceback" not in tried.stderr, tried.stderr
+            assert log_in() == "You are logged in at web.\n"
+            assert "✓ web: 4 tools" in run("test").stdout
+            assert "it wants a login" in run("test", "--owner", "bob").stdout
+            assert run("logout", "web").stdout == "You are logged out at web.\n"
+            assert "nobody is logged in at web" in run("logout", "web").stderr
+        finally:
+            server.kill()
+
+
+def test_a_login_where_there_is_none_says_so(file: str) -> None:
+    ran = CliRunner().invoke(mcp, ["login", "demo", "--mcp", file])
+    assert isinstance(ran.exception, ConfigurationError)
+    assert "no login at demo: it takes no login" in str(ran.exception)

@@ -1,4 +1,4 @@
-"""A server of the Model Context Protocol, made with the library: `python -m tests.mcp.server [PORT]`."""
+"""A server of the Model Context Protocol, made with the library: `python -m tests.mcp.server [PORT [sse]]`."""
 
 from __future__ import annotations
 
@@ -158,6 +158,19 @@ def review(path: str, depth: str = "1") -> str:
 
 
 @server.tool()
+def header(name: str, context: Context) -> str:
+    """A header of the request."""
+    return str((context.headers or {}).get(name))
+
+
+@server.tool()
+async def rest(seconds: float) -> str:
+    """Answer after some seconds."""
+    await anyio.sleep(seconds)
+    return "rested"
+
+
+@server.tool()
 async def wait(context: Context) -> str:
     """Wait for ever, and say so first."""
     await context.report_progress(0, None, "waiting")
@@ -166,7 +179,9 @@ async def wait(context: Context) -> str:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
+    if sys.argv[2:] == ["sse"]:
+        server.run("sse", host="127.0.0.1", port=int(sys.argv[1]))
+    elif len(sys.argv) > 1:
         server.run("streamable-http", host="127.0.0.1", port=int(sys.argv[1]))
     else:
         server.run("stdio")

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import socket
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
-from pathlib import Path
+from typing import Any
 
 import anyio
 import psutil
 import pytest
 
 from agentrt.errors import ToolError
-from agentrt.mcp.connection import Caller, Connection, connected
+from agentrt.mcp.answering import Caller
+from agentrt.mcp.connection import Connection, connected
 from agentrt.mcp.connections import Connections, Whose
 from agentrt.mcp.results import content_of
 from agentrt.specs import ImageContent
 from agentrt.specs.content import plain
 from agentrt.specs.mcp import MCPServer
+from tests.mcp.serving import ROOT, free_port, served
 from tests.proofs.waiting import eventually
 
-ROOT = Path(__file__).parent.parent.parent
 DEMO = MCPServer(command=sys.executable, args=("-m", "tests.mcp.server"), cwd=str(ROOT), env={"GIVEN": "yes"})
 SECONDS = 30
 
@@ -44,7 +42,7 @@ async def test_a_process_is_called_dies_and_comes_back_with_named_variables_only
     with anyio.fail_after(SECONDS):
         async with connected("demo", DEMO) as connection:
             standing = await connection.ready()
-            assert {"add", "die", "show"} <= {tool.name for tool in standing.tools}
+            assert {"add", "die", "show"} <= {tool.name for tool in standing.listed.tools}
             assert standing.protocol
             assert await said(connection, "add", a=1, b=2) == "3"
             assert [await said(connection, "environment", name=name) for name in ("GIVEN", "OURS")] == [
@@ -91,26 +89,12 @@ async def test_one_that_is_not_there_says_why_and_leaves_nothing(server: MCPServ
     assert {child.pid for child in psutil.Process().children(recursive=True)} <= before
 
 
-@asynccontextmanager
-async def served(port: int) -> AsyncIterator[anyio.abc.Process]:
-    """The demo over HTTP."""
-    command = [sys.executable, "-m", "tests.mcp.server", str(port)]
-    async with await anyio.open_process(command, cwd=ROOT, stdout=None, stderr=None) as process:
-        try:
-            await eventually(lambda: _listens(port), "it listens", SECONDS)
-            yield process
-        finally:
-            with suppress(ProcessLookupError):
-                process.kill()
-
-
 async def test_over_http_it_dies_and_comes_back() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     with anyio.fail_after(SECONDS):
         async with served(port) as process:
             async with connected("web", MCPServer(url=f"http://127.0.0.1:{port}/mcp")) as connection:
-                assert "add" in {tool.name for tool in (await connection.ready()).tools}
+                assert "add" in {tool.name for tool in (await connection.ready()).listed.tools}
                 assert await said(connection, "add", a=1, b=2) == "3"
                 with pytest.raises(ToolError, match="'web'"):
                     await connection.call("wait", {}, Caller(told=lambda *how_far: process.kill()))
@@ -118,14 +102,6 @@ async def test_over_http_it_dies_and_comes_back() -> None:
                     await connection.call("add", {"a": 1, "b": 2})
                 async with served(port):
                     assert await said(connection, "add", a=2, b=2) == "4"
-
-
-async def _listens(port: int) -> bool:
-    try:
-        await (await anyio.connect_tcp("127.0.0.1", port)).aclose()
-    except OSError:
-        return False
-    return True
 
 
 async def test_a_process_is_shared_as_far_as_it_may_be() -> None:
@@ -142,3 +118,55 @@ async def test_a_process_is_shared_as_far_as_it_may_be() -> None:
                     assert one is child
                     assert (one is two) is same
                     assert one is not three
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+async def test_over_http_one_connection_serves_an_owner_unless_the_server_keeps_something(keeps: bool) -> None:
+    port = free_port()
+    way = "sse" if keeps else "http"
+    server = MCPServer(url=f"http://127.0.0.1:{port}/{'sse' if keeps else 'mcp'}", transport=way)
+    with anyio.fail_after(SECONDS):
+        async with served(port, "tests.mcp.server", way), Connections() as connections:
+            async with (
+                connections.use("web", server, Whose("one", owner="ada")) as one,
+                connections.use("web", server, Whose("child", above="one", owner="ada")) as child,
+                connections.use("web", server, Whose("two", owner="ada")) as two,
+                connections.use("web", server, Whose("three", owner="bob")) as three,
+            ):
+                assert one is child
+                assert (one is two) is not keeps
+                assert one is not three
+                assert {(await each.ready()).has_session for each in (one, two, three)} == {keeps}
+            assert not connections._open
+            assert not connections._roots
+
+
+async def test_an_idle_session_over_http_is_closed_and_comes_back() -> None:
+    port = free_port()
+    server = MCPServer(url=f"http://127.0.0.1:{port}/mcp", idle_timeout=0.2)
+    with anyio.fail_after(SECONDS):
+        async with served(port), connected("web", server) as connection:
+            await connection.ready()
+            for _ in range(2):
+                await eventually(lambda: not connection.open, "it is closed")
+                assert connection.standing.ready, "its tools are offered all the same"
+                assert await said(connection, "add", a=1, b=2) == "3"
+            slow = await connection.call("rest", {"seconds": 0.5})
+            assert not slow.is_error, "a call that runs is no idleness"
+
+
+async def test_credentials_are_shown() -> None:
+    port = free_port()
+    given: list[tuple[dict[str, Any] | str, tuple[str, str]]] = [
+        ("token-1", ("authorization", "Bearer token-1")),
+        ({"type": "bearer", "token": "token-2"}, ("authorization", "Bearer token-2")),
+        ({"type": "key", "value": "key-1"}, ("x-api-key", "key-1")),
+        ({"type": "key", "value": "key-2", "header": "X-Mine"}, ("x-mine", "key-2")),
+        ({"type": "basic", "username": "ada", "password": "secret"}, ("authorization", "Basic YWRhOnNlY3JldA==")),
+    ]
+    with anyio.fail_after(SECONDS):
+        async with served(port):
+            for auth, (header, value) in given:
+                server = MCPServer(url=f"http://127.0.0.1:{port}/mcp", auth=auth)  # type: ignore[arg-type]
+                async with connected("web", server) as connection:
+                    assert await said(connection, "header", name=header) == value

@@ -21,7 +21,7 @@ async def main(url: str) -> int:
             print(standing.problem, file=sys.stderr)
             return 1
         if os.environ.get("MCP_CONFORMANCE_SCENARIO") != "initialize":
-            for tool in standing.tools:
+            for tool in standing.listed.tools:
                 await connection.call(tool.name, ARGUMENTS.get(tool.name, {}))
     return 0
 

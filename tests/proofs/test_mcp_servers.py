@@ -59,7 +59,7 @@ async def tried(server: MCPServer, tool: str, **arguments: object) -> tuple[str,
             answer = await said(connection, tool, **arguments)
         left = set(psutil.Process().children(recursive=True)) - before
         await eventually(lambda: not any(process.is_running() for process in left), "its processes have ended")
-    return standing.protocol, {one.name for one in standing.tools}, answer
+    return standing.protocol, {one.name for one in standing.listed.tools}, answer
 
 
 def stdio(command: Path, *arguments: str) -> MCPServer:

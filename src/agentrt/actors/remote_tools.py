@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, TypeAlias
 
 import msgspec
 
+from ..context.messages import Message
 from ..errors import ConfigurationError, ModelError, ToolError
-from ..mcp.connection import Caller, Connection
+from ..mcp.answering import Caller
+from ..mcp.connection import Connection
 from ..mcp.results import content_of, read_of
-from ..mcp.sampling import messages_of, words_of
 from ..protocols import Observation, ToolContext
 from ..specs import ToolDefinition
 from ..tools.definition import DefinedTool, defined_tool
 from .side_calls import SideCalls
 
-if TYPE_CHECKING:
-    from mcp_types import CreateMessageRequestParams
-
 Connected: TypeAlias = Callable[[], Awaitable[Connection]]
 """The connection to a tool's server. Raises `ToolError`."""
 
 
-def remote_tool(definition: ToolDefinition, connection: Connected, calls: SideCalls) -> DefinedTool:
+Hide: TypeAlias = Callable[[Iterable[str]], None]
+"""Has values masked in the conversation."""
+
+
+def remote_tool(definition: ToolDefinition, connection: Connected, calls: SideCalls, hide: Hide) -> DefinedTool:
     """A tool of a server, as a conversation calls it."""
     touched = () if definition.annotations.read_only else (f"mcp:{definition.server}",)
     return defined_tool(
         definition,
-        lambda: _Call(definition.server, definition.remote, connection, calls),
+        lambda: _Call(definition.server, definition.remote, connection, calls, hide),
         lambda action, workspace: touched,
     )
 
@@ -36,8 +38,9 @@ def remote_tool(definition: ToolDefinition, connection: Connected, calls: SideCa
 class _Call:
     """The executor of a server's tool."""
 
-    def __init__(self, server: str, remote: str, connection: Connected, calls: SideCalls) -> None:
-        self._server, self._remote, self._connection, self._calls = server, remote, connection, calls
+    def __init__(self, server: str, remote: str, connection: Connected, calls: SideCalls, hide: Hide) -> None:
+        self._server, self._remote, self._connection = server, remote, connection
+        self._calls, self._hide = calls, hide
 
     async def __call__(self, action: dict[str, Any], context: ToolContext) -> Observation:
         """What the server answers. Raises `ToolError`."""
@@ -53,17 +56,18 @@ class _Call:
             given = await context.ask(message, schema, url, self._server)
             return None if given is None else (given.verdict, msgspec.json.decode(given.content))
 
-        async def sampled(params: CreateMessageRequestParams) -> tuple[str, str] | None:
-            given = await context.ask(words_of(params), {"type": "object", "properties": {}}, "", self._server)
+        async def sampled(question: str, messages: Sequence[Message]) -> tuple[str, str] | None:
+            given = await context.ask(question, {"type": "object", "properties": {}}, "", self._server)
             if given is None or given.verdict != "accept":
                 return None
             try:
-                return await self._calls.sample(messages_of(params))
+                return await self._calls.sample(messages)
             except (ModelError, ConfigurationError) as error:
                 raise ToolError(f"the model that {self._server} asks for did not answer: {error}") from error
 
         caller = Caller(show, lambda line: context.output(f"{line}\n"), asked, sampled)
         result = await connection.call(self._remote, action, caller)
+        self._hide(connection.secrets)
         return Observation(content=content_of(result), is_error=result.is_error, labels=("mcp",))
 
     async def aclose(self) -> None: ...

@@ -25,6 +25,7 @@ from ..pins import changed
 from ..secrets import SecretRegistry
 from ..specs import Content, ToolDefinition
 from ..specs.content import plain, text
+from ..specs.credentials import headers_of, shown_by
 from ..specs.mcp import MCPServer, expanded
 from ..storing import Shelf
 from ..tools.definition import Tools
@@ -74,9 +75,9 @@ class Servers:
             tasks.start_soon(self._follow, name, server)
 
     def _learn(self, name: str, tools: Sequence[ToolDefinition]) -> None:
-        self._tools.learn(
-            [remote_tool(definition, partial(self._connection, name, definition), self._calls) for definition in tools]
-        )
+        for definition in tools:
+            connection = partial(self._connection, name, definition)
+            self._tools.learn([remote_tool(definition, connection, self._calls, self._secrets.seed)])
 
     async def _connection(self, name: str, tool: ToolDefinition) -> Connection:
         connection = await asyncio.shield(self._there[name])
@@ -134,6 +135,7 @@ class Servers:
             raise ConfigurationError(f"{path} is not as it was when a person agreed to run it: agree to it again")
         values = await self._secrets.named_in(" ".join(f"${{{variable}}}" for variable in server.variables))
         filled = expanded(server, values.get)
+        self._secrets.seed(shown_by({**filled.headers, **headers_of(filled.credentials)}))
         return replace(filled, cwd=os.path.join(workspace, filled.cwd)) if filled.way == "stdio" else filled
 
     async def _say(self, name: str, standing: Standing) -> None:
@@ -159,7 +161,7 @@ class Servers:
             server=name,
             tools=offered,
             told=_told(name, before, offered, ""),
-            prompts=standing.prompts,
+            prompts=standing.listed.prompts,
             changed=tuple(tool.name for tool in offered if tool.changed),
         )
 
@@ -169,12 +171,12 @@ class Servers:
         others = (tool.name for other, event in state.servers.items() if other != name for tool in event.tools)
         return definitions(
             name,
-            standing.tools,
+            standing.listed.tools,
             {*self._tools.names, *others},
             server.include,
             server.exclude,
             state.spec.filter_tools_regex,
-            standing.resources,
+            standing.listed.resources,
         )
 
     async def _pinned(self, name: str, tools: tuple[ToolDefinition, ...]) -> tuple[ToolDefinition, ...]:

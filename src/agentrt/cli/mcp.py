@@ -15,10 +15,14 @@ from rich.table import Table
 from rich.text import Text
 
 from ..decisions.agents import with_tools
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, ToolError
 from ..mcp.connection import Standing, connected
+from ..mcp.login import Person, log_in
+from ..mcp.loopback import loopback
+from ..mcp.tokens import Tokens
 from ..runtime import Runtime
 from ..sources.servers import Served
+from ..specs.credentials import OAuth
 from ..specs.mcp import MCPServer, expanded
 from ..storage import default_store
 from .listing import PIPED
@@ -26,6 +30,7 @@ from .options import agent_of, agent_options, store_option
 from .own_tools import offered_tools, own_tools, tools_option
 from .serve import NO_EXTRA, workspaces_option
 from .servers import servers_option
+from .whose_tokens import Whose, tokens_options
 from .wording import clean, count
 
 if TYPE_CHECKING:
@@ -44,6 +49,7 @@ def mcp(context: click.Context) -> None:
     agentrt mcp list --mcp .mcp.json           which servers there are, and what they need
     agentrt mcp test --mcp .mcp.json           whether they answer, and with which tools
     agentrt mcp test --mcp .mcp.json tracker   one of them
+    agentrt mcp login tracker --mcp .mcp.json  log in at one that asks for that, in a browser
     """
     if context.invoked_subcommand is None:
         with serve_.make_context("serve", [], parent=context) as serving:
@@ -103,14 +109,15 @@ def list_(servers: tuple[Served, ...]) -> None:
 @mcp.command(name="test")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @servers_option
-def test_(names: tuple[str, ...], servers: tuple[Served, ...]) -> None:
+@tokens_options
+def test_(names: tuple[str, ...], servers: tuple[Served, ...], whose: Whose) -> None:
     """Connect to the servers, or to those with a NAME, and show their tools. Exit code 1 where one does not answer."""
     found = _named(servers)
     if unknown := [name for name in names if name not in found]:
         raise click.UsageError(f"there is no server {unknown[0]!r}; there are: {', '.join(found)}")
     wanted = {name: found[name] for name in names or [n for n, server in found.items() if not server.disabled]}
     console, failed = _console(), False
-    for name, standing in anyio.run(_tried, wanted).items():
+    for name, standing in anyio.run(_tried, wanted, whose).items():
         failed |= bool(standing.problem)
         _show(console, name, standing)
     sys.exit(1 if failed else 0)
@@ -132,29 +139,78 @@ def _required(server: MCPServer) -> list[str]:
     return []
 
 
-async def _tried(servers: dict[str, MCPServer]) -> dict[str, Standing]:
+async def _tried(servers: dict[str, MCPServer], whose: Whose) -> dict[str, Standing]:
     """How each stands after it was connected to, all at the same time."""
     found: dict[str, Standing] = {}
 
-    async def attempt(name: str, server: MCPServer) -> None:
+    async def attempt(name: str, server: MCPServer, tokens: Tokens) -> None:
         try:
-            async with connected(name, expanded(server, os.environ.get)) as connection:
+            async with connected(name, expanded(server, os.environ.get), tokens=tokens) as connection:
                 found[name] = await connection.ready()
         except ConfigurationError as error:
             found[name] = Standing(problem=str(error))
 
-    async with anyio.create_task_group() as tasks:
+    async with whose.tokens() as tokens, anyio.create_task_group() as trying:
         for name, server in servers.items():
-            tasks.start_soon(attempt, name, server)
+            trying.start_soon(attempt, name, server, tokens)
     return {name: found[name] for name in servers}
+
+
+@mcp.command()
+@click.argument("name")
+@servers_option
+@tokens_options
+@click.option("--no-browser", is_flag=True, help="Only print the address to open.")
+def login(name: str, servers: tuple[Served, ...], whose: Whose, no_browser: bool) -> None:
+    """Log in at the server NAME, in a browser (OAuth 2.1). Its tokens are kept in the store, encrypted."""
+    anyio.run(_logged_in, name, _one(servers, name), whose, not no_browser)
+    click.echo(f"You are logged in at {name}.")
+
+
+async def _logged_in(name: str, server: MCPServer, whose: Whose, browser: bool) -> None:
+    async def show(url: str) -> None:
+        click.echo(f"Open this address to log in at {name}:\n{url}")
+        if browser:
+            await anyio.to_thread.run_sync(click.launch, url)
+
+    port = server.credentials.port if isinstance(server.credentials, OAuth) else 0
+    async with whose.tokens() as tokens, loopback(port) as (redirect, answered):
+        try:
+            await log_in(server, tokens, Person(redirect, show, answered))
+        except ToolError as error:
+            raise ConfigurationError(f"no login at {name}: {error}") from error
+
+
+@mcp.command()
+@click.argument("name")
+@servers_option
+@tokens_options
+def logout(name: str, servers: tuple[Served, ...], whose: Whose) -> None:
+    """Forget the tokens of the server NAME. They are of use to whoever has them until they end there, too."""
+    if not anyio.run(_logged_out, _one(servers, name), whose):
+        raise click.UsageError(f"nobody is logged in at {name}")
+    click.echo(f"You are logged out at {name}.")
+
+
+async def _logged_out(server: MCPServer, whose: Whose) -> bool:
+    async with whose.tokens() as tokens:
+        return await tokens.drop(server.url)
+
+
+def _one(servers: Sequence[Served], name: str) -> MCPServer:
+    """A server with the values of its variables."""
+    found = _named(servers)
+    if name not in found:
+        raise click.UsageError(f"there is no server {name!r}; there are: {', '.join(found)}")
+    return expanded(found[name], os.environ.get)
 
 
 def _show(console: Console, name: str, standing: Standing) -> None:
     if standing.problem:
         console.print(Text(f"✗ {name}: {clean(standing.problem)}", "bold red"), soft_wrap=True)
         return
-    console.print(Text(f"✓ {name}: {count(len(standing.tools), 'tool')}, protocol {standing.protocol}", "green"))
-    for tool in standing.tools:
+    console.print(Text(f"✓ {name}: {count(len(standing.listed.tools), 'tool')}, protocol {standing.protocol}", "green"))
+    for tool in standing.listed.tools:
         words = (tool.description or "").strip().partition("\n")[0]
         console.print(Text(f"    {clean(tool.name)}  ") + Text(clean(words)[:100], "dim"), soft_wrap=True)
 

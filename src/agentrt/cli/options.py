@@ -39,7 +39,7 @@ from ..specs.llm import members
 from ..specs.rules import Verdict
 from .own_tools import own_tools
 from .permissions import rule_from
-from .servers import servers_option
+from .servers import given_secrets, servers_option
 
 DEFAULT_MODEL = "openai/gpt-5.5"
 
@@ -114,26 +114,6 @@ def _hooks(context: click.Context, parameter: click.Parameter, given: Path | Non
         raise click.BadParameter(f"cannot read {given}: {error.strerror}", context, parameter) from error
     except (ValueError, msgspec.MsgspecError) as error:
         raise click.BadParameter(f"{given}: {error}", context, parameter) from error
-
-
-def _secrets(
-    context: click.Context, parameter: click.Parameter, given: tuple[str, ...]
-) -> dict[str, EnvironmentSecret]:
-    """What was given is never repeated in an error: it may be a value."""
-    secrets = {}
-    for each in given:
-        name, equals, variable = each.partition("=")
-        variable = variable if equals else name
-        if not os.environ.get(variable):
-            why = f"the variable for {name} is not set" if equals else "no variable of that name is set"
-            raise click.BadParameter(
-                f"{why}. A secret's value is never given on the command line, where other programs and the shell's"
-                " history see it: put it in an environment variable, and give the name of that.",
-                context,
-                parameter,
-            )
-        secrets[name] = EnvironmentSecret(variable)
-    return secrets
 
 
 def tags_of(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
@@ -363,7 +343,7 @@ _BEGINNING: tuple[Option, ...] = (
         "secrets",
         multiple=True,
         metavar="NAME",
-        callback=_secrets,
+        callback=given_secrets,
         help="An environment variable whose value the agent's commands may use by its name, and that is shown to"
         " nobody. NAME=VARIABLE takes it from another one. May be repeated.",
     ),

@@ -13,13 +13,13 @@ import click
 from ..decisions.agents import with_tools
 from ..errors import ConfigurationError, MissingKey, UnknownModel
 from ..runtime import Runtime
-from ..secrets import Cipher
 from ..specs import Durability
 from ..specs.quota import Quota
 from ..storage import default_store, open_storage
 from .options import agent_of, agent_options, check_price, store_option
 from .own_tools import offered_tools, own_tools, tools_option
 from .places import container_of, container_options
+from .whose_tokens import cipher_of
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -195,7 +195,7 @@ def serve(
         home=Path.home(),
         durability=Durability(durability),
         idle_after=idle_after,
-        cipher=Cipher(*secrets_key.read_text().split()) if secrets_key is not None else None,
+        cipher=cipher_of(secrets_key),
         quota=Quota(events=max_events, bytes=max_bytes, processes=max_processes),
     )
     run(_serve, create_app(runtime, settings), settings, root)

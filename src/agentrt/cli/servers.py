@@ -1,4 +1,4 @@
-"""The MCP servers that a command is given as files."""
+"""The MCP servers that a command is given as files, and secrets as names of variables."""
 
 from __future__ import annotations
 
@@ -16,6 +16,26 @@ def secrets_of(servers: Sequence[Served]) -> dict[str, AnySecret]:
     """The variables of the environment that MCP servers refer to, as secrets."""
     names = (name for served in servers for name in served.variables if name in os.environ)
     return {name: EnvironmentSecret(name) for name in names}
+
+
+def given_secrets(
+    context: click.Context, parameter: click.Parameter, given: tuple[str, ...]
+) -> dict[str, EnvironmentSecret]:
+    """Secrets from "NAME" and "NAME=VARIABLE". What was given is never repeated in an error: it may be a value."""
+    secrets = {}
+    for each in given:
+        name, equals, variable = each.partition("=")
+        variable = variable if equals else name
+        if not os.environ.get(variable):
+            why = f"the variable for {name} is not set" if equals else "no variable of that name is set"
+            raise click.BadParameter(
+                f"{why}. A secret's value is never given on the command line, where other programs and the shell's"
+                " history see it: put it in an environment variable, and give the name of that.",
+                context,
+                parameter,
+            )
+        secrets[name] = EnvironmentSecret(variable)
+    return secrets
 
 
 def _servers(file: str) -> Served:

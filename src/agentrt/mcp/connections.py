@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from hashlib import sha256
 from types import TracebackType
 
@@ -13,6 +13,7 @@ from anyio.abc import TaskGroup
 
 from ..specs.mcp import MCPServer
 from .connection import Connection
+from .tokens import Tokens
 
 
 class Whose(msgspec.Struct, frozen=True):
@@ -30,13 +31,16 @@ class Whose(msgspec.Struct, frozen=True):
 
 class Connections:
     """An async context manager. A process belongs to one conversation and those that it delegates to, unless its server
-    is `shared`: then to an owner. A connection over HTTP is shared by the conversations of an owner.
+    is `shared`: then to an owner. A connection over HTTP is shared by the conversations of an owner, unless the server
+    keeps something of those who use it: then each conversation has its own.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tokens: Callable[[str | None], Tokens] | None = None) -> None:
+        self._tokens_of = tokens
         self._tasks: TaskGroup | None = None
         self._open: dict[str, _Shared] = {}
-        self._roots: dict[str, str] = {}
+        self._roots: dict[str, tuple[str, int]] = {}
+        """By conversation, the one at the top of its tree, and how many servers it uses."""
 
     async def __aenter__(self) -> Connections:
         self._tasks = await anyio.create_task_group().__aenter__()
@@ -53,38 +57,89 @@ class Connections:
     @asynccontextmanager
     async def use(self, name: str, server: MCPServer, whose: Whose) -> AsyncIterator[Connection]:
         """A connection to a server whose variables are filled in; the last one who leaves it closes it."""
+        with self._rooted(whose) as root:
+            key = await self._agreed_key(name, server, whose, root)
+            shared = self._began(key, name, server, whose, root)
+            places = shared.connection.answers.workspaces
+            with shared.used():
+                if whose.workspace:
+                    places.append(whose.workspace)
+                try:
+                    yield shared.connection
+                finally:
+                    if whose.workspace:
+                        places.remove(whose.workspace)
+
+    async def _agreed_key(self, name: str, server: MCPServer, whose: Whose, root: str) -> str:
+        """Under which key a connection is. Whether one over HTTP may be shared is known once it is there."""
+        own, common = _key(name, server, ("conversation", root)), _key(name, server, ("owner", whose.owner))
+        if server.shared:
+            return common
+        if server.way == "stdio" or own in self._open:
+            return own
+        shared = self._began(common, name, server, whose, root)
+        if shared.root == root:
+            return common
+        with shared.used():
+            return own if (await shared.connection.ready()).has_session else common
+
+    @contextmanager
+    def _rooted(self, whose: Whose) -> Iterator[str]:
+        """The conversation that stands above all others of a tree, as far as they use servers."""
+        name, above = whose.conversation, self._roots.get(whose.above or "")
+        root, users = self._roots.get(name) or (above[0] if above is not None else name, 0)
+        self._roots[name] = (root, users + 1)
+        try:
+            yield root
+        finally:
+            root, users = self._roots.pop(name)
+            if users > 1:
+                self._roots[name] = (root, users - 1)
+
+    def tokens(self, owner: str | None) -> Tokens | None:
+        """The tokens of an owner; None where none are kept."""
+        return self._tokens_of(owner) if self._tokens_of is not None else None
+
+    def again(self, url: str, owner: str | None) -> None:
+        """Have the connections of an owner to an address connect now: somebody has logged in there."""
+        for shared in self._open.values():
+            if shared.owner == owner and shared.connection.server.url == url:
+                shared.connection.again()
+
+    def _began(self, key: str, name: str, server: MCPServer, whose: Whose, root: str) -> _Shared:
+        """The connection under a key, which is begun where there is none."""
         assert self._tasks is not None
-        root = self._roots.setdefault(whose.conversation, self._roots.get(whose.above or "", whose.conversation))
-        key = _key(name, server, whose.owner, root)
         shared = self._open.get(key)
         if shared is None:
-            mark = "" if server.shared else whose.mark
-            shared = self._open[key] = _Shared(Connection(name, server, mark))
+            connection = Connection(name, server, "" if server.shared else whose.mark, self.tokens(whose.owner))
+            shared = self._open[key] = _Shared(connection, root, whose.owner, lambda: self._open.pop(key))
             self._tasks.start_soon(shared.run)
-        shared.users += 1
-        if whose.workspace:
-            shared.connection.workspaces.append(whose.workspace)
-        try:
-            yield shared.connection
-        finally:
-            if whose.workspace:
-                shared.connection.workspaces.remove(whose.workspace)
-            shared.users -= 1
-            if not shared.users:
-                del self._open[key]
-                shared.scope.cancel()
+        return shared
 
 
 class _Shared:
-    def __init__(self, connection: Connection) -> None:
-        self.connection, self.users, self.scope = connection, 0, anyio.CancelScope()
+    """A connection and how many use it."""
+
+    def __init__(self, connection: Connection, root: str, owner: str | None, left: Callable[[], object]) -> None:
+        self.connection, self.root, self.owner = connection, root, owner
+        self._left, self._users, self._scope = left, 0, anyio.CancelScope()
 
     async def run(self) -> None:
-        with self.scope:
+        with self._scope:
             await self.connection.run()
 
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        self._users += 1
+        try:
+            yield
+        finally:
+            self._users -= 1
+            if not self._users:
+                self._left()
+                self._scope.cancel()
 
-def _key(name: str, server: MCPServer, owner: str | None, root: str) -> str:
+
+def _key(name: str, server: MCPServer, scope: tuple[str, str | None]) -> str:
     """What those have in common who share a connection."""
-    scope = ("owner", owner) if server.shared or server.way != "stdio" else ("conversation", root)
     return sha256(msgspec.json.encode((scope, name, server), order="deterministic")).hexdigest()

@@ -11,10 +11,8 @@ from ..context.resolving import Resolved
 from ..sandboxes.environment import looks_secret
 from ..secrets import SecretRegistry
 from ..specs import Agent
+from ..specs.credentials import AUTHORIZES, hidden
 from ..specs.mcp import MCPServer
-
-_AUTHORIZES = re.compile(r"auth|cookie|key|token", re.IGNORECASE)
-"""Headers and variables that say who asks."""
 
 
 def hide_secrets(agent: Agent, secrets: SecretRegistry) -> Agent:
@@ -41,22 +39,27 @@ def hide_in(told: Resolved, secrets: SecretRegistry) -> Resolved:
 
 
 def without_secrets(servers: Mapping[str, MCPServer]) -> tuple[dict[str, MCPServer], dict[str, str]]:
-    """The servers with `${NAME}` where a value of `env` or `headers` looks like a secret, and those values by NAME."""
+    """The servers with `${NAME}` for the secrets of `auth`, and where a value of `env` or `headers` looks like one; and
+    those values by NAME.
+    """
     secrets: dict[str, str] = {}
 
-    def hidden(server: str, values: Mapping[str, str]) -> dict[str, str]:
-        return {name: _hidden(server, name, value, secrets) for name, value in values.items()}
+    def stand_in(place: str, value: str) -> str:
+        if "${" in value:
+            return value
+        name = re.sub(r"[^A-Z0-9_]", "_", f"MCP_{place}".upper())
+        secrets[name] = value
+        return f"${{{name}}}"
 
-    made = {
-        name: msgspec.structs.replace(one, env=hidden(name, one.env), headers=hidden(name, one.headers))
-        for name, one in servers.items()
-    }
-    return made, secrets
+    def hide(server: str, values: Mapping[str, str]) -> dict[str, str]:
+        return {
+            name: stand_in(f"{server}_{name}", value) if looks_secret(name, value) or AUTHORIZES.search(name) else value
+            for name, value in values.items()
+        }
 
+    def without(name: str, server: MCPServer) -> MCPServer:
+        auth = hidden(server.credentials, lambda part, value: stand_in(f"{name}_auth_{part}", value))
+        env, headers = hide(name, server.env), hide(name, server.headers)
+        return msgspec.structs.replace(server, env=env, headers=headers, auth=auth)
 
-def _hidden(server: str, name: str, value: str, secrets: dict[str, str]) -> str:
-    if "${" in value or not (looks_secret(name, value) or _AUTHORIZES.search(name)):
-        return value
-    stands = re.sub(r"[^A-Z0-9_]", "_", f"MCP_{server}_{name}".upper())
-    secrets[stands] = value
-    return f"${{{stands}}}"
+    return {name: without(name, server) for name, server in servers.items()}, secrets

@@ -1,4 +1,4 @@
-"""How a server is reached: as a process, or over HTTP. The library `mcp` is loaded here, off the event loop."""
+"""How a server is reached: as a process, or over HTTP. The libraries are loaded here, off the event loop."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from .process import ServerProcess
 if TYPE_CHECKING:
     from mcp import Client
 
+    from .tokens import Tokens
 
-class Answers(Protocol):
+
+class Answering(Protocol):
     """Who answers a server, and hears what it says of its own accord."""
 
     async def heard(self, message: Any) -> None:
@@ -51,21 +53,33 @@ class Transport(Protocol):
 
     @property
     def words(self) -> str:
-        """What the server said last beside the protocol: its standard error."""
+        """What the server said last beside the protocol: its standard error, or why it lets nobody in."""
         ...
 
-    def opened(self, answers: Answers) -> AbstractAsyncContextManager[Client]:
+    @property
+    def has_session(self) -> bool:
+        """Whether the server keeps something of those who use this session, so that others need one of their own."""
+        ...
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What it is shown now that nobody is to see."""
+        ...
+
+    def opened(self, answers: Answering) -> AbstractAsyncContextManager[Client]:
         """A session, in which `answers` is asked by the server."""
         ...
 
 
-def transport_of(server: MCPServer, mark: str) -> Transport:
+def transport_of(server: MCPServer, mark: str, tokens: Tokens | None) -> Transport:
     """The way to a server whose variables are filled in; `mark` names whose processes it starts."""
-    return _Stdio(server, mark) if server.way == "stdio" else _Remote(server)
+    return _Stdio(server, mark) if server.way == "stdio" else _Remote(server, tokens)
 
 
 class _Stdio:
     """A process of its own."""
+
+    has_session, secrets = True, ()
 
     def __init__(self, server: MCPServer, mark: str) -> None:
         self._process = ServerProcess((server.command, *server.args), server.env, server.cwd or ".", mark)
@@ -79,37 +93,41 @@ class _Stdio:
         return self._process.words
 
     @asynccontextmanager
-    async def opened(self, answers: Answers) -> AsyncIterator[Client]:
+    async def opened(self, answers: Answering) -> AsyncIterator[Client]:
         mcp = await anyio.to_thread.run_sync(import_module, "mcp")
-        async with mcp.Client(self._process.streams(), list_roots_callback=answers.roots, **_common(answers)) as client:
+        streams = self._process.streams()
+        async with mcp.Client(streams, list_roots_callback=answers.roots, **common(answers)) as client:
             yield client
 
 
 class _Remote:
     """Over HTTP: when it dies the library ends the task that holds the session."""
 
-    words = ""
+    def __init__(self, server: MCPServer, tokens: Tokens | None) -> None:
+        self._server, self._tokens, self.ended = server, tokens, anyio.Event()
+        self._way: Any = None
 
-    def __init__(self, server: MCPServer) -> None:
-        self._server, self.ended = server, anyio.Event()
+    @property
+    def words(self) -> str:
+        return self._way.problem if self._way is not None else ""
+
+    @property
+    def has_session(self) -> bool:
+        return self._way is None or self._way.has_session
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        return self._way.secrets if self._way is not None else ()
 
     @asynccontextmanager
-    async def opened(self, answers: Answers) -> AsyncIterator[Client]:
-        server = self._server
-        mcp, httpx = [await anyio.to_thread.run_sync(import_module, name) for name in ("mcp", "httpx2")]
-        timeout = httpx.Timeout(server.connect_timeout, read=server.timeout)
-        async with httpx.AsyncClient(headers=dict(server.headers), timeout=timeout, follow_redirects=False) as http:
-            if server.way == "sse":
-                library = await anyio.to_thread.run_sync(import_module, "mcp.client.sse")
-                streams = library.sse_client(server.url, headers=dict(server.headers))
-            else:
-                library = await anyio.to_thread.run_sync(import_module, "mcp.client.streamable_http")
-                streams = library.streamable_http_client(server.url, http_client=http)
-            async with mcp.Client(streams, **_common(answers)) as client:
-                yield client
+    async def opened(self, answers: Answering) -> AsyncIterator[Client]:
+        library = await anyio.to_thread.run_sync(import_module, f"{__package__}.remote")
+        self._way = library.Remote(self._server, self._tokens)
+        async with self._way.opened(**common(answers)) as client:
+            yield client
 
 
-def _common(answers: Answers) -> dict[str, Any]:
+def common(answers: Answering) -> dict[str, Any]:
     """What every session is opened with; a server elsewhere is told of no directory of this machine."""
     return {
         "message_handler": answers.heard,

@@ -2,6 +2,7 @@
 
 from ..specs.secrets import EnvironmentSecret
 from .cipher import Cipher
+from .keyfile import KeyFile
 from .logs import LogMask
 from .mask import HIDDEN, Mask
 from .registry import SecretRegistry
@@ -15,6 +16,7 @@ __all__ = [
     "Cipher",
     "CurrentMask",
     "EnvironmentSecret",
+    "KeyFile",
     "LogMask",
     "LookupSecret",
     "Mask",

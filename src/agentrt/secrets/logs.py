@@ -17,7 +17,8 @@ FEW = 64
 MANY = 8
 """The part of those that were watched, one in so many, with which their values are forgotten that are gone."""
 
-_LOGGERS = ("agentrt", "asyncio")
+LOGGERS = ("agentrt", "asyncio", "LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "aiohttp", "httpx", "httpx2", "mcp")
+"""Whose records are masked, with all that goes to the same handlers."""
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
 
 
@@ -49,7 +50,7 @@ class LogMask(logging.Filter):
 
     def install(self, *names: str) -> None:
         """Put it on the loggers of these names, on those below them, and on all their handlers; once is enough."""
-        for name in names or _LOGGERS:
+        for name in names or LOGGERS:
             below = [other for other in list(logging.root.manager.loggerDict) if other.startswith(f"{name}.")]
             for logger in map(logging.getLogger, (name, *below)):
                 logger.addFilter(self)

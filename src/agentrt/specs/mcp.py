@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import force_setattr
 
 from ..errors import ConfigurationError
+from .credentials import Credentials, OAuth, as_credentials, filled, texts_of
 from .given import Given, Seconds
 
 Transport: TypeAlias = Literal["stdio", "http", "sse"]
@@ -41,6 +42,10 @@ class MCPServer(Given, frozen=True, kw_only=True, omit_defaults=True, rename={"k
     """Where it is started; "": in the workspace."""
     url: str = ""
     headers: dict[str, str] = msgspec.field(default_factory=dict)
+    auth: Credentials | str | None = None
+    """Credentials for a server over HTTP: "oauth", a bearer token, or one of `specs/credentials.py`. A server without
+    any may ask for a login, too: `agentrt mcp login`.
+    """
     transport: str | None = None
     """"stdio", "http" (streamable HTTP) or "sse"; None: "stdio" for a command, "http" for a URL."""
     kind: str | None = None
@@ -58,6 +63,8 @@ class MCPServer(Given, frozen=True, kw_only=True, omit_defaults=True, rename={"k
     """Seconds until it must have said which tools it has."""
     timeout: Seconds = 300.0
     """Seconds that a call may take."""
+    idle_timeout: Seconds | None = 600.0
+    """Seconds without a call after which a session over HTTP is closed; the next call opens another one."""
 
     def __post_init__(self) -> None:
         if self.transport is not None or self.kind is not None:
@@ -68,6 +75,7 @@ class MCPServer(Given, frozen=True, kw_only=True, omit_defaults=True, rename={"k
                 )
             force_setattr(self, "transport", named)
             force_setattr(self, "kind", None)
+        force_setattr(self, "auth", as_credentials(self.auth))
         Given.__post_init__(self)
         if bool(self.command) == bool(self.url):
             raise ConfigurationError("MCPServer(...): give a command or a url, and not both")
@@ -75,6 +83,21 @@ class MCPServer(Given, frozen=True, kw_only=True, omit_defaults=True, rename={"k
             raise ConfigurationError(f"MCPServer(...): {self.transport} needs a {'command' if self.url else 'url'}")
         if self.url and not re.match(r"https?://|\$\{", self.url):
             raise ConfigurationError(f"MCPServer(url={self.url!r}): expected an address that begins with http(s)://")
+        if self.auth is not None and not self.url:
+            raise ConfigurationError("MCPServer(auth=...): only a server over HTTP takes it; give a command its env")
+
+    @property
+    def credentials(self) -> Credentials | None:
+        """What it is shown of who we are, beside its headers."""
+        assert not isinstance(self.auth, str)
+        return self.auth
+
+    @property
+    def logs_in(self) -> bool:
+        """Whether a person can log in there: it is given no other credentials."""
+        if self.credentials is not None:
+            return isinstance(self.credentials, OAuth)
+        return bool(self.url) and not any(name.lower() == "authorization" for name in self.headers)
 
     @property
     def way(self) -> Transport:
@@ -96,7 +119,7 @@ class MCPServer(Given, frozen=True, kw_only=True, omit_defaults=True, rename={"k
 
 def _texts(server: MCPServer) -> tuple[str, ...]:
     named = (*server.env.values(), *server.headers.values())
-    return (server.command, *server.args, server.cwd, server.url, *named)
+    return (server.command, *server.args, server.cwd, server.url, *named, *texts_of(server.credentials))
 
 
 def as_servers(given: Any) -> Any:
@@ -148,4 +171,5 @@ def _filled(server: MCPServer, fill: Callable[[str], str]) -> MCPServer:
         cwd=fill(server.cwd),
         url=fill(server.url),
         headers={name: fill(value) for name, value in server.headers.items()},
+        auth=filled(server.credentials, fill),
     )

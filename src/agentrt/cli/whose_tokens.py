@@ -1,0 +1,57 @@
+"""Whose logins at MCP servers a command is about, and in which store they are."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import msgspec
+
+from ..mcp.tokens import Tokens, tokens_of
+from ..secrets import Cipher
+from ..storage import default_store, open_storage
+from .options import store_option
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Whose(msgspec.Struct, frozen=True):
+    """An owner, in a store, whose tokens are encrypted with a key (None: that of the user's key file)."""
+
+    store: str
+    owner: str | None
+    key: Path | None
+
+    @asynccontextmanager
+    async def tokens(self) -> AsyncIterator[Tokens]:
+        """The tokens."""
+        async with open_storage(self.store, lazy=True) as storage:
+            yield tokens_of(storage.shelf, cipher_of(self.key), Path.home())(self.owner)
+
+
+def cipher_of(key: Path | None) -> Cipher | None:
+    """The cipher of a file with keys. Raises `ConfigurationError` for what is no key."""
+    return Cipher(*key.read_text().split()) if key is not None else None
+
+
+def tokens_options(command: F) -> F:
+    """The options that say whose tokens are meant, as one parameter `whose`."""
+
+    @store_option
+    @click.option(
+        "--secrets-key",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="The key that the tokens are encrypted with: that of `agentrt serve`, where it has one. Default: one of"
+        " your own, in ~/.config/agentrt/secrets.key.",
+    )
+    @click.option("--owner", default=None, metavar="NAME", help="For whom, in the store of a server that goes by keys.")
+    @wraps(command)
+    def made(*args: Any, store: str | None, secrets_key: Path | None, owner: str | None, **rest: Any) -> Any:
+        return command(*args, whose=Whose(str(store or default_store()), owner, secrets_key), **rest)
+
+    return made  # type: ignore[return-value]

@@ -1,0 +1,22 @@
+"""Why a connection has failed, in words. Pure."""
+
+from __future__ import annotations
+
+from ..specs.content import sound
+
+
+def innermost(error: BaseException) -> BaseException:
+    """The first error of a group, which may stand in others."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def cause_of(error: BaseException) -> str:
+    """The innermost cause of an error, and what to do about it."""
+    error = innermost(error)
+    if type(error).__name__ == "MCPError" and str(error) == "Connection closed":
+        return "it has closed the connection"
+    if isinstance(error, FileNotFoundError):
+        return f"there is no program {error.filename!r}: install it, or give its path"
+    return sound(f"{type(error).__name__}: {error}")

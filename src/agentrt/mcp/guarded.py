@@ -1,0 +1,105 @@
+"""`Guarded`: HTTP to a server, and to no private address that it points to. Heavy, so imported when it is needed.
+
+A document of discovery names the addresses of the authorization server, and a server that nobody knows may name those
+of this network in it, or names that stand for them.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import AsyncIterator
+from functools import cache
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from urllib.request import getproxies, proxy_bypass
+
+import anyio
+import httpx2
+
+LONGEST_ANSWER = 64 << 20
+"""Bytes of one answer, but for a stream of events, which has this bound for each."""
+
+
+class Guarded(httpx2.AsyncBaseTransport):
+    """Requests to the server's own host are sent as they are. Another host is looked up first, and asked at the address
+    that was found, so that its name cannot mean another one meanwhile.
+    """
+
+    def __init__(self, url: str) -> None:
+        given = httpx2.URL(url)
+        self._host = given.host
+        proxy = getproxies().get(given.scheme) if not proxy_bypass(given.host) else None
+        self._inner = httpx2.AsyncHTTPTransport(verify=_certificates(), proxy=proxy)
+        self.has_session = False
+        """Whether the server has given a session id: it keeps something of those who use it."""
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Raises `ConnectError` for a private address of another host, and `ReadError` for an endless answer."""
+        if request.url.host != self._host:
+            request = await _pinned(request)
+        response = await self._inner.handle_async_request(request)
+        self.has_session = self.has_session or "mcp-session-id" in response.headers
+        if not response.headers.get("content-type", "").startswith("text/event-stream"):
+            assert isinstance(response.stream, httpx2.AsyncByteStream)
+            response.stream = _Bounded(response.stream)
+        return response
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._inner.aclose()
+
+
+async def check_public(url: str, own: str) -> None:
+    """Raises `ConnectError` for an address that is neither public nor of the host of `own`, and for no web address."""
+    given = httpx2.URL(url)
+    if given.scheme not in ("http", "https"):
+        raise httpx2.ConnectError(f"the server points to {url!r}, which is no web address")
+    if given.host != httpx2.URL(own).host:
+        await _address(given)
+
+
+async def _pinned(request: httpx2.Request) -> httpx2.Request:
+    """The request, for the address that its host stands for now."""
+    url = request.url.copy_with(host=await _address(request.url))
+    extensions = {**request.extensions, "sni_hostname": request.url.host}
+    return httpx2.Request(request.method, url, headers=request.headers, stream=request.stream, extensions=extensions)
+
+
+async def _address(url: httpx2.URL) -> str:
+    """An address of a host, all of whose addresses are public."""
+    port = url.port or (443 if url.scheme == "https" else 80)
+    try:
+        found = await anyio.getaddrinfo(url.host, port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise httpx2.ConnectError(f"the server points to {url.host}, which is not known: {error}") from error
+    addresses = [str(one[4][0]).partition("%")[0] for one in found]
+    if private := next((address for address in addresses if not _is_public(ip_address(address))), None):
+        raise httpx2.ConnectError(f"the server points to {url.host}, which is the private address {private}: refused")
+    return addresses[0]
+
+
+def _is_public(address: IPv4Address | IPv6Address) -> bool:
+    inner = getattr(address, "ipv4_mapped", None) or getattr(address, "sixtofour", None)
+    return address.is_global and not address.is_multicast and (inner is None or _is_public(inner))
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for piece in self._stream:
+            size += len(piece)
+            if size > LONGEST_ANSWER:
+                raise httpx2.ReadError(f"an answer is longer than {LONGEST_ANSWER >> 20} MiB")
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Whom to trust, read once: that takes 20 ms."""
+    return httpx2.create_ssl_context()

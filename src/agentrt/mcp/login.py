@@ -1,0 +1,75 @@
+"""`log_in`: a login at a server over HTTP (OAuth 2.1), by a person with a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from importlib import import_module
+from urllib.parse import parse_qs
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from ..errors import ConfigurationError, ToolError
+from ..specs.mcp import MCPServer
+from .causes import cause_of, innermost
+from .tokens import Tokens
+
+LONGEST = 600.0
+"""Seconds that a person may take."""
+
+
+class Redirected(msgspec.Struct, frozen=True):
+    """What a browser brings back from the authorization server."""
+
+    code: str = ""
+    state: str = ""
+    iss: str | None = None
+    error: str = ""
+
+    @staticmethod
+    def read(query: str) -> Redirected:
+        """From the query of the address that the browser was sent to."""
+        given = {name: values[0] for name, values in parse_qs(query).items()}
+        error = " ".join(given[name] for name in ("error", "error_description") if name in given)
+        return Redirected(given.get("code", ""), given.get("state", ""), given.get("iss"), error)
+
+
+class Person(msgspec.Struct, frozen=True):
+    """Who logs in: is shown an address, and comes back to `redirect`, of which `answered` tells."""
+
+    redirect: str
+    show: Callable[[str], Awaitable[None]]
+    answered: Callable[[], Awaitable[Redirected]]
+
+
+async def log_in(server: MCPServer, tokens: Tokens, person: Person) -> None:
+    """Have a person log in at a server whose variables are filled in; its tokens are held from then on.
+
+    Raises `ToolError` that says why there are none, and `ConfigurationError` where they cannot be kept.
+    """
+    if not server.logs_in:
+        raise ToolError("it takes no login: its configuration gives other credentials, or none are needed")
+    failed: list[BaseException] = []
+
+    async def attempt() -> None:
+        try:
+            library = await anyio.to_thread.run_sync(import_module, f"{__package__}.remote")
+            way = library.Remote(server, tokens, person)
+            async with way.opened() as client:
+                await client.list_tools()
+        except Exception as error:
+            failed.append(innermost(error))
+
+    before = await tokens.get(server.url)
+    with anyio.move_on_after(LONGEST) as limit:
+        async with anyio.create_task_group() as tasks:  # a dying transport cancels the task that holds it
+            tasks.start_soon(attempt)
+    if limit.cancelled_caught:
+        raise ToolError(f"nobody has logged in within {LONGEST:g} s")
+    held = await tokens.get(server.url)
+    if held is not None and held != before:
+        return
+    if failed:
+        raise failed[0] if isinstance(failed[0], ConfigurationError) else ToolError(cause_of(failed[0]))
+    raise ToolError("it asks for no login")

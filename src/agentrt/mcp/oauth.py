@@ -1,0 +1,201 @@
+"""OAuth 2.1 for servers over HTTP: tokens that are held, refreshed, or got by a login. Imported when needed.
+
+The flow itself (discovery, registration, PKCE, refresh) is that of the library `mcp`.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import nullcontext
+from typing import Any
+
+import httpx2
+from mcp.client.auth import OAuthClientProvider, OAuthFlowError
+from mcp.shared.auth import (
+    AuthorizationCodeResult,
+    OAuthClientInformationFull,
+    OAuthClientMetadata,
+    OAuthMetadata,
+    OAuthToken,
+    ProtectedResourceMetadata,
+)
+from pydantic import AnyUrl, BaseModel
+
+from ..specs.credentials import OAuth
+from ..specs.mcp import MCPServer
+from .guarded import check_public
+from .login import Person
+from .tokens import Held, Tokens
+
+EARLY = 30.0
+"""Seconds before its end at which an access token is refreshed."""
+
+LOGIN = "it wants a login: use 'agentrt mcp login NAME --mcp FILE', or the page of the server in the console"
+logging.getLogger("mcp.client.auth.oauth2").addFilter(lambda record: record.exc_info is None)  # it is raised, too
+NO_REDIRECT = "http://127.0.0.1/callback"
+"""What stands for the address of a redirect where nobody logs in."""
+
+
+class HeldTokens(httpx2.Auth):
+    """Shows the token that is held for a server, and has it refreshed; without one the server answers as it does to
+    anybody. With a `person` there, that one logs in.
+    """
+
+    requires_response_body = False
+
+    def __init__(self, server: MCPServer, tokens: Tokens, person: Person | None = None) -> None:
+        self._url, self._tokens, self._person = server.url, tokens, person
+        self._held: Held | None = None
+        self._read = False
+        self._flow = _Flow(server, tokens, person)
+        self.problem = ""
+        """Why a request was not let in, and what to do."""
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What nobody is to see of what is held."""
+        return self._held.secrets if self._held is not None else ()
+
+    async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        """Raises `OAuthFlowError`, and `ConfigurationError` for tokens that cannot be read."""
+        if not self._read:
+            self._held, self._read = await self._tokens.get(self._url), True
+        held = self._held
+        if held is None or not held.ends_before(time.time() + EARLY):
+            if not _refused((yield _shown(request, held))):
+                self.problem = ""
+                return
+            if self._person is None and (held is None or "refresh_token" not in held.tokens):
+                self.problem = LOGIN
+                return
+        async with self._tokens.lock(self._url) if self._person is None else nullcontext():
+            now = await self._tokens.get(self._url)
+            if now is not None and now != held and self._person is None:  # another one was first
+                self._held = now
+                response = yield _shown(request, now)
+            else:
+                response = None
+                flow = self._flow.anew(held.access if held is not None else "").async_auth_flow(request)
+                try:
+                    outgoing = await anext(flow)
+                    while True:
+                        response = yield outgoing
+                        outgoing = await flow.asend(response)
+                except StopAsyncIteration:
+                    pass
+                except OAuthFlowError as error:
+                    self.problem = str(error)
+                    raise
+                finally:
+                    await flow.aclose()
+                    self._held = await self._tokens.get(self._url)
+        self.problem = LOGIN if response is None or _refused(response) else ""
+
+
+def _shown(request: httpx2.Request, held: Held | None) -> httpx2.Request:
+    """A request that shows the token that is held, where there is one."""
+    if held is not None:
+        request.headers["Authorization"] = f"Bearer {held.access}"
+    return request
+
+
+def _refused(response: httpx2.Response) -> bool:
+    return response.status_code == 401 or (
+        response.status_code == 403 and "insufficient_scope" in response.headers.get("www-authenticate", "")
+    )
+
+
+class _Flow(OAuthClientProvider):
+    """The library's flow over the tokens that are held. It begins with them, or with none where a person logs in."""
+
+    def __init__(self, server: MCPServer, tokens: Tokens, person: Person | None) -> None:
+        self._given = server.credentials if isinstance(server.credentials, OAuth) else OAuth()
+        self._tokens, self._person, self._refused = tokens, person, ""
+        redirect = person.redirect if person is not None else NO_REDIRECT
+        metadata = OAuthClientMetadata(client_name="agentrt", redirect_uris=[AnyUrl(redirect)])
+        super().__init__(server.url, metadata, _Storage(self._kept), self._show, self._answered)
+
+    def anew(self, refused: str) -> _Flow:
+        """The flow, which reads what is held once more; `refused` is an access token that is of no use any more."""
+        self._refused, self._initialized = refused, False
+        return self
+
+    async def _initialize(self) -> None:
+        context, held = self.context, None
+        if self._person is None:
+            held = await self._tokens.get(context.server_url)
+        context.current_tokens = OAuthToken.model_validate(held.tokens) if held is not None else None
+        context.token_expiry_time = None
+        if held is not None:
+            context.token_expiry_time = 1.0 if held.access == self._refused else held.expires
+            context.auth_server_url = held.issuer
+            if held.authority is not None:
+                context.oauth_metadata = OAuthMetadata.model_validate(held.authority)
+            if held.resource is not None:
+                context.protected_resource_metadata = ProtectedResourceMetadata.model_validate(held.resource)
+        if self._given.client_id:
+            context.client_info = OAuthClientInformationFull(
+                client_id=self._given.client_id,
+                client_secret=self._given.client_secret or None,
+                redirect_uris=context.client_metadata.redirect_uris,
+                token_endpoint_auth_method="client_secret_basic" if self._given.client_secret else "none",
+            )
+        elif held is not None:
+            context.client_info = OAuthClientInformationFull.model_validate(held.client)
+        self._initialized = True
+
+    async def _perform_authorization_code_grant(self) -> tuple[str, str]:
+        if self._given.scopes:
+            self.context.client_metadata.scope = " ".join(self._given.scopes)
+        return await super()._perform_authorization_code_grant()
+
+    async def _show(self, url: str) -> None:
+        if self._person is None:
+            raise OAuthFlowError(LOGIN)
+        await check_public(url, self.context.server_url)
+        await self._person.show(url)
+
+    async def _answered(self) -> AuthorizationCodeResult:
+        assert self._person is not None
+        found = await self._person.answered()
+        if found.error:
+            raise OAuthFlowError(f"the login was refused: {found.error}")
+        return AuthorizationCodeResult(code=found.code, state=found.state, iss=found.iss)
+
+    async def _kept(self, tokens: OAuthToken) -> None:
+        context = self.context
+        assert context.client_info is not None
+        held = Held(
+            tokens=_plain(tokens),
+            client=_plain(context.client_info),
+            authority=_plain(context.oauth_metadata) if context.oauth_metadata is not None else None,
+            resource=_plain(context.protected_resource_metadata) if context.protected_resource_metadata else None,
+            issuer=context.auth_server_url,
+            expires=time.time() + tokens.expires_in if tokens.expires_in is not None else None,
+        )
+        await self._tokens.put(context.server_url, held)
+
+
+class _Storage:
+    """The `TokenStorage` of a flow, which reads what is held by itself, and holds a client only with its tokens."""
+
+    def __init__(self, kept: Callable[[OAuthToken], Awaitable[None]]) -> None:
+        self._kept = kept
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        await self._kept(tokens)
+
+    async def get_tokens(self) -> OAuthToken | None:
+        return None
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        return None
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        return None
+
+
+def _plain(model: BaseModel) -> dict[str, Any]:
+    return model.model_dump(mode="json", exclude_none=True)

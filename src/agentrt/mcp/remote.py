@@ -1,0 +1,76 @@
+"""`Remote`: a session with a server over HTTP. Heavy, so imported when it is needed."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+
+import httpx2
+from mcp.client._transport import TransportStreams
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+
+from mcp import Client
+
+from ..specs.credentials import headers_of
+from ..specs.mcp import MCPServer
+from .guarded import LONGEST_ANSWER, Guarded
+from .login import Person
+from .oauth import HeldTokens
+from .tokens import Tokens
+
+
+class Remote:
+    """One session with a server whose variables are filled in."""
+
+    def __init__(self, server: MCPServer, tokens: Tokens | None, person: Person | None = None) -> None:
+        self._server, self._transport = server, Guarded(server.url)
+        self._auth = HeldTokens(server, tokens, person) if tokens is not None and server.logs_in else None
+        self._headers = {**server.headers, **headers_of(server.credentials)}
+
+    @property
+    def problem(self) -> str:
+        """Why the server lets nobody in, and what to do."""
+        return self._auth.problem if self._auth is not None else ""
+
+    @property
+    def has_session(self) -> bool:
+        """Whether the server keeps something of those who use this session."""
+        return self._server.way == "sse" or self._transport.has_session
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What it is shown now that nobody is to see."""
+        return self._auth.secrets if self._auth is not None else ()
+
+    @asynccontextmanager
+    async def opened(self, **common: Any) -> AsyncIterator[Client]:
+        """The session, with what the library is to answer."""
+        async with Client(self._streams() if self._server.way == "http" else self._events(), **common) as client:
+            yield client
+
+    @asynccontextmanager
+    async def _streams(self) -> AsyncIterator[TransportStreams]:
+        async with (
+            self._http() as http,
+            streamable_http_client(self._server.url, http_client=http, max_sse_event_size=LONGEST_ANSWER) as streams,
+        ):
+            yield streams
+
+    def _events(self) -> AbstractAsyncContextManager[TransportStreams]:
+        return sse_client(
+            self._server.url,
+            timeout=self._server.connect_timeout,
+            sse_read_timeout=self._server.timeout,
+            httpx_client_factory=lambda headers=None, timeout=None, auth=None: self._http(),
+        )
+
+    def _http(self) -> httpx2.AsyncClient:
+        return httpx2.AsyncClient(
+            transport=self._transport,
+            headers=self._headers,
+            auth=self._auth,
+            timeout=httpx2.Timeout(self._server.connect_timeout, read=self._server.timeout),
+            follow_redirects=False,
+        )

@@ -1,0 +1,106 @@
+"""How an agent shows an MCP server over HTTP who it is."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, TypeAlias
+
+import msgspec
+from msgspec import Meta
+
+from .given import Given
+
+
+class KeyAuth(Given, frozen=True, omit_defaults=True, tag_field="type", tag="key"):
+    """A key in a header of its own."""
+
+    value: str
+    header: str = "X-API-Key"
+
+
+class BearerAuth(Given, frozen=True, omit_defaults=True, tag_field="type", tag="bearer"):
+    """A token in the header Authorization (RFC 6750)."""
+
+    token: str
+
+
+class BasicAuth(Given, frozen=True, omit_defaults=True, tag_field="type", tag="basic"):
+    """A user name and a password (RFC 7617)."""
+
+    username: str
+    password: str
+
+
+class OAuth(Given, frozen=True, omit_defaults=True, tag_field="type", tag="oauth"):
+    """OAuth 2.1: a person logs in once, in a browser. Without a client id one is registered at the login (RFC 7591)."""
+
+    client_id: str = ""
+    client_secret: str = ""
+    scopes: tuple[str, ...] = ()
+    """Those that are asked for; none: those that the server names."""
+    port: Annotated[int, Meta(ge=0, le=65535)] = 0
+    """Of this machine, for the redirect of a login; 0: any. A client that was registered by hand may need one."""
+
+
+Credentials: TypeAlias = KeyAuth | BearerAuth | BasicAuth | OAuth
+
+AUTHORIZES = re.compile(r"auth|cookie|key|token", re.IGNORECASE)
+"""Headers and variables that say who asks."""
+
+SHORTEST = 6
+"""Characters of a part of such a header that is a secret."""
+
+_SECRET = ("value", "token", "password", "client_secret")
+
+
+def as_credentials(given: Any) -> Any:
+    """`"oauth"`, or a text that is a bearer token, as the credentials that it stands for; anything else as it is."""
+    if not isinstance(given, str):
+        return given
+    return OAuth() if given == "oauth" else BearerAuth(given)
+
+
+def texts_of(credentials: Credentials | None) -> tuple[str, ...]:
+    """The texts of credentials, which may refer to variables."""
+    return () if credentials is None else tuple(v for v in _fields(credentials).values() if isinstance(v, str))
+
+
+def filled(credentials: Credentials | None, fill: Callable[[str], str]) -> Credentials | None:
+    """Credentials with each text filled in."""
+    if credentials is None:
+        return None
+    given = {name: fill(value) for name, value in _fields(credentials).items() if isinstance(value, str)}
+    return msgspec.structs.replace(credentials, **given)
+
+
+def hidden(credentials: Credentials | None, hide: Callable[[str, str], str]) -> Credentials | None:
+    """Credentials with each secret as `hide` has it, by the secret's name."""
+    if credentials is None:
+        return None
+    given = {name: hide(name, value) for name, value in _fields(credentials).items() if name in _SECRET and value}
+    return msgspec.structs.replace(credentials, **given)
+
+
+def shown_by(headers: Mapping[str, str]) -> tuple[str, ...]:
+    """What headers show that is secret: the values of those that say who asks, and their words, as in `Bearer abc`."""
+    values = [value for name, value in headers.items() if AUTHORIZES.search(name)]
+    return tuple(part for value in values for part in (value, *value.split()) if len(part) >= SHORTEST)
+
+
+def headers_of(credentials: Credentials | None) -> dict[str, str]:
+    """The headers that show credentials; none for OAuth, whose tokens come and go."""
+    match credentials:
+        case KeyAuth(value, header):
+            return {header: value}
+        case BearerAuth(token):
+            return {"Authorization": f"Bearer {token}"}
+        case BasicAuth(username, password):
+            return {"Authorization": f"Basic {base64.b64encode(f'{username}:{password}'.encode()).decode()}"}
+        case _:
+            return {}
+
+
+def _fields(credentials: Credentials) -> dict[str, Any]:
+    return msgspec.structs.asdict(credentials)
