@@ -350,7 +350,7 @@ def all_types() -> set[type]:
 class AnyTool:
     """A toolbox that knows `look` and `terminal` and takes all arguments."""
 
-    definitions = (definition("look"), definition("terminal"))
+    known = (definition("look"), definition("terminal"))
 
     def resources(self, name: str, arguments: msgspec.Raw) -> tuple[str, ...]:
         """No resource is shared."""

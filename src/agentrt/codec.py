@@ -49,6 +49,7 @@ class _Outline(msgspec.Struct, frozen=True, gc=False):
     skills: tuple[str, ...] = ()
     labels: tuple[Label, ...] = ()
     fingerprint: int = 0
+    found: tuple[str, ...] = ()
     tokens: int = 0
 
 
@@ -131,6 +132,7 @@ def skim(record: bytes) -> Event:
         is_error=seen.is_error,
         labels=seen.labels,
         fingerprint=seen.fingerprint,
+        found=seen.found,
         tokens=seen.tokens,
     )
 

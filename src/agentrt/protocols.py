@@ -102,13 +102,14 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """A tool's result; subclasses add fields, which the log keeps and the model does not see.
 
     `still_running` says that it only says so: an agent that asks again and again does not repeat itself. `labels` say
-    that it holds what nobody vouches for.
+    that it holds what nobody vouches for. `found` are tools that can be called from then on.
     """
 
     content: tuple[Content, ...] = ()
     is_error: bool = False
     still_running: bool = False
     labels: tuple[Label, ...] = ()
+    found: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """A text, or a list, becomes a tuple. Raises `TypeError` for what is no content."""

@@ -67,7 +67,7 @@ class AgentActor(AbstractAsyncContextManager["AgentActor"]):
 
     async def _answered(self, command: str, reply: ModelReply, draft: Draft) -> None:
         called = self._measured(draft.called(reply))
-        events = reply_events(reply, self._toolbox, draft.id, called.id)
+        events = reply_events(reply, self._toolbox, draft.id, called.id, self._log.state.deferred)
         try:
             await self._log.append(called, *events, command=command)
         except NoLongerDue:

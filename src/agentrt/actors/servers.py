@@ -26,6 +26,7 @@ from ..secrets import SecretRegistry
 from ..specs import Content, ToolDefinition
 from ..specs.content import plain, text
 from ..specs.credentials import headers_of, shown_by
+from ..specs.deferral import CALL, SEARCH, tokens_of
 from ..specs.mcp import MCPServer, expanded
 from ..storing import Shelf
 from ..tools.definition import Tools
@@ -33,6 +34,10 @@ from .event_log import Log
 from .remote_tools import remote_tool
 from .results import bounded
 from .side_calls import SideCalls
+from .tool_search import searching_tools
+
+USUAL_WINDOW = 128_000
+"""Tokens of a model's window where that is not known."""
 
 PATIENCE = 5.0
 """Seconds that a server may be away before its tools are taken away."""
@@ -72,6 +77,7 @@ class Servers:
             self._there[name] = asyncio.get_running_loop().create_future()
             if (before := state.servers.get(name)) is not None:
                 self._learn(name, before.tools)
+                self._tools.learn(searching_tools(state, lambda: self._log.state))
             tasks.start_soon(self._follow, name, server)
 
     def _learn(self, name: str, tools: Sequence[ToolDefinition]) -> None:
@@ -148,6 +154,7 @@ class Servers:
             before = self._log.state.servers.get(name)
             if before is None or _offer(before) != _offer(event):
                 await self._log.append(event)
+                self._tools.learn(searching_tools(self._log.state, lambda: self._log.state))
 
     async def _event(self, name: str, standing: Standing) -> ToolsChanged:
         """What a server offers as it stands. Raises `ConfigurationError` where its pins cannot be had."""
@@ -163,7 +170,19 @@ class Servers:
             told=_told(name, before, offered, ""),
             prompts=standing.listed.prompts,
             changed=tuple(tool.name for tool in offered if tool.changed),
+            deferred=self._are_many(name, offered),
         )
+
+    def _are_many(self, name: str, tools: Sequence[ToolDefinition]) -> bool:
+        """Whether a server's tools take too much of the window beside the others' that are offered, or once did."""
+        state = self._log.state
+        if (share := state.spec.tool_search) is None:
+            return False
+        if (before := state.servers.get(name)) is not None and before.deferred:
+            return True
+        others = (one.tools for other, one in state.servers.items() if other != name and not one.deferred)
+        taken = sum(tokens_of(tool) for offer in (tools, *others) for tool in offer)
+        return taken > share * (self._calls.window() or USUAL_WINDOW)
 
     def _definitions(self, name: str, standing: Standing) -> tuple[ToolDefinition, ...]:
         state = self._log.state
@@ -172,7 +191,7 @@ class Servers:
         return definitions(
             name,
             standing.listed.tools,
-            {*self._tools.names, *others},
+            {*self._tools.names, *others, SEARCH, CALL},
             server.include,
             server.exclude,
             state.spec.filter_tools_regex,
@@ -189,7 +208,7 @@ class Servers:
 
 def _offer(event: ToolsChanged) -> tuple[object, ...]:
     """What is compared of two events."""
-    return (event.tools, event.problem, event.prompts)
+    return (event.tools, event.problem, event.prompts, event.deferred)
 
 
 def _told(name: str, before: ToolsChanged | None, tools: Sequence[ToolDefinition], problem: str) -> str:

@@ -281,6 +281,7 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
             details=details,
             labels=self._labels(action, observation.labels),
             fingerprint=fingerprint,
+            found=observation.found,
             caused_by=action.id,
         )
 

@@ -56,6 +56,13 @@ def call_id(action_id: str) -> str:
     return action_id.replace("-", "")
 
 
+def sent(name: str, arguments: str, through: str) -> tuple[str, str]:
+    """A call as it goes over the wire: the name of the tool that is called, and its arguments as JSON."""
+    if not through:
+        return name, arguments
+    return through, msgspec.json.encode({"name": name, "arguments": msgspec.Raw(arguments.encode())}).decode()
+
+
 Around: TypeAlias = tuple[str, str]
 """What stands before and after each message of a user."""
 
@@ -100,7 +107,8 @@ def to_messages(view: Iterable[Event], around: Around = ("", "")) -> list[Messag
 def _to_message(event: ModelVisible, around: Around) -> Message:
     match event:
         case ActionEvent():
-            call = ToolCall(call_id(event.id), event.tool_name, bytes(event.arguments).decode())
+            name, arguments = sent(event.tool_name, bytes(event.arguments).decode(), event.through)
+            call = ToolCall(call_id(event.id), name, arguments)
             thought = text(event.thought) if event.thought else ()
             return Message("assistant", thought, (call,), reasoning=event.reasoning, thinking=event.thinking)
         case SystemPromptEvent():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 import msgspec
@@ -11,13 +12,16 @@ from ..events import ActionEvent, AgentErrorEvent, ConversationErrorEvent, Event
 from ..ids import new_id
 from ..specs import Thinking, ToolDefinition
 from ..specs.content import sound, text
+from ..specs.deferral import CALL, SEARCH
 from ..usage import Usage
+from .dispatching import meant as as_meant
 from .messages import ToolCall
 from .own_ratings import own_rating
-from .repair import Repaired, repaired, suggestion
+from .repair import Repaired, suggestion
 
 NUDGE = "Your reply was empty. Call a tool to go on, or answer the user."
 AFTER_FINISH = "not run: it comes after finish in the same reply. Call finish last, when all else is done"
+NOT_FOUND_YET = f"not run: {{}} is called once {SEARCH} has shown how: search for it first"
 HELD_BACK = ("content_filter", "refusal")
 """How a reply ends of which its provider held back a part."""
 
@@ -53,8 +57,8 @@ class Toolbox(Protocol):
     """What a reply's calls are held against."""
 
     @property
-    def definitions(self) -> tuple[ToolDefinition, ...]:
-        """The tools as the model was offered them."""
+    def known(self) -> tuple[ToolDefinition, ...]:
+        """The tools as the model was offered them, or found them."""
         ...
 
     def resources(self, name: str, arguments: msgspec.Raw) -> tuple[str, ...]:
@@ -70,8 +74,12 @@ class BadCall(Exception):
     """Raised for a call that cannot run; the text tells the model how to mend it."""
 
 
-def reply_events(reply: ModelReply, toolbox: Toolbox, message_id: str, caused_by: str) -> tuple[Event, ...]:
+def reply_events(
+    reply: ModelReply, toolbox: Toolbox, message_id: str, caused_by: str, deferred: Mapping[str, bool] = {}
+) -> tuple[Event, ...]:
     """The actions of a reply with the errors of those that cannot run, or its message.
+
+    Of `deferred` tools each is known with whether a search has found it.
 
     What is wrong with it comes first, as a message of the environment: one that waits keeps the run from ending.
     """
@@ -83,16 +91,22 @@ def reply_events(reply: ModelReply, toolbox: Toolbox, message_id: str, caused_by
     )
     if reply.finish_reason in HELD_BACK:
         filtered = ConversationErrorEvent(code=ContentRefused.code, detail=FILTERED, caused_by=caused_by)
-        return (*_said(reply, toolbox, message_id, caused_by, partial=True), filtered)
-    return (*told, *_said(reply, toolbox, message_id, caused_by))
+        return (*_said(reply, toolbox, message_id, caused_by, deferred, partial=True), filtered)
+    return (*told, *_said(reply, toolbox, message_id, caused_by, deferred))
 
 
 def _said(
-    reply: ModelReply, toolbox: Toolbox, message_id: str, caused_by: str, *, partial: bool = False
+    reply: ModelReply,
+    toolbox: Toolbox,
+    message_id: str,
+    caused_by: str,
+    deferred: Mapping[str, bool],
+    *,
+    partial: bool = False,
 ) -> tuple[Event, ...]:
     """The actions of a reply, or its message, where it has words; `partial` when more was held back."""
     if reply.tool_calls:
-        return _actions(reply, toolbox, message_id, caused_by)
+        return _actions(reply, toolbox, message_id, caused_by, deferred)
     if not reply.text.strip():
         return ()
     message = MessageEvent(
@@ -116,21 +130,25 @@ def _complaint(reply: ModelReply) -> str | None:
     return None if reply.text.strip() else NUDGE
 
 
-def _actions(reply: ModelReply, toolbox: Toolbox, first_id: str, caused_by: str) -> tuple[Event, ...]:
+def _actions(
+    reply: ModelReply, toolbox: Toolbox, first_id: str, caused_by: str, deferred: Mapping[str, bool]
+) -> tuple[Event, ...]:
     actions: list[ActionEvent] = []
     errors: list[AgentErrorEvent] = []
     held_back = "not run: the provider held back a part of this reply" if reply.finish_reason in HELD_BACK else None
     finished = False
     for number, call in enumerate(reply.tool_calls):
         cut = reply.finish_reason == "length" and number == len(reply.tool_calls) - 1
-        meant = repaired(call, toolbox.definitions, cut=cut)
-        definition = next((d for d in toolbox.definitions if d.name == meant.name), None)
-        own = own_rating(meant.arguments, definition)
-        meant = msgspec.structs.replace(meant, arguments=own.arguments)
+        found = as_meant(call, toolbox.known, cut=cut)
+        definition = next((d for d in toolbox.known if d.name == found.call.name), None)
+        own = own_rating(found.call.arguments, definition)
+        meant = msgspec.structs.replace(found.call, arguments=own.arguments)
         resources, problem = _checked(meant, toolbox)
         problem = problem or held_back or (AFTER_FINISH if finished else None)
+        if deferred.get(meant.name) is False:
+            resources, problem = (), NOT_FOUND_YET.format(meant.name)
         finished = finished or (definition is not None and definition.ends_turn and problem is None)
-        asked = sound(call.name)
+        asked = sound(found.asked)
         action = ActionEvent(
             id=new_id() if number else first_id,
             tool_name=meant.name,
@@ -145,6 +163,7 @@ def _actions(reply: ModelReply, toolbox: Toolbox, first_id: str, caused_by: str)
             resources=resources,
             security_risk=own.risk,
             summary=sound(own.summary),
+            through=found.through or (CALL if meant.name in deferred else ""),
             caused_by=caused_by,
         )
         actions.append(action)
@@ -168,4 +187,4 @@ def _checked(call: Repaired, toolbox: Toolbox) -> tuple[tuple[str, ...], str | N
     try:
         return toolbox.resources(call.name, call.arguments), None
     except BadCall as bad:
-        return (), f"{bad}{suggestion(call.name, toolbox.definitions)}"
+        return (), f"{bad}{suggestion(call.name, toolbox.known)}"

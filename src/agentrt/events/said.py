@@ -108,7 +108,8 @@ class ActionEvent(Event, frozen=True, kw_only=True):
     JSON object, `malformed` the model's text where that was another one or none, `asked_as` the name that it gave where
     the tool has another. `resources` are keys: calls that share one run in the order asked; "*" is shared with all.
     `security_risk` is the model's own rating, `summary` its own words for what the call does. A call with a `skill` is
-    none of the model's, which does not see it: it is a command in that skill's text.
+    none of the model's, which does not see it: it is a command in that skill's text. `through` is the tool that the
+    model has called to call this one.
     """
 
     source: Source = "agent"
@@ -125,6 +126,7 @@ class ActionEvent(Event, frozen=True, kw_only=True):
     security_risk: SecurityRisk = SecurityRisk.UNKNOWN
     summary: str = ""
     skill: str = ""
+    through: str = ""
 
 
 class ObservationEvent(Event, frozen=True, kw_only=True):
@@ -142,6 +144,8 @@ class ObservationEvent(Event, frozen=True, kw_only=True):
     details: msgspec.Raw = msgspec.Raw(b"null")
     labels: tuple[Label, ...] = ()
     fingerprint: int = 0
+    found: tuple[str, ...] = ()
+    """Tools that can be called from here on: a search has found them."""
     tokens: int = 0
     """About how many its content has, as the log has found when it took it."""
 
@@ -193,6 +197,8 @@ class ToolsChanged(Event, frozen=True, kw_only=True):
     """The prompts that it has: a message that begins with "/server:prompt" is answered by one."""
     changed: tuple[str, ...] = ()
     """The tools that say something else of themselves than when they were first seen."""
+    deferred: bool = False
+    """Whether they are too many to be offered with each call: the model finds them with `tool_search`."""
 
 
 class ConversationStateUpdateEvent(Event, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from ..context.messages import ToolCall
+from ..context.messages import ToolCall, sent
 from ..context.repair import CUT
 from ..context.replies import ModelReply
 from ..errors import ContextWindowExceeded, ModelError
@@ -67,11 +67,14 @@ class Replies:
 
     def asked(self, action: ActionEvent) -> ToolCall:
         """The call as the model sent it."""
-        given = bytes(action.arguments).decode() if action.malformed is None else action.malformed
-        if action.malformed is None and action.tool_name in self._rated:
+        name = action.asked_as or action.tool_name
+        if action.malformed is not None:
+            return ToolCall(action.tool_call_id, action.through or name, action.malformed)
+        given = bytes(action.arguments).decode()
+        if action.tool_name in self._rated:
             rating = {"security_risk": action.security_risk.value, "summary": action.summary}
             given = msgspec.json.encode(msgspec.json.decode(action.arguments) | rating).decode()
-        return ToolCall(action.tool_call_id, action.asked_as or action.tool_name, given)
+        return ToolCall(action.tool_call_id, *sent(name, given, action.through))
 
     def reply(self, called: ModelCalled, following: Sequence[Event]) -> tuple[ModelReply, dict[str, Checked]]:
         """The reply of a call, given the events after its end; and what became of each of its actions, by their ids."""

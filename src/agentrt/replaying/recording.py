@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..actors.critic import GOAL
-from ..context.repair import repaired
+from ..context.dispatching import meant
 from ..decisions import Condense, Judge, decide
 from ..events import (
     ActionEvent,
@@ -193,7 +193,7 @@ class Recording:
     def _take(self, index: int, event: Event, before: State, state: State) -> None:
         match event:
             case SystemPromptEvent() | ToolsChanged():
-                self.definitions.update({definition.name: definition for definition in event.tools})
+                self.definitions.update({tool.name: tool for tool in (*event.tools, *state.searching)})
                 self._replies = Replies(_rated(self.created.agent, self.definitions))
             case InterruptEvent():
                 self._interrupts.append(event.seq)
@@ -275,7 +275,7 @@ class Recording:
     def _check(self, action: ActionEvent, checked: Checked) -> None:
         """Note what the arguments came to, but for such as could not be read, whatever the tool."""
         call = self._replies.asked(action)
-        if action.malformed is None or repaired(call, tuple(self.definitions.values())).problem is None:
+        if action.malformed is None or meant(call, tuple(self.definitions.values())).call.problem is None:
             self.checked[action.tool_name, bytes(action.arguments)] = checked
 
     def _executed(self, event: Event) -> None:

@@ -17,6 +17,7 @@ from ..events import AgentErrorEvent, ObservationEvent
 from ..protocols import Observation, ToolContext
 from ..security.analyzers import MODEL
 from ..specs import ToolDefinition, Workspace
+from ..specs.deferral import CALL, SEARCH
 from ..specs.tool import ALWAYS
 from ..tools import BUILT_IN, ToolType
 from ..tools.definition import defined_tool
@@ -63,7 +64,8 @@ def _observation(event: ObservationEvent) -> Observation:
     details = msgspec.json.decode(event.details)
     given = details if isinstance(details, dict) else {}
     kind: Callable[..., Observation] = _with_details(tuple(given)) if given else Observation
-    return kind(content=event.content, is_error=event.is_error, still_running=not event.fingerprint, **given)
+    still = not event.fingerprint
+    return kind(content=event.content, is_error=event.is_error, still_running=still, found=event.found, **given)
 
 
 @cache
@@ -93,7 +95,7 @@ def tools_of(recording: Recording, stage: Stage, tools: Iterable[ToolType]) -> t
 
 def servers_tools(recording: Recording, stage: Stage) -> list[ToolType]:
     """The tools of MCP servers, as the log has them."""
-    found = (definition for definition in recording.definitions.values() if definition.server)
+    found = (tool for tool in recording.definitions.values() if tool.server or tool.name in (SEARCH, CALL))
     return [_logged(definition, stage, recording) for definition in found]
 
 

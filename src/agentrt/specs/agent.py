@@ -13,7 +13,7 @@ from ..errors import ConfigurationError
 from .condensers import AnyCondenser, LLMSummarizingCondenser, as_condenser, summarizers
 from .context import AgentContext
 from .flow import InformationFlow
-from .given import Given
+from .given import Given, Share
 from .hooks import Hook
 from .llm import AnyLLM, as_llm
 from .mcp import MCPServer, as_servers
@@ -70,6 +70,9 @@ class Agent(Given, frozen=True, kw_only=True, omit_defaults=True):
     """The same as other programs' files have it, `{"mcpServers": {...}}`; they are in `mcp_servers` then."""
     filter_tools_regex: str | None = None
     """What the names of servers' tools must match from their beginning; None: all are offered."""
+    tool_search: Share | None = 0.1
+    """Of the model's window, what the definitions of servers' tools may take. Those of a server with which it would be
+    more are found with the tool `tool_search`, and not offered before; None: all are offered."""
     client_tools: tuple[ClientTool, ...] = ()
     """Tools that the program, or the client of a server, executes. Those that it delegates to have none of them."""
     agents: dict[str, Agent] = msgspec.field(default_factory=dict)

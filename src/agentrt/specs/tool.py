@@ -143,6 +143,8 @@ class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """What that server calls it."""
     changed: bool = False
     """Whether it says something else of itself than when it was first seen there: a person is asked about each call."""
+    dispatches: bool = False
+    """Whether a call of it is one of the tool that its argument `name` names, with its `arguments`."""
     client: bool = False
     """Whether whoever holds the conversation executes it."""
     deadline: float | None = None

@@ -20,6 +20,7 @@ from ..events import (
 from ..ledger import Child, GoalStatus, Ledger
 from ..specs import Agent, Durability, SecurityRisk, ToolDefinition
 from ..specs.context import Offer
+from ..specs.deferral import search_tools
 from ..specs.flow import Label, Sink
 
 _ANY = msgspec.Raw(b"{}")
@@ -165,6 +166,8 @@ class Progress(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """How many events and tokens the view had, with what was queued, after it was condensed last."""
     inputs: tuple[InputRequested, ...] = ()
     """What actions that run have asked a person."""
+    found: tuple[str, ...] = ()
+    """Deferred tools that a search has found."""
 
 
 class Branch(Progress, frozen=True, gc=False):
@@ -218,14 +221,32 @@ class State(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def tools(self) -> tuple[ToolDefinition, ...]:
-        """What the model is offered: the agent's own tools, then those of its MCP servers by the servers' names."""
+        """What the model is offered: the agent's own tools, those that search, then those of its MCP servers by the
+        servers' names.
+        """
         if self.prompt is None or not self.servers:
             return self.prompt.tools if self.prompt is not None else ()
-        return (*self.prompt.tools, *(tool for name in sorted(self.servers) for tool in self.servers[name].tools))
+        shown = (self.servers[name] for name in sorted(self.servers) if not self.servers[name].deferred)
+        return (*self.prompt.tools, *self.searching, *(tool for server in shown for tool in server.tools))
+
+    @property
+    def searching(self) -> tuple[ToolDefinition, ...]:
+        """The tools that find deferred ones, and call them; none where there are no deferred ones."""
+        deferred = {name: len(server.tools) for name, server in self.servers.items() if server.deferred}
+        return search_tools(deferred)
+
+    @property
+    def deferred(self) -> dict[str, bool]:
+        """The tools that are found before they are called, each with whether it was."""
+        found = self.branch.found
+        servers = (server for server in self.servers.values() if server.deferred)
+        return {tool.name: tool.name in found for server in servers for tool in server.tools}
 
     def definition(self, name: str) -> ToolDefinition:
-        """What a tool says of itself; of one that the agent was not offered, nothing but its name."""
-        for definition in self.tools:
+        """What a tool says of itself; of one that the agent does not have, nothing but its name."""
+        own = self.prompt.tools if self.prompt is not None else ()
+        offers = (own, *(server.tools for server in self.servers.values()), self.searching)
+        for definition in (tool for offer in offers for tool in offer):
             if definition.name == name:
                 return definition
         return ToolDefinition(name=name, description="", parameters=_ANY)

@@ -124,6 +124,8 @@ def resulted(state: State, event: ActionResult) -> State:
         return replace(state, branch=with_labels(here, _labels(state, closed, event)))
     here = uncut(replace(with_seen(here, seen), pending=pending))
     here = with_labels(here, _labels(state, closed, event))
+    if isinstance(event, ObservationEvent) and event.found:
+        here = replace(here, found=tuple(dict.fromkeys((*here.found, *event.found))))
     ran = closed.command is not None or closed.awaited
     if ran and not seen.answer and state.agent is not None:
         here = _done(state.agent, here, seen)

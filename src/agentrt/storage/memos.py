@@ -23,7 +23,7 @@ from .reading import EVENTS, Part, load
 
 MEMO = "memo.bin"
 
-VERSION = 10
+VERSION = 11
 """Of the layout below; a memo of another one is not read."""
 
 

@@ -198,6 +198,7 @@ class Tools:
         self._params: dict[str, Params] = {}
         self._workspace, self._rated = workspace, rated
         self._definitions: tuple[ToolDefinition, ...] | None = None
+        self._known: tuple[ToolDefinition, ...] | None = None
         for spec in specs:
             if spec.name not in types:
                 raise ToolMissing(spec.name, tuple(sorted(types)))
@@ -207,6 +208,7 @@ class Tools:
     def learn(self, kinds: Iterable[ToolType]) -> None:
         """Take the tools of a server, which the log offers by itself."""
         self._learned.update({kind.name: kind for kind in kinds})
+        self._known = None
 
     def offered(self, definition: ToolDefinition) -> ToolDefinition:
         """A server's tool as the model is offered it."""
@@ -220,7 +222,7 @@ class Tools:
     def _kind(self, name: str) -> ToolType | None:
         return self._types.get(name) or self._learned.get(name)
 
-    def _known(self, name: str) -> ToolType:
+    def _there(self, name: str) -> ToolType:
         """A tool. Raises `BadCall` for one that is not there any more."""
         kind = self._kind(name)
         if kind is None:
@@ -234,6 +236,13 @@ class Tools:
             made = (kind.definition for kind in self._types.values())
             self._definitions = tuple(rated(definition) for definition in made) if self._rated else tuple(made)
         return self._definitions
+
+    @property
+    def known(self) -> tuple[ToolDefinition, ...]:
+        """What the model is offered, with what was learned of servers."""
+        if self._known is None:
+            self._known = (*self.definitions, *(kind.definition for kind in self._learned.values()))
+        return self._known
 
     def resources(self, name: str, arguments: msgspec.Raw) -> tuple[str, ...]:
         """The resource keys of a call. Raises `BadCall` when it cannot run."""
@@ -251,11 +260,11 @@ class Tools:
 
     def labels(self, name: str) -> tuple[Label, ...]:
         """Where a tool says that its results come from."""
-        return self._known(name).labels
+        return self._there(name).labels
 
     def annotations(self, name: str) -> ToolAnnotations:
         """What a tool says that it does."""
-        return self._known(name).annotations
+        return self._there(name).annotations
 
     def effects(self, name: str, arguments: msgspec.Raw) -> Effects | None:
         """What a call does, as its tool says; None where it does not say. Raises `BadCall` when it cannot run."""
@@ -270,7 +279,7 @@ class Tools:
 
     def parse(self, name: str, arguments: msgspec.Raw) -> Any:
         """The arguments as the tool's action. Raises `BadCall` when they do not fit."""
-        kind = self._known(name)
+        kind = self._there(name)
         try:
             return kind.read(arguments)
         except (Exception, SystemExit) as error:  # also of a validator that was not written here
@@ -280,7 +289,7 @@ class Tools:
 
     def executor(self, name: str) -> ToolExecutor:
         """A new executor of a tool."""
-        return self._known(name).executor(self._params.get(name, {}))
+        return self._there(name).executor(self._params.get(name, {}))
 
 
 def _told(error: BaseException) -> str:

@@ -879,6 +879,8 @@ export interface components {
             thinking?: components["schemas"]["Thinking"] | null;
             /** @default  */
             thought?: string;
+            /** @default  */
+            through?: string;
             timestamp: string;
             tool_call_id: string;
             tool_name: string;
@@ -974,6 +976,8 @@ export interface components {
             stuck?: components["schemas"]["StuckDetection"] | null;
             /** @default null */
             system_prompt?: string | null;
+            /** @default 0.1 */
+            tool_search?: number | null;
             /**
              * @default [
              *       {
@@ -1078,6 +1082,8 @@ export interface components {
             stuck?: components["schemas"]["StuckDetection"] | null;
             /** @default null */
             system_prompt?: string | null;
+            /** @default 0.1 */
+            tool_search?: number | null;
             /**
              * @default [
              *       {
@@ -1127,6 +1133,17 @@ export interface components {
             question: string;
             /** @constant */
             type?: "ask_agent";
+        };
+        BasicAuth: {
+            password: string;
+            /** @constant */
+            type: "basic";
+            username: string;
+        };
+        BearerAuth: {
+            token: string;
+            /** @constant */
+            type: "bearer";
         };
         BlobReference: {
             /** @default text/plain; charset=utf-8 */
@@ -2326,6 +2343,13 @@ export interface components {
             /** @constant */
             type: "InterruptEvent";
         };
+        KeyAuth: {
+            /** @default X-API-Key */
+            header?: string;
+            /** @constant */
+            type: "key";
+            value: string;
+        };
         KeyInfo: {
             created: number;
             /** @default null */
@@ -2469,6 +2493,8 @@ export interface components {
         MCPServer: {
             /** @default [] */
             args?: string[];
+            /** @default null */
+            auth?: string | (components["schemas"]["KeyAuth"] | components["schemas"]["BearerAuth"] | components["schemas"]["BasicAuth"] | components["schemas"]["OAuth"]) | null;
             /** @default  */
             command?: string;
             /** @default 30 */
@@ -2487,6 +2513,8 @@ export interface components {
             headers?: {
                 [key: string]: string;
             };
+            /** @default 600 */
+            idle_timeout?: number | null;
             /** @default [] */
             include?: string[];
             /** @default [] */
@@ -2652,6 +2680,18 @@ export interface components {
             /** @constant */
             type: "NoOpCondenser";
         };
+        OAuth: {
+            /** @default  */
+            client_id?: string;
+            /** @default  */
+            client_secret?: string;
+            /** @default 0 */
+            port?: number;
+            /** @default [] */
+            scopes?: string[];
+            /** @constant */
+            type: "oauth";
+        };
         ObservationEvent: {
             action_id: string;
             /** @default null */
@@ -2663,6 +2703,8 @@ export interface components {
             details?: unknown;
             /** @default 0 */
             fingerprint?: number;
+            /** @default [] */
+            found?: string[];
             id: string;
             /** @default false */
             is_error?: boolean;
@@ -3458,6 +3500,8 @@ export interface components {
             delegates?: boolean;
             description: string;
             /** @default false */
+            dispatches?: boolean;
+            /** @default false */
             ends_turn?: boolean;
             /** @default false */
             harmless?: boolean;
@@ -3537,6 +3581,8 @@ export interface components {
             caused_by?: string | null;
             /** @default [] */
             changed?: string[];
+            /** @default false */
+            deferred?: boolean;
             id: string;
             /** @default  */
             problem?: string;

@@ -1,0 +1,72 @@
+"""Tools that are not offered with every call since they are many: the model searches them, and calls what it found.
+
+The two tools for that stay the same whatever is found, so that a provider's prompt cache keeps what stands before.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import msgspec
+
+from .tool import OnCrash, ToolAnnotations, ToolDefinition
+
+SEARCH, CALL = "tool_search", "call_tool"
+
+MOST_FOUND = 20
+"""Tools that one search gives."""
+
+_READS = ToolAnnotations(read_only=True, destructive=False, idempotent=True, open_world=False)
+
+
+def search_tools(servers: Mapping[str, int]) -> tuple[ToolDefinition, ...]:
+    """The two tools, where there are servers whose tools are searched: by name, each with how many it has."""
+    if not servers:
+        return ()
+    there = ", ".join(f"{name} ({count})" for name, count in sorted(servers.items()))
+    search = ToolDefinition(
+        name=SEARCH,
+        description=(
+            "Find tools that are not listed here, by what they do. These servers have such tools, so many each:"
+            f" {there}. Describe in a few words what you need, or give the exact name of a tool. You get their"
+            f" descriptions and parameters, and can call them with {CALL} from then on."
+        ),
+        parameters=_schema(
+            {
+                "query": {"type": "string", "description": "What the tool is to do, as in 'create an issue'."},
+                "limit": {"type": "integer", "minimum": 1, "maximum": MOST_FOUND, "default": 5},
+            },
+            "query",
+        ),
+        annotations=_READS,
+        on_crash=OnCrash.RETRY,
+        labels=("mcp",),
+        headline=("search tools: {query}",),
+        harmless=True,
+    )
+    call = ToolDefinition(
+        name=CALL,
+        description=f"Call a tool that {SEARCH} has found.",
+        parameters=_schema(
+            {
+                "name": {"type": "string", "description": "The name of the tool."},
+                "arguments": {"type": "object", "description": "Its arguments, by the parameters that were shown."},
+            },
+            "name",
+            "arguments",
+        ),
+        annotations=_READS,
+        dispatches=True,
+        harmless=True,
+    )
+    return search, call
+
+
+def tokens_of(definition: ToolDefinition) -> int:
+    """About how many tokens a definition has: a quarter of its characters."""
+    return (len(definition.name) + len(definition.description) + len(bytes(definition.parameters))) // 4
+
+
+def _schema(properties: dict[str, object], *required: str) -> msgspec.Raw:
+    return msgspec.Raw(json.dumps({"type": "object", "properties": properties, "required": required}).encode())
