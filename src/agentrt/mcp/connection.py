@@ -197,7 +197,7 @@ class Connection:
 
     async def _follow(self, client: Client, ended: anyio.Event) -> bool:
         """List its tools anew when it says that they have changed, until it ends; whether that is for want of calls."""
-        answers = self.answers
+        answers, idle = self.answers, False
         async with anyio.create_task_group() as tasks:
 
             async def listen() -> None:

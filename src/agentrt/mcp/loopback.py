@@ -43,7 +43,7 @@ async def loopback(port: int = 0) -> AsyncIterator[tuple[str, Callable[[], Await
             self.wfile.write(_SAID)
             loop.call_soon_threadsafe(tell, Redirected.read(address.query))
 
-        def log_message(self, *_: object) -> None:
+        def log_message(self, format: str, *args: object) -> None:
             """Say nothing: the address has a code in it."""
 
     try:
