@@ -365,6 +365,15 @@ class ToolError(AgentrtError):
     """Raised by a tool for an expected failure; its text becomes the model's observation."""
 
 
+class ServerMissing(AgentrtError):
+    """Raised when a conversation has no MCP server of that name."""
+
+    def __init__(self, name: str, known: tuple[str, ...]) -> None:
+        self.name, self.known = name, known
+        there = f"there are: {', '.join(known)}" if known else "it has none"
+        super().__init__(f"no MCP server {name!r}: {there}")
+
+
 class ActorError(AgentrtError):
     """Base of the errors of asking an actor."""
 

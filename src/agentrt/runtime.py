@@ -125,7 +125,8 @@ class Runtime:
         self._restarts, self._quota = restarts, instance(quota, Quota, "Runtime", "quota")
         self._environment, self._recast = environment, recast
         self._home, cache = home, Path(next(iter(self.store.places), default_store()))
-        self._connections = Connections(tokens_of(self.store.shelf, self._cipher, home))
+        self.connections = Connections(tokens_of(self.store.shelf, self._cipher, home))
+        """Those to MCP servers, which conversations share as far as they may."""
         self.resolver = Resolver(home, cache, self.store.shelf, saved_profile)
         """What reads the files that agents are told from."""
         self._resolve = resolve or self.resolver.resolve
@@ -145,7 +146,7 @@ class Runtime:
                 stack.push_async_callback(self._own_client.aclose)
             await stack.enter_async_context(self.store)
             await recover_project_rules(self.store)
-            await stack.enter_async_context(self._connections)
+            await stack.enter_async_context(self.connections)
             await stack.enter_async_context(self.hosts)
             await stack.enter_async_context(self.consolidations)
             self._stack = stack.pop_all()
@@ -367,7 +368,7 @@ class Runtime:
             store=self.store.address,
             earlier=earlier_in(self.store.listing),
             shelf=self.store.shelf,
-            connections=self._connections,
+            connections=self.connections,
             home=self._home,
         )
         return self._recast(parts)

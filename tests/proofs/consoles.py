@@ -19,6 +19,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from agentrt import Agent, Runtime
+from agentrt.secrets import Cipher
 from agentrt.server import ServerSettings, create_app, lifespan_of, pages
 from agentrt.server.running import serving
 from agentrt.specs import ConfirmRisky
@@ -191,7 +192,8 @@ async def console(
         usual: dict[str, Any] = {"llm": provider.llm(), "analyzer": "rules", "confirmation": ConfirmRisky()}
         agent = Agent(**(usual | given))
         settings = ServerSettings(port=0, workspaces=(directory / "workspaces",), agent=agent, drain=0.5)
-        app = create_app(Runtime(store or directory / "store"), settings)
+        runtime = Runtime(store or directory / "store", cipher=Cipher(Cipher.new_key()))
+        app = create_app(runtime, settings)
         outer = Starlette(routes=[Mount(below, app)], lifespan=lifespan_of(app)) if below else app
         async with serving(outer, settings) as url:
             yield Console(url + below, provider, browser, app.state.access.token if app.state.access.is_open else None)

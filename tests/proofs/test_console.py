@@ -267,7 +267,7 @@ async def test_on_a_phone(tmp_path: Path) -> None:
         await expect(tab.page.get_by_role("navigation")).to_be_hidden()
         await tab.page.get_by_role("button", name="Approve").last.tap()
         await tab.stands("Finished")
-        for panel in ("Files changed", "Context", "Details"):
+        for panel in ("Files changed", "Context", "MCP servers", "Details"):
             await tab.press(panel)
             wide = await tab.page.evaluate("document.documentElement.scrollWidth")
             assert wide <= PHONE["width"]

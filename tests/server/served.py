@@ -19,6 +19,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from agentrt import LLM, Agent, Runtime
 from agentrt.protocols import ModelClient
+from agentrt.secrets import Cipher
 from agentrt.server import ServerSettings, create_app
 from agentrt.server.auth.credentials import COOKIE
 from agentrt.server.running import serving
@@ -59,11 +60,13 @@ async def served(
     authenticate: Authenticator | None = None,
     durability: Durability = Durability.COMMIT,
     serve: Serve = serving,
+    cipher: Cipher | None = None,
 ) -> AsyncIterator[Client]:
     """A client of a server whose store and workspaces are in `directory`."""
     settings = settings or ServerSettings(port=0, workspaces=(directory / "workspaces",))
     (directory / "workspaces").mkdir(exist_ok=True)
-    app = create_app(Runtime(directory / "store", client=model, durability=durability), settings, authenticate)
+    runtime = Runtime(directory / "store", client=model, durability=durability, cipher=cipher)
+    app = create_app(runtime, settings, authenticate)
     async with serve(app, settings) as url, aiohttp.ClientSession(cookies=token_of(app)) as session:
         yield Client(session, url, app)
 

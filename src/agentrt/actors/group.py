@@ -13,7 +13,7 @@ import anyio.to_thread
 import msgspec
 
 from ..decisions import asleep, recovery
-from ..errors import ActorCrashed, ActorError, LogError
+from ..errors import ActorCrashed, ActorError, LogError, ServerMissing
 from ..events import (
     ContextChanged,
     ContextResolved,
@@ -27,7 +27,9 @@ from ..events import (
     RunRequested,
 )
 from ..hooks import HookFunction
+from ..mcp.asking import ListServers, ServerAnswer, ServerQuestion
 from ..mcp.connections import Connections, Whose
+from ..mcp.status import ServerList
 from ..protocols import Condenser, Critic, Journal, ModelClient, SecurityAnalyzer
 from ..sandboxes.processes import end_left, process_mark
 from ..secrets import SecretRegistry
@@ -234,6 +236,14 @@ class ConversationGroup:
                 self.log, parts.connections, parts.tools, parts.secrets, whose, self.calls, parts.shelf
             )
         self._servers.begin(self._tasks)
+
+    async def ask_servers(self, question: ServerQuestion) -> ServerAnswer:
+        """The answer to a question about its MCP servers. Raises `ServerMissing`, and as `Servers.ask` does."""
+        if self._servers is not None:
+            return await self._servers.ask(question)
+        if isinstance(question, ListServers):
+            return ServerList(items=())
+        raise ServerMissing(question.name, ())
 
     async def attached(self, message: MessageEvent) -> tuple[MessageEvent, ...]:
         """What a message of a user names of MCP servers, to be logged with it."""

@@ -13,14 +13,16 @@ import anyio.to_thread
 from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
-from ..errors import ActorError, ConfigurationError, LogError, ToolError
+from ..errors import ActorError, ConfigurationError, LogError, ServerMissing, ToolError
 from ..events import MessageEvent, ToolsChanged
+from ..mcp.asking import ConnectServer, ListServers, LogIn, LogOut, ServerAnswer, ServerQuestion
 from ..mcp.connection import Connection, Standing
 from ..mcp.connections import Connections, Whose
 from ..mcp.definitions import definitions
 from ..mcp.mentions import prompt_in, resources_in
 from ..mcp.pinning import ToolPins
 from ..mcp.results import read_of, said_by
+from ..mcp.status import LoginAddress, ServerList, ServerStatus, status_of
 from ..pins import changed
 from ..secrets import SecretRegistry
 from ..specs import Content, ToolDefinition
@@ -109,6 +111,53 @@ class Servers:
                     await self._say(name, await _settled(connection) if standing.problem else standing)
         except (ActorError, LogError):
             return
+
+    async def ask(self, question: ServerQuestion) -> ServerAnswer:
+        """The answer to a person. Raises `ServerMissing`, `ToolError` or `ConfigurationError`."""
+        match question:
+            case ListServers():
+                return ServerList(items=tuple(map(self._status, sorted(self._log.state.spec.mcp_servers))))
+            case ConnectServer(name):
+                return await self._connect(name)
+            case LogIn(name, redirect):
+                server = await self._filled(self._server(name))
+                url = await self._connections.begin_login(server, self._whose.owner, redirect)
+                return LoginAddress(url=url)
+            case LogOut(name):
+                return await self._log_out(name)
+
+    async def _connect(self, name: str) -> ServerStatus:
+        self._server(name)
+        if (connection := self._held(name)) is not None:
+            if connection.standing.problem:
+                await connection.retried()
+            await self._say(name, connection.standing)
+        return self._status(name)
+
+    async def _log_out(self, name: str) -> ServerStatus:
+        server = await self._filled(self._server(name))
+        tokens = self._connections.tokens(self._whose.owner)
+        if tokens is None or not await tokens.drop(server.url):
+            raise ToolError(f"nobody is logged in at {name}")
+        if (connection := self._held(name)) is not None:
+            await connection.retried()
+        return self._status(name)
+
+    def _server(self, name: str) -> MCPServer:
+        servers = self._log.state.spec.mcp_servers
+        if name not in servers:
+            raise ServerMissing(name, tuple(servers))
+        return servers[name]
+
+    def _held(self, name: str) -> Connection | None:
+        there = self._there.get(name)
+        return there.result() if there is not None and there.done() and there.exception() is None else None
+
+    def _status(self, name: str) -> ServerStatus:
+        state, connection = self._log.state, self._held(name)
+        lines = connection.answers.lines if connection is not None else ()
+        shown = [self._secrets.mask.text(line) for line in lines]
+        return status_of(name, state.spec.mcp_servers[name], state.servers.get(name), connection, shown)
 
     async def attached(self, message: MessageEvent) -> tuple[MessageEvent, ...]:
         """What a message of a user names of servers: a prompt at its beginning, and resources. What cannot be had is

@@ -27,6 +27,7 @@ from ..deltas import Delta
 from ..errors import ConfigurationError, ConversationExists, OutcomeUnknown, ServerUnreachable
 from ..events import Cursor, Event
 from ..ids import new_id
+from ..mcp.asking import ServerAnswer, ServerQuestion
 from ..secrets import AnySecret
 from ..specs import Agent, RemoteWorkspace
 from ..state import Seen, State
@@ -35,6 +36,7 @@ from .following import Following
 from .mirror import Mirror
 from .records import RemoteRecords
 from .sending import ONCE, TRACES, named, plain_secrets, seconds_of
+from .servers import ask_servers
 from .transport import Transport, path_of
 
 ENTER_SECONDS = 5.0
@@ -210,6 +212,11 @@ class RemoteEnd:
         """The files of its workspace."""
         _ = self._here
         return RemoteFiles(self._transport, self._entered)
+
+    async def ask_servers(self, question: ServerQuestion) -> ServerAnswer:
+        """The answer to a question about its MCP servers."""
+        _ = self._here
+        return await ask_servers(self._transport, self._entered, question)
 
     async def rest(self, idle: float) -> bool:
         """Nothing: when it leaves memory is the server's affair."""

@@ -66,6 +66,7 @@ from .end import End
 from .ends import end_of
 from .reading import Reading
 from .run import Run, answer_of
+from .servers import ConversationServers
 from .workspace import WorkspaceFiles
 
 T = TypeVar("T")
@@ -156,6 +157,11 @@ class Conversation(Reading):
     def workspace(self) -> WorkspaceFiles:
         """The files that the agent works on: to list, read, write and copy them, and what git says of them."""
         return WorkspaceFiles(self._end)
+
+    @property
+    def servers(self) -> ConversationServers:
+        """Its MCP servers: how they stand, and logins at them."""
+        return ConversationServers(self._end)
 
     @property
     def missing_secrets(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from ..codec import Line
 from ..controls import AnyControl, Fork, Reply
 from ..deltas import Delta
 from ..events import Cursor, Event
+from ..mcp.asking import ServerAnswer, ServerQuestion
 from ..secrets import AnySecret
 from ..state import Seen, State
 from ..workspaces.asking import Files
@@ -87,6 +88,10 @@ class End(Protocol):
 
     async def files(self) -> Files:
         """The files of its workspace."""
+        ...
+
+    async def ask_servers(self, question: ServerQuestion) -> ServerAnswer:
+        """The answer to a question about its MCP servers."""
         ...
 
     async def rest(self, idle: float) -> bool:

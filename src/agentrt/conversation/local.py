@@ -41,6 +41,7 @@ from ..errors import AgentrtError, ConfigurationError
 from ..events import Cursor, Event, MessageEvent, RunRequested, TitleChanged
 from ..host import Guest, Opening
 from ..ids import new_id
+from ..mcp.asking import ServerAnswer, ServerQuestion
 from ..runtime import Runtime
 from ..secrets import AnySecret, SecretRegistry
 from ..specs import Agent, BusyPolicy, DockerWorkspace, TextContent
@@ -340,6 +341,11 @@ class LocalEnd:
         """The event of the last place in the view for which `holds`."""
         async with self._guest.use() as group:
             return await group.log.newest(holds)
+
+    async def ask_servers(self, question: ServerQuestion) -> ServerAnswer:
+        """The answer to a question about its MCP servers. Raises `ServerMissing`, and as `ConversationServers` says."""
+        async with self._guest.use() as group:
+            return await group.ask_servers(question)
 
     async def files(self) -> LocalFiles:
         """The files of its workspace; the log says where it is, also of one that sleeps."""

@@ -86,6 +86,18 @@ class Connection:
         """Try to connect now, and not after the wait."""
         self._wanted.set()
 
+    async def retried(self) -> Standing:
+        """How it stands after its session has ended, if it has one, and it has tried to connect again."""
+        before = self.standing.number
+        self._ended.set()
+        self._wanted.set()
+        with anyio.move_on_after(self.server.connect_timeout):
+            tries = self._tries
+            async for standing in self.changes(before):
+                if standing.ready or self._tries > tries:
+                    break
+        return self.standing
+
     async def run(self) -> None:
         """Hold the session until this is cancelled."""
         wait = FIRST_WAIT

@@ -11,8 +11,10 @@ import anyio
 import msgspec
 from anyio.abc import TaskGroup
 
+from ..errors import ConfigurationError
 from ..specs.mcp import MCPServer
 from .connection import Connection
+from .logins import Logins
 from .tokens import Tokens
 
 
@@ -37,6 +39,7 @@ class Connections:
 
     def __init__(self, tokens: Callable[[str | None], Tokens] | None = None) -> None:
         self._tokens_of = tokens
+        self.logins = Logins()
         self._tasks: TaskGroup | None = None
         self._open: dict[str, _Shared] = {}
         self._roots: dict[str, tuple[str, int]] = {}
@@ -99,6 +102,16 @@ class Connections:
     def tokens(self, owner: str | None) -> Tokens | None:
         """The tokens of an owner; None where none are kept."""
         return self._tokens_of(owner) if self._tokens_of is not None else None
+
+    async def begin_login(self, server: MCPServer, owner: str | None, redirect: str) -> str:
+        """The address at which a person logs in for an owner, and comes back from to `redirect`: see `logins`.
+
+        Raises `ToolError`, and `ConfigurationError` where no tokens can be kept.
+        """
+        assert self._tasks is not None
+        if (tokens := self.tokens(owner)) is None:
+            raise ConfigurationError("no tokens are kept here")
+        return await self.logins.begin(self._tasks, server, tokens, redirect, lambda: self.again(server.url, owner))
 
     def again(self, url: str, owner: str | None) -> None:
         """Have the connections of an owner to an address connect now: somebody has logged in there."""

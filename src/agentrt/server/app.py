@@ -17,7 +17,7 @@ from ..runtime import Runtime
 from . import pages
 from .auth import Access, Login, middleware, with_tickets
 from .draining import DrainedBody
-from .endpoints import ENDPOINTS
+from .endpoints import ENDPOINTS, servers
 from .hosting import Hosting
 from .mcp import serving as mcp
 from .mcp.serving import Speaker
@@ -92,7 +92,7 @@ def create_app(
     errors = (AgentrtError, Refusal, HTTPException, msgspec.ValidationError, msgspec.DecodeError)
     app = Starlette(
         # a stream's routes come first: they share paths with the endpoints, and take only what asks for a stream
-        routes=[*ROUTES, *mcp.ROUTES, *routes(ENDPOINTS), *pages.routes()],
+        routes=[*ROUTES, *mcp.ROUTES, *servers.ROUTES, *routes(ENDPOINTS), *pages.routes()],
         middleware=[
             Middleware(Started),
             Middleware(DrainedBody),

@@ -64,6 +64,10 @@ POST    /conversations/{id}/reject                  approve
 POST    /conversations/{id}/tool_result             steer
 POST    /conversations/{id}/input                   approve
 POST    /conversations/{id}/actions/{action_id}/result steer
+GET     /conversations/{id}/servers                 observe
+POST    /conversations/{id}/servers/{server}/connect steer
+POST    /conversations/{id}/servers/{server}/login  approve
+POST    /conversations/{id}/servers/{server}/logout approve
 POST    /conversations/{id}/rule                    approve
 POST    /conversations/{id}/remove_rule             approve
 POST    /conversations/{id}/configure               approve

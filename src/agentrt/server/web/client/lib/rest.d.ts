@@ -1,7 +1,7 @@
 /** REST calls of a server; errors are `Refused`. */
 import type { Event, EventType } from "./events.js";
 import type { Control } from "./frames.js";
-import type { Answer, ChangeConversation, ConversationInfo, ConversationPage, ConversationsQuery, CreateConversation, EventPage, Forked, GitChanges, GitDiff, Hit, ServerInfo, StateInfo } from "./types.js";
+import type { Answer, ChangeConversation, ConversationInfo, ConversationPage, ConversationsQuery, CreateConversation, EventPage, Forked, GitChanges, GitDiff, Hit, LoginAddress, ServerInfo, ServerList, ServerStatus, StateInfo } from "./types.js";
 export interface RestOptions {
     /** Where the server answers, without a slash at the end; "": where this page comes from. */
     base?: string;
@@ -59,6 +59,13 @@ export declare class Rest {
     event(id: string, seq: number): Promise<Event>;
     /** How it stands, or stood after an event. */
     state(id: string, seq?: number, epoch?: number): Promise<StateInfo>;
+    servers(id: string): Promise<ServerList>;
+    /** Try again to connect to an MCP server that is down. */
+    connectServer(id: string, name: string): Promise<ServerStatus>;
+    /** The address at which a person logs in at an MCP server. */
+    logInAtServer(id: string, name: string): Promise<LoginAddress>;
+    /** Forget the tokens of a login. */
+    logOutAtServer(id: string, name: string): Promise<ServerStatus>;
     changes(id: string): Promise<GitChanges>;
     diff(id: string, path: string): Promise<GitDiff>;
     /** Where these words stand, in all conversations. */

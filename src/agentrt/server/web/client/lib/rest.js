@@ -83,6 +83,21 @@ export class Rest {
     state(id, seq, epoch = 0) {
         return this.json("GET", `${at(id)}/state${search({ at: seq, epoch })}`);
     }
+    servers(id) {
+        return this.json("GET", `${at(id)}/servers`);
+    }
+    /** Try again to connect to an MCP server that is down. */
+    connectServer(id, name) {
+        return this.json("POST", `${at(id)}/servers/${encodeURIComponent(name)}/connect`);
+    }
+    /** The address at which a person logs in at an MCP server. */
+    logInAtServer(id, name) {
+        return this.json("POST", `${at(id)}/servers/${encodeURIComponent(name)}/login`);
+    }
+    /** Forget the tokens of a login. */
+    logOutAtServer(id, name) {
+        return this.json("POST", `${at(id)}/servers/${encodeURIComponent(name)}/logout`);
+    }
     changes(id) {
         return this.json("GET", `${at(id)}/git/changes`);
     }

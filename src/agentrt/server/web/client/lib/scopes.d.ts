@@ -9,6 +9,7 @@ export declare const SCOPES: {
     readonly configure: "approve";
     readonly confirm: "approve";
     readonly confirmation_policy: "approve";
+    readonly connect_server: "steer";
     readonly count_conversations: "observe";
     readonly count_events: "observe";
     readonly create_conversation: "steer";
@@ -33,6 +34,8 @@ export declare const SCOPES: {
     readonly list_keys: "admin";
     readonly list_tools: "observe";
     readonly load_plugin: "admin";
+    readonly log_in_at_server: "approve";
+    readonly log_out_at_server: "approve";
     readonly message: "steer";
     readonly metrics: "admin";
     readonly pause: "steer";
@@ -48,6 +51,7 @@ export declare const SCOPES: {
     readonly secrets: "steer";
     readonly security_analyzer: "approve";
     readonly server_info: "observe";
+    readonly servers: "observe";
     readonly switch_llm: "steer";
     readonly tags: "steer";
     readonly tool_result: "steer";

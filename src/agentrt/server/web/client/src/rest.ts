@@ -17,8 +17,11 @@ import type {
   GitChanges,
   GitDiff,
   Hit,
+  LoginAddress,
   SearchResults,
   ServerInfo,
+  ServerList,
+  ServerStatus,
   StateInfo,
   Ticket,
 } from "./types.js";
@@ -148,6 +151,25 @@ export class Rest {
   /** How it stands, or stood after an event. */
   state(id: string, seq?: number, epoch = 0): Promise<StateInfo> {
     return this.json("GET", `${at(id)}/state${search({ at: seq, epoch })}`);
+  }
+
+  servers(id: string): Promise<ServerList> {
+    return this.json("GET", `${at(id)}/servers`);
+  }
+
+  /** Try again to connect to an MCP server that is down. */
+  connectServer(id: string, name: string): Promise<ServerStatus> {
+    return this.json("POST", `${at(id)}/servers/${encodeURIComponent(name)}/connect`);
+  }
+
+  /** The address at which a person logs in at an MCP server. */
+  logInAtServer(id: string, name: string): Promise<LoginAddress> {
+    return this.json("POST", `${at(id)}/servers/${encodeURIComponent(name)}/login`);
+  }
+
+  /** Forget the tokens of a login. */
+  logOutAtServer(id: string, name: string): Promise<ServerStatus> {
+    return this.json("POST", `${at(id)}/servers/${encodeURIComponent(name)}/logout`);
   }
 
   changes(id: string): Promise<GitChanges> {

@@ -9,7 +9,7 @@ export type Dialog =
   | { name: "event"; seq: number };
 
 export type Theme = "auto" | "light" | "dark";
-export type Panel = "none" | "files" | "context" | "details";
+export type Panel = "none" | "files" | "context" | "servers" | "details";
 
 export const dialog = signal<Dialog | null>(null);
 export const drawer = signal(false);

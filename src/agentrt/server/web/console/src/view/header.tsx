@@ -84,6 +84,7 @@ const PANELS: PanelButton[] = [
   { icon: "history", label: "History", keys: "h", shown: () => historyShown.value, toggle: () => (historyShown.value = !historyShown.value) },
   { icon: "files", label: "Files changed", keys: "f", ...toggling("files") },
   { icon: "list", label: "Context", keys: "i", ...toggling("context") },
+  { icon: "plug", label: "MCP servers", keys: "m", ...toggling("servers") },
   { icon: "info", label: "Details", keys: "e", ...toggling("details") },
   { icon: "settings", label: "Settings", keys: "s", toggle: () => (dialog.value = { name: "settings" }) },
 ];

@@ -1,6 +1,7 @@
 import type { EventOf } from "@agentrt/client";
 import { useState } from "preact/hooks";
 import { contentOf, type Field, fieldsOf } from "../model/forms";
+import { isWeb } from "../model/servers";
 import { clean } from "../model/words";
 import { control } from "../state/doing";
 import type { Open } from "../state/open";
@@ -16,6 +17,7 @@ export function Inputs({ conversation }: { conversation: Open }) {
 
 function Question({ asked }: { asked: EventOf<"InputRequested"> }) {
   const fields = fieldsOf(asked.schema);
+  const url = asked.url ?? "";
   const [filled, setFilled] = useState<Record<string, string | boolean>>(() => Object.fromEntries(fields.map((field) => [field.name, field.initial])));
   const answer = (verdict: "accept" | "decline"): void => {
     void control({ type: "input", request_id: asked.id, verdict, content: verdict === "accept" ? contentOf(fields, filled) : {} });
@@ -30,14 +32,20 @@ function Question({ asked }: { asked: EventOf<"InputRequested"> }) {
         {asked.asks ? <strong>{clean(asked.asks)} asks: </strong> : null}
         {clean(asked.message)}
       </p>
-      {asked.url ? <code class="file-path">{clean(asked.url)}</code> : null}
+      {isWeb(url) ? (
+        <a class="file-path" href={url} target="_blank" rel="noopener noreferrer">
+          {clean(url)}
+        </a>
+      ) : url ? (
+        <code class="file-path">{clean(url)}</code>
+      ) : null}
       {fields.map((field) => (
         <Member key={field.name} field={field} value={filled[field.name] ?? ""} set={(value) => setFilled({ ...filled, [field.name]: value })} />
       ))}
       {may("input") ? (
         <div class="question-answers">
           <button type="submit" class="button primary">
-            {asked.url ? "I have opened it" : fields.length > 0 ? "Send" : "Allow"}
+            {url ? "I have opened it" : fields.length > 0 ? "Send" : "Allow"}
           </button>
           <button type="button" class="button" onClick={() => answer("decline")}>
             Decline

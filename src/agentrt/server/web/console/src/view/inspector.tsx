@@ -8,6 +8,7 @@ import { panel } from "../state/ui";
 import { Context } from "./context";
 import { Diff, DiffCount } from "./diff";
 import { IconButton } from "./icons";
+import { Servers } from "./servers";
 
 export function Inspector({ conversation }: { conversation: Open }) {
   if (panel.value === "none") return null;
@@ -26,6 +27,7 @@ export function Inspector({ conversation }: { conversation: Open }) {
 const PANELS = {
   files: { title: "Files changed", Shown: Files },
   context: { title: "Context", Shown: Context },
+  servers: { title: "MCP servers", Shown: Servers },
   details: { title: "Details", Shown: Details },
 };
 

@@ -1,0 +1,71 @@
+"""`Logins`: those that wait for a browser to come back to a server of ours."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from urllib.parse import parse_qs, urlsplit
+
+from anyio.abc import TaskGroup
+
+from ..errors import AgentrtError, ToolError
+from ..specs.mcp import MCPServer
+from .login import Person, Redirected, log_in
+from .tokens import Tokens
+
+MOST = 100
+"""Logins that wait at once."""
+
+
+class Logins:
+    """A login is begun, shown to a person as an address, and ended by what the browser brings back, by its `state`."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, _Login] = {}
+
+    async def begin(
+        self, tasks: TaskGroup, server: MCPServer, tokens: Tokens, redirect: str, then: Callable[[], None]
+    ) -> str:
+        """The address that a person is to open; `then` is called once somebody has logged in.
+
+        Raises `ToolError` that says why there is none, and `ConfigurationError` where no tokens can be kept.
+        """
+        if len(self._waiting) >= MOST:
+            raise ToolError("too many logins wait already: end one, or try again in ten minutes")
+        login = _Login()
+
+        async def show(url: str) -> None:
+            state = parse_qs(urlsplit(url).query).get("state", [""])[0]
+            self._waiting[state] = login
+            login.url.set_result(url)
+
+        async def run() -> None:
+            try:
+                await log_in(server, tokens, Person(redirect, show, lambda: login.came))
+                login.ended.set_result(None)
+                then()
+            except AgentrtError as error:
+                waits = login.ended if login.url.done() else login.url
+                waits.set_exception(error)
+                waits.exception()  # it is told, whether or not somebody waits
+            finally:
+                self._waiting = {state: other for state, other in self._waiting.items() if other is not login}
+
+        tasks.start_soon(run)
+        return await asyncio.shield(login.url)
+
+    async def finish(self, found: Redirected) -> None:
+        """End the login that a browser comes back from. Raises `ToolError` where it failed, or is not known."""
+        login = self._waiting.get(found.state)
+        if login is None or login.came.done():
+            raise ToolError("nobody waits for this login any more: begin it again")
+        login.came.set_result(found)
+        await asyncio.shield(login.ended)
+
+
+class _Login:
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.url: asyncio.Future[str] = loop.create_future()
+        self.came: asyncio.Future[Redirected] = loop.create_future()
+        self.ended: asyncio.Future[None] = loop.create_future()
