@@ -113,7 +113,8 @@ class Answers:
         if answer is None:
             return ElicitResult(action="decline")
         verdict, content = answer
-        return ElicitResult(action=verdict, content=content if verdict == "accept" and not url else None)  # type: ignore[arg-type]
+        filled = {**_defaults(form), **content} if verdict == "accept" and form is not None else None
+        return ElicitResult(action=verdict, content=filled)  # type: ignore[arg-type]
 
     async def sampled(self, context: Any, params: Any) -> Any:
         """What the model of the conversation says whose call runs, where a person wants that."""
@@ -151,3 +152,9 @@ class Answers:
             yield
         finally:
             call.limit.deadline = anyio.current_time() + self._timeout
+
+
+def _defaults(form: dict[str, Any]) -> dict[str, Any]:
+    """What the fields of a form are where a person has left them out."""
+    properties = form.get("properties", {})
+    return {name: field["default"] for name, field in properties.items() if "default" in field}

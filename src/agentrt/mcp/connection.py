@@ -174,7 +174,8 @@ class Connection:
                 if ended.is_set() or error.error.code in _GONE:
                     words = "the MCP server {!r} has gone away during the call: whether it took effect is unknown"
                     raise ToolError(words.format(self.name)) from error
-                raise ToolError(f"{what} of {self.name} failed: {sound(error.error.message)}") from error
+                refusal = self._transport.words if self._transport is not None and self.server.way != "stdio" else ""
+                raise ToolError(f"{what} of {self.name} failed: {refusal or sound(error.error.message)}") from error
 
     async def _back(self) -> Standing:
         """How it stands after the next try."""

@@ -12,7 +12,9 @@ from contextlib import nullcontext
 from typing import Any
 
 import httpx2
+import msgspec
 from mcp.client.auth import OAuthClientProvider, OAuthFlowError
+from mcp.client.auth.utils import extract_scope_from_www_auth, union_scopes
 from mcp.shared.auth import (
     AuthorizationCodeResult,
     OAuthClientInformationFull,
@@ -46,9 +48,11 @@ class HeldTokens(httpx2.Auth):
     requires_response_body = False
 
     def __init__(self, server: MCPServer, tokens: Tokens, person: Person | None = None) -> None:
-        self._url, self._tokens, self._person = server.url, tokens, person
+        self._url, self._tokens = server.url, tokens
+        self._asks = person is not None
+        """Whether a person is there to log in, which happens once."""
         self._held: Held | None = None
-        self._read = False
+        self._read = person is not None  # who logs in begins without what was held
         self._flow = _Flow(server, tokens, person)
         self.problem = ""
         """Why a request was not let in, and what to do."""
@@ -63,20 +67,24 @@ class HeldTokens(httpx2.Auth):
         if not self._read:
             self._held, self._read = await self._tokens.get(self._url), True
         held = self._held
+        response: httpx2.Response | None = None
         if held is None or not held.ends_before(time.time() + EARLY):
-            if not _refused((yield _shown(request, held))):
+            response = yield _shown(request, held)
+            if not _refused(response):
                 self.problem = ""
                 return
-            if self._person is None and (held is None or "refresh_token" not in held.tokens):
+            if not self._asks and held is not None and response.status_code == 403:
+                await self._want(held, extract_scope_from_www_auth(response) or "")
+                return
+            if not self._asks and (held is None or "refresh_token" not in held.tokens):
                 self.problem = LOGIN
                 return
-        async with self._tokens.lock(self._url) if self._person is None else nullcontext():
-            now = await self._tokens.get(self._url)
-            if now is not None and now != held and self._person is None:  # another one was first
+        async with nullcontext() if self._asks else self._tokens.lock(self._url):
+            now = None if self._asks else await self._tokens.get(self._url)
+            if now is not None and (held is None or now.access != held.access):  # another one was first
                 self._held = now
                 response = yield _shown(request, now)
             else:
-                response = None
                 flow = self._flow.anew(held.access if held is not None else "").async_auth_flow(request)
                 try:
                     outgoing = await anext(flow)
@@ -90,8 +98,17 @@ class HeldTokens(httpx2.Auth):
                     raise
                 finally:
                     await flow.aclose()
+                    self._asks = False
                     self._held = await self._tokens.get(self._url)
         self.problem = LOGIN if response is None or _refused(response) else ""
+
+    async def _want(self, held: Held, scopes: str) -> None:
+        """Note what a call was refused for want of: only a person can ask for more."""
+        wanted = union_scopes(held.wanted or str(held.tokens.get("scope") or ""), scopes) or ""
+        self.problem = f"it wants a login with more rights ({scopes}): {LOGIN.partition(': ')[2]}"
+        if wanted != held.wanted:
+            self._held = msgspec.structs.replace(held, wanted=wanted)
+            await self._tokens.put(self._url, self._held)
 
 
 def _shown(request: httpx2.Request, held: Held | None) -> httpx2.Request:
@@ -112,10 +129,11 @@ class _Flow(OAuthClientProvider):
 
     def __init__(self, server: MCPServer, tokens: Tokens, person: Person | None) -> None:
         self._given = server.credentials if isinstance(server.credentials, OAuth) else OAuth()
-        self._tokens, self._person, self._refused = tokens, person, ""
+        self._tokens, self._person, self._refused, self._wanted = tokens, person, "", ""
         redirect = person.redirect if person is not None else NO_REDIRECT
         metadata = OAuthClientMetadata(client_name="agentrt", redirect_uris=[AnyUrl(redirect)])
-        super().__init__(server.url, metadata, _Storage(self._kept), self._show, self._answered)
+        document = self._given.client_id if self._given.client_id.startswith("https://") else None
+        super().__init__(server.url, metadata, _Storage(self._kept), self._show, self._answered, document)
 
     def anew(self, refused: str) -> _Flow:
         """The flow, which reads what is held once more; `refused` is an access token that is of no use any more."""
@@ -124,8 +142,11 @@ class _Flow(OAuthClientProvider):
 
     async def _initialize(self) -> None:
         context, held = self.context, None
+        found = await self._tokens.get(context.server_url)
         if self._person is None:
-            held = await self._tokens.get(context.server_url)
+            held = found
+        elif found is not None:
+            self._wanted = found.wanted
         context.current_tokens = OAuthToken.model_validate(held.tokens) if held is not None else None
         context.token_expiry_time = None
         if held is not None:
@@ -135,7 +156,7 @@ class _Flow(OAuthClientProvider):
                 context.oauth_metadata = OAuthMetadata.model_validate(held.authority)
             if held.resource is not None:
                 context.protected_resource_metadata = ProtectedResourceMetadata.model_validate(held.resource)
-        if self._given.client_id:
+        if self._given.client_id and context.client_metadata_url is None:
             context.client_info = OAuthClientInformationFull(
                 client_id=self._given.client_id,
                 client_secret=self._given.client_secret or None,
@@ -147,8 +168,8 @@ class _Flow(OAuthClientProvider):
         self._initialized = True
 
     async def _perform_authorization_code_grant(self) -> tuple[str, str]:
-        if self._given.scopes:
-            self.context.client_metadata.scope = " ".join(self._given.scopes)
+        metadata = self.context.client_metadata
+        metadata.scope = union_scopes(" ".join(self._given.scopes) or metadata.scope, self._wanted)
         return await super()._perform_authorization_code_grant()
 
     async def _show(self, url: str) -> None:

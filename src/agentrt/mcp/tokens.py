@@ -31,6 +31,8 @@ class Held(msgspec.Struct, frozen=True, omit_defaults=True):
     issuer: str | None = None
     expires: float | None = None
     """When the access token ends, in seconds since the epoch; None: that is not known."""
+    wanted: str = ""
+    """The scopes without which a call was refused: the next login asks for them, too."""
 
     @property
     def access(self) -> str:

@@ -37,6 +37,7 @@ class OAuth(Given, frozen=True, omit_defaults=True, tag_field="type", tag="oauth
     """OAuth 2.1: a person logs in once, in a browser. Without a client id one is registered at the login (RFC 7591)."""
 
     client_id: str = ""
+    """That of a client that was registered by hand, or the https address of a document about the client."""
     client_secret: str = ""
     scopes: tuple[str, ...] = ()
     """Those that are asked for; none: those that the server names."""
