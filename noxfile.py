@@ -154,7 +154,18 @@ def llm(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """Every benchmark, in short; pass `--peer COMMAND` on to compare."""
     session.install("-e", ".[test]")
-    names = "import", "step", "concurrency", "interrupt", "catalogue", "deltas", "model", "event_log", "condensing"
+    names = (
+        "import",
+        "step",
+        "concurrency",
+        "interrupt",
+        "catalogue",
+        "deltas",
+        "model",
+        "event_log",
+        "condensing",
+        "mcp",
+    )
     for name in names:
         session.run("python", f"benchmarks/bench_{name}.py", "--quick")
     session.run("python", "benchmarks/compare_openhands.py", "--quick", *session.posargs)

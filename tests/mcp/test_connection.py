@@ -110,7 +110,7 @@ async def test_a_process_is_shared_as_far_as_it_may_be() -> None:
         async with Connections() as connections:
             for server, same in ((DEMO, False), (shared, True)):
                 async with (
-                    connections.use("demo", server, Whose("one", owner="ada")) as one,
+                    connections.use("demo", server, Whose("one", owner="ada", workspace="/")) as one,
                     connections.use("demo", server, Whose("child", above="one", owner="ada")) as child,
                     connections.use("demo", server, Whose("two", owner="ada")) as two,
                     connections.use("demo", server, Whose("three", owner="bob")) as three,

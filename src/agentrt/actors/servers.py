@@ -191,7 +191,9 @@ class Servers:
         values = await self._secrets.named_in(" ".join(f"${{{variable}}}" for variable in server.variables))
         filled = expanded(server, values.get)
         self._secrets.seed(shown_by({**filled.headers, **headers_of(filled.credentials)}))
-        return replace(filled, cwd=os.path.join(workspace, filled.cwd)) if filled.way == "stdio" else filled
+        if filled.way != "stdio" or filled.shared:  # one that is shared is of no workspace
+            return filled
+        return replace(filled, cwd=os.path.join(workspace, filled.cwd))
 
     async def _say(self, name: str, standing: Standing) -> None:
         """Log what is offered from now on, where that is something else than before."""

@@ -93,28 +93,36 @@ class ToolParts(Protocol):
     def shelf(self) -> Shelf | None: ...
 
 
+class _Place:
+    """What all calls of a tool have in common."""
+
+    def __init__(self, log: Log, parts: ToolParts, tool: str, workspace: Workspace) -> None:
+        created = log.state.created
+        self.workspace, self.files = workspace, ReachedFiles(workspace)
+        self.conversation = process_mark(created.id, parts.store) if created is not None else ""
+        self.recollection = Recollection(log, workspace, parts.earlier, parts.home, parts.shelf)
+        self.spills = Spills(workspace, tool)
+
+
 class _Call:
     """The `ToolContext` of one call: shows its output, and keeps the last of it."""
 
     def __init__(
         self,
         log: Log,
-        workspace: Workspace,
+        place: _Place,
         tool: str,
         command: str,
         action: str,
         parts: ToolParts,
         tasks: TaskGroup,
-        spills: Spills,
     ) -> None:
         self._tool, self._command, self._secrets, self._retired = tool, command, parts.secrets, parts.retired
         self._action = action
         self.observation_id = new_id()
-        self.workspace = workspace
-        self.files = ReachedFiles(workspace)
-        self.conversation = process_mark(log.state.created.id, parts.store) if log.state.created is not None else ""
-        self.recollection = Recollection(log, workspace, parts.earlier, parts.home, parts.shelf)
-        self._log, self._tasks, self._spills = log, tasks, spills
+        self.workspace, self.files = place.workspace, place.files
+        self.conversation, self.recollection = place.conversation, place.recollection
+        self._log, self._tasks, self._spills = log, tasks, place.spills
         self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
         self._tail: deque[str] = deque(maxlen=TAIL)
         self._masked = StreamMask(parts.secrets.mask)
@@ -192,7 +200,7 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
         self._tools, self._secrets = parts.tools, parts.secrets
         with guarded:
             self._executor = self._tools.executor(name)
-        self._spills = Spills(workspace, name)
+        self._place = _Place(log, parts, name, workspace)
         self._tasks = anyio.create_task_group()
         """What the executor runs beside its calls."""
 
@@ -209,7 +217,7 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
                     await self._executor.aclose()
             except Exception:  # of a tool that was not written here: what it did stands in the log
                 _logger.exception("tool %r failed to close", self._name)
-            await self._spills.close()
+            await self._place.spills.close()
         self._tasks.cancel_scope.cancel()
         return await self._tasks.__aexit__(kind, error, trace)
 
@@ -239,7 +247,7 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
         return bool(self._secrets.mask) and HIDDEN.encode() in bytes(action.arguments) and not tool.read_only
 
     def _call(self, command: str, action: str) -> _Call:
-        return _Call(self._log, self._workspace, self._name, command, action, self._parts, self._tasks, self._spills)
+        return _Call(self._log, self._place, self._name, command, action, self._parts, self._tasks)
 
     async def _looked_at_again(self, command: ExecuteAction) -> Event | None:
         """Has a call rated again of which a file is not as it was for its rating; an error where that goes on."""

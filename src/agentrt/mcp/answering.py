@@ -63,24 +63,21 @@ class Answers:
         """The last lines of the server's log."""
         self.stale = anyio.Event()
         """Set when the server says that its tools have changed."""
-        self.calling = anyio.Event()
-        """Set when a call begins."""
+        self._ended = anyio.current_time()
 
     @property
-    def busy(self) -> bool:
-        """Whether a call runs."""
-        return bool(self._calls)
+    def rested(self) -> float:
+        """Seconds since the last call has ended; 0 while one runs."""
+        return 0.0 if self._calls else anyio.current_time() - self._ended
 
-    @contextmanager
-    def during(self, call: Call) -> Iterator[None]:
-        """A call, from its beginning to its end."""
+    def begin(self, call: Call) -> None:
+        """A call runs from now on."""
         self._calls.append(call)
-        self.calling.set()
-        self.calling = anyio.Event()
-        try:
-            yield
-        finally:
-            self._calls.remove(call)
+
+    def end(self, call: Call) -> None:
+        """It does not any more."""
+        self._calls.remove(call)
+        self._ended = anyio.current_time()
 
     async def heard(self, message: Any) -> None:
         """What the server says of its own accord."""

@@ -154,28 +154,41 @@ class Connection:
         return await self._asked(f"the prompt {name}", lambda client: client.get_prompt(name, arguments))
 
     async def _asked(self, what: str, ask: Callable[[Client], Awaitable[T]], caller: Caller = Caller()) -> T:
-        call = Call(caller)
-        with self.answers.during(call):
-            client = None if self._gone.is_set() else self._client
-            if client is None:
-                self._wanted.set()
-                standing = await self._back()
-                if (client := self._client) is None:
-                    raise ToolError(f"the MCP server {self.name!r} is not there: {standing.problem}")
-            from mcp import MCPError
-
+        call, ended = Call(caller), self._ended
+        self.answers.begin(call)
+        try:
+            client = self._client if not self._gone.is_set() and self._client is not None else await self._reached()
             ended = self._ended
-            try:
-                with call.limit:
-                    call.limit.deadline = anyio.current_time() + self.server.timeout
-                    return await ask(client)
-                raise ToolError(f"{what} of {self.name} gave no answer in {self.server.timeout:g} s")
-            except MCPError as error:
-                if ended.is_set() or error.error.code in _GONE:
-                    words = "the MCP server {!r} has gone away during the call: whether it took effect is unknown"
-                    raise ToolError(words.format(self.name)) from error
-                refusal = self._transport.words if self._transport is not None and self.server.way != "stdio" else ""
-                raise ToolError(f"{what} of {self.name} failed: {refusal or sound(error.error.message)}") from error
+            with call.limit:
+                call.limit.deadline = anyio.current_time() + self.server.timeout
+                return await ask(client)
+            raise ToolError(f"{what} of {self.name} gave no answer in {self.server.timeout:g} s")
+        except Exception as error:
+            if (told := self._failed(what, error, ended)) is None:
+                raise
+            raise told from error
+        finally:
+            self.answers.end(call)
+
+    def _failed(self, what: str, error: Exception, ended: anyio.Event) -> ToolError | None:
+        """What is told of an error of the server's or the library's; None of others, which are told as they are."""
+        from mcp import MCPError
+
+        if not isinstance(error, MCPError):
+            return None
+        if ended.is_set() or error.error.code in _GONE:
+            words = "the MCP server {!r} has gone away during the call: whether it took effect is unknown"
+            return ToolError(words.format(self.name))
+        refusal = self._transport.words if self._transport is not None and self.server.way != "stdio" else ""
+        return ToolError(f"{what} of {self.name} failed: {refusal or sound(error.error.message)}")
+
+    async def _reached(self) -> Client:
+        """The session, once there is one again. Raises `ToolError`."""
+        self._wanted.set()
+        standing = await self._back()
+        if self._client is None:
+            raise ToolError(f"the MCP server {self.name!r} is not there: {standing.problem}")
+        return self._client
 
     async def _back(self) -> Standing:
         """How it stands after the next try."""
@@ -233,12 +246,9 @@ class Connection:
         limit = self.server.idle_timeout if self.server.way != "stdio" else None
         if limit is None:
             await ended.wait()
-            return False
-        while True:
-            with anyio.move_on_after(limit) as waiting:
-                await self.answers.calling.wait()
-            if waiting.cancelled_caught and not self.answers.busy:
-                return True
+        while limit is not None and (left := limit - self.answers.rested) > 0:
+            await anyio.sleep_until(anyio.current_time() + left)
+        return limit is not None
 
     async def _subscribe(self, client: Client) -> None:
         """Be told of changes where the protocol has a subscription for that: from revision 2026-07-28 on."""

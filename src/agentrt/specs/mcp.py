@@ -39,7 +39,7 @@ class MCPServer(Given, frozen=True, kw_only=True, omit_defaults=True, rename={"k
     env: dict[str, str] = msgspec.field(default_factory=dict)
     """Variables of the process, besides PATH, HOME, LANG and the like; no other variable of ours reaches it."""
     cwd: str = ""
-    """Where it is started; "": in the workspace."""
+    """Where it is started, from the workspace; of one that is shared, from the directory of this process."""
     url: str = ""
     headers: dict[str, str] = msgspec.field(default_factory=dict)
     auth: Credentials | str | None = None
