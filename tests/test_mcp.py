@@ -338,6 +338,25 @@ async def test_the_models_own_rating_is_taken_out_and_types_are_mended(tmp_path:
     assert results(events)[0] == "6"
 
 
+async def test_a_shared_process_serves_conversations_in_any_workspace(tmp_path: Path) -> None:
+    model = ScriptedLLM([call("process"), finish("ok")] * 2)
+    with anyio.fail_after(40):
+        async with Runtime(tmp_path / "store", client=model) as runtime:
+            spec = agent({"demo": {**DEMO, "cwd": "", "env": {"PYTHONPATH": str(ROOT)}, "shared": True}})
+            places = (tmp_path / "one", tmp_path / "two")
+            for place in places:
+                place.mkdir()
+            async with (
+                Conversation(spec, places[0], runtime=runtime) as one,
+                Conversation(spec, places[1], runtime=runtime) as two,
+            ):
+                pids = set()
+                for conversation in (one, two):
+                    await conversation.prompt("go")
+                    pids |= {results([event async for event in conversation.events()])[0]}
+                assert len(pids) == 1
+
+
 async def test_a_server_whose_pins_cannot_be_read_is_not_there(tmp_path: Path) -> None:
     model = ScriptedLLM([finish("ok")] * 2)
     with anyio.fail_after(40):

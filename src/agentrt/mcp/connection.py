@@ -246,9 +246,12 @@ class Connection:
         limit = self.server.idle_timeout if self.server.way != "stdio" else None
         if limit is None:
             await ended.wait()
-        while limit is not None and (left := limit - self.answers.rested) > 0:
-            await anyio.sleep_until(anyio.current_time() + left)
-        return limit is not None
+            return False
+        while True:
+            left = limit - self.answers.rested
+            if left <= 0:
+                return True
+            await anyio.sleep(left)
 
     async def _subscribe(self, client: Client) -> None:
         """Be told of changes where the protocol has a subscription for that: from revision 2026-07-28 on."""
