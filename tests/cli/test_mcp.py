@@ -112,7 +112,7 @@ def test_a_login_is_of_use_to_the_other_commands_until_the_logout(
             assert "it wants a login: use 'agentrt mcp login" in tried.stdout
             assert "Traceback" not in tried.stderr, tried.stderr
             assert log_in() == "You are logged in at web.\n"
-            assert "✓ web: 4 tools" in run("test").stdout
+            assert "✓ web: 5 tools" in run("test").stdout
             assert "it wants a login" in run("test", "--owner", "bob").stdout
             assert run("logout", "web").stdout == "You are logged out at web.\n"
             assert "nobody is logged in at web" in run("logout", "web").stderr

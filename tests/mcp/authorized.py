@@ -124,6 +124,14 @@ def forget() -> str:
 
 
 @server.tool()
+def forget_all() -> str:
+    """Take all tokens back."""
+    provider.access.clear()
+    provider.refreshing.clear()
+    return "forgotten"
+
+
+@server.tool()
 def registered() -> int:
     """How many clients there are."""
     return len(provider.clients)

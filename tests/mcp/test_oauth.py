@@ -67,6 +67,13 @@ async def test_a_login_is_held_for_its_owner_alone_and_survives_refusals(tmp_pat
                 assert await said(connection, "registered") == "1", "who only asks registers nobody"
                 await connection.call("forget", {})
                 assert await said(connection, "tell") not in ("nothing", f"Bearer {held.access}"), "it is refreshed"
+                await connection.call("forget_all", {})
+                for _ in range(2):
+                    with pytest.raises(ToolError, match="tell of web failed: it wants a login: use 'agentrt mcp login"):
+                        await said(connection, "tell")
+                await logged_in(server, ada)
+                connection.again()
+                assert (await said(connection, "tell")).startswith("Bearer access-")
             async with connected("web", server, tokens=bob) as connection:
                 assert "agentrt mcp login" in (await connection.ready()).problem
             (name,) = await shelf.names(KIND)

@@ -12,11 +12,18 @@ def innermost(error: BaseException) -> BaseException:
     return error
 
 
+def is_invalid(error: BaseException) -> bool:
+    """Whether an answer was not what was asked for, as pydantic says."""
+    return isinstance(error, ValueError) and type(error).__module__.startswith("pydantic")
+
+
 def cause_of(error: BaseException) -> str:
     """The innermost cause of an error, and what to do about it."""
     error = innermost(error)
     if type(error).__name__ == "MCPError" and str(error) == "Connection closed":
         return "it has closed the connection"
+    if is_invalid(error):
+        return f"it has sent what is no {sound(str(getattr(error, 'title', 'answer')))}"
     if isinstance(error, FileNotFoundError):
         return f"there is no program {error.filename!r}: install it, or give its path"
     return sound(f"{type(error).__name__}: {error}")

@@ -14,7 +14,7 @@ from ..errors import ToolError
 from ..specs.content import sound
 from ..specs.mcp import MCPServer
 from .answering import Answers, Call, Caller
-from .causes import cause_of
+from .causes import cause_of, is_invalid
 from .listed import Listed, listed, tools_of
 from .transports import Transport, transport_of
 
@@ -174,6 +174,8 @@ class Connection:
         """What is told of an error of the server's or the library's; None of others, which are told as they are."""
         from mcp import MCPError
 
+        if is_invalid(error):
+            return ToolError(f"the MCP server {self.name!r} has answered {what}, but not so that it can be read")
         if not isinstance(error, MCPError):
             return None
         if ended.is_set() or error.error.code in _GONE:

@@ -76,15 +76,13 @@ class HeldTokens(httpx2.Auth):
             if not self._asks and held is not None and response.status_code == 403:
                 await self._want(held, extract_scope_from_www_auth(response) or "")
                 return
-            if not self._asks and (held is None or "refresh_token" not in held.tokens):
-                self.problem = LOGIN
-                return
-        async with nullcontext() if self._asks else self._tokens.lock(self._url):
-            now = None if self._asks else await self._tokens.get(self._url)
+        asks = self._asks
+        async with nullcontext() if asks else self._tokens.lock(self._url):
+            now = None if asks else await self._tokens.get(self._url)
             if now is not None and (held is None or now.access != held.access):  # another one was first
                 self._held = now
                 response = yield _shown(request, now)
-            else:
+            elif asks or response is None or (held is not None and "refresh_token" in held.tokens):
                 flow = self._flow.anew(held.access if held is not None else "").async_auth_flow(request)
                 try:
                     outgoing = await anext(flow)
@@ -95,7 +93,9 @@ class HeldTokens(httpx2.Auth):
                     pass
                 except OAuthFlowError as error:
                     self.problem = str(error)
-                    raise
+                    if asks:
+                        raise
+                    response = yield request  # the server refuses it once more, and the session lives
                 finally:
                     await flow.aclose()
                     self._asks = False
