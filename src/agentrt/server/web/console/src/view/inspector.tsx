@@ -3,10 +3,11 @@ import { useEffect, useState } from "preact/hooks";
 import { clean, clock } from "../model/words";
 import type { Open } from "../state/open";
 import { linkTo } from "../state/route";
-import { reasonOf, rest } from "../state/session";
+import { rest } from "../state/session";
 import { panel } from "../state/ui";
 import { Context } from "./context";
 import { Diff, DiffCount } from "./diff";
+import { useFresh } from "./fresh";
 import { IconButton } from "./icons";
 import { Servers } from "./servers";
 
@@ -32,32 +33,14 @@ const PANELS = {
 };
 
 function Files({ conversation }: { conversation: Open }) {
-  const [changes, setChanges] = useState<GitChange[] | null>(null);
-  const [problem, setProblem] = useState("");
   const seq = conversation.info.value?.cursor.seq;
-  useEffect(() => {
-    let wanted = true;
-    const timer = setTimeout(() => {
-      rest.changes(conversation.id).then(
-        (found) => {
-          if (!wanted) return;
-          setChanges(found.items);
-          setProblem("");
-        },
-        (error: unknown) => wanted && setProblem(reasonOf(error)),
-      );
-    }, 250);
-    return () => {
-      wanted = false;
-      clearTimeout(timer);
-    };
-  }, [conversation, seq]);
+  const { found, problem } = useFresh(() => rest.changes(conversation.id), [conversation, seq]);
   if (problem) return <p class="hint">{problem}</p>;
-  if (changes === null) return <p class="hint">Loading…</p>;
-  if (changes.length === 0) return <p class="hint">Nothing changed.</p>;
+  if (found === null) return <p class="hint">Loading…</p>;
+  if (found.items.length === 0) return <p class="hint">Nothing changed.</p>;
   return (
     <div class="files">
-      {changes.map((change) => (
+      {found.items.map((change) => (
         <File key={change.path} change={change} conversation={conversation} seq={seq ?? 0} />
       ))}
     </div>

@@ -1,41 +1,22 @@
 import type { ServerStatus } from "@agentrt/client";
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { type Action, ACTIONS, actionsOf, factsOf, isWeb, OPERATIONS } from "../model/servers";
 import { clean } from "../model/words";
 import type { Open } from "../state/open";
 import { may, reasonOf, rest } from "../state/session";
 import { now, toast } from "../state/ui";
+import { useFresh } from "./fresh";
 
 /** The MCP servers of a conversation: how they stand, their tools and their log. */
 export function Servers({ conversation }: { conversation: Open }) {
-  const [servers, setServers] = useState<ServerStatus[] | null>(null);
-  const [problem, setProblem] = useState("");
   const [asked, setAsked] = useState(0);
-  const seq = conversation.info.value?.cursor.seq;
-  const time = now.value;
-  useEffect(() => {
-    let wanted = true;
-    const timer = setTimeout(() => {
-      rest.servers(conversation.id).then(
-        (found) => {
-          if (!wanted) return;
-          setServers(found.items);
-          setProblem("");
-        },
-        (error: unknown) => wanted && setProblem(reasonOf(error)),
-      );
-    }, 250);
-    return () => {
-      wanted = false;
-      clearTimeout(timer);
-    };
-  }, [conversation, seq, asked, time]);
+  const { found, problem } = useFresh(() => rest.servers(conversation.id), [conversation, conversation.info.value?.cursor.seq, asked, now.value]);
   if (problem) return <p class="hint">{problem}</p>;
-  if (servers === null) return <p class="hint">Loading…</p>;
-  if (servers.length === 0) return <p class="hint">Its agent has no MCP servers.</p>;
+  if (found === null) return <p class="hint">Loading…</p>;
+  if (found.items.length === 0) return <p class="hint">Its agent has no MCP servers.</p>;
   return (
     <div class="context">
-      {servers.map((server) => (
+      {found.items.map((server) => (
         <One key={server.name} server={server} conversation={conversation} done={() => setAsked((number) => number + 1)} />
       ))}
     </div>
