@@ -86,7 +86,7 @@ async def _ours(times: int) -> float:
         async def there() -> Any:
             return connection
 
-        tools.learn([remote_tool(definition, there, given, secrets.seed)])
+        tools.learn([remote_tool(definition, there, given)])
         parts: Any = SimpleNamespace(
             tools=tools, secrets=secrets, retired=lambda _: None, store="", earlier=None, home=None, shelf=None
         )

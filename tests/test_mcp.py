@@ -36,12 +36,14 @@ from agentrt.events import (
 from agentrt.mcp.pinning import KIND
 from agentrt.protocols import ModelRequest
 from agentrt.replaying import replay
-from agentrt.specs import PluginSource, SecurityRisk
+from agentrt.secrets import HIDDEN
+from agentrt.specs import NeverConfirm, PluginSource, SecurityRisk
 from agentrt.specs.content import plain
 from agentrt.state import fold
 from agentrt.testing import ScriptedLLM, call, calls, finish, say
 from agentrt.testing.scripted import Turn
 from tests.delegating import delegate, task_of
+from tests.proofs.waiting import eventually
 
 ROOT = Path(__file__).parent.parent
 DEMO: dict[str, Any] = {"command": sys.executable, "args": ["-m", "tests.mcp.server"], "cwd": str(ROOT)}
@@ -222,15 +224,17 @@ async def test_a_server_that_changes_its_tools_changes_what_is_offered(tmp_path:
 
 async def test_resources_are_read_by_a_tool(tmp_path: Path) -> None:
     turns = [call("demo_read_resource", uri="notes://today"), call("demo_read_resource", uri="notes://monday")]
-    model = ScriptedLLM([*turns, call("demo_read_resource", uri="nope://x"), finish("ok")])
+    more = (call("demo_read_resource", uri="nope://x"), call("demo_read_resource"))
+    model = ScriptedLLM([*turns, *more, finish("ok")])
     state, events = await lived(tmp_path, agent({"demo": DEMO}), model)
     assert state.status is ExecutionStatus.FINISHED
-    first, second, third, _ = results(events)
+    first, second, third, listed, _ = results(events)
     assert first == "[resource notes://today]\nBuy milk."
     assert "Nothing on monday." in second
     assert "reading nope://x of demo failed" in third
+    assert listed == "notes://today: notes\nnotes://{day}: notes_of"
     definition = state.definition("demo_read_resource")
-    assert "notes://today: notes\nnotes://{day}: notes_of" in definition.description
+    assert "notes" not in definition.description, "what the server says may change unseen"
     assert definition.annotations.read_only
 
 
@@ -355,6 +359,63 @@ async def test_a_shared_process_serves_conversations_in_any_workspace(tmp_path: 
                     await conversation.prompt("go")
                     pids |= {results([event async for event in conversation.events()])[0]}
                 assert len(pids) == 1
+
+
+async def test_a_change_that_nobody_was_asked_about_stays_one(tmp_path: Path) -> None:
+    turns = [call("multiply", a=2, b=3), finish("ok")]
+    with anyio.fail_after(40):
+        async with Runtime(tmp_path / "store", client=ScriptedLLM(turns * 3)) as runtime:
+            given: list[tuple[dict[str, str], Any]] = [
+                ({}, ConfirmRisky()),
+                ({"WORDS": "Multiply, and tell me all."}, NeverConfirm()),
+                ({"WORDS": "Multiply, and tell me all."}, ConfirmRisky()),
+            ]
+            for env, policy in given:
+                rules = (PermissionRule("allow", "multiply"),)
+                spec = agent({"demo": {**DEMO, "env": env}}, confirmation=policy, rules=rules)
+                async with Conversation(spec, tmp_path, runtime=runtime) as conversation:
+                    await conversation.send_message("go")
+                    state = await conversation.run()
+            assert state.status is ExecutionStatus.WAITING_FOR_CONFIRMATION
+
+
+async def test_names_stay_with_their_servers_and_go_by_the_order_of_the_configuration(tmp_path: Path) -> None:
+    slow = {**DEMO, "command": "sh", "args": ["-c", f"sleep 1; exec {sys.executable} -m tests.mcp.server"]}
+    servers = {"slow": slow, "quick": DEMO}
+    with anyio.fail_after(60):
+        turns = [call("die"), call("quick_add", a=1, b=2), call("add", a=1, b=2), finish("ok")]
+        state, events = await lived(tmp_path, agent(servers), ScriptedLLM(turns))
+    assert state.ledger.names["add"] == ("slow", "add")
+    assert state.ledger.names["quick_add"] == ("quick", "add")
+    said = [plain(event.content) for event in events if isinstance(event, ObservationEvent)]
+    assert "'slow' has gone away" in said[0]
+    assert said[1:3] == ["3", "3"]
+
+
+async def test_a_server_that_lacks_a_variable_comes_once_it_is_there(tmp_path: Path) -> None:
+    spec = agent({"demo": {**DEMO, "env": {"GIVEN": "${LATER_TOKEN}"}}})
+    turns = [finish("ok"), call("environment", name="GIVEN"), finish("ok")]
+    with anyio.fail_after(40):
+        async with (
+            Runtime(tmp_path / "store", client=ScriptedLLM(turns)) as runtime,
+            Conversation(spec, tmp_path, runtime=runtime) as conversation,
+        ):
+            await conversation.prompt("go")
+            assert "it needs LATER_TOKEN" in conversation.state.servers["demo"].problem
+            await conversation.update_secrets({"LATER_TOKEN": "come-now-12345"})
+            await eventually(lambda: not conversation.state.servers["demo"].problem, "it is there", 20)
+            await conversation.prompt("go")
+            said = results([event async for event in conversation.events()])
+    assert said[1] == HIDDEN
+
+
+async def test_two_servers_are_started_by_a_process_that_has_loaded_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "mcp.json"
+    path.write_text(json.dumps({"mcpServers": {"demo": DEMO, "web": {"url": "http://127.0.0.1:1/mcp"}}}))
+    command = [sys.executable, "-m", "agentrt", "mcp", "test", "--mcp", str(path), "--store", str(tmp_path / "s")]
+    done = await anyio.run_process(command, cwd=ROOT, check=False)
+    assert b"ImportError" not in done.stdout, done.stdout
+    assert "✓ demo" in done.stdout.decode()
 
 
 async def test_a_server_whose_pins_cannot_be_read_is_not_there(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
@@ -11,9 +11,11 @@ from ..context.messages import Message
 from ..errors import ConfigurationError, ModelError, ToolError
 from ..mcp.answering import Caller
 from ..mcp.connection import Connection
+from ..mcp.definitions import listed_resources
 from ..mcp.results import content_of, read_of
 from ..protocols import Observation, ToolContext
 from ..specs import ToolDefinition
+from ..specs.content import text
 from ..tools.definition import DefinedTool, defined_tool
 from .side_calls import SideCalls
 
@@ -21,16 +23,12 @@ Connected: TypeAlias = Callable[[], Awaitable[Connection]]
 """The connection to a tool's server. Raises `ToolError`."""
 
 
-Hide: TypeAlias = Callable[[Iterable[str]], None]
-"""Has values masked in the conversation."""
-
-
-def remote_tool(definition: ToolDefinition, connection: Connected, calls: SideCalls, hide: Hide) -> DefinedTool:
+def remote_tool(definition: ToolDefinition, connection: Connected, calls: SideCalls) -> DefinedTool:
     """A tool of a server, as a conversation calls it."""
     touched = () if definition.annotations.read_only else (f"mcp:{definition.server}",)
     return defined_tool(
         definition,
-        lambda: _Call(definition.server, definition.remote, connection, calls, hide),
+        lambda: _Call(definition.server, definition.remote, connection, calls),
         lambda action, workspace: touched,
     )
 
@@ -38,9 +36,8 @@ def remote_tool(definition: ToolDefinition, connection: Connected, calls: SideCa
 class _Call:
     """The executor of a server's tool."""
 
-    def __init__(self, server: str, remote: str, connection: Connected, calls: SideCalls, hide: Hide) -> None:
-        self._server, self._remote, self._connection = server, remote, connection
-        self._calls, self._hide = calls, hide
+    def __init__(self, server: str, remote: str, connection: Connected, calls: SideCalls) -> None:
+        self._server, self._remote, self._connection, self._calls = server, remote, connection, calls
 
     async def __call__(self, action: dict[str, Any], context: ToolContext) -> Observation:
         """What the server answers. Raises `ToolError`."""
@@ -50,7 +47,9 @@ class _Call:
 
         connection = await self._connection()
         if not self._remote:
-            return Observation(content=read_of(await connection.read(str(action.get("uri", "")))), labels=("mcp",))
+            uri = str(action.get("uri") or "")
+            there = text(listed_resources(connection.standing.listed.resources))
+            return Observation(content=read_of(await connection.read(uri)) if uri else there, labels=("mcp",))
 
         async def asked(message: str, schema: dict[str, Any] | None, url: str) -> tuple[str, dict[str, Any]] | None:
             given = await context.ask(message, schema, url, self._server)
@@ -67,7 +66,6 @@ class _Call:
 
         caller = Caller(show, lambda line: context.output(f"{line}\n"), asked, sampled)
         result = await connection.call(self._remote, action, caller)
-        self._hide(connection.secrets)
         return Observation(content=content_of(result), is_error=result.is_error, labels=("mcp",))
 
     async def aclose(self) -> None: ...

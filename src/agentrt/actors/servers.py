@@ -9,6 +9,7 @@ from functools import partial
 from typing import TypeAlias
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 from anyio.abc import TaskGroup
 from msgspec.structs import replace
@@ -41,6 +42,9 @@ from .tool_search import searching_tools
 USUAL_WINDOW = 128_000
 """Tokens of a model's window where that is not known."""
 
+SHORTEST_PAUSE, LONGEST_PAUSE, CALM = 0.5, 30.0, 10.0
+"""Seconds after a change in which others are not told yet: it grows while less than `CALM` lies between two of them."""
+
 PATIENCE = 5.0
 """Seconds that a server may be away before its tools are taken away."""
 
@@ -69,6 +73,11 @@ class Servers:
         self._anew: dict[str, dict[str, str]] = {}
         """By server, the digests of the tools that are not as they were first seen."""
         self._there: dict[str, asyncio.Future[Connection]] = {}
+        self._heard: dict[str, anyio.Event] = {}
+        """Set once it is known what a server offers, or that it is not there."""
+        self._again: dict[str, anyio.Event] = {}
+        """Set to have a server tried again that lacked a variable."""
+        secrets.listeners.append(self.retry)
 
     def begin(self, tasks: TaskGroup) -> None:
         """Connect to those that the agent has by now, in the background; what the log offers can be called at once."""
@@ -77,40 +86,84 @@ class Servers:
             if server.disabled or name in self._there:
                 continue
             self._there[name] = asyncio.get_running_loop().create_future()
+            earlier = tuple(self._heard.values())
+            self._heard[name], self._again[name] = anyio.Event(), anyio.Event()
             if (before := state.servers.get(name)) is not None:
                 self._learn(name, before.tools)
                 self._tools.learn(searching_tools(state, lambda: self._log.state))
-            tasks.start_soon(self._follow, name, server)
+            tasks.start_soon(self._follow, name, server, earlier)
 
     def _learn(self, name: str, tools: Sequence[ToolDefinition]) -> None:
         for definition in tools:
             connection = partial(self._connection, name, definition)
-            self._tools.learn([remote_tool(definition, connection, self._calls, self._secrets.seed)])
+            self._tools.learn([remote_tool(definition, connection, self._calls)])
 
     async def _connection(self, name: str, tool: ToolDefinition) -> Connection:
         connection = await asyncio.shield(self._there[name])
         said = self._anew.get(name, {}).get(tool.remote)
-        if said is not None and self._pins is not None:  # a person was asked about this call
+        if said is not None and self._pins is not None and self._was_asked(tool.name):
             await self._pins.accept(name, self._log.state.spec.mcp_servers[name], {tool.remote: said})
             await self._say(name, connection.standing)
         return connection
 
-    async def _follow(self, name: str, server: MCPServer) -> None:
+    def _was_asked(self, tool: str) -> bool:
+        """Whether a person has let a call of a tool run that runs now."""
+        pending = self._log.state.branch.pending
+        return any(p.action.tool_name == tool and p.command is not None and p.approved for p in pending)
+
+    async def _follow(self, name: str, server: MCPServer, earlier: Sequence[anyio.Event]) -> None:
+        """Say how a server stands, from now on. Those that stand before it in the configuration are heard first: they
+        choose the names of their tools first, however long they take to start.
+        """
         try:
-            try:
-                filled = await self._filled(server)
-            except (ConfigurationError, ToolError) as error:
-                self._there[name].set_exception(ToolError(f"the MCP server {name!r} is not there: {error}"))
-                self._there[name].exception()  # it is told, whether or not somebody calls
-                await self._say(name, Standing(problem=str(error)))
-                return
-            async with self._connections.use(name, filled, self._whose) as connection:
+            filled = await self._filled_once(name, server)
+            async with self._connections.use(name, filled, self._whose, self._secrets.seed) as connection:
                 self._there[name].set_result(connection)
-                await self._say(name, await connection.ready())
-                async for standing in connection.changes(connection.standing.number):
-                    await self._say(name, await _settled(connection) if standing.problem else standing)
+                standing = await connection.ready()
+                for heard in earlier:
+                    await heard.wait()
+                await self._say(name, standing)
+                self._heard[name].set()
+                await self._tell_changes(name, connection, standing.number)
         except (ActorError, LogError):
             return
+        finally:
+            self._heard[name].set()
+
+    async def _filled_once(self, name: str, server: MCPServer) -> MCPServer:
+        """The server with the values of its variables, once there are some: tried again when somebody asks for that,
+        and when a secret has come.
+        """
+        while True:
+            self._again[name] = anyio.Event()
+            try:
+                return await self._filled(server)
+            except (ConfigurationError, ToolError) as error:
+                failed = self._there[name]
+                failed.set_exception(ToolError(f"the MCP server {name!r} is not there: {error}"))
+                failed.exception()  # it is told, whether or not somebody calls
+                await self._say(name, Standing(problem=str(error)))
+                self._heard[name].set()
+            await self._again[name].wait()
+            self._there[name] = asyncio.get_running_loop().create_future()
+
+    async def _tell_changes(self, name: str, connection: Connection, number: int) -> None:
+        """Say each change, those that come one upon the other as one, with growing pauses."""
+        pause, since = 0.0, anyio.current_time()
+        while True:
+            standing = await anext(connection.changes(number))
+            if standing.problem:
+                standing = await _settled(connection)
+            await self._say(name, standing)
+            number, now = standing.number, anyio.current_time()
+            pause = min(max(2 * pause, SHORTEST_PAUSE), LONGEST_PAUSE) if now - since < CALM else 0.0
+            since = now
+            await anyio.sleep(pause)
+
+    def retry(self) -> None:
+        """Try again with the servers that lacked something: secrets have come."""
+        for again in self._again.values():
+            again.set()
 
     async def ask(self, question: ServerQuestion) -> ServerAnswer:
         """The answer to a person. Raises `ServerMissing`, `ToolError` or `ConfigurationError`."""
@@ -128,7 +181,13 @@ class Servers:
 
     async def _connect(self, name: str) -> ServerStatus:
         self._server(name)
-        if (connection := self._held(name)) is not None:
+        if (connection := self._held(name)) is None:
+            self._again[name].set()
+            with anyio.move_on_after(self._server(name).connect_timeout):
+                await anyio.lowlevel.checkpoint()  # the follower begins anew
+                await asyncio.wait([self._there[name]])
+            connection = self._held(name)
+        if connection is not None:
             if connection.standing.problem:
                 await connection.retried()
             await self._say(name, connection.standing)
@@ -211,7 +270,9 @@ class Servers:
         """What a server offers as it stands. Raises `ConfigurationError` where its pins cannot be had."""
         before = self._log.state.servers.get(name)
         if standing.problem:
-            return ToolsChanged(server=name, problem=standing.problem, told=_told(name, before, (), standing.problem))
+            told = _told(name, before, (), standing.problem)
+            deferred = before is not None and before.deferred
+            return ToolsChanged(server=name, problem=standing.problem, told=told, deferred=deferred)
         tools = await self._pinned(name, self._definitions(name, standing))
         offered = tuple(map(self._tools.offered, tools))
         self._learn(name, offered)
@@ -237,8 +298,8 @@ class Servers:
 
     def _definitions(self, name: str, standing: Standing) -> tuple[ToolDefinition, ...]:
         state = self._log.state
-        server = state.spec.mcp_servers[name]
-        others = (tool.name for other, event in state.servers.items() if other != name for tool in event.tools)
+        server, names = state.spec.mcp_servers[name], state.ledger.names
+        others = (tool for tool, (other, _) in names.items() if other != name)
         return definitions(
             name,
             standing.listed.tools,
@@ -247,6 +308,7 @@ class Servers:
             server.exclude,
             state.spec.filter_tools_regex,
             standing.listed.resources,
+            {remote: tool for tool, (other, remote) in names.items() if other == name},
         )
 
     async def _pinned(self, name: str, tools: tuple[ToolDefinition, ...]) -> tuple[ToolDefinition, ...]:

@@ -156,6 +156,9 @@ class Ledger(msgspec.Struct, frozen=True, gc=False):
     changed_files: tuple[str, ...] = ()
     """The files that the agent was told from and that have changed since, as it was told."""
 
+    names: dict[str, tuple[str, str]] = {}
+    """By the names of servers' tools that were ever offered: the server, and what it calls the tool; "": its reader."""
+
     @property
     def rules(self) -> tuple[PermissionRule, ...]:
         """The rules that were added."""

@@ -12,12 +12,13 @@ import logging
 import os
 import sys
 import warnings
-from importlib import import_module
 from types import ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import anyio.to_thread
+
+from ..loading import load_now
 
 _in_use: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
 """Users of a loop. The connections are shared: the first drops those of loops that are gone, the last closes them."""
@@ -54,11 +55,11 @@ def _import() -> ModuleType:
     for said in ("Item '.*' on TypedDict class '.*' is using the `ReadOnly`", "Pydantic serializer warnings"):
         warnings.filterwarnings("ignore", said, UserWarning)  # of litellm's own types, when it uses them
     if "litellm" in sys.modules:
-        return import_module("litellm")
+        return load_now("litellm")
     kept = os.environ.get(_NO_NETWORK)
     os.environ.setdefault(_NO_NETWORK, "True")
     try:
-        litellm: Any = import_module("litellm")
+        litellm: Any = load_now("litellm")
     finally:
         if kept is None:
             del os.environ[_NO_NETWORK]

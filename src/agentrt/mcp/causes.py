@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from ..specs.content import sound
 
+LONGEST = 500
+"""Characters of a cause that are told."""
+
 
 def innermost(error: BaseException) -> BaseException:
     """The first error of a group, which may stand in others."""
@@ -26,4 +29,4 @@ def cause_of(error: BaseException) -> str:
         return f"it has sent what is no {sound(str(getattr(error, 'title', 'answer')))}"
     if isinstance(error, FileNotFoundError):
         return f"there is no program {error.filename!r}: install it, or give its path"
-    return sound(f"{type(error).__name__}: {error}")
+    return sound(f"{type(error).__name__}: {error}")[:LONGEST]

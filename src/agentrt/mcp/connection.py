@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,7 +14,7 @@ from ..errors import ToolError
 from ..specs.content import sound
 from ..specs.mcp import MCPServer
 from .answering import Answers, Call, Caller
-from .causes import cause_of, is_invalid
+from .causes import LONGEST, cause_of, is_invalid
 from .listed import Listed, listed, tools_of
 from .transports import Transport, transport_of
 
@@ -63,6 +63,8 @@ class Connection:
         self.name, self.server = name, server
         self.standing = Standing()
         self.answers = Answers(server.timeout)
+        self.hiding: list[Callable[[Iterable[str]], None]] = []
+        """Have values masked in the conversations that use it."""
         self._mark, self._tokens = mark, tokens
         self._transport: Transport | None = None
         self._client: Client | None = None
@@ -71,6 +73,12 @@ class Connection:
         self._ended = anyio.Event()
         self._gone = anyio.Event()
         self._tries = 0
+
+    def _hide(self, values: Iterable[str]) -> None:
+        """Tell all who use it what nobody is to see."""
+        values = tuple(values)
+        for hides in self.hiding:
+            hides(values)
 
     @property
     def open(self) -> bool:
@@ -132,7 +140,7 @@ class Connection:
         with anyio.move_on_after(self.server.connect_timeout):
             async for standing in self.changes():
                 return standing
-        return Standing(problem=f"it did not answer within {self.server.connect_timeout:g} s", number=1)
+        return Standing(problem=f"it did not answer within {self.server.connect_timeout:g} s")
 
     async def call(self, tool: str, arguments: dict[str, Any], caller: Caller = Caller()) -> CallToolResult:
         """What a tool of the server answers. Raises `ToolError` that names the server, the cause, and what to do."""
@@ -182,7 +190,7 @@ class Connection:
             words = "the MCP server {!r} has gone away during the call: whether it took effect is unknown"
             return ToolError(words.format(self.name))
         refusal = self._transport.words if self._transport is not None and self.server.way != "stdio" else ""
-        return ToolError(f"{what} of {self.name} failed: {refusal or sound(error.error.message)}")
+        return ToolError(f"{what} of {self.name} failed: {refusal or sound(error.error.message)[:LONGEST]}")
 
     async def _reached(self) -> Client:
         """The session, once there is one again. Raises `ToolError`."""
@@ -204,10 +212,11 @@ class Connection:
 
     async def _hold(self, end: _End) -> None:
         """One session, from its beginning to its end."""
-        transport = self._transport = transport_of(self.server, self._mark, self._tokens)
+        transport = self._transport = transport_of(self.server, self._mark, self._tokens, self._hide)
         try:
             with anyio.move_on_after(self.server.connect_timeout) as connecting:
                 async with transport.opened(self.answers) as client:
+                    self.answers.stale = anyio.Event()
                     found = await listed(client)
                     connecting.deadline = float("inf")
                     self._client, self._gone = client, transport.ended
@@ -219,7 +228,7 @@ class Connection:
         except Exception as error:
             end.problem = cause_of(error)
         finally:
-            if said := sound(transport.words.strip().rpartition("\n")[2]):
+            if said := sound(transport.words.strip().rpartition("\n")[2])[:LONGEST]:
                 end.problem = f"{end.problem or 'it ended'}: {said}"
             self._ended.set()
 
@@ -232,10 +241,11 @@ class Connection:
                 while True:
                     await answers.stale.wait()
                     answers.stale = anyio.Event()
-                    found = msgspec.structs.replace(self.standing.listed, tools=await tools_of(client))
+                    with anyio.fail_after(self.server.connect_timeout):
+                        tools = await tools_of(client)
+                    found = msgspec.structs.replace(self.standing.listed, tools=tools)
                     self._stand(msgspec.structs.replace(self.standing, listed=found, problem=""))
 
-            answers.stale = anyio.Event()
             tasks.start_soon(listen)
             tasks.start_soon(self._subscribe, client)
             if idle := await self._idle_or(ended):
@@ -253,7 +263,9 @@ class Connection:
             left = limit - self.answers.rested
             if left <= 0:
                 return True
-            await anyio.sleep(left)
+            with anyio.move_on_after(left):
+                await ended.wait()
+                return False
 
     async def _subscribe(self, client: Client) -> None:
         """Be told of changes where the protocol has a subscription for that: from revision 2026-07-28 on."""
@@ -264,6 +276,7 @@ class Connection:
         while True:
             try:
                 async with client.listen(tools_list_changed=True) as changes:
+                    self.answers.stale.set()  # what has changed before this stood
                     async for _ in changes:
                         self.answers.stale.set()
             except (ListenNotSupportedError, MCPError):

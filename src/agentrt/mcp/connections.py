@@ -16,6 +16,7 @@ from ..specs.mcp import MCPServer
 from .connection import Connection
 from .logins import Logins
 from .tokens import Tokens
+from .transports import Tell
 
 
 class Whose(msgspec.Struct, frozen=True):
@@ -58,18 +59,27 @@ class Connections:
         await tasks.__aexit__(None, None, None)
 
     @asynccontextmanager
-    async def use(self, name: str, server: MCPServer, whose: Whose) -> AsyncIterator[Connection]:
-        """A connection to a server whose variables are filled in; the last one who leaves it closes it."""
+    async def use(
+        self, name: str, server: MCPServer, whose: Whose, hides: Tell = lambda values: None
+    ) -> AsyncIterator[Connection]:
+        """A connection to a server whose variables are filled in; the last one who leaves it closes it.
+
+        `hides` is told what nobody is to see of it, before that is shown to the server.
+        """
         with self._rooted(whose) as root:
             key = await self._agreed_key(name, server, whose, root)
             shared = self._began(key, name, server, whose, root)
-            places = shared.connection.answers.workspaces
+            connection = shared.connection
+            places = connection.answers.workspaces
             with shared.used():
+                connection.hiding.append(hides)
+                hides(connection.secrets)
                 if whose.workspace:
                     places.append(whose.workspace)
                 try:
-                    yield shared.connection
+                    yield connection
                 finally:
+                    connection.hiding.remove(hides)
                     if whose.workspace:
                         places.remove(whose.workspace)
 
@@ -111,7 +121,9 @@ class Connections:
         assert self._tasks is not None
         if (tokens := self.tokens(owner)) is None:
             raise ConfigurationError("no tokens are kept here")
-        return await self.logins.begin(self._tasks, server, tokens, redirect, lambda: self.again(server.url, owner))
+        return await self.logins.begin(
+            self._tasks, server, owner, tokens, redirect, lambda: self.again(server.url, owner)
+        )
 
     def again(self, url: str, owner: str | None) -> None:
         """Have the connections of an owner to an address connect now: somebody has logged in there."""

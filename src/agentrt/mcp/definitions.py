@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 LONGEST_DESCRIPTION = 4096
 """Characters of a tool's description that the model is shown."""
 
+LONGEST_SCHEMA = 64 << 10
+"""Bytes of the schema of a tool's arguments."""
+
 MOST_TOOLS = 1000
 """Tools of one server."""
 
 READ = "read_resource"
 """What the tool is called that reads the resources of a server, with its name before that."""
-
-MOST_LISTED = 30
-"""Resources that are named to the model."""
 
 LABELS: tuple[Label, ...] = ("mcp",)
 """Where the results of a server's tools come from."""
@@ -41,31 +41,44 @@ def definitions(
     exclude: Collection[str] = (),
     pattern: str | None = None,
     resources: Sequence[Any] = (),
+    kept: Mapping[str, str] = {},
 ) -> tuple[ToolDefinition, ...]:
     """The tools that are offered of those of a server, under names that are not `taken`; one that reads its `resources`
-    is among them, where there are any.
+    is among them, where there are any. Those that were offered before have the names that were `kept`, by the server's
+    own; "" is that of the reader. A tool without a name, or with a schema that is too long, is left out.
     """
-    found = {tool.name: tool for tool in tools[:MOST_TOOLS] if offered(tool.name, include, exclude, pattern)}
-    resources = resources if offered(READ, include, exclude, pattern) else ()
-    names = named(server, (*found, *([READ] if resources else [])), {*taken, READ})
+    found = {
+        tool.name: tool
+        for tool in tools[:MOST_TOOLS]
+        if tool.name
+        and offered(tool.name, include, exclude, pattern)
+        and len(msgspec.json.encode(tool.input_schema)) <= LONGEST_SCHEMA
+    }
+    names = named(server, found, taken, {name: of for name, of in kept.items() if name})
     made = tuple(_definition(server, names[name], tool) for name, tool in found.items())
-    return (*made, _reader(server, names[READ], resources)) if resources else made
+    if not resources or not offered(READ, include, exclude, pattern):
+        return made
+    known = {READ: kept[""]} if "" in kept else {}
+    return (*made, _reader(server, named(server, [READ], {*taken, *names.values(), READ}, known)[READ]))
 
 
-def _reader(server: str, name: str, resources: Sequence[Any]) -> ToolDefinition:
-    """A tool that reads what a server has to read."""
-    listed = [sound(f"{getattr(one, 'uri', None) or one.uri_template}: {one.title or one.name}") for one in resources]
-    more = f"\nand {len(listed) - MOST_LISTED} more" if len(listed) > MOST_LISTED else ""
-    lines = "\n".join(listed[:MOST_LISTED])
+def _reader(server: str, name: str) -> ToolDefinition:
+    """A tool that reads what a server has to read. It has none of the server's words: they may change unseen."""
     return ToolDefinition(
         name=name,
-        description=f"Read a resource of {server}, by its URI:\n{lines}{more}"[:LONGEST_DESCRIPTION],
-        parameters=msgspec.Raw(b'{"type":"object","properties":{"uri":{"type":"string"}},"required":["uri"]}'),
+        description=f"Read a resource of {server} by its URI; without one, list what there is to read.",
+        parameters=msgspec.Raw(b'{"type":"object","properties":{"uri":{"type":"string"}}}'),
         annotations=ToolAnnotations(read_only=True, destructive=False, idempotent=True),
         on_crash=OnCrash.RETRY,
         labels=LABELS,
         server=server,
     )
+
+
+def listed_resources(resources: Sequence[Any]) -> str:
+    """What a server has to read, a line each."""
+    lines = [sound(f"{getattr(one, 'uri', None) or one.uri_template}: {one.title or one.name}") for one in resources]
+    return "\n".join(lines) or "There is nothing to read."
 
 
 def _definition(server: str, name: str, tool: Tool) -> ToolDefinition:

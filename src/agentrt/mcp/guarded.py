@@ -30,6 +30,8 @@ class Guarded(httpx2.AsyncBaseTransport):
         self._host = given.host
         proxy = getproxies().get(given.scheme) if not proxy_bypass(given.host) else None
         self._inner = httpx2.AsyncHTTPTransport(verify=_certificates(), proxy=proxy)
+        self.ended = anyio.Event()
+        """Set when the server says that there is no such session."""
         self.has_session = False
         """Whether the server has given a session id: it keeps something of those who use it."""
 
@@ -39,6 +41,8 @@ class Guarded(httpx2.AsyncBaseTransport):
             request = await _pinned(request)
         response = await self._inner.handle_async_request(request)
         self.has_session = self.has_session or "mcp-session-id" in response.headers
+        if response.status_code == 404 and "mcp-session-id" in request.headers:
+            self.ended.set()  # the server has forgotten the session: another one is begun
         if not response.headers.get("content-type", "").startswith("text/event-stream"):
             assert isinstance(response.stream, httpx2.AsyncByteStream)
             response.stream = _Bounded(response.stream)

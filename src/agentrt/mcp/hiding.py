@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
 from ..context.resolving import Resolved
-from ..sandboxes.environment import looks_secret
+from ..sandboxes.environment import is_setting, looks_secret
 from ..secrets import SecretRegistry
 from ..specs import Agent
-from ..specs.credentials import AUTHORIZES, hidden
+from ..specs.credentials import AUTHORIZES, SHORTEST, hidden
 from ..specs.mcp import MCPServer
 
 
@@ -20,46 +20,95 @@ def hide_secrets(agent: Agent, secrets: SecretRegistry) -> Agent:
     agents = {name: hide_secrets(other, secrets) for name, other in agent.agents.items()}
     if any(agents[name] is not other for name, other in agent.agents.items()):
         agent = msgspec.structs.replace(agent, agents=agents)
-    servers, given = without_secrets(agent.mcp_servers)
-    if not given:
-        return agent
-    secrets.update(given)
-    return msgspec.structs.replace(agent, mcp_servers=servers)
+    servers = _hidden(agent.mcp_servers, secrets)
+    return agent if servers is None else msgspec.structs.replace(agent, mcp_servers=servers)
 
 
 def hide_in(told: Resolved, secrets: SecretRegistry) -> Resolved:
     """An agent and the offers of its files: their servers have their secrets from a conversation's."""
     offers = []
     for offer in told.event.offers:
-        servers, given = without_secrets(offer.servers)
-        secrets.update(given)
-        offers.append(msgspec.structs.replace(offer, servers=servers) if given else offer)
+        servers = _hidden(offer.servers, secrets)
+        offers.append(offer if servers is None else msgspec.structs.replace(offer, servers=servers))
     event = msgspec.structs.replace(told.event, offers=tuple(offers))
     return msgspec.structs.replace(told, agent=hide_secrets(told.agent, secrets), event=event)
 
 
-def without_secrets(servers: Mapping[str, MCPServer]) -> tuple[dict[str, MCPServer], dict[str, str]]:
-    """The servers with `${NAME}` for the secrets of `auth`, and where a value of `env` or `headers` looks like one; and
-    those values by NAME.
+def _hidden(servers: Mapping[str, MCPServer], secrets: SecretRegistry) -> dict[str, MCPServer] | None:
+    """The servers without their secrets, which are a conversation's from then on; None where they have none."""
+    made, given = without_secrets(servers, secrets.names)
+    secrets.update(given)
+    return made if given else None
+
+
+def without_secrets(
+    servers: Mapping[str, MCPServer], taken: Collection[str] = ()
+) -> tuple[dict[str, MCPServer], dict[str, str]]:
+    """The servers with `${NAME}` for their secrets, and those by NAME; none of the names is `taken`.
+
+    Secrets are those of `auth`, and what looks like one in `env` and `headers`, in arguments such as `--token=...`, and
+    in the login and the query of an address.
     """
     secrets: dict[str, str] = {}
 
     def stand_in(place: str, value: str) -> str:
-        if "${" in value:
+        if "${" in value or len(value) < SHORTEST:
             return value
-        name = re.sub(r"[^A-Z0-9_]", "_", f"MCP_{place}".upper())
+        base = name = re.sub(r"[^A-Z0-9_]", "_", f"MCP_{place}".upper())
+        number = 2
+        while name in secrets or name in taken:  # another server's, whose name is alike
+            name, number = f"{base}_{number}", number + 1
         secrets[name] = value
         return f"${{{name}}}"
 
     def hide(server: str, values: Mapping[str, str]) -> dict[str, str]:
         return {
-            name: stand_in(f"{server}_{name}", value) if looks_secret(name, value) or AUTHORIZES.search(name) else value
+            name: stand_in(f"{server}_{name}", value) if is_secret(name, value) else value
             for name, value in values.items()
         }
 
+    def arguments(server: str, given: Sequence[str]) -> tuple[str, ...]:
+        made: list[str] = []
+        for word, before in zip(given, ("", *given), strict=False):
+            option, equals, value = word.partition("=")
+            if equals and option.startswith("-") and is_secret(option, value):
+                word = f"{option}={stand_in(f'{server}_{option.lstrip(DASH)}', value)}"
+            elif before.startswith("-") and not word.startswith("-") and is_secret(before, word):
+                word = stand_in(f"{server}_{before.lstrip(DASH)}", word)
+            made.append(word)
+        return tuple(made)
+
+    def address(server: str, url: str) -> str:
+        url = _LOGIN.sub(lambda match: f"{match[1]}{stand_in(f'{server}_url_login', match[2])}@", url)
+        return _QUERY.sub(
+            lambda match: (
+                f"{match[1]}{match[2]}={stand_in(f'{server}_url_{match[2]}', match[3])}"
+                if is_secret(match[2], match[3])
+                else match[0]
+            ),
+            url,
+        )
+
     def without(name: str, server: MCPServer) -> MCPServer:
-        auth = hidden(server.credentials, lambda part, value: stand_in(f"{name}_auth_{part}", value))
-        env, headers = hide(name, server.env), hide(name, server.headers)
-        return msgspec.structs.replace(server, env=env, headers=headers, auth=auth)
+        return msgspec.structs.replace(
+            server,
+            args=arguments(name, server.args),
+            env=hide(name, server.env),
+            url=address(name, server.url),
+            headers=hide(name, server.headers),
+            auth=hidden(server.credentials, lambda part, value: stand_in(f"{name}_auth_{part}", value)),
+        )
 
     return {name: without(name, server) for name, server in servers.items()}, secrets
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Whether the value of a header, a variable or an option says who asks."""
+    return looks_secret(name.replace("-", "_"), value) or (
+        AUTHORIZES.search(name) is not None and not is_setting(value)
+    )
+
+
+DASH = "-"
+_LOGIN = re.compile(r"^(https?://)([^/@\s]+)@")
+_QUERY = re.compile(r"([?&])([^=&#]+)=([^&#]+)")

@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..specs.content import sound
+
 if TYPE_CHECKING:
     from mcp_types import Tool
 
     from mcp import Client
+
+MOST_PROMPTS, LONGEST_NAME = 200, 200
 
 MOST_PAGES = 100
 """Pages of a list of tools that are read."""
@@ -64,5 +68,6 @@ async def _prompts_of(client: Client) -> tuple[str, ...]:
     if client.server_capabilities.prompts is None:
         return ()
     with suppress(MCPError):
-        return tuple(prompt.name for prompt in (await client.list_prompts()).prompts)
+        found = (await client.list_prompts()).prompts[:MOST_PROMPTS]
+        return tuple(sound(prompt.name)[:LONGEST_NAME] for prompt in found)
     return ()

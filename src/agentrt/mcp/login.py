@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from importlib import import_module
+from typing import Any
 from urllib.parse import parse_qs
 
 import anyio
@@ -11,6 +11,8 @@ import anyio.to_thread
 import msgspec
 
 from ..errors import ConfigurationError, ToolError
+from ..loading import load
+from ..secrets import HIDDEN
 from ..specs.mcp import MCPServer
 from .causes import cause_of, innermost
 from .tokens import Tokens
@@ -43,6 +45,13 @@ class Person(msgspec.Struct, frozen=True):
     answered: Callable[[], Awaitable[Redirected]]
 
 
+def without(words: str, way: Any) -> str:
+    """Words without what was shown to the server: it may have said it again."""
+    for secret in way.secrets:
+        words = words.replace(secret, HIDDEN)
+    return words
+
+
 async def log_in(server: MCPServer, tokens: Tokens, person: Person) -> None:
     """Have a person log in at a server whose variables are filled in; its tokens are held from then on.
 
@@ -51,25 +60,24 @@ async def log_in(server: MCPServer, tokens: Tokens, person: Person) -> None:
     if not server.logs_in:
         raise ToolError("it takes no login: its configuration gives other credentials, or none are needed")
     failed: list[BaseException] = []
+    await tokens.ready()
+    library = await load(f"{__package__}.remote")
+    way = library.Remote(server, tokens, person)
 
     async def attempt() -> None:
         try:
-            library = await anyio.to_thread.run_sync(import_module, f"{__package__}.remote")
-            way = library.Remote(server, tokens, person)
             async with way.opened() as client:
                 await client.list_tools()
         except Exception as error:
             failed.append(innermost(error))
 
-    before = await tokens.get(server.url)
     with anyio.move_on_after(LONGEST) as limit:
         async with anyio.create_task_group() as tasks:  # a dying transport cancels the task that holds it
             tasks.start_soon(attempt)
     if limit.cancelled_caught:
         raise ToolError(f"nobody has logged in within {LONGEST:g} s")
-    held = await tokens.get(server.url)
-    if held is not None and held != before:
+    if way.logged_in:
         return
     if failed:
-        raise failed[0] if isinstance(failed[0], ConfigurationError) else ToolError(cause_of(failed[0]))
+        raise failed[0] if isinstance(failed[0], ConfigurationError) else ToolError(without(cause_of(failed[0]), way))
     raise ToolError("it asks for no login")

@@ -13,8 +13,8 @@ from ..specs.mcp import MCPServer
 from .login import Person, Redirected, log_in
 from .tokens import Tokens
 
-MOST = 100
-"""Logins that wait at once."""
+MOST = 10
+"""Logins of one owner that wait at once."""
 
 
 class Logins:
@@ -22,16 +22,26 @@ class Logins:
 
     def __init__(self) -> None:
         self._waiting: dict[str, _Login] = {}
+        """By the state in its address."""
+        self._begun: list[str | None] = []
+        """The owner of each that has begun."""
 
     async def begin(
-        self, tasks: TaskGroup, server: MCPServer, tokens: Tokens, redirect: str, then: Callable[[], None]
+        self,
+        tasks: TaskGroup,
+        server: MCPServer,
+        owner: str | None,
+        tokens: Tokens,
+        redirect: str,
+        then: Callable[[], None],
     ) -> str:
         """The address that a person is to open; `then` is called once somebody has logged in.
 
         Raises `ToolError` that says why there is none, and `ConfigurationError` where no tokens can be kept.
         """
-        if len(self._waiting) >= MOST:
+        if self._begun.count(owner) >= MOST:
             raise ToolError("too many logins wait already: end one, or try again in ten minutes")
+        self._begun.append(owner)
         login = _Login()
 
         async def show(url: str) -> None:
@@ -49,6 +59,7 @@ class Logins:
                 waits.set_exception(error)
                 waits.exception()  # it is told, whether or not somebody waits
             finally:
+                self._begun.remove(owner)
                 self._waiting = {state: other for state, other in self._waiting.items() if other is not login}
 
         tasks.start_soon(run)

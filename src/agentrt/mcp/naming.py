@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from fnmatch import fnmatchcase
 from hashlib import sha256
 
@@ -23,14 +23,18 @@ def legal(name: str) -> str:
     return made
 
 
-def named(server: str, tools: Iterable[str], taken: Collection[str]) -> dict[str, str]:
+def named(server: str, tools: Iterable[str], taken: Collection[str], kept: Mapping[str, str] = {}) -> dict[str, str]:
     """The names under which a server's tools are offered, by the server's own names.
 
-    A tool keeps its name; where that is taken it is `server_tool`, and where that is taken too it has a number.
+    A tool has the name that was `kept` for it. Else it keeps its own; where that is taken it is `server_tool`, and
+    where that is taken too it has a number.
     """
-    used, found = {name.lower() for name in taken}, dict[str, str]()
+    used, found = {name.lower() for name in (*taken, *kept.values())}, dict[str, str]()
     for tool in tools:
         if tool in found:
+            continue
+        if tool in kept:
+            found[tool] = kept[tool]
             continue
         choices = [legal(tool), legal(f"{server}_{tool}")]
         name = next((choice for choice in choices if choice.lower() not in used), "")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
+from base64 import b64encode
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import nullcontext
 from typing import Any
@@ -30,6 +31,7 @@ from ..specs.mcp import MCPServer
 from .guarded import check_public
 from .login import Person
 from .tokens import Held, Tokens
+from .transports import Tell
 
 EARLY = 30.0
 """Seconds before its end at which an access token is refreshed."""
@@ -47,25 +49,33 @@ class HeldTokens(httpx2.Auth):
 
     requires_response_body = False
 
-    def __init__(self, server: MCPServer, tokens: Tokens, person: Person | None = None) -> None:
-        self._url, self._tokens = server.url, tokens
+    def __init__(
+        self, server: MCPServer, tokens: Tokens, person: Person | None = None, tell: Tell = lambda values: None
+    ) -> None:
+        self._url, self._tokens, self._tell = server.url, tokens, tell
         self._asks = person is not None
         """Whether a person is there to log in, which happens once."""
         self._held: Held | None = None
         self._read = person is not None  # who logs in begins without what was held
-        self._flow = _Flow(server, tokens, person)
+        self._flow = _Flow(server, tokens, person, tell)
         self.problem = ""
         """Why a request was not let in, and what to do."""
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What nobody is to see of what is held."""
-        return self._held.secrets if self._held is not None else ()
+        """What nobody is to see of what was shown."""
+        return (*(self._held.secrets if self._held is not None else ()), *self._flow.secrets)
+
+    @property
+    def logged_in(self) -> bool:
+        """Whether a person has logged in."""
+        return self._flow.kept
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         """Raises `OAuthFlowError`, and `ConfigurationError` for tokens that cannot be read."""
         if not self._read:
-            self._held, self._read = await self._tokens.get(self._url), True
+            self._hold(await self._tokens.get(self._url))
+            self._read = True
         held = self._held
         response: httpx2.Response | None = None
         if held is None or not held.ends_before(time.time() + EARLY):
@@ -80,7 +90,7 @@ class HeldTokens(httpx2.Auth):
         async with nullcontext() if asks else self._tokens.lock(self._url):
             now = None if asks else await self._tokens.get(self._url)
             if now is not None and (held is None or now.access != held.access):  # another one was first
-                self._held = now
+                self._hold(now)
                 response = yield _shown(request, now)
             elif asks or response is None or (held is not None and "refresh_token" in held.tokens):
                 flow = self._flow.anew(held.access if held is not None else "").async_auth_flow(request)
@@ -99,8 +109,14 @@ class HeldTokens(httpx2.Auth):
                 finally:
                     await flow.aclose()
                     self._asks = False
-                    self._held = await self._tokens.get(self._url)
+                    self._hold(await self._tokens.get(self._url))
         self.problem = LOGIN if response is None or _refused(response) else ""
+
+    def _hold(self, held: Held | None) -> None:
+        """Have these tokens, once all who use the connection know that nobody is to see them."""
+        if held is not None:
+            self._tell(held.secrets)
+        self._held = held
 
     async def _want(self, held: Held, scopes: str) -> None:
         """Note what a call was refused for want of: only a person can ask for more."""
@@ -127,9 +143,12 @@ def _refused(response: httpx2.Response) -> bool:
 class _Flow(OAuthClientProvider):
     """The library's flow over the tokens that are held. It begins with them, or with none where a person logs in."""
 
-    def __init__(self, server: MCPServer, tokens: Tokens, person: Person | None) -> None:
+    def __init__(self, server: MCPServer, tokens: Tokens, person: Person | None, tell: Tell) -> None:
         self._given = server.credentials if isinstance(server.credentials, OAuth) else OAuth()
         self._tokens, self._person, self._refused, self._wanted = tokens, person, "", ""
+        self._tell, self._verifier = tell, ""
+        self.kept = False
+        """Whether it has got tokens."""
         redirect = person.redirect if person is not None else NO_REDIRECT
         metadata = OAuthClientMetadata(client_name="agentrt", redirect_uris=[AnyUrl(redirect)])
         document = self._given.client_id if self._given.client_id.startswith("https://") else None
@@ -139,6 +158,13 @@ class _Flow(OAuthClientProvider):
         """The flow, which reads what is held once more; `refused` is an access token that is of no use any more."""
         self._refused, self._initialized = refused, False
         return self
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What it has shown to whom a server has named."""
+        secret, client = self._given.client_secret, self._given.client_id
+        basic = b64encode(f"{client}:{secret}".encode()).decode() if secret else ""
+        return tuple(one for one in (secret, basic, self._verifier) if one)
 
     async def _initialize(self) -> None:
         context, held = self.context, None
@@ -170,7 +196,8 @@ class _Flow(OAuthClientProvider):
     async def _perform_authorization_code_grant(self) -> tuple[str, str]:
         metadata = self.context.client_metadata
         metadata.scope = union_scopes(" ".join(self._given.scopes) or metadata.scope, self._wanted)
-        return await super()._perform_authorization_code_grant()
+        code, self._verifier = await super()._perform_authorization_code_grant()
+        return code, self._verifier
 
     async def _show(self, url: str) -> None:
         if self._person is None:
@@ -196,7 +223,9 @@ class _Flow(OAuthClientProvider):
             issuer=context.auth_server_url,
             expires=time.time() + tokens.expires_in if tokens.expires_in is not None else None,
         )
+        self._tell(held.secrets)
         await self._tokens.put(context.server_url, held)
+        self.kept = True
 
 
 class _Storage:

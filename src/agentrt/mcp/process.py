@@ -11,10 +11,12 @@ import subprocess
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.abc
+import anyio.to_thread
 import psutil
 
 from ..ids import new_id
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 
 LONGEST_LINE = 64 << 20
 """Bytes of one message."""
+
+SHORT = 256 << 10
+"""Bytes of a message up to which it is read on the event loop."""
 
 KEPT_WORDS = 4096
 """Bytes of what a server wrote to its standard error that are kept for an error's words."""
@@ -95,7 +100,9 @@ class ServerProcess:
             async with heard:
                 async for line in _lines(process.stdout):
                     try:
-                        await heard.send(SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False)))
+                        read = partial(jsonrpc_message_adapter.validate_json, line, by_name=False)
+                        message = read() if len(line) < SHORT else await anyio.to_thread.run_sync(read)
+                        await heard.send(SessionMessage(message))
                     except ValueError as error:
                         await heard.send(error)
         except (anyio.ClosedResourceError, anyio.BrokenResourceError, ConnectionError):
@@ -112,6 +119,8 @@ class ServerProcess:
                     await process.stdin.send(f"{line}\n".encode())
         except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
             heard.close()
+        finally:
+            self.ended.set()
 
     async def _note(self, process: anyio.abc.Process) -> None:
         assert process.stderr is not None

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
+import anyio
 import httpx2
 from mcp.client._transport import TransportStreams
 from mcp.client.sse import sse_client
@@ -19,20 +20,36 @@ from .guarded import LONGEST_ANSWER, Guarded
 from .login import Person
 from .oauth import HeldTokens
 from .tokens import Tokens
+from .transports import Tell
+
+A_DAY = 86_400.0
+"""Seconds that a stream of events may be silent."""
 
 
 class Remote:
     """One session with a server whose variables are filled in."""
 
-    def __init__(self, server: MCPServer, tokens: Tokens | None, person: Person | None = None) -> None:
+    def __init__(
+        self, server: MCPServer, tokens: Tokens | None, person: Person | None = None, tell: Tell = lambda values: None
+    ) -> None:
         self._server, self._transport = server, Guarded(server.url)
-        self._auth = HeldTokens(server, tokens, person) if tokens is not None and server.logs_in else None
+        self._auth = HeldTokens(server, tokens, person, tell) if tokens is not None and server.logs_in else None
         self._headers = {**server.headers, **headers_of(server.credentials)}
 
     @property
     def problem(self) -> str:
         """Why the server lets nobody in, and what to do."""
         return self._auth.problem if self._auth is not None else ""
+
+    @property
+    def ended(self) -> anyio.Event:
+        """Set when the server has forgotten the session."""
+        return self._transport.ended
+
+    @property
+    def logged_in(self) -> bool:
+        """Whether a person has logged in while this was open."""
+        return self._auth is not None and self._auth.logged_in
 
     @property
     def has_session(self) -> bool:
@@ -62,7 +79,7 @@ class Remote:
         return sse_client(
             self._server.url,
             timeout=self._server.connect_timeout,
-            sse_read_timeout=self._server.timeout,
+            sse_read_timeout=A_DAY,
             httpx_client_factory=lambda headers=None, timeout=None, auth=None: self._http(),
         )
 
@@ -71,6 +88,6 @@ class Remote:
             transport=self._transport,
             headers=self._headers,
             auth=self._auth,
-            timeout=httpx2.Timeout(self._server.connect_timeout, read=self._server.timeout),
+            timeout=httpx2.Timeout(self._server.connect_timeout, read=None),  # each call has a limit of its own
             follow_redirects=False,
         )

@@ -51,7 +51,6 @@ class Held(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class _Sealed(msgspec.Struct):
-    server: str
     token: str
 
 
@@ -109,8 +108,12 @@ class Tokens:
         """Hold this for the server at an address, in the place of what was held."""
         cipher = await self._keys.made()
         token = cipher.encrypt(msgspec.json.encode(held).decode(), self._place(url))
-        data = msgspec.json.encode(_Sealed(url, token))
+        data = msgspec.json.encode(_Sealed(token))
         await replaced(self._shelf, KIND, self._name(url), lambda before: data)
+
+    async def ready(self) -> None:
+        """See that tokens can be kept."""
+        await self._keys.made()
 
     async def drop(self, url: str) -> bool:
         """Forget what is held; whether there was something."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import anyio
 import anyio.to_thread
 
+from ..loading import load
 from ..specs.mcp import MCPServer
 from .process import ServerProcess
 
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from mcp import Client
 
     from .tokens import Tokens
+
+
+Tell: TypeAlias = Callable[[Iterable[str]], None]
+"""Is told values that nobody is to see, before they are shown to a server."""
 
 
 class Answering(Protocol):
@@ -71,9 +75,13 @@ class Transport(Protocol):
         ...
 
 
-def transport_of(server: MCPServer, mark: str, tokens: Tokens | None) -> Transport:
-    """The way to a server whose variables are filled in; `mark` names whose processes it starts."""
-    return _Stdio(server, mark) if server.way == "stdio" else _Remote(server, tokens)
+def transport_of(
+    server: MCPServer, mark: str, tokens: Tokens | None, tell: Callable[[Iterable[str]], None]
+) -> Transport:
+    """The way to a server whose variables are filled in; `mark` names whose processes it starts, and `tell` is told
+    what nobody is to see.
+    """
+    return _Stdio(server, mark) if server.way == "stdio" else _Remote(server, tokens, tell)
 
 
 class _Stdio:
@@ -94,7 +102,7 @@ class _Stdio:
 
     @asynccontextmanager
     async def opened(self, answers: Answering) -> AsyncIterator[Client]:
-        mcp = await anyio.to_thread.run_sync(import_module, "mcp")
+        mcp = await load("mcp")
         streams = self._process.streams()
         async with mcp.Client(streams, list_roots_callback=answers.roots, **common(answers)) as client:
             yield client
@@ -103,9 +111,14 @@ class _Stdio:
 class _Remote:
     """Over HTTP: when it dies the library ends the task that holds the session."""
 
-    def __init__(self, server: MCPServer, tokens: Tokens | None) -> None:
-        self._server, self._tokens, self.ended = server, tokens, anyio.Event()
+    def __init__(self, server: MCPServer, tokens: Tokens | None, tell: Tell) -> None:
+        self._server, self._tokens, self._tell = server, tokens, tell
+        self._never = anyio.Event()
         self._way: Any = None
+
+    @property
+    def ended(self) -> anyio.Event:
+        return self._way.ended if self._way is not None else self._never
 
     @property
     def words(self) -> str:
@@ -121,8 +134,8 @@ class _Remote:
 
     @asynccontextmanager
     async def opened(self, answers: Answering) -> AsyncIterator[Client]:
-        library = await anyio.to_thread.run_sync(import_module, f"{__package__}.remote")
-        self._way = library.Remote(self._server, self._tokens)
+        library = await load(f"{__package__}.remote")
+        self._way = library.Remote(self._server, self._tokens, None, self._tell)
         async with self._way.opened(**common(answers)) as client:
             yield client
 

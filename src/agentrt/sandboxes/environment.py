@@ -39,6 +39,11 @@ def looks_secret(name: str, value: str) -> bool:
     return bool(_SECRET.search(name) and not _SETTING.fullmatch(value)) or _LOGIN.search(value) is not None
 
 
+def is_setting(value: str) -> bool:
+    """Whether a value is no secret, whatever its name says."""
+    return _SETTING.fullmatch(value) is not None
+
+
 def secret_variables(variables: Mapping[str, str], masked: Masked) -> frozenset[str]:
     """The variables that have a secret in their value."""
     return frozenset(name for name, value in variables.items() if name not in _NEEDED and masked(value) != value)

@@ -47,12 +47,13 @@ class OAuth(Given, frozen=True, omit_defaults=True, tag_field="type", tag="oauth
 
 Credentials: TypeAlias = KeyAuth | BearerAuth | BasicAuth | OAuth
 
-AUTHORIZES = re.compile(r"auth|cookie|key|token", re.IGNORECASE)
+AUTHORIZES = re.compile(r"(?:^|[-_])(?:auth|authorization|cookie|(?:api)?key|token|secret|password)(?:$|[-_])", re.I)
 """Headers and variables that say who asks."""
 
 SHORTEST = 6
 """Characters of a part of such a header that is a secret."""
 
+_SCHEMES = ("bearer", "basic", "digest", "token")
 _SECRET = ("value", "token", "password", "client_secret")
 
 
@@ -87,7 +88,8 @@ def hidden(credentials: Credentials | None, hide: Callable[[str, str], str]) -> 
 def shown_by(headers: Mapping[str, str]) -> tuple[str, ...]:
     """What headers show that is secret: the values of those that say who asks, and their words, as in `Bearer abc`."""
     values = [value for name, value in headers.items() if AUTHORIZES.search(name)]
-    return tuple(part for value in values for part in (value, *value.split()) if len(part) >= SHORTEST)
+    parts = (part for value in values for part in (value, *value.split()))
+    return tuple(part for part in parts if len(part) >= SHORTEST and part.lower() not in _SCHEMES)
 
 
 def headers_of(credentials: Credentials | None) -> dict[str, str]:

@@ -214,7 +214,7 @@ def _apply(state: State, event: Event) -> State:
         case SystemPromptEvent():
             return _prompted(replace(state, prompt=event))
         case ToolsChanged():
-            state = _prompted(replace(state, servers={**state.servers, event.server: event}))
+            state = _prompted(_offered(state, event))
             if event.told:
                 here = state.branch
                 state = replace(state, branch=replace(here, queued=(*here.queued, as_seen(event))))
@@ -292,6 +292,19 @@ def _held(state: State, event: ConfirmationRequested) -> State:
     why = dict(zip_longest(event.action_ids, event.reasons, fillvalue="risk"))
     pending = tuple(replace(p, held=why.get(p.action.id, "")) for p in state.branch.pending)
     return replace(state, branch=replace(state.branch, pending=pending))
+
+
+def _offered(state: State, event: ToolsChanged) -> State:
+    """A server offers something else. What a person was asked, or has said, of a tool that changes counts no more."""
+    names = {tool.name: (event.server, tool.remote) for tool in event.tools}
+    kept = replace(state.ledger, names={**state.ledger.names, **names})
+    after = replace(state, servers={**state.servers, event.server: event}, ledger=kept)
+    changed = {tool.name for tool in event.tools if tool.changed and tool != state.definition(tool.name)}
+    pending = tuple(
+        replace(p, approved=False, held="") if p.action.tool_name in changed and p.command is None else p
+        for p in state.branch.pending
+    )
+    return replace(after, branch=replace(state.branch, pending=pending))
 
 
 def _pending(state: State, action_ids: tuple[str, ...], **changes: object) -> State:

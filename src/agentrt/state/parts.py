@@ -232,7 +232,7 @@ class State(msgspec.Struct, frozen=True, gc=False):
     @property
     def searching(self) -> tuple[ToolDefinition, ...]:
         """The tools that find deferred ones, and call them; none where there are no deferred ones."""
-        deferred = {name: len(server.tools) for name, server in self.servers.items() if server.deferred}
+        deferred = {name: len(one.tools) for name, one in self.servers.items() if one.deferred}
         return search_tools(deferred)
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from types import TracebackType
 from typing import Any
 
@@ -13,6 +12,7 @@ from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from ...loading import load
 from ..hosting import Hosting
 from ..observing.requests import PRINCIPAL
 from ..principals import Principal
@@ -50,8 +50,8 @@ class Speaker:
         await manager.handle_request(scope, receive, send)
 
     async def _run(self, *, task_status: TaskStatus[Any] = anyio.TASK_STATUS_IGNORED) -> None:
-        protocol = await anyio.to_thread.run_sync(import_module, "agentrt.server.mcp.protocol")
-        library = await anyio.to_thread.run_sync(import_module, "mcp.server.streamable_http_manager")
+        protocol = await load("agentrt.server.mcp.protocol")
+        library = await load("mcp.server.streamable_http_manager")
         server = await anyio.to_thread.run_sync(protocol.speaking, self._hosting, _whose)
         manager = library.StreamableHTTPSessionManager(server, max_sessions=MOST_SESSIONS)
         async with manager.run():
@@ -79,8 +79,8 @@ ROUTES = (Route("/mcp", _Mcp(), methods=["GET", "POST", "DELETE"]),)
 
 async def speak(hosting: Hosting, principal: Principal) -> None:
     """Speak on the standard streams until the input ends, on behalf of one principal."""
-    protocol = await anyio.to_thread.run_sync(import_module, "agentrt.server.mcp.protocol")
-    library = await anyio.to_thread.run_sync(import_module, "mcp.server.stdio")
+    protocol = await load("agentrt.server.mcp.protocol")
+    library = await load("mcp.server.stdio")
     server = await anyio.to_thread.run_sync(protocol.speaking, hosting, lambda request: principal)
     async with library.stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())
