@@ -365,6 +365,10 @@ class ToolError(AgentrtError):
     """Raised by a tool for an expected failure; its text becomes the model's observation."""
 
 
+class CallCut(ToolError):
+    """Raised for a call that the connection to its server was lost in: nobody knows whether it took effect."""
+
+
 class ServerMissing(AgentrtError):
     """Raised when a conversation has no MCP server of that name."""
 

@@ -42,7 +42,7 @@ from .mcp.hiding import hide_in
 from .mcp.tokens import tokens_of
 from .protocols import Condenser, Critic, ModelClient, SecurityAnalyzer, Storage
 from .sandboxes.container import check_engine
-from .secrets import AnySecret, Cipher, LogMask, SecretRegistry
+from .secrets import AnySecret, Cipher, KeyFile, LogMask, SecretRegistry
 from .security.rating import Own
 from .sources.resolver import Resolve, Resolver
 from .specs import (
@@ -387,7 +387,8 @@ class Runtime:
         return await self._resolve(agent, place, known, owner)
 
     def _own(self) -> Own:
-        return Own(tuple(self.store.places), tuple(sorted(self.ports)))
+        key = () if self._home is None else (str(KeyFile.of(self._home).path),)
+        return Own((*self.store.places, *key), tuple(sorted(self.ports)))
 
     @property
     def tools(self) -> tuple[ToolDefinition, ...]:

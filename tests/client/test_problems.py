@@ -26,6 +26,7 @@ SAMPLES: tuple[AgentrtError, ...] = (
     errors.WorkspaceMissing(Path("/work/here")),
     errors.ProfileMissing("fast", ()),
     errors.ToolMissing("dance", ("finish", "think")),
+    errors.CallCut("gone"),
     errors.ServerMissing("tracker", ("demo",)),
     errors.NoAnswer("error", "a limit was reached", "max_steps"),
     *(errors.WorkspaceError(code, "'notes.txt'") for code in errors.WorkspaceError.REASONS),

@@ -8,13 +8,13 @@ from typing import Any, TypeAlias
 import msgspec
 
 from ..context.messages import Message
-from ..errors import ConfigurationError, ModelError, ToolError
+from ..errors import CallCut, ConfigurationError, ModelError, ToolError
 from ..mcp.answering import Caller
 from ..mcp.connection import Connection
 from ..mcp.definitions import listed_resources
 from ..mcp.results import content_of, read_of
 from ..protocols import Observation, ToolContext
-from ..specs import ToolDefinition
+from ..specs import OnCrash, ToolDefinition
 from ..specs.content import text
 from ..tools.definition import DefinedTool, defined_tool
 from .side_calls import SideCalls
@@ -28,7 +28,7 @@ def remote_tool(definition: ToolDefinition, connection: Connected, calls: SideCa
     touched = () if definition.annotations.read_only else (f"mcp:{definition.server}",)
     return defined_tool(
         definition,
-        lambda: _Call(definition.server, definition.remote, connection, calls),
+        lambda: _Call(definition, connection, calls),
         lambda action, workspace: touched,
     )
 
@@ -36,8 +36,10 @@ def remote_tool(definition: ToolDefinition, connection: Connected, calls: SideCa
 class _Call:
     """The executor of a server's tool."""
 
-    def __init__(self, server: str, remote: str, connection: Connected, calls: SideCalls) -> None:
-        self._server, self._remote, self._connection, self._calls = server, remote, connection, calls
+    def __init__(self, definition: ToolDefinition, connection: Connected, calls: SideCalls) -> None:
+        self._server, self._remote = definition.server, definition.remote
+        self._may_repeat = definition.on_crash is OnCrash.RETRY
+        self._connection, self._calls = connection, calls
 
     async def __call__(self, action: dict[str, Any], context: ToolContext) -> Observation:
         """What the server answers. Raises `ToolError`."""
@@ -65,7 +67,12 @@ class _Call:
                 raise ToolError(f"the model that {self._server} asks for did not answer: {error}") from error
 
         caller = Caller(show, lambda line: context.output(f"{line}\n"), asked, sampled)
-        result = await connection.call(self._remote, action, caller)
+        try:
+            result = await connection.call(self._remote, action, caller)
+        except CallCut:
+            if not self._may_repeat:
+                raise
+            result = await connection.call(self._remote, action, caller)
         return Observation(content=content_of(result), is_error=result.is_error, labels=("mcp",))
 
     async def aclose(self) -> None: ...

@@ -167,6 +167,12 @@ class Servers:
 
     async def ask(self, question: ServerQuestion) -> ServerAnswer:
         """The answer to a person. Raises `ServerMissing`, `ToolError` or `ConfigurationError`."""
+        try:
+            return await self._answered(question)
+        except (ToolError, ConfigurationError) as error:
+            raise type(error)(self._secrets.mask.text(str(error))) from None
+
+    async def _answered(self, question: ServerQuestion) -> ServerAnswer:
         match question:
             case ListServers():
                 return ServerList(items=tuple(map(self._status, sorted(self._log.state.spec.mcp_servers))))
@@ -214,9 +220,8 @@ class Servers:
 
     def _status(self, name: str) -> ServerStatus:
         state, connection = self._log.state, self._held(name)
-        lines = connection.answers.lines if connection is not None else ()
-        shown = [self._secrets.mask.text(line) for line in lines]
-        return status_of(name, state.spec.mcp_servers[name], state.servers.get(name), connection, shown)
+        server, masked = state.spec.mcp_servers[name], self._secrets.mask.text
+        return status_of(name, server, state.servers.get(name), connection, masked)
 
     async def attached(self, message: MessageEvent) -> tuple[MessageEvent, ...]:
         """What a message of a user names of servers: a prompt at its beginning, and resources. What cannot be had is

@@ -194,7 +194,10 @@ def offered(offers: Sequence[Offer], plugins: Sequence[PluginSource] = ()) -> li
             words = hook.command or hook.prompt or hook.agent or hook.function or ""
             lines.append(Text(f"    {hook.event.value} {clean(hook.matcher)}: {clean(words)}"))
         for name, server in offer.servers.items():
-            needs = f" (is given {', '.join(server.variables)})" if server.variables else ""
+            given_too = {**server.env, **server.headers}
+            needs = (
+                f" (is given {', '.join(f'{key}={value}' for key, value in given_too.items())})" if given_too else ""
+            )
             lines.append(Text(f"    MCP server {clean(name)}: {clean(server.where)}{clean(needs)}"))
         given = "".join(f" --plugin {one.source}{'#' if one.ref else ''}{one.ref}" for one in plugins)
         lines.append(Text(f"  to have them run: agentrt context{clean(given)} agree {offer.digest[:12]}", "dim"))

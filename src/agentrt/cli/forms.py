@@ -32,8 +32,11 @@ def fill_in(console: Console) -> Fill:
             console.print(Text(f"  {clean(asked.url)}", "underline"), soft_wrap=True)
             said = await _line(console, "open it in a browser, then y; n: no")
             return ("accept", {}) if said is not None and said.strip().lower() in ("y", "yes") else ("decline", {})
-        console.print(Text("  Ctrl-D: no", "dim"))
         form = msgspec.json.decode(asked.schema, type=_Form)
+        if not form.properties:
+            said = await _line(console, "y: yes, anything else: no")
+            return ("accept", {}) if said is not None and said.strip().lower() in ("y", "yes") else ("decline", {})
+        console.print(Text("  Ctrl-D: no", "dim"))
         found: dict[str, Any] = {}
         for name, member in form.properties.items():
             while True:

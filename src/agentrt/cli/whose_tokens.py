@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from ..mcp.tokens import Tokens, tokens_of
-from ..secrets import Cipher
+from ..secrets import Cipher, KeyFile
 from ..storage import default_store, open_storage
 from .options import store_option
 
@@ -35,7 +35,7 @@ class Whose(msgspec.Struct, frozen=True):
 
 def cipher_of(key: Path | None) -> Cipher | None:
     """The cipher of a file with keys. Raises `ConfigurationError` for what is no key."""
-    return Cipher(*key.read_text().split()) if key is not None else None
+    return KeyFile(key).read() if key is not None else None
 
 
 def tokens_options(command: F) -> F:

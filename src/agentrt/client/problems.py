@@ -114,6 +114,7 @@ _ERRORS: Mapping[str, Callable[[_Told], AgentrtError]] = {
     "remote-unreachable": lambda told: errors.ServerUnreachable(told.text("url"), told.text("why")),
     "remote-outcome-unknown": lambda told: errors.OutcomeUnknown(told.text("what")),
     "tool": lambda told: errors.ToolError(told.detail),
+    "call-cut": lambda told: errors.CallCut(told.detail),
     "server-missing": lambda told: errors.ServerMissing(told.text("name"), told.texts("known")),
     "actor": lambda told: errors.ActorError(told.detail),
     "actor-crashed": lambda told: errors.ActorCrashed(told.name, RemoteError(told.detail)),

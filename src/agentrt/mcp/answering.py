@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,10 @@ class Call:
         self.caller, self.limit = caller, anyio.CancelScope()
 
 
+_running: ContextVar[Call | None] = ContextVar("mcp_call", default=None)
+"""The call that this task makes."""
+
+
 class Answers:
     """A server that asks is answered by the call that runs. Where those of several conversations run it cannot be told
     which one is meant, so nobody is asked.
@@ -71,8 +76,9 @@ class Answers:
         return 0.0 if self._calls else anyio.current_time() - self._ended
 
     def begin(self, call: Call) -> None:
-        """A call runs from now on."""
+        """A call runs from now on, in the task that says so."""
         self._calls.append(call)
+        _running.set(call)
 
     def end(self, call: Call) -> None:
         """It does not any more."""
@@ -92,19 +98,23 @@ class Answers:
         said = message.data if isinstance(message.data, str) else msgspec.json.encode(message.data).decode()
         line = sound(f"{message.level}: {said}")[:LONGEST_LINE]
         self.lines.append(line)
-        if (call := self._alone) is not None:
+        if (call := self._meant) is not None:
             call.caller.logged(line)
         await anyio.lowlevel.checkpoint()
 
     async def elicited(self, context: Any, params: Any) -> Any:
         """What a person answers to the server. The time that this takes does not count for the call."""
-        from mcp_types import ElicitResult
+        from mcp_types import INVALID_PARAMS, ElicitResult, ErrorData
 
         await anyio.lowlevel.checkpoint()
         url = str(getattr(params, "url", "") or "")
         form = None if url else params.requested_schema
         answer = None
-        if (call := self._alone) is not None and call.caller.asked is not None:
+        if (call := self._meant) is None:
+            return ElicitResult(action="cancel")
+        if form is not None and not _is_form(form):
+            return ErrorData(code=INVALID_PARAMS, message="the schema is none of a form: its members are objects")
+        if call.caller.asked is not None:
             with self._not_counted(call):
                 answer = await call.caller.asked(sound(params.message), form, url)
         if answer is None:
@@ -119,7 +129,7 @@ class Answers:
 
         await anyio.lowlevel.checkpoint()
         said = None
-        if (call := self._alone) is not None and call.caller.sampled is not None:
+        if (call := self._meant) is not None and call.caller.sampled is not None:
             with self._not_counted(call):
                 said = await call.caller.sampled(words_of(params), messages_of(params))
         if said is None:
@@ -138,7 +148,12 @@ class Answers:
         return ListRootsResult(roots=[Root(uri=place.as_uri(), name=place.name) for place in places])  # type: ignore[arg-type]
 
     @property
-    def _alone(self) -> Call | None:
+    def _meant(self) -> Call | None:
+        """The call on whose behalf the server asks: that of this task, as the newest revision has it, or the only one
+        that runs.
+        """
+        if (here := _running.get()) is not None and here in self._calls:
+            return here
         return self._calls[0] if len(self._calls) == 1 else None
 
     @contextmanager
@@ -149,6 +164,11 @@ class Answers:
             yield
         finally:
             call.limit.deadline = anyio.current_time() + self._timeout
+
+
+def _is_form(form: Any) -> bool:
+    properties = form.get("properties", {}) if isinstance(form, dict) else None
+    return isinstance(properties, dict) and all(isinstance(field, dict) for field in properties.values())
 
 
 def _defaults(form: dict[str, Any]) -> dict[str, Any]:

@@ -27,6 +27,10 @@ def cause_of(error: BaseException) -> str:
         return "it has closed the connection"
     if is_invalid(error):
         return f"it has sent what is no {sound(str(getattr(error, 'title', 'answer')))}"
+    if isinstance(error, PermissionError) and error.filename:
+        return f"{error.filename!r} cannot be run: it is no program, or not yours to run"
+    if isinstance(error, NotADirectoryError) and error.filename:
+        return f"there is no directory {error.filename!r} to start it in: correct its cwd"
     if isinstance(error, FileNotFoundError):
         return f"there is no program {error.filename!r}: install it, or give its path"
     return sound(f"{type(error).__name__}: {error}")[:LONGEST]

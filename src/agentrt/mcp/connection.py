@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio
 import msgspec
 
-from ..errors import ToolError
+from ..errors import CallCut, ToolError
 from ..specs.content import sound
 from ..specs.mcp import MCPServer
 from .answering import Answers, Call, Caller
@@ -188,7 +188,7 @@ class Connection:
             return None
         if ended.is_set() or error.error.code in _GONE:
             words = "the MCP server {!r} has gone away during the call: whether it took effect is unknown"
-            return ToolError(words.format(self.name))
+            return CallCut(words.format(self.name))
         refusal = self._transport.words if self._transport is not None and self.server.way != "stdio" else ""
         return ToolError(f"{what} of {self.name} failed: {refusal or sound(error.error.message)[:LONGEST]}")
 

@@ -10,7 +10,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator
 from functools import cache
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from urllib.request import getproxies, proxy_bypass
 
 import anyio
@@ -21,13 +21,13 @@ LONGEST_ANSWER = 64 << 20
 
 
 class Guarded(httpx2.AsyncBaseTransport):
-    """Requests to the server's own host are sent as they are. Another host is looked up first, and asked at the address
+    """Requests to where the server is are sent as they are. Another host is looked up first, and asked at the address
     that was found, so that its name cannot mean another one meanwhile.
     """
 
     def __init__(self, url: str) -> None:
         given = httpx2.URL(url)
-        self._host = given.host
+        self._own = given
         proxy = getproxies().get(given.scheme) if not proxy_bypass(given.host) else None
         self._inner = httpx2.AsyncHTTPTransport(verify=_certificates(), proxy=proxy)
         self.ended = anyio.Event()
@@ -37,7 +37,7 @@ class Guarded(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Raises `ConnectError` for a private address of another host, and `ReadError` for an endless answer."""
-        if request.url.host != self._host:
+        if not _is_own(request.url, self._own):
             request = await _pinned(request)
         response = await self._inner.handle_async_request(request)
         self.has_session = self.has_session or "mcp-session-id" in response.headers
@@ -58,8 +58,15 @@ async def check_public(url: str, own: str) -> None:
     given = httpx2.URL(url)
     if given.scheme not in ("http", "https"):
         raise httpx2.ConnectError(f"the server points to {url!r}, which is no web address")
-    if given.host != httpx2.URL(own).host:
+    if not _is_own(given, httpx2.URL(own)):
         await _address(given)
+
+
+def _is_own(url: httpx2.URL, own: httpx2.URL) -> bool:
+    """Whether an address is where the server is: its origin, or its host where that is this machine by name."""
+    if (url.scheme, url.host, url.port) == (own.scheme, own.host, own.port):
+        return True
+    return url.host == own.host and url.host in ("localhost", "127.0.0.1", "::1")
 
 
 async def _pinned(request: httpx2.Request) -> httpx2.Request:
@@ -83,8 +90,13 @@ async def _address(url: httpx2.URL) -> str:
 
 
 def _is_public(address: IPv4Address | IPv6Address) -> bool:
-    inner = getattr(address, "ipv4_mapped", None) or getattr(address, "sixtofour", None)
-    return address.is_global and not address.is_multicast and (inner is None or _is_public(inner))
+    if isinstance(address, IPv6Address) and (address not in _GLOBAL or address.sixtofour or address.teredo):
+        return False
+    return address.is_global and not address.is_multicast
+
+
+_GLOBAL = ip_network("2000::/3")
+"""What is routed of IPv6: the forms that hold an address of IPv4 are elsewhere, but for 6to4 and Teredo."""
 
 
 class _Bounded(httpx2.AsyncByteStream):

@@ -115,7 +115,7 @@ class HeldTokens(httpx2.Auth):
     def _hold(self, held: Held | None) -> None:
         """Have these tokens, once all who use the connection know that nobody is to see them."""
         if held is not None:
-            self._tell(held.secrets)
+            self._tell((*held.secrets, *self._tokens.secrets))
         self._held = held
 
     async def _want(self, held: Held, scopes: str) -> None:

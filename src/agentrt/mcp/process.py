@@ -6,6 +6,7 @@ a line of 100 MB costs minutes and gigabytes.
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import time
@@ -65,6 +66,8 @@ class ServerProcess:
     @asynccontextmanager
     async def streams(self) -> AsyncIterator[TransportStreams]:
         """What the library reads from and writes to. Raises `OSError` for a command that cannot be run."""
+        if not await anyio.to_thread.run_sync(os.path.isdir, self._cwd):
+            raise NotADirectoryError(errno.ENOTDIR, "no directory", self._cwd)
         self._began = time.clock_gettime(time.CLOCK_BOOTTIME) - 1.0
         process = await opened(
             self._command,

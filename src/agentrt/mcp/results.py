@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,22 @@ if TYPE_CHECKING:
 
 IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 """Which models look at."""
+
+
+LARGEST_IMAGE = 5 << 20
+"""Bytes of an image that a model is shown."""
+
+_BEGINNINGS = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"RIFF")
+
+
+def is_image(data: str) -> bool:
+    """Whether base64 is an image as its first bytes say: a provider refuses all that comes after one that is none."""
+    if len(data) > LARGEST_IMAGE * 4 // 3:
+        return False
+    try:
+        return base64.b64decode(data, validate=True).startswith(_BEGINNINGS)
+    except ValueError:
+        return False
 
 
 def content_of(result: CallToolResult) -> tuple[Content, ...]:
@@ -46,7 +63,7 @@ def blocks_of(given: Any) -> Iterator[Content]:
     match given.type:
         case "text":
             yield TextContent(sound(given.text))
-        case "image" if given.mime_type in IMAGES:
+        case "image" if given.mime_type in IMAGES and is_image(given.data):
             yield ImageContent(f"data:{given.mime_type};base64,{given.data}")
         case "image" | "audio":
             yield TextContent(
@@ -65,7 +82,7 @@ def _resource(given: Any) -> Iterator[Content]:
     head = f"[resource {sound(str(given.uri))}]"
     if (text := getattr(given, "text", None)) is not None:
         yield TextContent(f"{head}\n{sound(text)}")
-    elif given.mime_type in IMAGES:
+    elif given.mime_type in IMAGES and is_image(given.blob):
         yield ImageContent(f"data:{given.mime_type};base64,{given.blob}")
     else:
         yield TextContent(

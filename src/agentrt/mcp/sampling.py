@@ -12,9 +12,6 @@ from .results import blocks_of
 if TYPE_CHECKING:
     from mcp_types import CreateMessageRequestParams
 
-SHOWN = 4000
-"""Characters of the messages that a person is shown."""
-
 
 def messages_of(params: CreateMessageRequestParams) -> list[Message]:
     """The messages of a request, in its order."""
@@ -25,7 +22,7 @@ def messages_of(params: CreateMessageRequestParams) -> list[Message]:
 def words_of(params: CreateMessageRequestParams) -> str:
     """What a person is asked."""
     lines = "\n".join(f"{message.role}: {plain(message.content)}" for message in messages_of(params))
-    return f"It wants your model to answer this, which costs you what the model costs:\n{lines[:SHOWN]}"
+    return f"It wants your model to answer this, which costs you what the model costs:\n{lines}"
 
 
 def _role(given: str) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -50,9 +50,13 @@ class LoginAddress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def status_of(
-    name: str, server: MCPServer, offered: ToolsChanged | None, connection: Connection | None, lines: Sequence[str]
+    name: str,
+    server: MCPServer,
+    offered: ToolsChanged | None,
+    connection: Connection | None,
+    masked: Callable[[str], str],
 ) -> ServerStatus:
-    """How a server stands, by what was logged of it and by its connection, where there are such."""
+    """How a server stands, by what was logged of it and by its connection; all without secrets."""
     now = connection.standing if connection is not None else None
     problem = offered.problem if offered is not None else ""
     if now is not None and now.problem:
@@ -69,11 +73,11 @@ def status_of(
         way=server.way,
         where=server.where,
         standing=standing,
-        problem=problem,
+        problem=masked(problem),
         protocol=now.protocol if now is not None else "",
         tools=tuple(tool.name for tool in offered.tools) if offered is not None else (),
         deferred=offered is not None and offered.deferred,
         prompts=offered.prompts if offered is not None else (),
         logs_in=server.logs_in,
-        lines=tuple(lines),
+        lines=tuple(map(masked, connection.answers.lines if connection is not None else ())),
     )

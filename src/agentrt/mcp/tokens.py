@@ -60,6 +60,10 @@ class Keys:
     def __init__(self, given: Cipher | None, file: KeyFile | None) -> None:
         self._cipher, self._file = given, file
 
+    def spellings(self) -> tuple[str, ...]:
+        """The key as text, once it is known."""
+        return self._cipher.spellings() if self._cipher is not None else ()
+
     async def there(self) -> Cipher | None:
         """The cipher, where there is one."""
         if self._cipher is None and self._file is not None:
@@ -111,6 +115,11 @@ class Tokens:
         data = msgspec.json.encode(_Sealed(token))
         await replaced(self._shelf, KIND, self._name(url), lambda before: data)
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The key, as text: who has it can read all tokens."""
+        return self._keys.spellings()
+
     async def ready(self) -> None:
         """See that tokens can be kept."""
         await self._keys.made()
@@ -130,6 +139,6 @@ class Tokens:
 
 def tokens_of(shelf: Shelf, cipher: Cipher | None, home: Path | None) -> Callable[[str | None], Tokens]:
     """The tokens of each owner; without a cipher they are encrypted with the key file of a user's home directory."""
-    keys = Keys(cipher, KeyFile(home) if home is not None else None)
+    keys = Keys(cipher, KeyFile.of(home) if home is not None else None)
     made: WeakValueDictionary[str | None, Tokens] = WeakValueDictionary()
     return lambda owner: made.setdefault(owner, Tokens(shelf, keys, owner))

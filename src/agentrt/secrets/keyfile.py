@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
@@ -16,17 +17,27 @@ PLACE = Path(".config", "agentrt", "secrets.key")
 class KeyFile:
     """A file that holds a key, with older ones behind it; for a thread. Raises `ConfigurationError`."""
 
-    def __init__(self, home: Path) -> None:
-        self.path = home / PLACE
+    def __init__(self, path: Path, *, private: bool = False) -> None:
+        self.path, self._private = path, private
+
+    @staticmethod
+    def of(home: Path) -> KeyFile:
+        """That of the user of a home directory."""
+        return KeyFile(home / PLACE, private=True)
 
     def read(self) -> Cipher | None:
         """The cipher of its keys; None without a file."""
         try:
-            return Cipher(*self.path.read_text().split())
+            if self._private and stat.S_IMODE(self.path.stat().st_mode) & 0o077:
+                raise ConfigurationError(f"others can read {self.path}: chmod 600 it, or make another key")
+            keys = self.path.read_text().split()
         except FileNotFoundError:
             return None
-        except (OSError, UnicodeDecodeError, TypeError) as error:
+        except (OSError, UnicodeDecodeError) as error:
             raise ConfigurationError(f"{self.path} cannot be read as a key: {error}") from error
+        if not keys:
+            raise ConfigurationError(f"{self.path} has no key in it: make one with Cipher.new_key()")
+        return Cipher(*keys)
 
     def make(self) -> Cipher:
         """The cipher of its keys; the file is made where there is none, for its owner alone."""

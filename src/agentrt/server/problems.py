@@ -68,6 +68,7 @@ ERRORS: Mapping[type[AgentrtError], Told] = {
     errors.ServerUnreachable: Told(502, "remote-unreachable", ("url", "why")),
     errors.OutcomeUnknown: Told(502, "remote-outcome-unknown", ("what",)),
     errors.ToolError: Told(502, "tool"),
+    errors.CallCut: Told(502, "call-cut"),
     errors.ServerMissing: Told(404, "server-missing", ("name", "known")),
     errors.ActorError: Told(500, "actor"),
     errors.ActorCrashed: Told(500, "actor-crashed"),

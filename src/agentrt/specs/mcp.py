@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec.structs import force_setattr
 
 from ..errors import ConfigurationError
-from .credentials import Credentials, OAuth, as_credentials, filled, texts_of
+from .credentials import Credentials, OAuth, as_credentials, filled, headers_of, texts_of
 from .given import Given, Seconds
 
 Transport: TypeAlias = Literal["stdio", "http", "sse"]
@@ -149,10 +150,31 @@ def expanded(server: MCPServer, value_of: Callable[[str], str | None]) -> MCPSer
             missing.append(match["name"])
         return found if found is not None else match["default"] or ""
 
-    made = _filled(server, lambda text: _VARIABLE.sub(value, text))
+    problem = None
+    try:
+        made = _filled(server, lambda text: _VARIABLE.sub(value, text))
+    except ConfigurationError as error:
+        made, problem = server, error
     if missing:
         raise ConfigurationError(f"it needs {', '.join(dict.fromkeys(missing))}: set them, or give them as secrets")
+    if problem is not None:  # which has a value in it
+        raise ConfigurationError(f"with the values of {', '.join(server.variables)} it is no server") from None
+    _check_address(made)
     return made
+
+
+def _check_address(server: MCPServer) -> None:
+    """Raises `ConfigurationError` for an address or headers that cannot be sent, without their values."""
+    try:
+        parts = urlsplit(server.url)
+        good = not server.url or (bool(parts.hostname) and (parts.port is None or 0 < parts.port < 65536))
+    except ValueError:
+        good = False
+    if not good:
+        raise ConfigurationError("its url is no address: expected http(s)://host:port/path")
+    for name, value in {**server.headers, **headers_of(server.credentials)}.items():
+        if not (value.isascii() and value.isprintable() and re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name)):
+            raise ConfigurationError(f"its header {name!r} has characters that no header may have")
 
 
 def rooted(server: MCPServer, name: str, directory: str) -> MCPServer:

@@ -161,7 +161,7 @@ async def _confirm(context: Any, params: Any, caller: Caller) -> CallToolResult 
     held = waiting(conversation.state)
     if not held:
         return _answered(await standing(conversation, caller))
-    lines = "\n".join(f"{p.action.tool_name}: {bytes(p.action.arguments).decode()[:2000]}" for p in held)
+    lines = "\n".join(f"{p.action.tool_name}: {bytes(p.action.arguments).decode()}" for p in held)
     form = types.ElicitRequestFormParams(message=f"May the agent do this?\n{lines}", requested_schema=_ASKED)
     key = ",".join(p.action.id for p in held)
     given: Mapping[str, Any] | None = params.input_responses
