@@ -15,22 +15,35 @@ from .digests import file_digest, tree_digest
 _PROJECT = re.compile(r"\$(?:(?:AGENTRT|CLAUDE|OPENHANDS)_PROJECT_DIR\b|\{(?:AGENTRT|CLAUDE|OPENHANDS)_PROJECT_DIR\})")
 
 
-def pins_of(command: str, workspace: str) -> Iterator[tuple[str, str]]:
-    """The files of a workspace that a command names, from the workspace on or from a directory that it names, each with
-    its digest.
+_MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+_ENDINGS = (".py", ".js", ".mjs", ".cjs", ".ts", "/index.js")
+_MAINS = ("__main__.py", "__init__.py", "package.json", "index.js", "pyproject.toml", "Makefile")
+"""What makes a directory one that can be run."""
+
+
+def pins_of(command: str, workspace: str, cwd: str = "") -> Iterator[tuple[str, str]]:
+    """The files of a workspace that a command names, from the workspace on, from where it is started or from a
+    directory that it names, each with its digest. A module's name stands for its file, or for all of its package.
     """
     root = os.path.normpath(workspace)
     words = [word.rpartition("=")[2] for word in _words(_PROJECT.sub(lambda _: root, command))]
-    directories = [root, *(os.path.join(root, word) for word in words if os.path.isdir(os.path.join(root, word)))]
+    start = os.path.join(root, cwd)
+    named = (os.path.join(place, word) for place in dict.fromkeys((root, start)) for word in words)
+    directories = list(dict.fromkeys((root, start, *filter(os.path.isdir, named))))
     seen = set[str]()
     for word in words:
-        for directory in directories:
-            path = os.path.relpath(os.path.join(directory, word), root)
-            if path.startswith("..") or path in seen:
-                continue
-            seen.add(path)
-            if (digest := file_digest(os.path.join(root, path))) is not None:
-                yield path, digest
+        modules = (word.replace(".", "/"),) if _MODULE.fullmatch(word) else ()
+        for name in (word, *(f"{stem}{ending}" for stem in (word, *modules) for ending in _ENDINGS), *modules):
+            for directory in directories:
+                path = os.path.relpath(os.path.join(directory, name), root)
+                if path.startswith("..") or path in seen or path == ".":
+                    continue
+                seen.add(path)
+                found = os.path.join(root, path)
+                is_package = os.path.isdir(found) and any(os.path.isfile(os.path.join(found, one)) for one in _MAINS)
+                digest = tree_digest(found) if is_package else file_digest(found)
+                if digest is not None:
+                    yield path, digest
 
 
 def changed(pins: Iterable[tuple[str, str]], workspace: str) -> str | None:

@@ -387,8 +387,7 @@ class Runtime:
         return await self._resolve(agent, place, known, owner)
 
     def _own(self) -> Own:
-        key = () if self._home is None else (str(KeyFile.of(self._home).path),)
-        return Own((*self.store.places, *key), tuple(sorted(self.ports)))
+        return Own((*self.store.places, *KeyFile.paths(self._home)), tuple(sorted(self.ports)))
 
     @property
     def tools(self) -> tuple[ToolDefinition, ...]:

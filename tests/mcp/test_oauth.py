@@ -132,7 +132,7 @@ async def test_a_login_says_why_it_fails(caplog: pytest.LogCaptureFixture) -> No
                 async with loopback() as (redirect, answered):
                     with pytest.raises(ToolError, match=says):
                         await log_in(server, tokens, Person(redirect, show, answered))
-            with pytest.raises(ToolError, match="takes no login"):
+            with pytest.raises(ConfigurationError, match="takes no login"):
                 await logged_in(msgspec.structs.replace(server, auth="a-token"), tokens)
             with pytest.raises(ConfigurationError, match="give a key"):
                 await logged_in(server, tokens_of(shelf, None, None)(None))

@@ -25,7 +25,7 @@ def test_the_usual_files_are_read_and_what_is_not_known_is_left_out(key: str) ->
         ("{", "f is no JSON"),
         ("[]", 'f has no servers: expected {"mcpServers"'),
         ('{"mcpServers": {"a": 3}}', "f"),
-        ('{"mcpServers": {"a": {}}}', "give a command or a url"),
+        ('{"mcpServers": {"a": {}}}', "needs a command or a url"),
         ('{"mcpServers": {"a b": {"command": "x"}}}', "cannot be called"),
     ],
 )

@@ -37,7 +37,7 @@ def test_the_usual_files_are_read() -> None:
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"x": {}}, "give a command or a url"),
+        ({"x": {}}, "needs a command or a url"),
         ({"x": {"command": "a", "url": "http://b"}}, "not both"),
         ({"x": {"url": "ftp://b"}}, "begins with http"),
         ({"x": {"command": "a", "transport": "sse"}}, "sse needs a url"),

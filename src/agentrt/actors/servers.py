@@ -7,6 +7,7 @@ import os
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TypeAlias
+from urllib.parse import urlsplit
 
 import anyio
 import anyio.lowlevel
@@ -16,10 +17,11 @@ from msgspec.structs import replace
 
 from ..errors import ActorError, ConfigurationError, LogError, ServerMissing, ToolError
 from ..events import MessageEvent, ToolsChanged
-from ..mcp.asking import ConnectServer, ListServers, LogIn, LogOut, ServerAnswer, ServerQuestion
+from ..mcp.asking import ConnectServer, FinishLogin, ListServers, LogIn, LogOut, ServerAnswer, ServerQuestion
 from ..mcp.connection import Connection, Standing
 from ..mcp.connections import Connections, Whose
 from ..mcp.definitions import definitions
+from ..mcp.login import Redirected
 from ..mcp.mentions import prompt_in, resources_in
 from ..mcp.pinning import ToolPins
 from ..mcp.results import read_of, said_by
@@ -178,10 +180,15 @@ class Servers:
                 return ServerList(items=tuple(map(self._status, sorted(self._log.state.spec.mcp_servers))))
             case ConnectServer(name):
                 return await self._connect(name)
-            case LogIn(name, redirect):
+            case LogIn(name, redirect, proof):
                 server = await self._filled(self._server(name))
-                url = await self._connections.begin_login(server, self._whose.owner, redirect)
+                url = await self._connections.begin_login(server, self._whose.owner, redirect, proof)
                 return LoginAddress(url=url)
+            case FinishLogin(name, address):
+                self._server(name)
+                found = Redirected.read(urlsplit(address).query)
+                await self._connections.logins.finish_for(self._whose.owner, found)
+                return self._status(name)
             case LogOut(name):
                 return await self._log_out(name)
 
@@ -203,7 +210,7 @@ class Servers:
         server = await self._filled(self._server(name))
         tokens = self._connections.tokens(self._whose.owner)
         if tokens is None or not await tokens.drop(server.url):
-            raise ToolError(f"nobody is logged in at {name}")
+            raise ConfigurationError(f"nobody is logged in at {name}")
         if (connection := self._held(name)) is not None:
             await connection.retried()
         return self._status(name)

@@ -12,7 +12,7 @@ from .notes import note
 from .wording import clean
 
 
-async def offer_consent(conversation: Conversation, console: Console, *, ask: bool) -> None:
+async def offer_consent(conversation: Conversation, console: Console, *, ask: bool, store: str | None = None) -> None:
     """Say what the agent is told and what does not run yet, and where somebody is there, ask whether it is to."""
     state = conversation.state
     if state.context is not None:
@@ -20,7 +20,7 @@ async def offer_consent(conversation: Conversation, console: Console, *, ask: bo
             console.print(told, soft_wrap=True)
     plugins = state.spec.context.plugins if state.spec.context is not None else ()
     for offer in state.unagreed:
-        lines = offered((offer,), plugins)
+        lines = offered((offer,), plugins, store)
         for shown in lines if not ask else lines[:-1]:
             console.print(shown, soft_wrap=True)
         if not ask or not lines:

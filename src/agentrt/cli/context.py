@@ -181,8 +181,9 @@ def show(told: ContextResolved, offers: Sequence[Offer], plugins: Sequence[Plugi
         console.print(Text(f"! {clean(problem.path)}: {clean(problem.what)}", "yellow"), soft_wrap=True)
 
 
-def offered(offers: Sequence[Offer], plugins: Sequence[PluginSource] = ()) -> list[Text]:
+def offered(offers: Sequence[Offer], plugins: Sequence[PluginSource] = (), store: str | None = None) -> list[Text]:
     """What programs are brought, and how to agree to them."""
+    at = f" --store {clean(store)}" if store else ""
     lines = []
     for offer in offers:
         if offer.agreed:
@@ -195,10 +196,9 @@ def offered(offers: Sequence[Offer], plugins: Sequence[PluginSource] = ()) -> li
             lines.append(Text(f"    {hook.event.value} {clean(hook.matcher)}: {clean(words)}"))
         for name, server in offer.servers.items():
             given_too = {**server.env, **server.headers}
-            needs = (
-                f" (is given {', '.join(f'{key}={value}' for key, value in given_too.items())})" if given_too else ""
-            )
+            given_it = ", ".join(f"{key}={value}" for key, value in given_too.items())
+            needs = f" (is given {given_it})" if given_it else ""
             lines.append(Text(f"    MCP server {clean(name)}: {clean(server.where)}{clean(needs)}"))
         given = "".join(f" --plugin {one.source}{'#' if one.ref else ''}{one.ref}" for one in plugins)
-        lines.append(Text(f"  to have them run: agentrt context{clean(given)} agree {offer.digest[:12]}", "dim"))
+        lines.append(Text(f"  to have them run: agentrt context{clean(given)}{at} agree {offer.digest[:12]}", "dim"))
     return lines

@@ -141,7 +141,8 @@ def run(
                     Text(f"conversation {conversation.id} in {created.workspace.path}", "dim"), soft_wrap=True
                 )
                 await beginning.of(conversation)
-                await offer_consent(conversation, console, ask=not yes and sys.stdin.isatty() and console.is_terminal)
+                asks = not yes and sys.stdin.isatty() and console.is_terminal
+                await offer_consent(conversation, console, ask=asks, store=store)
                 await conversation.send_message(task)
                 view = view_for(console, as_json=as_json)
                 return await work(conversation, view, console, _answer(console, yes=yes), runtime.store, _fill(console))

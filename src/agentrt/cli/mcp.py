@@ -19,6 +19,7 @@ from ..errors import ConfigurationError, ToolError
 from ..mcp.connection import Standing, connected
 from ..mcp.login import Person, log_in
 from ..mcp.loopback import loopback
+from ..mcp.naming import offered
 from ..mcp.tokens import Tokens
 from ..runtime import Runtime
 from ..sources.servers import Served
@@ -119,7 +120,9 @@ def test_(names: tuple[str, ...], servers: tuple[Served, ...], whose: Whose) -> 
     console, failed = _console(), False
     for name, standing in anyio.run(_tried, wanted, whose).items():
         failed |= bool(standing.problem)
-        _show(console, name, standing)
+        _show(console, name, standing, found[name])
+    if not wanted:
+        console.print("All servers of the file are disabled: name one to try it.")
     sys.exit(1 if failed else 0)
 
 
@@ -177,7 +180,7 @@ async def _logged_in(name: str, server: MCPServer, whose: Whose, browser: bool) 
     async with whose.tokens() as tokens, loopback(port) as (redirect, answered):
         try:
             await log_in(server, tokens, Person(redirect, show, answered))
-        except ToolError as error:
+        except (ToolError, ConfigurationError) as error:
             raise ConfigurationError(f"no login at {name}: {error}") from error
 
 
@@ -205,12 +208,15 @@ def _one(servers: Sequence[Served], name: str) -> MCPServer:
     return expanded(found[name], os.environ.get)
 
 
-def _show(console: Console, name: str, standing: Standing) -> None:
+def _show(console: Console, name: str, standing: Standing, server: MCPServer) -> None:
     if standing.problem:
         console.print(Text(f"✗ {name}: {clean(standing.problem)}", "bold red"), soft_wrap=True)
         return
-    console.print(Text(f"✓ {name}: {count(len(standing.listed.tools), 'tool')}, protocol {standing.protocol}", "green"))
-    for tool in standing.listed.tools:
+    tools = [tool for tool in standing.listed.tools if offered(tool.name, server.include, server.exclude)]
+    left = len(standing.listed.tools) - len(tools)
+    more = f" ({left} left out)" if left else ""
+    console.print(Text(f"✓ {name}: {count(len(tools), 'tool')}{more}, protocol {standing.protocol}", "green"))
+    for tool in tools:
         words = (tool.description or "").strip().partition("\n")[0]
         console.print(Text(f"    {clean(tool.name)}  ") + Text(clean(words)[:100], "dim"), soft_wrap=True)
 

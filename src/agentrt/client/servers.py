@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from ..mcp.asking import ConnectServer, ListServers, LogIn, LogOut, ServerAnswer, ServerQuestion
+from ..mcp.asking import ConnectServer, FinishLogin, ListServers, LogIn, LogOut, ServerAnswer, ServerQuestion
 from ..mcp.status import LoginAddress, ServerList, ServerStatus
 from .transport import Transport, path_of
 
@@ -16,8 +16,8 @@ async def ask_servers(transport: Transport, conversation: str, question: ServerQ
     """The answer of the server. Raises as `Transport.ask` does."""
     base = f"{path_of(conversation)}/servers"
 
-    async def post(name: str, what: str) -> bytes:
-        return await transport.ask("POST", f"{base}/{quote(name, safe='')}/{what}", b"{}", name=conversation)
+    async def post(name: str, what: str, body: bytes = b"{}") -> bytes:
+        return await transport.ask("POST", f"{base}/{quote(name, safe='')}/{what}", body, name=conversation)
 
     match question:
         case ListServers():
@@ -26,6 +26,9 @@ async def ask_servers(transport: Transport, conversation: str, question: ServerQ
             return msgspec.json.decode(await post(name, "connect"), type=ServerStatus)
         case LogIn(name):
             return msgspec.json.decode(await post(name, "login"), type=LoginAddress)
+        case FinishLogin(name, address):
+            body = msgspec.json.encode({"address": address})
+            return msgspec.json.decode(await post(name, "finish_login", body), type=ServerStatus)
         case LogOut(name):
             return msgspec.json.decode(await post(name, "logout"), type=ServerStatus)
         case _:

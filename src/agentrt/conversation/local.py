@@ -23,6 +23,7 @@ from ..controls import (
     Fork,
     Forked,
     GenerateTitle,
+    GiveInput,
     GiveResult,
     Grant,
     Interrupt,
@@ -49,6 +50,7 @@ from ..specs.content import text
 from ..state import Seen, State, seq_of
 from ..tools import ToolType, distinct, tools_in
 from ..workspaces.local import LocalFiles
+from .filling import check_form
 from .plugins import agree, load_plugin
 from .project_rules import append_with_rules
 
@@ -203,6 +205,8 @@ class LocalEnd:
                     await group.log.append(TitleChanged(title=title, by=by))
                 return Answer(title)
         state = group.feed.state
+        if isinstance(control, GiveInput) and control.verdict == "accept":
+            check_form(state.branch.inputs, control)
         changes = changes_in(control)
         if self._guest.delegated and (isinstance(control, Grant) or "limits" in (changes or ())):
             raise ConfigurationError(_SHARED.format("limits"))

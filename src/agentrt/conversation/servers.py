@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..mcp.asking import ConnectServer, ListServers, LogIn, LogOut
+from ..mcp.asking import ConnectServer, FinishLogin, ListServers, LogIn, LogOut
 from ..mcp.status import LoginAddress, ServerList, ServerStatus
 from .end import End
 
@@ -25,17 +25,24 @@ class ConversationServers:
         assert isinstance(found, ServerStatus)
         return found
 
-    async def log_in(self, name: str, redirect: str = "") -> str:
+    async def log_in(self, name: str, redirect: str = "", proof: str = "") -> str:
         """The address at which a person logs in, who then comes back to `redirect`; a server says itself where that is.
 
-        Raises `ToolError` where there is no login, and `ConfigurationError` where no tokens can be kept.
+        Where a server began it, the browser ends it only if the console began it there; else `finish_log_in` does.
+        Raises `ToolError` where it fails, and `ConfigurationError` where there is no login, or no tokens can be kept.
         """
-        found = await self._end.ask_servers(LogIn(name, redirect))
+        found = await self._end.ask_servers(LogIn(name, redirect, proof))
         assert isinstance(found, LoginAddress)
         return found.url
 
+    async def finish_log_in(self, name: str, address: str) -> ServerStatus:
+        """End a login by the address that the browser has come back to. Raises `ToolError` where it fails."""
+        found = await self._end.ask_servers(FinishLogin(name, address))
+        assert isinstance(found, ServerStatus)
+        return found
+
     async def log_out(self, name: str) -> ServerStatus:
-        """Forget the tokens of a login. Raises `ToolError` where nobody is logged in."""
+        """Forget the tokens of a login. Raises `ConfigurationError` where nobody is logged in."""
         found = await self._end.ask_servers(LogOut(name))
         assert isinstance(found, ServerStatus)
         return found

@@ -24,6 +24,15 @@ class LogIn(msgspec.Struct, frozen=True):
 
     name: str
     redirect: str
+    proof: str = ""
+    """What the browser shows that comes back; "": nothing."""
+
+
+class FinishLogin(msgspec.Struct, frozen=True):
+    """End a login by the address that a browser has come back to."""
+
+    name: str
+    address: str
 
 
 class LogOut(msgspec.Struct, frozen=True):
@@ -32,5 +41,5 @@ class LogOut(msgspec.Struct, frozen=True):
     name: str
 
 
-ServerQuestion: TypeAlias = ListServers | ConnectServer | LogIn | LogOut
+ServerQuestion: TypeAlias = ListServers | ConnectServer | LogIn | FinishLogin | LogOut
 ServerAnswer: TypeAlias = ServerList | ServerStatus | LoginAddress

@@ -113,7 +113,7 @@ class Connections:
         """The tokens of an owner; None where none are kept."""
         return self._tokens_of(owner) if self._tokens_of is not None else None
 
-    async def begin_login(self, server: MCPServer, owner: str | None, redirect: str) -> str:
+    async def begin_login(self, server: MCPServer, owner: str | None, redirect: str, proof: str = "") -> str:
         """The address at which a person logs in for an owner, and comes back from to `redirect`: see `logins`.
 
         Raises `ToolError`, and `ConfigurationError` where no tokens can be kept.
@@ -122,7 +122,7 @@ class Connections:
         if (tokens := self.tokens(owner)) is None:
             raise ConfigurationError("no tokens are kept here")
         return await self.logins.begin(
-            self._tasks, server, owner, tokens, redirect, lambda: self.again(server.url, owner)
+            self._tasks, server, owner, tokens, redirect, lambda: self.again(server.url, owner), proof
         )
 
     def again(self, url: str, owner: str | None) -> None:

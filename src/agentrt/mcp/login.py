@@ -55,10 +55,12 @@ def without(words: str, way: Any) -> str:
 async def log_in(server: MCPServer, tokens: Tokens, person: Person) -> None:
     """Have a person log in at a server whose variables are filled in; its tokens are held from then on.
 
-    Raises `ToolError` that says why there are none, and `ConfigurationError` where they cannot be kept.
+    Raises `ToolError` that says why there are none, and `ConfigurationError` where there is no login, or they cannot be
+    kept.
     """
     if not server.logs_in:
-        raise ToolError("it takes no login: its configuration gives other credentials, or none are needed")
+        what = "it is a program of this machine" if server.command else "its configuration gives other credentials"
+        raise ConfigurationError(f"it takes no login: {what}")
     failed: list[BaseException] = []
     await tokens.ready()
     library = await load(f"{__package__}.remote")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from hmac import compare_digest
 from urllib.parse import parse_qs, urlsplit
 
 from anyio.abc import TaskGroup
@@ -34,6 +35,7 @@ class Logins:
         tokens: Tokens,
         redirect: str,
         then: Callable[[], None],
+        proof: str = "",
     ) -> str:
         """The address that a person is to open; `then` is called once somebody has logged in.
 
@@ -42,7 +44,7 @@ class Logins:
         if self._begun.count(owner) >= MOST:
             raise ToolError("too many logins wait already: end one, or try again in ten minutes")
         self._begun.append(owner)
-        login = _Login()
+        login = _Login(owner, proof)
 
         async def show(url: str) -> None:
             state = parse_qs(urlsplit(url).query).get("state", [""])[0]
@@ -65,9 +67,22 @@ class Logins:
         tasks.start_soon(run)
         return await asyncio.shield(login.url)
 
-    async def finish(self, found: Redirected) -> None:
-        """End the login that a browser comes back from. Raises `ToolError` where it failed, or is not known."""
+    async def finish(self, found: Redirected, proof: str) -> None:
+        """End the login that a browser comes back from, which shows that it was begun there.
+
+        Raises `ToolError` where it failed, or is not known.
+        """
         login = self._waiting.get(found.state)
+        if login is not None and not compare_digest(login.proof.encode(), proof.encode()):
+            raise ToolError("it was begun elsewhere. If you began it, give this address to the program that you used")
+        await self._finish(login, found)
+
+    async def finish_for(self, owner: str | None, found: Redirected) -> None:
+        """End a login of an owner, who says where the browser came back. Raises `ToolError` as `finish` does."""
+        login = self._waiting.get(found.state)
+        await self._finish(login if login is not None and login.owner == owner else None, found)
+
+    async def _finish(self, login: _Login | None, found: Redirected) -> None:
         if login is None or login.came.done():
             raise ToolError("nobody waits for this login any more: begin it again")
         login.came.set_result(found)
@@ -75,7 +90,8 @@ class Logins:
 
 
 class _Login:
-    def __init__(self) -> None:
+    def __init__(self, owner: str | None, proof: str) -> None:
+        self.owner, self.proof = owner, proof
         loop = asyncio.get_running_loop()
         self.url: asyncio.Future[str] = loop.create_future()
         self.came: asyncio.Future[Redirected] = loop.create_future()

@@ -9,7 +9,7 @@ import logging
 import time
 from base64 import b64encode
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import httpx2
@@ -26,6 +26,7 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl, BaseModel
 
+from ..errors import ConfigurationError
 from ..specs.credentials import OAuth
 from ..specs.mcp import MCPServer
 from .guarded import check_public
@@ -74,7 +75,10 @@ class HeldTokens(httpx2.Auth):
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         """Raises `OAuthFlowError`, and `ConfigurationError` for tokens that cannot be read."""
         if not self._read:
-            self._hold(await self._tokens.get(self._url))
+            try:
+                self._hold(await self._tokens.get(self._url))
+            except ConfigurationError as error:  # whoever logs in again has others
+                self.problem = str(error)
             self._read = True
         held = self._held
         response: httpx2.Response | None = None
@@ -168,11 +172,11 @@ class _Flow(OAuthClientProvider):
 
     async def _initialize(self) -> None:
         context, held = self.context, None
-        found = await self._tokens.get(context.server_url)
         if self._person is None:
-            held = found
-        elif found is not None:
-            self._wanted = found.wanted
+            held = await self._tokens.get(context.server_url)
+        else:
+            with suppress(ConfigurationError):  # what cannot be read is replaced
+                self._wanted = getattr(await self._tokens.get(context.server_url), "wanted", "")
         context.current_tokens = OAuthToken.model_validate(held.tokens) if held is not None else None
         context.token_expiry_time = None
         if held is not None:

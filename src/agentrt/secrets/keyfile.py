@@ -25,6 +25,11 @@ class KeyFile:
         """That of the user of a home directory."""
         return KeyFile(home / PLACE, private=True)
 
+    @staticmethod
+    def paths(home: Path | None) -> tuple[str, ...]:
+        """Where that of a user is, if there is one: no agent should touch it."""
+        return () if home is None else (str(home / PLACE),)
+
     def read(self) -> Cipher | None:
         """The cipher of its keys; None without a file."""
         try:

@@ -40,7 +40,7 @@ def _of_hooks(hooks: Sequence[Hook], path: str, workspace: str) -> Offer:
 def _of_servers(name: str, servers: Mapping[str, MCPServer], path: str, workspace: str) -> Offer:
     """Servers, with the files of the workspace that their commands name."""
     made = {
-        name: replace(server, pinned=tuple(pins_of(shlex.join((server.command, *server.args)), workspace)))
+        name: replace(server, pinned=tuple(pins_of(shlex.join((server.command, *server.args)), workspace, server.cwd)))
         for name, server in servers.items()
     }
     return Offer(digest=_digest(workspace, made), name=name, path=path, servers=made)

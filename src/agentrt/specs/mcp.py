@@ -79,7 +79,7 @@ class MCPServer(Given, frozen=True, kw_only=True, omit_defaults=True, rename={"k
         force_setattr(self, "auth", as_credentials(self.auth))
         Given.__post_init__(self)
         if bool(self.command) == bool(self.url):
-            raise ConfigurationError("MCPServer(...): give a command or a url, and not both")
+            raise ConfigurationError("an MCP server needs a command or a url, and not both")
         if (self.transport or self.way) != self.way and not (self.url and self.transport == "sse"):
             raise ConfigurationError(f"MCPServer(...): {self.transport} needs a {'command' if self.url else 'url'}")
         if self.url and not re.match(r"https?://|\$\{", self.url):

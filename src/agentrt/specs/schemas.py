@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias, get_args
 
 import msgspec
@@ -75,6 +75,19 @@ def reader_of(kind: Any) -> Reader:
 def encoded(value: Any) -> bytes:
     """A value as JSON, also one of pydantic's. Raises `TypeError` for what JSON cannot say."""
     return msgspec.json.encode(value, enc_hook=_plain)
+
+
+def misfit(schema: Mapping[str, Any], value: Any) -> str | None:
+    """How a value does not fit a JSON schema, in a line; None where it does, or the schema is none."""
+    from jsonschema import Draft202012Validator, SchemaError  # of use to few: a tenth of a second
+    from referencing import Registry
+
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError:
+        return None
+    error = next(iter(Draft202012Validator(schema, registry=Registry()).iter_errors(value)), None)
+    return None if error is None else f"{error.json_path}: {error.message}"
 
 
 def is_type(given: Any) -> bool:

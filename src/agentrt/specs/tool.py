@@ -78,6 +78,8 @@ class ClientTool(Given, frozen=True, omit_defaults=True):
             raise ConfigurationError(
                 f"ClientTool(name={self.name!r}): a model calls it so: give it letters, digits, '_' and '-', 64 at most"
             )
+        if self.name in ALWAYS:
+            raise ConfigurationError(f"ClientTool(name={self.name!r}): every agent has such a tool: take another name")
         if self.schema.get("type") != "object":
             raise ConfigurationError('ClientTool(schema=...): expected that of an object, {"type": "object", ...}')
         if self.deadline is not None and self.deadline <= 0:

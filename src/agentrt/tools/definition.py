@@ -23,7 +23,7 @@ from ..specs.content import sound
 from ..specs.effects import Effects
 from ..specs.flow import Label
 from ..specs.given import converted, instance
-from ..specs.schemas import Reader, is_type, reader_of, schema_of
+from ..specs.schemas import Reader, is_type, misfit, reader_of, schema_of
 from ..specs.tool import Same
 
 Params: TypeAlias = Mapping[str, str | int | float | bool | None]
@@ -150,6 +150,13 @@ class DefinedTool(ToolType):
     def reader(self) -> Reader:
         """Takes any object."""
         return msgspec.Raw if self.action is msgspec.Raw else msgspec.json.Decoder(dict[str, Any]).decode
+
+    def read(self, arguments: msgspec.Raw) -> Any:
+        """The arguments; those of a client's tool are held against its schema. Raises `msgspec.ValidationError`."""
+        given = self.reader(arguments)
+        if self.definition.client and (problem := misfit(msgspec.json.decode(self.definition.parameters), given)):
+            raise msgspec.ValidationError(problem)
+        return given
 
 
 def defined_tool(

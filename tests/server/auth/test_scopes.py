@@ -67,6 +67,7 @@ POST    /conversations/{id}/actions/{action_id}/result steer
 GET     /conversations/{id}/servers                 observe
 POST    /conversations/{id}/servers/{server}/connect steer
 POST    /conversations/{id}/servers/{server}/login  approve
+POST    /conversations/{id}/servers/{server}/finish_login approve
 POST    /conversations/{id}/servers/{server}/logout approve
 POST    /conversations/{id}/rule                    approve
 POST    /conversations/{id}/remove_rule             approve
@@ -99,6 +100,8 @@ BODIES: dict[str, Any] = {
     "grant": {"amount": 1},
     "agree": {"digest": "0"},
     "tool_result": {"action_id": "0", "content": "x"},
+    "finish_login": {"address": "http://127.0.0.1/mcp/callback?state=x"},
+    "servers/{server}/finish_login": {"address": "http://127.0.0.1/mcp/callback?state=x"},
     "result": {"content": "x"},
     "input": {"request_id": "0"},
     "actions/{action_id}/result": {"content": "x"},

@@ -59,9 +59,9 @@ async def test_how_they_stand_and_a_try_again(tmp_path: Path) -> None:
         assert (await conversation.servers.connect("demo")).standing == "ready"
         with pytest.raises(ServerMissing, match="no MCP server 'nobody': there are: demo, later, off"):
             await conversation.servers.connect("nobody")
-        with pytest.raises(ToolError, match="takes no login"):
+        with pytest.raises(ConfigurationError, match="takes no login: it is a program"):
             await conversation.servers.log_in("demo")
-        with pytest.raises(ToolError, match="nobody is logged in"):
+        with pytest.raises(ConfigurationError, match="nobody is logged in"):
             await conversation.servers.log_out("demo")
 
 
@@ -86,12 +86,12 @@ async def test_a_person_logs_in_and_out_and_the_token_is_nowhere(tmp_path: Path)
         assert "it wants a login" in down.problem
         url = await conversation.servers.log_in("web")
         came = await browser.get(url)
-        assert (came.status_code, str(came.url).partition("?")[0]) == (200, f"{client.url}/mcp/callback")
-        assert "You are logged in" in came.text
+        assert (came.status_code, str(came.url).partition("?")[0]) == (400, f"{client.url}/mcp/callback")
+        assert "begun elsewhere" in came.text, "another's browser ends no login"
         assert "default-src 'none'" in came.headers["content-security-policy"]
-        again = await browser.get(came.url)
-        assert again.status_code == 400
-        assert "begin it again" in again.text
+        await conversation.servers.finish_log_in("web", str(came.url))
+        with pytest.raises(ToolError, match="begin it again"):
+            await conversation.servers.finish_log_in("web", str(came.url))
         await eventually(lambda: _is(conversation, "web", "ready"), "it is there", 20)
         await conversation.prompt("go")
         held = await client.app.state.runtime.connections.tokens(None).get(web["url"])
@@ -103,6 +103,23 @@ async def test_a_person_logs_in_and_out_and_the_token_is_nowhere(tmp_path: Path)
 
 async def _is(conversation: Conversation, name: str, wanted: str) -> bool:
     return (await standing(conversation))[name] == wanted
+
+
+async def test_the_browser_that_began_a_login_ends_it(tmp_path: Path) -> None:
+    port = serving.free_port()
+    servers = {"web": {"url": f"http://127.0.0.1:{port}/mcp"}}
+    async with (
+        serving.served(port, "tests.mcp.authorized"),
+        remote(tmp_path, servers, Cipher(Cipher.new_key())) as (conversation, client),
+        httpx2.AsyncClient(follow_redirects=True) as browser,
+    ):
+        headers = {"Authorization": f"Bearer {client.app.state.access.token}"}
+        begun = await browser.post(f"{client.url}/conversations/{conversation.id}/servers/web/login", headers=headers)
+        assert "HttpOnly; SameSite=Lax" in begun.headers["set-cookie"]
+        came = await browser.get(begun.json()["url"])
+        assert came.status_code == 200, came.text
+        assert "You are logged in" in came.text
+        await eventually(lambda: _is(conversation, "web", "ready"), "it is there", 20)
 
 
 async def test_a_server_without_a_key_says_what_it_needs(tmp_path: Path) -> None:

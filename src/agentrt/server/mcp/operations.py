@@ -19,7 +19,8 @@ from ...events import Event
 from ...specs import ToolAnnotations
 from ...state import Pending, State
 from ..hosting import Hosting
-from ..principals import Principal
+from ..principals import Principal, Scope
+from ..problems import refusal
 from .telling import headline, told
 
 Report: TypeAlias = Callable[[int, str], Awaitable[None]]
@@ -128,8 +129,15 @@ async def send(call: SendMessageTo, caller: Caller) -> dict[str, Any]:
     return await standing(await caller.hosting.get(call.conversation, caller.principal), caller)
 
 
+def check_observes(principal: Principal) -> None:
+    """Raises `Refusal` for a key that may not read."""
+    if not principal.may(Scope.OBSERVE):
+        raise refusal(403, "Not allowed", f"this needs a key with the scope {Scope.OBSERVE.value!r}", "scope")
+
+
 async def wait(call: WaitFor, caller: Caller) -> dict[str, Any]:
     """Wait for the end of a run, `timeout` seconds at most."""
+    check_observes(caller.principal)
     conversation = await caller.hosting.get(call.conversation, caller.principal)
     seen = deque[Event](maxlen=MOST_EVENTS)
     place = call.after
@@ -153,6 +161,7 @@ async def wait(call: WaitFor, caller: Caller) -> dict[str, Any]:
 
 async def read(call: ReadEvents, caller: Caller) -> dict[str, Any]:
     """The events of a conversation after a cursor."""
+    check_observes(caller.principal)
     conversation = await caller.hosting.get(call.conversation, caller.principal)
     seen: list[Event] = []
     async for event in conversation.events(call.after):
@@ -164,6 +173,7 @@ async def read(call: ReadEvents, caller: Caller) -> dict[str, Any]:
 
 async def list_(call: ListConversations, caller: Caller) -> dict[str, Any]:
     """The conversations that the principal sees."""
+    check_observes(caller.principal)
     rows = await caller.hosting.page(caller.principal, call.limit, query=call.query)
     return {
         "conversations": [
@@ -193,7 +203,9 @@ async def whole(conversation: Conversation, caller: Caller) -> State:
 
 
 async def standing(conversation: Conversation, caller: Caller) -> dict[str, Any]:
-    """How a conversation stands."""
+    """How a conversation stands; its name alone for a key that may not read."""
+    if not caller.principal.may(Scope.OBSERVE):
+        return {"conversation": conversation.id}
     state = await whole(conversation, caller)
     found: dict[str, Any] = {
         "conversation": conversation.id,

@@ -15,9 +15,18 @@ from ...controls import Confirm, Reject
 from ...decisions import waiting
 from ...errors import AgentrtError
 from ..hosting import Hosting
-from ..principals import Principal
+from ..principals import Principal, Scope
 from ..problems import Refusal
-from .operations import OPERATIONS, Caller, ConfirmActions, Operation, ReadEvents, read, standing
+from .operations import (
+    OPERATIONS,
+    Caller,
+    ConfirmActions,
+    Operation,
+    ReadEvents,
+    check_observes,
+    read,
+    standing,
+)
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -74,7 +83,8 @@ def speaking(hosting: Hosting, whose: Whose) -> Server[Any]:
             return _failed(_words(error))
 
     async def list_resources(context: Any, params: Any) -> ListResourcesResult:
-        rows = await hosting.page(whose(context.request), MOST_LISTED)
+        principal = whose(context.request)
+        rows = await hosting.page(principal, MOST_LISTED) if principal.may(Scope.OBSERVE) else []
         found = [
             types.Resource(uri=f"{SCHEME}/{row.id}", name=row.id, title=row.title or None, mime_type="application/json")
             for row in rows
@@ -102,6 +112,7 @@ def speaking(hosting: Hosting, whose: Whose) -> Server[Any]:
             raise MCPError(types.INVALID_PARAMS, f"there is no resource {uri}")
         asks = caller(context)
         try:
+            check_observes(asks.principal)
             if rest:
                 found = await read(ReadEvents(conversation=name, limit=200), asks)
             else:
@@ -156,6 +167,8 @@ async def _confirm(context: Any, params: Any, caller: Caller) -> CallToolResult 
     """
     import mcp_types as types
 
+    if not caller.principal.may(Scope.APPROVE):
+        return _failed(f"this needs a key with the scope {Scope.APPROVE.value!r}")
     name = msgspec.convert(params.arguments or {}, ConfirmActions).conversation
     conversation = await caller.hosting.get(name, caller.principal)
     held = waiting(conversation.state)

@@ -8,14 +8,18 @@ from typing import Any
 import anyio
 import anyio.to_thread
 from anyio.abc import TaskStatus
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from ...loading import load
 from ..hosting import Hosting
 from ..observing.requests import PRINCIPAL
 from ..principals import Principal
+from ..problems import problem_of, refusal, response
+
+SESSION = "mcp-session-id"
 
 MOST_SESSIONS = 1000
 """Sessions of clients that speak a revision with sessions."""
@@ -27,6 +31,8 @@ class Speaker:
     def __init__(self, hosting: Hosting) -> None:
         self._hosting = hosting
         self._manager: Any = None
+        self._sessions: dict[str, Principal] = {}
+        """Who has begun each: nobody else speaks in it."""
         self._beginning = anyio.Lock()
 
     async def __aenter__(self) -> Speaker:
@@ -45,9 +51,22 @@ class Speaker:
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request of a principal that is known."""
+        who, session = _whose(Request(scope)), Headers(scope=scope).get(SESSION, "")
+        if session and self._sessions.get(session, who) != who:
+            problem = refusal(404, "Not found", "there is no such session", "not-found")
+            await response(problem_of(problem))(scope, receive, send)
+            return
         async with self._beginning:
             manager = self._manager or await self._tasks.start(self._run)
-        await manager.handle_request(scope, receive, send)
+
+        async def noted(message: Message) -> None:
+            if message["type"] == "http.response.start" and (begun := Headers(raw=message["headers"]).get(SESSION)):
+                self._sessions[begun] = who
+                while len(self._sessions) > 2 * MOST_SESSIONS:
+                    del self._sessions[next(iter(self._sessions))]
+            await send(message)
+
+        await manager.handle_request(scope, receive, noted)
 
     async def _run(self, *, task_status: TaskStatus[Any] = anyio.TASK_STATUS_IGNORED) -> None:
         protocol = await load("agentrt.server.mcp.protocol")

@@ -16,6 +16,7 @@ export declare const SCOPES: {
     readonly create_key: "admin";
     readonly create_ticket: "observe";
     readonly delete_conversation: "steer";
+    readonly finish_login_at_server: "approve";
     readonly fork: "steer";
     readonly generate_title: "steer";
     readonly get_blob: "observe";

@@ -16,6 +16,7 @@ export const SCOPES = {
     create_key: "admin",
     create_ticket: "observe",
     delete_conversation: "steer",
+    finish_login_at_server: "approve",
     fork: "steer",
     generate_title: "steer",
     get_blob: "observe",

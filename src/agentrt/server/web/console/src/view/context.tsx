@@ -110,6 +110,11 @@ function Unagreed({ offer }: { offer: Offer }) {
           <li key={name}>
             MCP server {clean(name)}
             <span class="file-path">{clean(server.url || [server.command, ...(server.args ?? [])].join(" "))}</span>
+            {Object.entries({ ...server.env, ...server.headers }).map(([key, value]) => (
+              <span key={key} class="context-facts">
+                {clean(`${key}=${value}`)}
+              </span>
+            ))}
           </li>
         ))}
       </ul>

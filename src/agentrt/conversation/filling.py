@@ -1,0 +1,25 @@
+"""Forms that tools have asked a person to fill in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from ..controls import GiveInput
+from ..errors import ConfigurationError
+from ..events import InputRequested
+from ..specs.schemas import misfit
+
+
+def check_form(asked: Iterable[InputRequested], given: GiveInput) -> None:
+    """Raises `ConfigurationError` for what does not fit the form; what is left out and has a default does."""
+    request = next((one for one in asked if one.id == given.request_id), None)
+    if request is None or request.url:
+        return
+    form: dict[str, Any] = msgspec.json.decode(request.schema)
+    members = form.get("properties", {})
+    defaults = {name: one["default"] for name, one in members.items() if isinstance(one, dict) and "default" in one}
+    if (problem := misfit(form, {**defaults, **given.content})) is not None:
+        raise ConfigurationError(f"it does not fit the form: {problem}")
