@@ -489,6 +489,9 @@ async def test_a_server_asks_a_person_through_the_door_of_a_confirmation(tmp_pat
                 assert b'"colour"' in bytes(asked.schema)
                 with pytest.raises(ConfigurationError, match="waits for an answer"):
                     await conversation.give_input("nobody")
+                for wrong in ({"colour": 5}, {}):
+                    with pytest.raises(ConfigurationError, match="does not fit the form"):
+                        await conversation.give_input(asked.id, wrong)
                 await conversation.give_input(asked.id, {"colour": "red"}, verdict)
                 assert (await conversation.run()).status is ExecutionStatus.FINISHED
                 events = [event async for event in conversation.events()]

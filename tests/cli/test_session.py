@@ -243,3 +243,19 @@ async def test_a_form_of_a_server_is_filled_in(tmp_path: Path) -> None:
             terminal.type("red")
             assert await terminal.exit_code() == 0
     assert "accept red" in terminal.text
+
+
+@pytest.mark.parametrize("answer", ["y", "n"])
+async def test_a_server_has_the_model_say_something_only_where_a_person_wants_that(tmp_path: Path, answer: str) -> None:
+    env = home_of(tmp_path)
+    root = Path(__file__).parent.parent.parent
+    server = {"command": sys.executable, "args": ["-m", "tests.mcp.server"], "cwd": str(root)}
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"demo": server}}))
+    words = ("--mcp", str(tmp_path / "mcp.json"), "--allow", "think_aloud:*")
+    turns = [call("think_aloud"), *([say("Something.")] if answer == "y" else []), say("Done.")]
+    async with ScriptedProvider(turns) as provider:
+        async with Terminal(run(provider, tmp_path, *words), env) as terminal:
+            assert "? demo asks: It wants your model" in await terminal.until("anything else: no > ")
+            terminal.type(answer)
+            assert await terminal.exit_code() == 0
+    assert ("Something." in terminal.text) is (answer == "y")

@@ -108,6 +108,11 @@ async def test_what_a_server_points_to_is_not_asked_where_it_is_private(points: 
         ("http://169.254.169.254/latest", "private address 169.254.169.254"),
         ("http://[fd00::1]/", "private address fd00::1"),
         ("http://no-such-host.invalid/", "not known"),
+        ("http://[::127.0.0.1]/", "private address"),
+        ("http://[::ffff:10.0.0.1]/", "private address"),
+        ("http://[64:ff9b::7f00:1]/", "private address"),
+        ("http://[2002:7f00:1::]/", "private address"),
+        ("http://[fec0::1]/", "private address"),
     ],
 )
 async def test_an_address_for_a_person_is_public_or_the_servers_own(url: str, says: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from agentrt import LLM, Agent
 from agentrt.mcp.hiding import hide_secrets, without_secrets
 from agentrt.secrets import SecretRegistry
+from agentrt.specs.credentials import BearerAuth
 from agentrt.specs.mcp import MCPServer
 
 
@@ -24,3 +25,32 @@ async def test_a_conversation_has_them_and_its_agent_has_not() -> None:
     assert "abcdef" not in repr(hidden)
     assert await registry.named_in("$MCP_A_API_TOKEN") == {"MCP_A_API_TOKEN": "abcdef-123456"}
     assert hide_secrets(hidden, registry) is hidden
+
+
+def test_names_that_are_alike_stand_for_secrets_of_their_own() -> None:
+    one, other = ({"API_TOKEN": value} for value in ("good-111111", "evil-222222"))
+    servers = {"a.b": MCPServer(command="x", env=one), "a-b": MCPServer(command="x", env=other)}
+    made, secrets = without_secrets(servers, taken=["MCP_A_B_API_TOKEN"])
+    assert [made[name].env["API_TOKEN"] for name in servers] == ["${MCP_A_B_API_TOKEN_2}", "${MCP_A_B_API_TOKEN_3}"]
+    assert [*secrets.values()] == ["good-111111", "evil-222222"]
+
+
+def test_another_servers_secret_is_never_replaced() -> None:
+    registry = SecretRegistry({})
+    registry.update({"MCP_WEB_AUTH_TOKEN": "mine-123456"})
+    agent = Agent(llm=LLM(model="x"), mcp_servers={"web": MCPServer(url="https://a", auth="theirs-654321")})
+    assert hide_secrets(agent, registry).mcp_servers["web"].auth == BearerAuth("${MCP_WEB_AUTH_TOKEN_2}")
+
+
+def test_arguments_and_addresses_have_secrets_too() -> None:
+    args = ("--api-key", "sk-canary-1", "--token=sk-canary-2", "--verbose", "--max-tokens", "4096", "-key", "${KEY}")
+    url = "http://user:canary-pw@host/mcp?api_key=canary-url&page=2"
+    made, secrets = without_secrets(
+        {"a": MCPServer(command="x", args=args, env={"MAX_TOKENS": "4096"}), "b": MCPServer(url=url)}
+    )
+    assert made["a"].args[1] == "${MCP_A_API_KEY}"
+    assert made["a"].args[2] == "--token=${MCP_A_TOKEN}"
+    assert made["a"].args[3:] == args[3:]
+    assert made["a"].env == {"MAX_TOKENS": "4096"}
+    assert made["b"].url == "http://${MCP_B_URL_LOGIN}@host/mcp?api_key=${MCP_B_URL_API_KEY}&page=2"
+    assert set(secrets.values()) == {"sk-canary-1", "sk-canary-2", "user:canary-pw", "canary-url"}

@@ -1,0 +1,46 @@
+"""Which files of a workspace a command runs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from agentrt.pins import changed, pins_of
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    for name in ("serve.py", "sub/serve.py", "srv/__main__.py", "srv/more.py", "web/index.js", "web/lib.js", "data/x"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("command", "cwd", "named"),
+    [
+        ("python serve.py", "", {"serve.py"}),
+        ("python serve.py", "sub", {"serve.py", "sub/serve.py"}),
+        ("python sub/serve.py", "", {"sub/serve.py", "serve.py"} - {"serve.py"}),
+        ("python -m srv", "", {"srv"}),
+        ("python -m srv.more", "", {"srv/more.py"}),
+        ("node web", "", {"web"}),
+        ("node web/index", "", {"web/index.js"}),
+        ("uv run --directory srv serve", "", {"srv"}),
+        ("cat data", "", set()),
+        ("npx server-of-others", "", set()),
+    ],
+)
+def test_what_a_command_names_is_pinned(place: Path, command: str, cwd: str, named: set[str]) -> None:
+    assert {path for path, _ in pins_of(command, str(place), cwd)} >= named
+
+
+@pytest.mark.parametrize("touched", ["sub/serve.py", "srv/more.py", "web/lib.js"])
+def test_a_change_is_seen(place: Path, touched: str) -> None:
+    pins = tuple(pins_of("run serve.py srv web", str(place), "sub"))
+    assert changed(pins, str(place)) is None
+    with open(os.path.join(place, touched), "a") as file:
+        file.write("more")
+    assert changed(pins, str(place)) is not None
