@@ -11,6 +11,7 @@ from anyio.abc import TaskGroup
 
 from ..errors import AgentrtError, ToolError
 from ..specs.mcp import MCPServer
+from .causes import cause_of
 from .login import Person, Redirected, log_in
 from .tokens import Tokens
 
@@ -56,9 +57,9 @@ class Logins:
                 await log_in(server, tokens, Person(redirect, show, lambda: login.came))
                 login.ended.set_result(None)
                 then()
-            except AgentrtError as error:
+            except Exception as error:
                 waits = login.ended if login.url.done() else login.url
-                waits.set_exception(error)
+                waits.set_exception(error if isinstance(error, AgentrtError) else ToolError(cause_of(error)))
                 waits.exception()  # it is told, whether or not somebody waits
             finally:
                 self._begun.remove(owner)

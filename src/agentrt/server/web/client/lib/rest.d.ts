@@ -62,7 +62,7 @@ export declare class Rest {
     servers(id: string): Promise<ServerList>;
     /** Try again to connect to an MCP server that is down. */
     connectServer(id: string, name: string): Promise<ServerStatus>;
-    /** The address at which a person logs in at an MCP server. */
+    /** The address at which a person logs in at an MCP server; this browser keeps a cookie that ends the login. */
     logInAtServer(id: string, name: string): Promise<LoginAddress>;
     /** Forget the tokens of a login. */
     logOutAtServer(id: string, name: string): Promise<ServerStatus>;

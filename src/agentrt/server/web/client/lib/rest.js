@@ -90,9 +90,9 @@ export class Rest {
     connectServer(id, name) {
         return this.json("POST", `${at(id)}/servers/${encodeURIComponent(name)}/connect`);
     }
-    /** The address at which a person logs in at an MCP server. */
+    /** The address at which a person logs in at an MCP server; this browser keeps a cookie that ends the login. */
     logInAtServer(id, name) {
-        return this.json("POST", `${at(id)}/servers/${encodeURIComponent(name)}/login`);
+        return this.json("POST", `${at(id)}/servers/${encodeURIComponent(name)}/login`, undefined, "same-origin");
     }
     /** Forget the tokens of a login. */
     logOutAtServer(id, name) {
@@ -122,18 +122,18 @@ export class Rest {
         }
         return base.href;
     }
-    async json(method, path, body) {
-        const response = await this.send(method, path, body);
+    async json(method, path, body, credentials = "omit") {
+        const response = await this.send(method, path, body, credentials);
         return (response.status === 204 ? undefined : await response.json());
     }
-    async send(method, path, body) {
+    async send(method, path, body, credentials = "omit") {
         const headers = {};
         const key = this.options.key?.();
         if (key)
             headers.Authorization = `Bearer ${key}`;
         if (body !== undefined)
             headers["Content-Type"] = "application/json";
-        const request = { method, headers, cache: "no-store", credentials: "omit" };
+        const request = { method, headers, cache: "no-store", credentials };
         if (body !== undefined)
             request.body = JSON.stringify(body);
         const response = await (this.options.fetch ?? fetch)(this.base + path, request);

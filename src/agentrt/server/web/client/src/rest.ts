@@ -162,9 +162,9 @@ export class Rest {
     return this.json("POST", `${at(id)}/servers/${encodeURIComponent(name)}/connect`);
   }
 
-  /** The address at which a person logs in at an MCP server. */
+  /** The address at which a person logs in at an MCP server; this browser keeps a cookie that ends the login. */
   logInAtServer(id: string, name: string): Promise<LoginAddress> {
-    return this.json("POST", `${at(id)}/servers/${encodeURIComponent(name)}/login`);
+    return this.json("POST", `${at(id)}/servers/${encodeURIComponent(name)}/login`, undefined, "same-origin");
   }
 
   /** Forget the tokens of a login. */
@@ -201,17 +201,17 @@ export class Rest {
     return base.href;
   }
 
-  private async json<T>(method: string, path: string, body?: unknown): Promise<T> {
-    const response = await this.send(method, path, body);
+  private async json<T>(method: string, path: string, body?: unknown, credentials: RequestCredentials = "omit"): Promise<T> {
+    const response = await this.send(method, path, body, credentials);
     return (response.status === 204 ? undefined : await response.json()) as T;
   }
 
-  private async send(method: string, path: string, body?: unknown): Promise<Response> {
+  private async send(method: string, path: string, body?: unknown, credentials: RequestCredentials = "omit"): Promise<Response> {
     const headers: Record<string, string> = {};
     const key = this.options.key?.();
     if (key) headers.Authorization = `Bearer ${key}`;
     if (body !== undefined) headers["Content-Type"] = "application/json";
-    const request: RequestInit = { method, headers, cache: "no-store", credentials: "omit" };
+    const request: RequestInit = { method, headers, cache: "no-store", credentials };
     if (body !== undefined) request.body = JSON.stringify(body);
     const response = await (this.options.fetch ?? fetch)(this.base + path, request);
     if (!response.ok) throw new Refused(await problemOf(response));
