@@ -30,20 +30,24 @@ def pins_of(command: str, workspace: str, cwd: str = "") -> Iterator[tuple[str, 
     start = os.path.join(root, cwd)
     named = (os.path.join(place, word) for place in dict.fromkeys((root, start)) for word in words)
     directories = list(dict.fromkeys((root, start, *filter(os.path.isdir, named))))
-    seen = set[str]()
-    for word in words:
-        modules = (word.replace(".", "/"),) if _MODULE.fullmatch(word) else ()
-        for name in (word, *(f"{stem}{ending}" for stem in (word, *modules) for ending in _ENDINGS), *modules):
-            for directory in directories:
-                path = os.path.relpath(os.path.join(directory, name), root)
-                if path.startswith("..") or path in seen or path == ".":
-                    continue
-                seen.add(path)
-                found = os.path.join(root, path)
-                is_package = os.path.isdir(found) and any(os.path.isfile(os.path.join(found, one)) for one in _MAINS)
-                digest = tree_digest(found) if is_package else file_digest(found)
-                if digest is not None:
-                    yield path, digest
+    places = (os.path.join(place, name) for word in words for name in _names(word) for place in directories)
+    for path in dict.fromkeys(os.path.relpath(place, root) for place in places):
+        found = os.path.join(root, path)
+        if path == "." or path.startswith("..") or (os.path.isdir(found) and not _is_package(found)):
+            continue
+        if (digest := _digest(found)) is not None:
+            yield path, digest
+
+
+def _names(word: str) -> Iterator[str]:
+    """The files, and the packages, that a word may stand for."""
+    for stem in dict.fromkeys((word, word.replace(".", "/") if _MODULE.fullmatch(word) else word)):
+        yield stem
+        yield from (f"{stem}{ending}" for ending in _ENDINGS)
+
+
+def _is_package(directory: str) -> bool:
+    return any(os.path.isfile(os.path.join(directory, main)) for main in _MAINS)
 
 
 def changed(pins: Iterable[tuple[str, str]], workspace: str) -> str | None:

@@ -79,7 +79,6 @@ class Servers:
         """Set once it is known what a server offers, or that it is not there."""
         self._again: dict[str, anyio.Event] = {}
         """Set to have a server tried again that lacked a variable."""
-        secrets.listeners.append(self.retry)
 
     def begin(self, tasks: TaskGroup) -> None:
         """Connect to those that the agent has by now, in the background; what the log offers can be called at once."""
@@ -96,9 +95,9 @@ class Servers:
             tasks.start_soon(self._follow, name, server, earlier)
 
     def _learn(self, name: str, tools: Sequence[ToolDefinition]) -> None:
-        for definition in tools:
-            connection = partial(self._connection, name, definition)
-            self._tools.learn([remote_tool(definition, connection, self._calls)])
+        self._tools.learn(
+            [remote_tool(definition, partial(self._connection, name, definition), self._calls) for definition in tools]
+        )
 
     async def _connection(self, name: str, tool: ToolDefinition) -> Connection:
         connection = await asyncio.shield(self._there[name])
@@ -137,7 +136,8 @@ class Servers:
         and when a secret has come.
         """
         while True:
-            self._again[name] = anyio.Event()
+            again = self._again[name] = anyio.Event()
+            self._secrets.listeners.append(again.set)
             try:
                 return await self._filled(server)
             except (ConfigurationError, ToolError) as error:
@@ -146,8 +146,10 @@ class Servers:
                 failed.exception()  # it is told, whether or not somebody calls
                 await self._say(name, Standing(problem=str(error)))
                 self._heard[name].set()
-            await self._again[name].wait()
-            self._there[name] = asyncio.get_running_loop().create_future()
+                await again.wait()
+                self._there[name] = asyncio.get_running_loop().create_future()
+            finally:
+                self._secrets.listeners.remove(again.set)
 
     async def _tell_changes(self, name: str, connection: Connection, number: int) -> None:
         """Say each change, those that come one upon the other as one, with growing pauses."""
@@ -161,11 +163,6 @@ class Servers:
             pause = min(max(2 * pause, SHORTEST_PAUSE), LONGEST_PAUSE) if now - since < CALM else 0.0
             since = now
             await anyio.sleep(pause)
-
-    def retry(self) -> None:
-        """Try again with the servers that lacked something: secrets have come."""
-        for again in self._again.values():
-            again.set()
 
     async def ask(self, question: ServerQuestion) -> ServerAnswer:
         """The answer to a person. Raises `ServerMissing`, `ToolError` or `ConfigurationError`."""
@@ -193,10 +190,10 @@ class Servers:
                 return await self._log_out(name)
 
     async def _connect(self, name: str) -> ServerStatus:
-        self._server(name)
+        server = self._server(name)
         if (connection := self._held(name)) is None:
             self._again[name].set()
-            with anyio.move_on_after(self._server(name).connect_timeout):
+            with anyio.move_on_after(server.connect_timeout):
                 await anyio.lowlevel.checkpoint()  # the follower begins anew
                 await asyncio.wait([self._there[name]])
             connection = self._held(name)
@@ -332,7 +329,7 @@ class Servers:
 
 
 def _offer(event: ToolsChanged) -> tuple[object, ...]:
-    """What is compared of two events."""
+    """The part of an event that makes it another one."""
     return (event.tools, event.problem, event.prompts, event.deferred)
 
 

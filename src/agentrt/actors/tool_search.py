@@ -16,7 +16,7 @@ from ..specs import ToolDefinition, Workspace
 from ..specs.content import text
 from ..specs.deferral import MOST_FOUND
 from ..state import State
-from ..tools.definition import DefinedTool, defined_tool
+from ..tools.definition import DefinedTool, Elsewhere, defined_tool
 
 _NONE = "No tool fits. There are tools of {}: try other words."
 
@@ -24,7 +24,7 @@ _NONE = "No tool fits. There are tools of {}: try other words."
 def searching_tools(state: State, now: Callable[[], State]) -> list[DefinedTool]:
     """Both, as a conversation calls them, where it has deferred tools; `now` gives its state."""
     return [
-        defined_tool(tool, lambda: _Elsewhere(), _refused)
+        defined_tool(tool, Elsewhere, _refused)
         if tool.dispatches
         else defined_tool(tool, lambda: _Search(now), lambda action, workspace: ())
         for tool in state.searching
@@ -60,10 +60,3 @@ def _shown(tool: ToolDefinition) -> str:
 def _refused(action: dict[str, Any], workspace: Workspace) -> tuple[str, ...]:
     """Raises `BadCall`: a call that names a tool is a call of that one."""
     raise BadCall(HOW)
-
-
-class _Elsewhere:
-    async def __call__(self, action: dict[str, Any], context: ToolContext) -> Observation:
-        raise AssertionError("a call of this tool is one of another")
-
-    async def aclose(self) -> None: ...

@@ -30,12 +30,10 @@ def fill_in(console: Console) -> Fill:
         console.print(Text.assemble(("? ", "bold yellow"), f"{clean(asked.asks)} asks: {clean(asked.message)}"))
         if asked.url:
             console.print(Text(f"  {clean(asked.url)}", "underline"), soft_wrap=True)
-            said = await _line(console, "open it in a browser, then y; n: no")
-            return ("accept", {}) if said is not None and said.strip().lower() in ("y", "yes") else ("decline", {})
+            return await _yes_or_no(console, "open it in a browser, then y; n: no")
         form = msgspec.json.decode(asked.schema, type=_Form)
         if not form.properties:
-            said = await _line(console, "y: yes, anything else: no")
-            return ("accept", {}) if said is not None and said.strip().lower() in ("y", "yes") else ("decline", {})
+            return await _yes_or_no(console, "y: yes, anything else: no")
         console.print(Text("  Ctrl-D: no", "dim"))
         found: dict[str, Any] = {}
         for name, member in form.properties.items():
@@ -107,6 +105,11 @@ def value_of(said: str, member: dict[str, Any]) -> Any:
             return [part.strip() for part in said.split(",")]
         case _:
             return said
+
+
+async def _yes_or_no(console: Console, prompt: str) -> Filled:
+    said = await _line(console, prompt)
+    return ("accept" if (said or "").strip().lower() in ("y", "yes") else "decline"), {}
 
 
 async def _line(console: Console, prompt: str) -> str | None:

@@ -21,7 +21,7 @@ def secrets_of(servers: Sequence[Served]) -> dict[str, AnySecret]:
 def given_secrets(
     context: click.Context, parameter: click.Parameter, given: tuple[str, ...]
 ) -> dict[str, EnvironmentSecret]:
-    """Secrets from "NAME" and "NAME=VARIABLE". What was given is never repeated in an error: it may be a value."""
+    """Secrets from "NAME" and "NAME=VARIABLE". An error never repeats the argument: it may be a value."""
     secrets = {}
     for each in given:
         name, equals, variable = each.partition("=")

@@ -129,7 +129,7 @@ class _Session:
                 await self._pass_on(question, reply)
 
     async def _filled(self, asked: InputRequested) -> Filled:
-        """What is filled in; no where the question was taken back, by Ctrl-C."""
+        """The form as a person fills it in; "decline" where the question was taken back, by Ctrl-C."""
         filled: Filled = "decline", {}
         with anyio.CancelScope() as self._question:
             filled = await self._fill(asked)

@@ -10,7 +10,7 @@ import msgspec
 from ..controls import GiveInput
 from ..errors import ConfigurationError
 from ..events import InputRequested
-from ..specs.schemas import misfit
+from ..specs.schemas import defaults_of, misfit
 
 
 def check_form(asked: Iterable[InputRequested], given: GiveInput) -> None:
@@ -19,7 +19,5 @@ def check_form(asked: Iterable[InputRequested], given: GiveInput) -> None:
     if request is None or request.url:
         return
     form: dict[str, Any] = msgspec.json.decode(request.schema)
-    members = form.get("properties", {})
-    defaults = {name: one["default"] for name, one in members.items() if isinstance(one, dict) and "default" in one}
-    if (problem := misfit(form, {**defaults, **given.content})) is not None:
+    if (problem := misfit(form, {**defaults_of(form), **given.content})) is not None:
         raise ConfigurationError(f"it does not fit the form: {problem}")

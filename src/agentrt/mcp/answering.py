@@ -15,6 +15,7 @@ import msgspec
 
 from ..context.messages import Message
 from ..specs.content import sound
+from ..specs.schemas import defaults_of
 from .sampling import messages_of, words_of
 
 MOST_LINES = 200
@@ -120,7 +121,7 @@ class Answers:
         if answer is None:
             return ElicitResult(action="decline")
         verdict, content = answer
-        filled = {**_defaults(form), **content} if verdict == "accept" and form is not None else None
+        filled = {**defaults_of(form), **content} if verdict == "accept" and form is not None else None
         return ElicitResult(action=verdict, content=filled)  # type: ignore[arg-type]
 
     async def sampled(self, context: Any, params: Any) -> Any:
@@ -169,9 +170,3 @@ class Answers:
 def _is_form(form: Any) -> bool:
     properties = form.get("properties", {}) if isinstance(form, dict) else None
     return isinstance(properties, dict) and all(isinstance(field, dict) for field in properties.values())
-
-
-def _defaults(form: dict[str, Any]) -> dict[str, Any]:
-    """What the fields of a form are where a person has left them out."""
-    properties = form.get("properties", {})
-    return {name: field["default"] for name, field in properties.items() if "default" in field}

@@ -179,7 +179,7 @@ class Connection:
             self.answers.end(call)
 
     def _failed(self, what: str, error: Exception, ended: anyio.Event) -> ToolError | None:
-        """What is told of an error of the server's or the library's; None of others, which are told as they are."""
+        """An error of the server's or the library's in words; None for others, which are told as they are."""
         from mcp import MCPError
 
         if is_invalid(error):

@@ -96,7 +96,7 @@ def _is_public(address: IPv4Address | IPv6Address) -> bool:
 
 
 _GLOBAL = ip_network("2000::/3")
-"""What is routed of IPv6: the forms that hold an address of IPv4 are elsewhere, but for 6to4 and Teredo."""
+"""Addresses of IPv6 that are routed: those that hold one of IPv4 are elsewhere, but for 6to4 and Teredo."""
 
 
 class _Bounded(httpx2.AsyncByteStream):

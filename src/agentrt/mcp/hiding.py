@@ -14,6 +14,9 @@ from ..specs import Agent
 from ..specs.credentials import AUTHORIZES, SHORTEST, hidden
 from ..specs.mcp import MCPServer
 
+_LOGIN = re.compile(r"^(https?://)([^/@\s]+)@")
+_QUERY = re.compile(r"([?&])([^=&#]+)=([^&#]+)")
+
 
 def hide_secrets(agent: Agent, secrets: SecretRegistry) -> Agent:
     """The agent, whose servers have their secrets from a conversation's."""
@@ -67,15 +70,18 @@ def without_secrets(
             for name, value in values.items()
         }
 
+    def argument(server: str, option: str, value: str) -> str:
+        secret = option.startswith("-") and is_secret(option, value)
+        return stand_in(f"{server}_{option.lstrip('-')}", value) if secret else value
+
     def arguments(server: str, given: Sequence[str]) -> tuple[str, ...]:
         made: list[str] = []
         for word, before in zip(given, ("", *given), strict=False):
             option, equals, value = word.partition("=")
-            if equals and option.startswith("-") and is_secret(option, value):
-                word = f"{option}={stand_in(f'{server}_{option.lstrip(DASH)}', value)}"
-            elif before.startswith("-") and not word.startswith("-") and is_secret(before, word):
-                word = stand_in(f"{server}_{before.lstrip(DASH)}", word)
-            made.append(word)
+            if not word.startswith("-"):
+                made.append(argument(server, before, word))
+            else:
+                made.append(f"{option}={argument(server, option, value)}" if equals else word)
         return tuple(made)
 
     def address(server: str, url: str) -> str:
@@ -107,8 +113,3 @@ def is_secret(name: str, value: str) -> bool:
     return looks_secret(name.replace("-", "_"), value) or (
         AUTHORIZES.search(name) is not None and not is_setting(value)
     )
-
-
-DASH = "-"
-_LOGIN = re.compile(r"^(https?://)([^/@\s]+)@")
-_QUERY = re.compile(r"([?&])([^=&#]+)=([^&#]+)")

@@ -165,7 +165,7 @@ class _Flow(OAuthClientProvider):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What it has shown to whom a server has named."""
+        """Secrets that it has shown to the authorization server."""
         secret, client = self._given.client_secret, self._given.client_id
         basic = b64encode(f"{client}:{secret}".encode()).decode() if secret else ""
         return tuple(one for one in (secret, basic, self._verifier) if one)
@@ -176,7 +176,8 @@ class _Flow(OAuthClientProvider):
             held = await self._tokens.get(context.server_url)
         else:
             with suppress(ConfigurationError):  # what cannot be read is replaced
-                self._wanted = getattr(await self._tokens.get(context.server_url), "wanted", "")
+                before = await self._tokens.get(context.server_url)
+                self._wanted = before.wanted if before is not None else ""
         context.current_tokens = OAuthToken.model_validate(held.tokens) if held is not None else None
         context.token_expiry_time = None
         if held is not None:

@@ -11,7 +11,7 @@ from ..events import ToolsChanged
 from ..specs.mcp import MCPServer, Transport
 from .connection import Connection
 
-Standing: TypeAlias = Literal["disabled", "connecting", "ready", "resting", "down"]
+ServerState: TypeAlias = Literal["disabled", "connecting", "ready", "resting", "down"]
 """A server that is resting has no session now, and gets one with the next call."""
 
 
@@ -21,8 +21,8 @@ class ServerStatus(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     way: Transport
     where: str
-    """What is started, or the address, as it is configured."""
-    standing: Standing
+    """The command, or the address, as it is configured."""
+    standing: ServerState
     problem: str
     """Why it is down, and what to do; "" where it is not."""
     protocol: str
@@ -61,7 +61,7 @@ def status_of(
     problem = offered.problem if offered is not None else ""
     if now is not None and now.problem:
         problem = problem or now.problem
-    standing: Standing = "connecting"
+    standing: ServerState = "connecting"
     if server.disabled:
         standing = "disabled"
     elif problem:

@@ -67,7 +67,7 @@ class Transport(Protocol):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What it is shown now that nobody is to see."""
+        """Secrets that it is shown now."""
         ...
 
     def opened(self, answers: Answering) -> AbstractAsyncContextManager[Client]:

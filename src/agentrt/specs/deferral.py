@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 
 import msgspec
 
@@ -22,9 +23,11 @@ _READS = ToolAnnotations(read_only=True, destructive=False, idempotent=True, ope
 
 def search_tools(servers: Mapping[str, int]) -> tuple[ToolDefinition, ...]:
     """The two tools, where there are servers whose tools are searched: by name, each with how many it has."""
-    if not servers:
-        return ()
-    there = ", ".join(f"{name} ({count})" for name, count in sorted(servers.items()))
+    return _made(", ".join(f"{name} ({count})" for name, count in sorted(servers.items()))) if servers else ()
+
+
+@lru_cache(maxsize=64)
+def _made(there: str) -> tuple[ToolDefinition, ...]:
     search = ToolDefinition(
         name=SEARCH,
         description=(

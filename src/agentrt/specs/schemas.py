@@ -90,6 +90,12 @@ def misfit(schema: Mapping[str, Any], value: Any) -> str | None:
     return None if error is None else f"{error.json_path}: {error.message}"
 
 
+def defaults_of(form: Mapping[str, Any]) -> dict[str, Any]:
+    """What the members of a form are where somebody has left them out."""
+    members = form.get("properties", {})
+    return {name: one["default"] for name, one in members.items() if isinstance(one, dict) and "default" in one}
+
+
 def is_type(given: Any) -> bool:
     """Whether something is a type or an annotation, rather than a value."""
     return isinstance(given, type) or bool(get_args(given))

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
-from ..protocols import Observation, ToolContext
 from ..specs import ClientTool, ToolDefinition
-from .definition import DefinedTool, defined_tool
+from .definition import DefinedTool, Elsewhere, defined_tool
 
 
 def client_tool(spec: ClientTool) -> DefinedTool:
@@ -21,11 +18,4 @@ def client_tool(spec: ClientTool) -> DefinedTool:
         client=True,
         deadline=spec.deadline,
     )
-    return defined_tool(definition, _Elsewhere, lambda action, workspace: ())
-
-
-class _Elsewhere:
-    async def __call__(self, action: dict[str, Any], context: ToolContext) -> Observation:
-        raise AssertionError("a call of this tool is given its result")
-
-    async def aclose(self) -> None: ...
+    return defined_tool(definition, Elsewhere, lambda action, workspace: ())

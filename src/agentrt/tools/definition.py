@@ -17,7 +17,7 @@ from ..context.own_ratings import rated
 from ..context.replies import DO_NOT_FIT, BadCall
 from ..decisions import EVERYTHING
 from ..errors import ConfigurationError, ToolMissing
-from ..protocols import ToolExecutor
+from ..protocols import Observation, ToolContext, ToolExecutor
 from ..specs import OnCrash, Tool, ToolAnnotations, ToolDefinition, Workspace
 from ..specs.content import sound
 from ..specs.effects import Effects
@@ -157,6 +157,17 @@ class DefinedTool(ToolType):
         if self.definition.client and (problem := misfit(msgspec.json.decode(self.definition.parameters), given)):
             raise msgspec.ValidationError(problem)
         return given
+
+
+class Elsewhere:
+    """The executor of a tool whose calls are never run here."""
+
+    async def __call__(self, action: Any, context: ToolContext) -> Observation:
+        """Never called."""
+        raise AssertionError("a call of this tool is not run here")
+
+    async def aclose(self) -> None:
+        """Nothing to give up."""
 
 
 def defined_tool(
