@@ -66,6 +66,7 @@ from .proofs.test_interrupt import marked, unique_mark
 from .proofs.waiting import eventually
 from .steering import running
 from .test_conversation import file_size_limit
+from .timing import uncollected
 
 SECONDS = 20.0
 """How long a test waits for what must come."""
@@ -600,7 +601,7 @@ async def test_what_waits_below_is_not_let_sleep(tmp_path: Path) -> None:
         assert not await live.top.rest()
         seq, busy, rounds = live.state.seq, time.process_time(), Rounds(4, live.runtime.hosts)
         live.runtime.hosts._hosts["rounds"] = rounds
-        with anyio.fail_after(SECONDS):
+        with anyio.fail_after(SECONDS), uncollected():
             await rounds.over.wait()
         live.runtime.hosts.forget(rounds)
         assert live.state.seq == seq

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import msgspec
@@ -15,6 +14,7 @@ from agentrt.context.repair import CUT, Repaired, json_end, mended, repaired, su
 from agentrt.specs import ToolDefinition
 from agentrt.specs.content import sound
 from agentrt.tools import BUILT_IN
+from tests.timing import least_seconds
 
 TOOLS = tuple(kind.definition for kind in BUILT_IN)
 JSON = st.recursive(
@@ -290,7 +290,4 @@ def test_the_end_of_json_is_not_in_its_strings() -> None:
 
 @pytest.mark.parametrize("text", ['"' + '\\"' * 200_000, '{"a":"' + "\\" * 400_001, "," + " " * 400_000, "`" * 400_000])
 def test_it_takes_time_in_proportion(text: str) -> None:
-    begun = time.perf_counter()
-    repair("terminal", text)
-    repair(text, text)
-    assert time.perf_counter() - begun < 2.0
+    assert least_seconds(lambda: (repair("terminal", text), repair(text, text))) < 2.0

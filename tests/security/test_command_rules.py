@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,6 +12,7 @@ from agentrt.security.shell_text import quote
 from agentrt.security.verdicts import weight
 from agentrt.specs import SecurityRisk
 
+from ..timing import least_seconds
 from .corpus import cases
 
 WHERE = site("/home/me/project", "/home/me/project")
@@ -158,18 +157,11 @@ BOMBS = [
 
 @pytest.mark.parametrize("bomb", BOMBS, ids=range(len(BOMBS)))
 def test_nothing_takes_long(bomb: str) -> None:
-    rate_command("ls", WHERE)
-    begun = time.thread_time()
-    rate_command(bomb, WHERE)
-    assert time.thread_time() - begun < 0.5
+    assert least_seconds(lambda: rate_command(bomb, WHERE)) < 0.5
 
 
 def test_an_everyday_command_takes_less_than_two_milliseconds() -> None:
-    rate_command("ls", WHERE)
-    begun = time.thread_time()
-    for command in EVERYDAY:
-        rate_command(command, WHERE)
-    assert (time.thread_time() - begun) / len(EVERYDAY) < 0.002
+    assert least_seconds(lambda: [rate_command(command, WHERE) for command in EVERYDAY]) / len(EVERYDAY) < 0.002
 
 
 def test_too_long_a_command_is_unknown() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from agentrt.specs.skill import Skill
 from agentrt.specs.triggers import activated, arguments, asked, missing_inputs, said, touched
+from tests.timing import least_seconds
 
 PDF = Skill(name="pdf", triggers=("pdf", "C++", "a form"))
 FIX = Skill(name="fix", triggers=("/fix-bug",), inputs=("file", "line"))
@@ -80,17 +81,20 @@ def test_any_trigger_and_any_text(trigger: str, text: str) -> None:
 
 def test_a_pattern_of_many_stars_takes_no_time() -> None:
     skill = Skill(name="x", paths=("*a" * 100 + "b", "/".join(["**"] * 100) + "/b"))
-    begun = time.perf_counter()
-    assert list(touched([skill], "a" * 200)) == []
-    assert list(touched([skill], "/".join("a" * 200))) == []
-    assert time.perf_counter() - begun < 1
+
+    def found(path: str) -> list[Skill]:
+        return list(touched([skill], path))
+
+    for path in ("a" * 200, "/".join("a" * 200)):
+        assert found(path) == []
+        assert least_seconds(partial(found, path)) < 0.5
 
 
 def test_many_triggers_and_a_long_message_take_no_time() -> None:
     skills = [Skill(name=str(n), triggers=tuple(f"word{n}x{m}" for m in range(10))) for n in range(500)]
-    begun = time.perf_counter()
-    assert activated(skills, "some words, WORD7X3 " * 5000) == ("7",)
-    assert time.perf_counter() - begun < 2
+    text = "some words, WORD7X3 " * 5000
+    assert activated(skills, text) == ("7",)
+    assert least_seconds(lambda: activated(skills, text)) < 2
 
 
 def test_a_package_is_told_by_a_word_once_and_by_its_name_always() -> None:
