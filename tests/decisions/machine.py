@@ -171,7 +171,7 @@ class ConversationMachine(RuleBasedStateMachine):
         world = self.use(data)
         waits = [p.action.id for p in world.state.branch.pending if p.held]
         waits += [action.action_id for child in world.state.ledger.children.values() for action in child.waiting]
-        chosen = () if all_of_them else (world.pick(waits),)
+        chosen = () if all_of_them or not waits else (world.pick(waits),)  # a tool's question may be all that waits
         scope = "session" if always else None
         batch = approval(world.state, chosen, scope) if yes else rejection(world.state, "no", chosen)  # type: ignore[arg-type]
         assert batch or world.state.branch.inputs, "who waits can be answered"
