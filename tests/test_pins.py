@@ -23,7 +23,7 @@ def place(tmp_path: Path) -> Path:
     [
         ("python serve.py", "", {"serve.py"}),
         ("python serve.py", "sub", {"serve.py", "sub/serve.py"}),
-        ("python sub/serve.py", "", {"sub/serve.py", "serve.py"} - {"serve.py"}),
+        ("python sub/serve.py", "", {"sub/serve.py"}),
         ("python -m srv", "", {"srv"}),
         ("python -m srv.more", "", {"srv/more.py"}),
         ("node web", "", {"web"}),

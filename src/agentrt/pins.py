@@ -18,7 +18,7 @@ _PROJECT = re.compile(r"\$(?:(?:AGENTRT|CLAUDE|OPENHANDS)_PROJECT_DIR\b|\{(?:AGE
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _ENDINGS = (".py", ".js", ".mjs", ".cjs", ".ts", "/index.js")
 _MAINS = ("__main__.py", "__init__.py", "package.json", "index.js", "pyproject.toml", "Makefile")
-"""What makes a directory one that can be run."""
+"""Files of which one makes a directory a program."""
 
 
 def pins_of(command: str, workspace: str, cwd: str = "") -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""What a model is shown of what a server answers."""
+"""Results of a server, as a model is shown them."""
 
 from __future__ import annotations
 

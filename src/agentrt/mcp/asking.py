@@ -25,7 +25,7 @@ class LogIn(msgspec.Struct, frozen=True):
     name: str
     redirect: str
     proof: str = ""
-    """What the browser shows that comes back; "": nothing."""
+    """The value that the browser shows when it comes back; "": none."""
 
 
 class FinishLogin(msgspec.Struct, frozen=True):

@@ -16,7 +16,7 @@ from ..specs.mcp import MCPServer
 from .answering import Answers, Call, Caller
 from .causes import LONGEST, cause_of, is_invalid
 from .listed import Listed, listed, tools_of
-from .transports import Transport, transport_of
+from .transports import Tell, Transport, transport_of
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult, GetPromptResult, ReadResourceResult
@@ -63,7 +63,7 @@ class Connection:
         self.name, self.server = name, server
         self.standing = Standing()
         self.answers = Answers(server.timeout)
-        self.hiding: list[Callable[[Iterable[str]], None]] = []
+        self.hiding: list[Tell] = []
         """Have values masked in the conversations that use it."""
         self._mark, self._tokens = mark, tokens
         self._transport: Transport | None = None

@@ -76,7 +76,7 @@ def _reader(server: str, name: str) -> ToolDefinition:
 
 
 def listed_resources(resources: Sequence[Any]) -> str:
-    """What a server has to read, a line each."""
+    """The resources of a server, a line each."""
     lines = [sound(f"{getattr(one, 'uri', None) or one.uri_template}: {one.title or one.name}") for one in resources]
     return "\n".join(lines) or "There is nothing to read."
 

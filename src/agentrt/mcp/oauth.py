@@ -64,7 +64,7 @@ class HeldTokens(httpx2.Auth):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What nobody is to see of what was shown."""
+        """The values that were shown to a server, and that nobody else is to see."""
         return (*(self._held.secrets if self._held is not None else ()), *self._flow.secrets)
 
     @property

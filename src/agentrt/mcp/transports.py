@@ -75,9 +75,7 @@ class Transport(Protocol):
         ...
 
 
-def transport_of(
-    server: MCPServer, mark: str, tokens: Tokens | None, tell: Callable[[Iterable[str]], None]
-) -> Transport:
+def transport_of(server: MCPServer, mark: str, tokens: Tokens | None, tell: Tell) -> Transport:
     """The way to a server whose variables are filled in; `mark` names whose processes it starts, and `tell` is told
     what nobody is to see.
     """

@@ -120,6 +120,12 @@ def scope_of(kind: type[Control]) -> Scope:
     return Scope.APPROVE if issubclass(kind, _APPROVING) else Scope.STEER
 
 
+def require(principal: Principal, scope: Scope) -> None:
+    """Raises `Refusal` (403) for a key without a scope."""
+    if not principal.may(scope):
+        raise refusal(403, "Not allowed", f"this needs a key with the scope {scope.value!r}", "scope")
+
+
 def check(principal: Principal, demands: Iterable[Demand]) -> None:
     """Whether a principal has all that is needed. Raises `Refusal` (403), which says what is not there."""
     missing = [demand for demand in demands if not principal.may(demand.scope)]

@@ -17,6 +17,7 @@ from starlette.types import Scope as ASGIScope
 from ..conversation import Conversation
 from ..errors import ConversationMissing
 from .negotiation import JSON, acceptable, decode_body, decode_query, is_json
+from .permissions import require
 from .principals import NOBODY, Principal, Scope
 from .problems import refusal
 from .schemas import NAME
@@ -113,8 +114,8 @@ class Endpoint:
         """Check a request, and answer it."""
         services: Services = request.app.state.services
         principal = await services.authenticate(request) if self.scope is not None else NOBODY
-        if self.scope is not None and not (self.any_scope or principal.may(self.scope)):
-            raise refusal(403, "Not allowed", f"this needs a key with the scope {self.scope.value!r}", "scope")
+        if self.scope is not None and not self.any_scope:
+            require(principal, self.scope)
         if self.media_type is not None and not acceptable(request.headers.get("accept", ""), self.media_type):
             raise refusal(406, "Not acceptable", f"the answer is {self.media_type}", "not-acceptable")
         query = decode_query(request.query_params, self.query) if self.query else None

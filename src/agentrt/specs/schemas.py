@@ -91,7 +91,7 @@ def misfit(schema: Mapping[str, Any], value: Any) -> str | None:
 
 
 def defaults_of(form: Mapping[str, Any]) -> dict[str, Any]:
-    """What the members of a form are where somebody has left them out."""
+    """The defaults of a form's members, for those that somebody has left out."""
     members = form.get("properties", {})
     return {name: one["default"] for name, one in members.items() if isinstance(one, dict) and "default" in one}
 

@@ -1,4 +1,4 @@
-"""Who may do what at `/mcp`: by the scopes of a key, and in whose session."""
+"""Permissions at `/mcp`: by the scopes of a key, and by whose session it is."""
 
 from __future__ import annotations
 

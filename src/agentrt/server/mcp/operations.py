@@ -19,8 +19,8 @@ from ...events import Event
 from ...specs import ToolAnnotations
 from ...state import Pending, State
 from ..hosting import Hosting
+from ..permissions import require
 from ..principals import Principal, Scope
-from ..problems import refusal
 from .telling import headline, told
 
 Report: TypeAlias = Callable[[int, str], Awaitable[None]]
@@ -129,15 +129,9 @@ async def send(call: SendMessageTo, caller: Caller) -> dict[str, Any]:
     return await standing(await caller.hosting.get(call.conversation, caller.principal), caller)
 
 
-def check_observes(principal: Principal) -> None:
-    """Raises `Refusal` for a key that may not read."""
-    if not principal.may(Scope.OBSERVE):
-        raise refusal(403, "Not allowed", f"this needs a key with the scope {Scope.OBSERVE.value!r}", "scope")
-
-
 async def wait(call: WaitFor, caller: Caller) -> dict[str, Any]:
     """Wait for the end of a run, `timeout` seconds at most."""
-    check_observes(caller.principal)
+    require(caller.principal, Scope.OBSERVE)
     conversation = await caller.hosting.get(call.conversation, caller.principal)
     seen = deque[Event](maxlen=MOST_EVENTS)
     place = call.after
@@ -161,7 +155,7 @@ async def wait(call: WaitFor, caller: Caller) -> dict[str, Any]:
 
 async def read(call: ReadEvents, caller: Caller) -> dict[str, Any]:
     """The events of a conversation after a cursor."""
-    check_observes(caller.principal)
+    require(caller.principal, Scope.OBSERVE)
     conversation = await caller.hosting.get(call.conversation, caller.principal)
     seen: list[Event] = []
     async for event in conversation.events(call.after):
@@ -173,7 +167,7 @@ async def read(call: ReadEvents, caller: Caller) -> dict[str, Any]:
 
 async def list_(call: ListConversations, caller: Caller) -> dict[str, Any]:
     """The conversations that the principal sees."""
-    check_observes(caller.principal)
+    require(caller.principal, Scope.OBSERVE)
     rows = await caller.hosting.page(caller.principal, call.limit, query=call.query)
     return {
         "conversations": [

@@ -15,18 +15,10 @@ from ...controls import Confirm, Reject
 from ...decisions import waiting
 from ...errors import AgentrtError
 from ..hosting import Hosting
+from ..permissions import require
 from ..principals import Principal, Scope
 from ..problems import Refusal
-from .operations import (
-    OPERATIONS,
-    Caller,
-    ConfirmActions,
-    Operation,
-    ReadEvents,
-    check_observes,
-    read,
-    standing,
-)
+from .operations import OPERATIONS, Caller, ConfirmActions, Operation, ReadEvents, read, standing
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -112,7 +104,7 @@ def speaking(hosting: Hosting, whose: Whose) -> Server[Any]:
             raise MCPError(types.INVALID_PARAMS, f"there is no resource {uri}")
         asks = caller(context)
         try:
-            check_observes(asks.principal)
+            require(asks.principal, Scope.OBSERVE)
             if rest:
                 found = await read(ReadEvents(conversation=name, limit=200), asks)
             else:
@@ -167,8 +159,7 @@ async def _confirm(context: Any, params: Any, caller: Caller) -> CallToolResult 
     """
     import mcp_types as types
 
-    if not caller.principal.may(Scope.APPROVE):
-        return _failed(f"this needs a key with the scope {Scope.APPROVE.value!r}")
+    require(caller.principal, Scope.APPROVE)
     name = msgspec.convert(params.arguments or {}, ConfirmActions).conversation
     conversation = await caller.hosting.get(name, caller.principal)
     held = waiting(conversation.state)

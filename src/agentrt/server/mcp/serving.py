@@ -32,7 +32,7 @@ class Speaker:
         self._hosting = hosting
         self._manager: Any = None
         self._sessions: dict[str, Principal] = {}
-        """Who has begun each: nobody else speaks in it."""
+        """The principal that began each session: no other one speaks in it."""
         self._beginning = anyio.Lock()
 
     async def __aenter__(self) -> Speaker:

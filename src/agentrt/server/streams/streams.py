@@ -17,6 +17,7 @@ from ...events import Cursor
 from ...pacing import Pace
 from ...state import seq_of
 from ..hosting import Hosting
+from ..permissions import require
 from ..principals import Principal, Scope
 from ..problems import refusal
 from ..settings import ServerSettings
@@ -134,8 +135,7 @@ class Streams:
         """Someone who follows a conversation from a cursor on. Raises `Refusal`, `CursorExpired`, and what opening it
         does.
         """
-        if not principal.may(Scope.OBSERVE):
-            raise refusal(403, "Not allowed", f"this needs a key with the scope {Scope.OBSERVE.value!r}", "scope")
+        require(principal, Scope.OBSERVE)
         conversation = await self._hosting.get(conversation_id, principal)
         seq = seq_of(after, conversation.state)
         relay = self._relays.get(conversation_id)
