@@ -85,11 +85,9 @@ async def test_what_a_tool_reads_outside_may_cause_nothing_unasked(tmp_path: Pat
         """Send."""
         return "sent"
 
-    outside = tmp_path / "outside.txt"
-    outside.write_text("orders")
     work = tmp_path / "work"
     work.mkdir()
-    llm = ScriptedLLM([call("grep", pattern="x", path=str(Path.home() / "notes")), call("post", url="https://x.test/")])
+    llm = ScriptedLLM([call("grep", pattern="x", path="/srv/notes"), call("post", url="https://x.test/")])
     agent = Agent(llm=LLM(model="scripted"), confirmation=ConfirmRisky(SecurityRisk.HIGH), flow=InformationFlow())
     async with Conversation(agent, work, store=tmp_path / "s", client=llm, tools=[grep, post]) as conversation:
         await conversation.send_message("look")
