@@ -154,6 +154,10 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "silence": (lambda: ServerSettings(heartbeat=0), r"expected `float` > 0.0, not 0"),
     "a time before": (lambda: LLM(model="x", timeout=-1), r"LLM\(timeout=...\): expected `float` > 0.0, not -1"),
     "no number": (lambda: LLM(model="x", temperature=float("nan")), "expected a finite number, not nan"),
+    "a price that no sum has": (
+        lambda: LLM(model="x", input_cost_per_token=5e307),
+        r"LLM\(input_cost_per_token=...\): expected `float` <= 1000.0, not 5e\+307",
+    ),
     "for ever": (lambda: LLM(model="x", timeout=float("inf")), "expected a finite number, not inf"),
     "a share": (lambda: Critic("pass", threshold=5), r"expected `float` <= 1.0, not 5"),
     "a key": (lambda: Cipher(5), "the key for secrets is not 32 bytes"),

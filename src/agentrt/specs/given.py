@@ -21,6 +21,8 @@ from ..errors import ConfigurationError
 T = TypeVar("T")
 
 Amount: TypeAlias = Annotated[float, Meta(ge=0)]
+Price: TypeAlias = Annotated[float, Meta(ge=0, le=1000)]
+"""USD for a token: with a bound, so that what many cost is a number that JSON has."""
 Seconds: TypeAlias = Annotated[float, Meta(gt=0)]
 Share: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
 Count: TypeAlias = Annotated[int, Meta(ge=0)]

@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import force_setattr, replace
 
 from ..errors import ConfigurationError
-from .given import Amount, Count, Given, Seconds, Share, Some
+from .given import Amount, Count, Given, Price, Seconds, Share, Some
 
 Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
@@ -59,10 +59,10 @@ class LLM(Given, frozen=True, kw_only=True, omit_defaults=True, tag=True):
     retry_max_wait: Amount = 64.0
     """Bounds of the wait before a retry, in seconds; it doubles with each, with jitter."""
     stream: bool = True
-    input_cost_per_token: Amount | None = None
-    output_cost_per_token: Amount | None = None
-    cache_read_cost_per_token: Amount | None = None
-    cache_write_cost_per_token: Amount | None = None
+    input_cost_per_token: Price | None = None
+    output_cost_per_token: Price | None = None
+    cache_read_cost_per_token: Price | None = None
+    cache_write_cost_per_token: Price | None = None
     """Prices in USD, for models that litellm has none for; of cached tokens that of the input when not given."""
     usage_id: str = "default"
     """Under which name usage and cost are summed."""
