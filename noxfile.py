@@ -34,6 +34,7 @@ def types(session: nox.Session) -> None:
         "nox",
         "types-aiofiles",
         "types-psutil",
+        "types-regex",
         "types-jsonschema",
     )
     session.run("mypy")

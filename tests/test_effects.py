@@ -30,7 +30,7 @@ from agentrt.security.rules import rate_action, scripts, written
 from agentrt.specs import FileText, LocalWorkspace, Same, Source, Tool, ToolAnnotations, Workspace
 from agentrt.testing import ScriptedLLM, call, say
 from agentrt.tools import Tools, ToolType
-from agentrt.tools.file_editor import file_editor
+from agentrt.tools.files.file_editor import file_editor
 
 ONLY_READS = ToolAnnotations(read_only=True, open_world=False)
 HOME = LocalWorkspace("/home/me/project")

@@ -16,7 +16,7 @@ from .context.condensing import Condensed, Room
 from .context.judging import CriticResult
 from .context.messages import Message
 from .context.replies import ModelReply
-from .events import ActionEvent, Event, InputGiven
+from .events import ActionEvent, Event, InputGiven, ObservationEvent
 from .listing import Hit
 from .security.rating import Rating, Scene
 from .specs import LLM, AnyLLM, BlobReference, Capabilities, Content, ToolDefinition, Workspace
@@ -131,6 +131,10 @@ class Files(Protocol):
         """What stands at a path, links followed; None where nothing does."""
         ...
 
+    def real(self, path: str) -> str:
+        """The path, without links in it, of a file or directory that is there."""
+        ...
+
     def names(self, path: str) -> list[tuple[str, bool, bool]]:
         """What is in a directory, by name: each, whether it is a directory once links are followed, and whether it is a
         link.
@@ -143,6 +147,10 @@ class Files(Protocol):
 
     def write(self, path: str, data: bytes) -> None:
         """Have a file, which may be new, hold these bytes; whole or not at all."""
+        ...
+
+    def move(self, path: str, target: str) -> None:
+        """Have a file stand at another path, where nothing is."""
         ...
 
     def remove(self, path: str) -> None:
@@ -174,6 +182,10 @@ class Recollection(Protocol):
         """The events that led to where the conversation is."""
         ...
 
+    async def results(self, tool: str) -> list[ObservationEvent]:
+        """The results of a tool among them, also those that came just now."""
+        ...
+
     async def event(self, seq: int) -> Event | None:
         """One of them; None where there is none of that seq."""
         ...
@@ -194,12 +206,32 @@ class Recollection(Protocol):
         ...
 
 
+class Models(Protocol):
+    """What a tool asks of the models that the user has saved as profiles."""
+
+    async def switch(self, profile: str) -> str:
+        """Have the agent go on with one, from its next call on; its name. Raises `ToolError`."""
+        ...
+
+    async def look(self, number: int, question: str, profile: str) -> str:
+        """What one that sees says of an image among what the agent sees, from 1; "": the agent's own model.
+
+        Raises `ToolError`.
+        """
+        ...
+
+
 class ToolContext(Protocol):
     """What a tool has of its conversation."""
 
     @property
     def recollection(self) -> Recollection:
         """Its past, and what is noted for later."""
+        ...
+
+    @property
+    def models(self) -> Models:
+        """Saved models."""
         ...
 
     @property

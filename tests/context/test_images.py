@@ -6,6 +6,7 @@ from agentrt.context.images import after_results, has_images, image_blobs, with_
 from agentrt.context.messages import Message
 from agentrt.specs import BlobReference, FileContent, ImageContent, TextContent
 from agentrt.specs.content import plain, text
+from agentrt.tools.inspect_image import inspect_image
 
 PNG = ImageContent("data:image/png;base64,AAAA")
 BLOB = BlobReference("a" * 64, 3, media_type="image/png")
@@ -26,6 +27,15 @@ def test_a_model_without_vision_reads_that_it_cannot_see() -> None:
     assert "which blind/model cannot see" in plain(message.content)
     assert not has_images([message])
     assert has_images(messages)
+
+
+def test_a_model_without_vision_can_ask_about_an_image_by_its_number() -> None:
+    messages = [Message("user", (TextContent("see"), PNG)), Message("tool", (BLOB, TextContent("and"), PNG))]
+    told = without_images(messages, "blind/model", [inspect_image.definition])
+    assert [plain(message.content).count("Ask about it with inspect_image") for message in told] == [1, 2]
+    assert "Image 1, which blind/model cannot see" in plain(told[0].content)
+    assert "Image 2" in plain(told[1].content)
+    assert "Image 3" in plain(told[1].content)
 
 
 def test_images_of_results_follow_behind_all_results_of_the_batch() -> None:

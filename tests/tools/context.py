@@ -12,9 +12,10 @@ import anyio
 import msgspec
 from anyio.abc import TaskGroup
 
-from agentrt.events import InputGiven
+from agentrt.actors.tool import _details
+from agentrt.events import InputGiven, ObservationEvent
 from agentrt.ids import new_id
-from agentrt.protocols import Files, Recollection
+from agentrt.protocols import Files, Models, Observation
 from agentrt.secrets import CurrentMask, SecretRegistry
 from agentrt.specs import BlobReference, LocalWorkspace, Workspace
 from agentrt.workspaces.reached import ReachedFiles
@@ -39,14 +40,32 @@ class FakeContext:
         self.conversation = new_id()
         self.tasks: TaskGroup | None = None
         self.shown = ""
+        self._past: list[ObservationEvent] = []
         self.kept: dict[str, bytes] = {}
         self.spilled: dict[str, str] | None = {}
         self._more = anyio.Event()
 
     @property
-    def recollection(self) -> Recollection:
-        """None is there: what uses one is tried in a conversation."""
+    def models(self) -> Models:
+        """None are there: what uses them is tried in a conversation."""
         raise NotImplementedError
+
+    @property
+    def recollection(self) -> Any:
+        """The results so far, and nothing else: what uses more is tried in a conversation."""
+        return self
+
+    async def results(self, tool: str) -> list[ObservationEvent]:
+        """What was remembered of a tool."""
+        return [result for result in self._past if result.tool_name == tool]
+
+    def remember(self, tool: str, observation: Observation) -> None:
+        """Take a result as the log would."""
+        seq = len(self._past) + 1
+        details = _details(observation)
+        self._past.append(
+            ObservationEvent(seq=seq, tool_name=tool, tool_call_id="", action_id="", content=(), details=details)
+        )
 
     @property
     def files(self) -> Files:

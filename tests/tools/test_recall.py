@@ -15,7 +15,7 @@ from agentrt.testing import ScriptedLLM, call, finish, say
 from agentrt.testing.scripted import Turn
 from tests.condensing import SUMMARY, agent, is_question, look
 
-SPEC = Agent(llm=LLM(model="scripted"), tools=("recall",))  # type: ignore[arg-type]
+SPEC = Agent(llm=LLM(model="scripted"), tools=("recall",), checkpoints=False)  # type: ignore[arg-type]
 
 
 def recalled(events: list[Event]) -> list[str]:

@@ -13,7 +13,7 @@ import anyio.to_thread
 
 from ..context.recalling import no_longer_seen
 from ..errors import ConfigurationError, ToolError
-from ..events import Event
+from ..events import Event, ObservationEvent
 from ..listing import Hit
 from ..specs import LocalWorkspace, Workspace
 from ..specs.memory import KIND, MEMORY_FILES, Scope, kept_lines, memory_name
@@ -47,6 +47,11 @@ class Recollection:
         """The events that led to where the conversation is, but for those of calls that have no result yet."""
         asked = min((p.action.seq for p in self._log.state.branch.pending), default=self._log.state.seq + 1)
         return [event for event in branch([event async for event in self._log.events(0)]) if event.seq < asked]
+
+    async def results(self, tool: str) -> list[ObservationEvent]:
+        """The results of a tool that led to where the conversation is."""
+        events = branch([event async for event in self._log.events(0)])
+        return [event for event in events if isinstance(event, ObservationEvent) and event.tool_name == tool]
 
     async def event(self, seq: int) -> Event | None:
         """One of them that the agent has seen; None where there is none of that seq."""

@@ -36,6 +36,7 @@ from ..specs import (
 )
 from ..specs.hooks import hooks_from_json
 from ..specs.llm import members
+from ..specs.presets import PRESETS, PresetName
 from ..specs.rules import Verdict
 from .own_tools import own_tools
 from .permissions import rule_from
@@ -205,6 +206,13 @@ _AGENT: tuple[Option, ...] = (
     click.option(
         "--profile", default=None, metavar="NAME", help="A saved model, in place of --model: see `agentrt profile`."
     ),
+    click.option(
+        "--preset",
+        type=click.Choice(list(PRESETS)),
+        default=None,
+        help="The agent's tools: gpt5 and gemini have those that such models know, planning only writes a plan."
+        " Default: what suits the model.",
+    ),
     *_limits(Limits().max_steps),
     confirm_option("risky"),
     click.option(
@@ -270,6 +278,7 @@ def agent_of(
     base_url: str | None,
     price: tuple[float, float] | None,
     profile: str | None,
+    preset: PresetName | None,
     store: str | None,
     confirm: ConfirmationPolicy,
     allow: tuple[PermissionRule, ...],
@@ -282,7 +291,8 @@ def agent_of(
     **limits: Any,
 ) -> Agent:
     """The agent that the options describe. Raises `click.UsageError` for two models, or `ProfileMissing`."""
-    return Agent(
+    return Agent.preset(
+        preset,
         llm=chosen_llm(model, base_url, profile, store, price),
         analyzer=RULES,
         confirmation=confirm,

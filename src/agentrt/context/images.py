@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import count
 
 from msgspec.structs import replace
 
-from ..specs import BlobReference, Content, ImageContent, TextContent
+from ..specs import BlobReference, Content, ImageContent, TextContent, ToolDefinition
 from .messages import Message
 
 
@@ -35,10 +36,21 @@ def with_blobs(messages: Iterable[Message], blobs: Mapping[str, bytes]) -> list[
     return [_mapped(message, whole) for message in messages]
 
 
-def without_images(messages: Iterable[Message], model: str) -> list[Message]:
-    """The messages for a model without vision: in place of an image it reads that it cannot see it."""
-    unseen = TextContent(f"[An image, which {model} cannot see. Say so if it matters, or find out in another way.]")
-    return [_mapped(message, lambda block: unseen if is_image(block) else block) for message in messages]
+def without_images(messages: Iterable[Message], model: str, tools: Iterable[ToolDefinition] = ()) -> list[Message]:
+    """The messages for a model without vision: in place of an image it reads that it cannot see it, and the image's
+    number, from 1, where it has a tool that looks at one.
+    """
+    numbers = count(1)
+    looks = next((tool.name for tool in tools if tool.looks), None)
+    otherwise = f"Ask about it with {looks}" if looks else "Say so if it matters, or find out in another way"
+
+    def unseen(block: Content) -> Content:
+        if not is_image(block):
+            return block
+        which = f"Image {next(numbers)}" if looks else "An image"
+        return TextContent(f"[{which}, which {model} cannot see. {otherwise}.]")
+
+    return [_mapped(message, unseen) for message in messages]
 
 
 def after_results(messages: Iterable[Message]) -> list[Message]:

@@ -155,7 +155,8 @@ def _adapted(request: ModelRequest, known: Capabilities) -> ModelRequest:
     """The request as this model can read it: its images, and its tools."""
     messages: Sequence[Message] = request.messages
     if has_images(messages):
-        messages = after_results(messages) if known.vision else without_images(messages, request.one.model)
+        blind = not known.vision
+        messages = without_images(messages, request.one.model, request.tools) if blind else after_results(messages)
     if known.native_tool_calling:
         return replace(request, messages=messages)
     return replace(request, messages=prompted.prompted(messages, request.tools), tools=())

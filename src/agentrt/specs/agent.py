@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 
 from ..errors import ConfigurationError
 from .condensers import AnyCondenser, LLMSummarizingCondenser, as_condenser, summarizers
@@ -18,6 +18,7 @@ from .hooks import Hook
 from .llm import AnyLLM, as_llm
 from .mcp import MCPServer, as_servers
 from .policies import BusyPolicy, ConfirmationPolicy, Limits, NeverConfirm
+from .presets import PresetName, preset_of
 from .rules import PermissionRule
 from .schemas import as_schema
 from .stuck import Critic, StuckDetection
@@ -78,6 +79,9 @@ class Agent(Given, frozen=True, kw_only=True, omit_defaults=True):
     agents: dict[str, Agent] = msgspec.field(default_factory=dict)
     """Those that it may delegate to, by name; it may always delegate to one like itself. The model "inherit" of one of
     them stands for the model of the agent that delegates, and the tool "*" for its tools."""
+    checkpoints: bool = True
+    """Whether the files of the workspace are kept as they were before and after what may change them, so that a rewind
+    can bring them back. They are not in a home directory, or where there are too many."""
     limits: Limits = Limits()
     is_vouched_for: bool = True
     """Whether the user or the program wrote it. One that comes from a repository is asked about at least as often as
@@ -107,6 +111,20 @@ class Agent(Given, frozen=True, kw_only=True, omit_defaults=True):
         asks = not isinstance(self.confirmation, NeverConfirm) or self.flow is not None
         if asks and not self.analyzer:
             force_setattr(self, "analyzer", RULES)
+
+    @classmethod
+    def preset(cls, name: PresetName | None = None, *, llm: AnyLLM | str, **fields: Any) -> Agent:
+        """An agent with the tools of a preset, and other fields as they are given.
+
+        "default", "gpt5" (`apply_patch`) and "gemini" (its own file tools) suit families of models; None chooses among
+        them by the model. "planning" looks and writes a plan, "codeact" works with code, "browsing" on the web. Raises
+        `ConfigurationError` for another name.
+        """
+        chosen = preset_of(name, as_llm(llm))
+        told = fields.get("context") or AgentContext()
+        suffix = "\n\n".join(filter(None, (told.system_message_suffix, chosen.told)))
+        context = replace(told, system_message_suffix=suffix) if chosen.told else fields.get("context")
+        return cls(**{"tools": chosen.tools, **fields, "context": context, "llm": llm})
 
     @property
     def analyzers(self) -> tuple[str, ...]:

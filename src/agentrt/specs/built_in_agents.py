@@ -37,7 +37,7 @@ BUILT_IN_AGENTS: Mapping[str, Agent] = {
     "code-explorer": _agent(
         "Finds out how code works, or where something stands, without changing anything.",
         f"You explore code for another agent, which sees nothing but your report.{_LOOKS}",
-        (Tool("terminal"), Tool("file_editor")),
+        (Tool("grep"), Tool("glob"), Tool("terminal"), Tool("file_editor")),
     ),
     "bash-runner": _agent(
         "Runs commands, such as builds and tests, and reports what matters of their output.",

@@ -139,6 +139,8 @@ class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """The argument that names a skill, whose text is the result; "" where there is none."""
     recalls: bool = False
     """Whether it brings back what a condensation took out of the view."""
+    looks: bool = False
+    """Whether it asks a model that sees about an image, by its number in what the model sees."""
     server: str = ""
     """The MCP server whose tool it is; "": it is of this program."""
     remote: str = ""
@@ -154,3 +156,8 @@ class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     parts: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     """The names under which a list of allowed tools knows a part of it, in small letters: each with the arguments that
     such a call has, as patterns."""
+
+    @property
+    def may_write(self) -> bool:
+        """Whether a call of it may change files, as far as it says without arguments."""
+        return not (self.annotations.read_only or self.harmless)

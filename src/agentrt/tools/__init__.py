@@ -5,16 +5,25 @@ from __future__ import annotations
 from .definition import Tools, ToolType
 from .delegate import delegate, task
 from .depends import Depends
-from .file_editor import file_editor
+from .files import edit, file_editor, list_directory, planning_file_editor, read_file, write_file
 from .finish import finish, output_schema, structured
 from .functions import AnyTool, as_tool_types, distinct, tool, tools_in
+from .inspect_image import inspect_image
 from .invoke_skill import invoke_skill
 from .memory import memory
+from .patch import apply_patch
 from .recall import recall
+from .search import glob, grep
 from .simple import task_tracker, think
-from .terminal import terminal
+from .switch_llm import switch_llm
+from .terminals import terminal
 
-BUILT_IN = (terminal, file_editor, task_tracker, think, finish, delegate, task, invoke_skill, recall, memory)
+BUILT_IN = (
+    terminal, file_editor, apply_patch, grep, glob,
+    read_file, write_file, edit, list_directory, planning_file_editor,
+    task_tracker, think, finish, delegate, task, invoke_skill, recall, memory,
+    switch_llm, inspect_image,
+)  # fmt: skip
 """Every tool that an agent can name without passing its implementation."""
 
 __all__ = [
@@ -23,10 +32,13 @@ __all__ = [
     "Depends",
     "ToolType",
     "Tools",
+    "apply_patch",
     "as_tool_types",
     "delegate",
     "distinct",
     "finish",
+    "glob",
+    "grep",
     "invoke_skill",
     "memory",
     "output_schema",

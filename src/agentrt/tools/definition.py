@@ -54,6 +54,7 @@ _CHECKED: Mapping[str, Any] = {
     "delegates": bool,
     "invokes": str,
     "recalls": bool,
+    "looks": bool,
     "parts": dict[str, dict[str, str]],
 }
 """What a tool declares, as its definition has it."""
@@ -94,6 +95,7 @@ class ToolType:
     delegates: bool = False
     invokes: str = ""
     recalls: bool = False
+    looks: bool = False
     parts: dict[str, dict[str, str]] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
@@ -294,6 +296,13 @@ class Tools:
             return instance(kind.effects(parsed, self._workspace), Effects, name, "effects")
         except (Exception, SystemExit) as error:  # of a tool that was not written here
             raise BadCall(f"{name} cannot say what it does: {_told(error)}") from error
+
+    def may_write(self, name: str, arguments: msgspec.Raw) -> bool:
+        """Whether a call may change files, as far as its tool says."""
+        if not self._there(name).definition.may_write:
+            return False
+        effects = self.effects(name, arguments)
+        return effects is None or bool(effects.writes or effects.runs)
 
     def parse(self, name: str, arguments: msgspec.Raw) -> Any:
         """The arguments as the tool's action. Raises `BadCall` when they do not fit."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ..errors import ToolError
+from ...errors import ToolError
 
 if TYPE_CHECKING:
     from charset_normalizer.models import CharsetMatch

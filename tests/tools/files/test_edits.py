@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from agentrt.errors import ToolError
-from agentrt.tools.edits import SNIPPET, diff, insert_after, numbered, replace_once, shown_lines, snippet
+from agentrt.tools.files.edits import SNIPPET, diff, insert_after, numbered, replace_once, shown_lines, snippet
 
 LINES = "".join(f"line {number}\n" for number in range(1, 21))
 ODD = st.text("ab\n\r\f\x1c\u2028\x85", max_size=40)

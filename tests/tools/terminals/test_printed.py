@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentrt.secrets import CurrentMask, Mask
-from agentrt.tools.escapes import Unescaping, without_escapes
-from agentrt.tools.printed import Printed
+from agentrt.tools.terminals.escapes import Unescaping, without_escapes
+from agentrt.tools.terminals.printed import Printed
 
 PIECES = st.sampled_from(["hunter2-", "and-more", "grüße 🙂", "\x1b[31m", "0m", "\n", " ", "x", "\x1b]0;t\x07"])
 

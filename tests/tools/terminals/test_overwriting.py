@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentrt.tools.overwriting import last_states
+from agentrt.tools.terminals.overwriting import last_states
 from tests.timing import least_seconds
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 
-from ..protocols import Masking
+from ...protocols import Masking
 from .escapes import Unescaping
 from .overwriting import last_states
 

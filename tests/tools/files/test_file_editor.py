@@ -20,17 +20,11 @@ from agentrt.secrets import HIDDEN, SecretRegistry
 from agentrt.specs import ImageContent, LocalWorkspace, Tool
 from agentrt.specs.content import plain
 from agentrt.tools.definition import Tools
-from agentrt.tools.file_editor import (
-    MAX_FILE,
-    MAX_SHOWN,
-    UNDO,
-    FileEditor,
-    FileEditorAction,
-    FileEditorObservation,
-    file_editor,
-)
+from agentrt.tools.files.file_editor import FileEditor, FileEditorAction, file_editor
+from agentrt.tools.files.opened import MAX_FILE, FileEditorObservation
+from agentrt.tools.files.viewing import MAX_SHOWN
 
-from .context import FakeContext
+from ..context import FakeContext
 
 PIXEL = base64.b64decode("R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw==")
 
@@ -43,7 +37,13 @@ class Editor:
         self._context = FakeContext(folder, registry=SecretRegistry(secrets))
 
     async def __call__(self, command: Any, path: Path | str, **arguments: Any) -> FileEditorObservation:
-        return await self._editor(FileEditorAction(command=command, path=str(path), **arguments), self._context)
+        done = await self._editor(FileEditorAction(command=command, path=str(path), **arguments), self._context)
+        self._context.remember("file_editor", done)
+        return done
+
+    def reopen(self) -> None:
+        """Go on as after a restart: with the log, and nothing in memory."""
+        self._editor = FileEditor({})
 
     async def replace(self, path: Path, old: str, new: str) -> FileEditorObservation:
         return await self("str_replace", path, old_str=old, new_str=new)
@@ -269,7 +269,7 @@ async def test_a_file_that_is_too_large_is_refused(editor: Editor, tmp_path: Pat
 async def test_editing_a_directory_or_what_is_not_there_is_refused(
     editor: Editor, tmp_path: Path, command: str
 ) -> None:
-    with pytest.raises(ToolError, match="is a directory: only view"):
+    with pytest.raises(ToolError, match="is a directory, not a file"):
         await editor(command, tmp_path, old_str="a", new_str="b", insert_line=0)
     with pytest.raises(ToolError, match="does not exist"):
         await editor(command, tmp_path / "none", old_str="a", new_str="b", insert_line=0)
@@ -316,16 +316,67 @@ async def test_undo_of_create_removes_the_file(editor: Editor, tmp_path: Path) -
     assert (undone.old_content, undone.new_content) == ("a\n", "")
 
 
-async def test_undo_reaches_ten_edits_back_and_no_further(editor: Editor, file: Path) -> None:
+async def test_undo_reaches_back_as_far_as_the_log(editor: Editor, file: Path) -> None:
     file.write_text("0")
-    for number in range(UNDO + 2):
+    for number in range(12):
         await editor.replace(file, str(number), str(number + 1))
-    for number in range(UNDO):
+    editor.reopen()
+    for number in range(12):
         await editor("undo_edit", file)
-        assert file.read_text() == str(UNDO + 1 - number)
+        assert file.read_text() == str(11 - number)
     with pytest.raises(ToolError, match="no edit"):
         await editor("undo_edit", file)
-    assert UNDO == 10
+
+
+async def test_what_was_undone_is_not_undone_again(editor: Editor, file: Path) -> None:
+    await editor.replace(file, "one", "1")
+    await editor.replace(file, "two", "2")
+    await editor("undo_edit", file)
+    await editor.replace(file, "three", "3")
+    await editor("undo_edit", file)
+    await editor("undo_edit", file)
+    assert file.read_text() == "one\ntwo\nthree\n"
+
+
+async def test_what_has_changed_elsewhere_stays(editor: Editor, file: Path) -> None:
+    file.write_text("".join(f"{number}\n" for number in range(20)))
+    await editor.replace(file, "12", "twelve\nmore")
+    file.write_text(f"new\n{file.read_text()}end\n")
+    undone = await editor("undo_edit", file)
+    assert file.read_text() == "".join(f"{line}\n" for line in ("new", *range(20), "end"))
+    assert "What has changed elsewhere in it since then stays." in plain(undone.content)
+    assert undone.diff.count("\n-") == 2
+
+
+@pytest.mark.parametrize("text", ["one\nzwei\nthree\n", "", "1\ntwo\n3\n"])
+async def test_an_edit_that_cannot_be_told_apart_any_more_is_not_taken_back(
+    editor: Editor, file: Path, text: str
+) -> None:
+    await editor.replace(file, "one", "1")
+    file.write_text(text)
+    with pytest.raises(ToolError, match="has changed since that edit, at the same place"):
+        await editor("undo_edit", file)
+    assert file.read_text() == text
+
+
+async def test_a_creation_is_not_taken_back_once_there_is_more(editor: Editor, tmp_path: Path) -> None:
+    await editor("create", tmp_path / "new", file_text="a\n")
+    (tmp_path / "new").write_text("b\n")
+    with pytest.raises(ToolError, match="has changed since it was created"):
+        await editor("undo_edit", tmp_path / "new")
+    assert (tmp_path / "new").read_text() == "b\n"
+
+
+async def test_undo_keeps_secrets_and_cannot_bring_one_back(tmp_path: Path) -> None:
+    editor, path = Editor(tmp_path, TOKEN="hunter2-and-more"), tmp_path / "env"
+    path.write_text("A=1\nTOKEN=hunter2-and-more\n")
+    await editor.replace(path, "A=1", "A=2")
+    await editor("undo_edit", path)
+    assert path.read_text() == "A=1\nTOKEN=hunter2-and-more\n"
+    await editor.replace(path, "TOKEN=", "KEY=")
+    with pytest.raises(ToolError, match="replaced a secret, which no log keeps"):
+        await editor("undo_edit", path)
+    assert path.read_text() == "A=1\nKEY=hunter2-and-more\n"
 
 
 async def test_every_file_has_its_own_undo(editor: Editor, file: Path, tmp_path: Path) -> None:
@@ -346,11 +397,12 @@ async def test_undo_is_not_lost_when_the_file_is_gone_for_a_while(editor: Editor
     assert file.read_text() == "one\ntwo\nthree\n"
 
 
-async def test_closing_forgets_the_edits(editor: Editor, file: Path) -> None:
+async def test_undo_survives_a_restart(editor: Editor, file: Path) -> None:
     await editor.replace(file, "one", "1")
     await editor.aclose()
-    with pytest.raises(ToolError, match="no edit"):
-        await editor("undo_edit", file)
+    editor.reopen()
+    await editor("undo_edit", file)
+    assert file.read_text() == "one\ntwo\nthree\n"
 
 
 @pytest.mark.parametrize("text", ["café\n", "naïve café\nsecond\n", "x = 'ñ'", "/* Überschrift */\n"])

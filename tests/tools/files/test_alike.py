@@ -9,8 +9,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from agentrt.errors import ToolError
-from agentrt.tools.alike import alike
-from agentrt.tools.edits import replace_once
+from agentrt.tools.files.alike import alike
+from agentrt.tools.files.edits import replace_once
 from tests.timing import least_seconds
 
 CODE = """class A:

@@ -20,11 +20,11 @@ from agentrt.errors import ToolError
 from agentrt.secrets import EnvironmentSecret, SecretRegistry
 from agentrt.specs import BlobReference, LocalWorkspace, TextContent, Tool
 from agentrt.tools.definition import Tools
-from agentrt.tools.terminal import MAX_OUTPUT, STILL_RUNNING, Terminal, TerminalAction, TerminalObservation
-from agentrt.tools.terminal import terminal as terminal_tool
+from agentrt.tools.terminals.terminal import MAX_OUTPUT, STILL_RUNNING, Terminal, TerminalAction, TerminalObservation
+from agentrt.tools.terminals.terminal import terminal as terminal_tool
 
-from ..sandboxes.living import lives, until
-from .context import FakeContext
+from ...sandboxes.living import lives, until
+from ..context import FakeContext
 
 Run: TypeAlias = Callable[..., Awaitable[TerminalObservation]]
 SHORT = 0.05
@@ -670,7 +670,8 @@ def test_arguments_that_do_not_fit_are_refused(arguments: bytes) -> None:
         tools.parse("terminal", msgspec.Raw(arguments))
 
 
-def test_calls_of_a_terminal_wait_for_each_other() -> None:
+def test_calls_of_a_session_wait_for_each_other() -> None:
     tools = Tools([Tool("terminal")], {"terminal": terminal_tool}, LocalWorkspace("/w"))
-    assert tools.resources("terminal", msgspec.Raw(b'{"command":"ls"}')) == ("tool:terminal",)
+    assert tools.resources("terminal", msgspec.Raw(b'{"command":"ls"}')) == ("terminal:main",)
+    assert tools.resources("terminal", msgspec.Raw(b'{"command":"ls","session":"b"}')) == ("terminal:b",)
     assert terminal_tool.definition.holds_resource

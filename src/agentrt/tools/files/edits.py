@@ -7,9 +7,9 @@ from io import StringIO
 
 import msgspec
 
-from ..errors import ToolError
+from ...errors import ToolError
+from ..clipping import clip
 from .alike import alike
-from .clipping import clip
 
 SNIPPET = 4
 """Lines shown before and after an edit."""
@@ -26,34 +26,38 @@ class Replaced(msgspec.Struct, frozen=True):
     note: str = ""
 
 
-def replace_once(text: str, old: str, new: str, path: str) -> Replaced:
-    """`text` with the only occurrence of `old` replaced; where there is none, of what differs in white space alone."""
+def replace_once(text: str, old: str, new: str, path: str, named: tuple[str, str] = ("old_str", "new_str")) -> Replaced:
+    """`text` with the only occurrence of `old` replaced; where there is none, of what differs in white space alone.
+
+    Raises `ToolError`, in which the two are `named` as the tool's arguments are.
+    """
     if old == new:
-        raise ToolError("old_str and new_str are the same: nothing to replace")
+        raise ToolError(f"{named[0]} and {named[1]} are the same: nothing to replace")
     if not old:
-        raise ToolError("old_str is empty: give the text to replace, or use insert")
+        raise ToolError(f"{named[0]} is empty: give the text to replace, or use insert")
     lines = [text.count("\n", 0, place) + 1 for place in _occurrences(text, old)]
     if not lines:
-        return _replaced_alike(text, old, new, path)
+        return _replaced_alike(text, old, new, path, named)
     if len(lines) > 1:
         where = ", ".join(map(str, lines))
         raise ToolError(
-            f"old_str occurs {len(lines)} times in {path}, at lines {where}: add lines around it until it is unique"
+            f"{named[0]} occurs {len(lines)} times in {path}, at lines {where}: add lines around it until it is unique"
         )
     return Replaced(text.replace(old, new, 1), lines[0])
 
 
-def _replaced_alike(text: str, old: str, new: str, path: str) -> Replaced:
+def _replaced_alike(text: str, old: str, new: str, path: str, named: tuple[str, str]) -> Replaced:
     found = alike(text, old, new)
     if found is None:
         raise ToolError(
-            f"old_str does not occur in {path}: view the file and copy the text exactly, with its white space"
+            f"{named[0]} does not occur in {path}: view the file and copy the text exactly, with its white space"
             + _near(text, old)
         )
     if text[found.start : found.end] == found.new:
-        raise ToolError(f"but for white space {found.how}, old_str and new_str are the same, and {path} is so already")
+        same = f"{named[0]} and {named[1]} are the same"
+        raise ToolError(f"but for white space {found.how}, {same}, and {path} is so already")
     line = text.count("\n", 0, found.start) + 1
-    note = f" old_str differs from the file in white space {found.how}: it was taken as what is meant."
+    note = f" {named[0]} differs from the file in white space {found.how}: it was taken as what is meant."
     return Replaced(text[: found.start] + found.new + text[found.end :], line, note)
 
 

@@ -1,0 +1,79 @@
+"""`ToolModels`: what a tool asks of saved models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import anyio.to_thread
+
+from ..context.images import is_image
+from ..context.messages import Message
+from ..errors import ConfigurationError, ModelError, ProfileMissing, ToolError
+from ..events import ConversationStateUpdateEvent
+from ..protocols import ModelClient
+from ..secrets import SecretRegistry
+from ..specs import AnyLLM
+from ..specs.content import text
+from ..specs.llm import known_of, members, named
+from ..specs.raw import raw
+from .event_log import Log
+from .side_calls import SideCalls
+
+USAGE = "vision"
+"""Under which name looking at images is summed."""
+
+Saved = Callable[[str, SecretRegistry], AnyLLM]
+"""Gives the model of a profile, whose keys are secrets from then on; for a thread. Raises `ConfigurationError`."""
+
+
+def nothing_saved(name: str, secrets: SecretRegistry) -> AnyLLM:
+    """Where there are none. Raises `ProfileMissing`."""
+    raise ProfileMissing(name, ())
+
+
+class ToolModels:
+    """The saved models of one conversation."""
+
+    def __init__(
+        self, log: Log, client: ModelClient, calls: SideCalls, saved: Saved, secrets: SecretRegistry, action: str
+    ) -> None:
+        self._log, self._client, self._calls, self._action = log, client, calls, action
+        self._saved, self._secrets = saved, secrets
+
+    async def switch(self, profile: str) -> str:
+        """Have the agent go on with a saved model. Raises `ToolError`."""
+        llm = await self._prepared(profile)
+        for one in members(llm):
+            known = self._client.known(one)
+            if self._log.state.spec.limits.max_cost is not None and None in (known.input_cost, known.output_cost):
+                raise ToolError(f"nobody knows the price of {one.model}, and this conversation has a budget")
+        await self._log.append(
+            ConversationStateUpdateEvent(source="agent", caused_by=self._action, key="llm", value=raw(llm))
+        )
+        return named(llm)
+
+    async def look(self, number: int, question: str, profile: str) -> str:
+        """What a model that sees says of an image in the conversation, from 1. Raises `ToolError`."""
+        llm = await self._prepared(profile) if profile else None
+        one = members(llm or self._log.state.spec.llm)[0]
+        if not known_of(one, self._client.known(one)).vision:
+            raise ToolError(f"{one.model} cannot see images: give the name of a profile whose model can")
+        told = await self._calls.told(await self._calls.history(self._log.state))
+        images = [block for message in told for block in message.content if is_image(block)]
+        if not 1 <= number <= len(images):
+            there = f"there are {len(images)}, from 1" if images else "there is none"
+            raise ToolError(f"there is no image {number} in what you see: {there}")
+        asked = Message("user", (*text(question), images[number - 1]))
+        try:
+            return (await self._calls.complete([asked], USAGE, llm)).text
+        except (ModelError, ConfigurationError) as error:
+            raise ToolError(f"{one.model} could not be asked: {error}") from error
+
+    async def _prepared(self, profile: str) -> AnyLLM:
+        try:
+            llm = await anyio.to_thread.run_sync(partial(self._saved, profile, self._secrets))
+            await self._client.prepare(llm)
+        except ConfigurationError as error:
+            raise ToolError(str(error)) from error
+        return llm

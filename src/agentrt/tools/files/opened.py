@@ -1,0 +1,76 @@
+"""A text file as a tool opens it, and what is told of an edit."""
+
+from __future__ import annotations
+
+import os
+import stat
+from posixpath import normpath
+
+from ...errors import ToolError
+from ...protocols import Observation, ToolContext
+from ...specs import TextContent
+from .edits import diff
+from .text_file import TextFile, text_file
+
+MAX_FILE = 10 * 1024 * 1024
+"""Bytes of the largest file that is opened."""
+
+
+class FileEditorObservation(Observation, frozen=True, kw_only=True):
+    """What an edit changed: the file before and after, and the difference as a unified diff, all without secrets.
+
+    `undid` is the seq of the result whose edit was taken back.
+    """
+
+    path: str
+    prev_exist: bool = True
+    old_content: str | None = None
+    new_content: str | None = None
+    diff: str = ""
+    undid: int | None = None
+
+
+def place(path: str, context: ToolContext) -> str:
+    """A path that is absolute, or from the workspace on, as an absolute one. Raises `ToolError`."""
+    if not path:
+        raise ToolError("the path is empty")
+    if "\0" in path:
+        raise ToolError("the path has a NUL character: no file has")
+    return normpath(os.path.join(context.workspace.path, path))
+
+
+def shown(text: str, context: ToolContext) -> str:
+    """A text as it may be seen: masked before it is numbered, cut or compared, which would part a secret."""
+    return context.masked(text, by_line=True)
+
+
+def bytes_of(path: str, context: ToolContext) -> bytes:
+    """The bytes of a file. Raises `ToolError`."""
+    status = context.files.status(path)
+    if status is None:
+        raise ToolError(f"{path} does not exist: create it, or look for it in its directory")
+    if stat.S_ISDIR(status.st_mode):
+        raise ToolError(f"{path} is a directory, not a file")
+    if not stat.S_ISREG(status.st_mode):
+        raise ToolError(f"{path} is not a regular file: use the terminal on it")
+    if status.st_size > MAX_FILE:
+        raise ToolError(f"{path} is larger than {MAX_FILE} bytes: use the terminal on it")
+    return context.files.read(path)
+
+
+def opened(path: str, context: ToolContext) -> TextFile:
+    """A text file. Raises `ToolError`."""
+    return text_file(path, bytes_of(path, context))
+
+
+def edited(path: str, old: str | None, new: str, said: str, undid: int | None = None) -> FileEditorObservation:
+    """What is told of an edit; the texts are without secrets, and None is a file that was not there."""
+    return FileEditorObservation(
+        content=(TextContent(said),),
+        path=path,
+        prev_exist=old is not None,
+        old_content=old,
+        new_content=new,
+        diff=diff(old or "", new, path),
+        undid=undid,
+    )

@@ -1,0 +1,70 @@
+"""Taking back an edit by what the log says of it. Pure.
+
+The log has the texts without secrets; each line of a file is one line there, so what an edit left alone stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from ...errors import ToolError
+from ...events import ObservationEvent
+from ...secrets import HIDDEN
+
+AROUND = 3
+"""Lines above and below an edit that tell its place once the file has changed elsewhere."""
+
+
+class Edit(msgspec.Struct, frozen=True):
+    """What the result of an edit says (`FileEditorObservation`)."""
+
+    path: str
+    prev_exist: bool = True
+    old_content: str | None = None
+    new_content: str | None = None
+    undid: int | None = None
+
+
+def last_edit(results: Iterable[ObservationEvent], path: str) -> tuple[int, Edit] | None:
+    """The last edit of a file that was not taken back, with the seq of its result; None where there is none."""
+    edits = list[tuple[int, Edit]]()
+    for result in results:
+        edit = msgspec.json.decode(result.details, type=Edit | None)
+        if edit is None or edit.path != path or edit.new_content is None:
+            continue  # a view
+        if edit.undid is None:
+            edits.append((result.seq, edit))
+        else:
+            edits = [other for other in edits if other[0] != edit.undid]
+    return edits[-1] if edits else None
+
+
+def taken_back(text: str, shown: str, edit: Edit, path: str) -> str:
+    """A text, which is `shown` without secrets, without an edit. Raises `ToolError` where that cannot be told apart."""
+    there, lines = shown.split("\n"), text.split("\n")
+    old, new = ((content or "").split("\n") for content in (edit.old_content, edit.new_content))
+    above = _common(old, new)
+    below = _common(old[above:][::-1], new[above:][::-1])
+    removed, added = old[above : len(old) - below], new[above : len(new) - below]
+    start = above if there == new else _place(there, new, above, below, path)
+    if any(HIDDEN in line for line in removed):
+        raise ToolError(f"that edit of {path} replaced a secret, which no log keeps: edit the file itself")
+    return "\n".join([*lines[:start], *removed, *lines[start + len(added) :]])
+
+
+def _common(one: list[str], other: list[str]) -> int:
+    """How many lines two texts have in common at their beginning."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (mine, its) in pairs if mine != its), min(len(one), len(other)))
+
+
+def _place(there: list[str], new: list[str], above: int, below: int, path: str) -> int:
+    """The index of what an edit added, in a file that has changed since."""
+    begin, end = max(0, above - AROUND), len(new) - max(0, below - AROUND)
+    wanted = new[begin:end]
+    places = [at for at in range(len(there) - len(wanted) + 1) if there[at : at + len(wanted)] == wanted]
+    if len(places) != 1:
+        raise ToolError(f"{path} has changed since that edit, at the same place: edit the file itself")
+    return places[0] + above - begin

@@ -1,0 +1,163 @@
+"""`grep`: which lines of which files match a pattern."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Literal
+
+import anyio.to_thread
+import msgspec
+from msgspec import Meta
+from msgspec.structs import replace
+
+from ...errors import ToolError
+from ...protocols import Observation, ToolContext
+from ...specs import OnCrash
+from ...specs.content import sound, text
+from ..declared import READS, nothing_shared, reads_path
+from ..definition import Params, ToolType
+from .including import expressions, last_names
+from .query import Line, Query, lines
+from .running import found, query_of, run, shown_path
+
+MOST_READ = 16 << 20
+"""Bytes of lines that are read of what is found."""
+
+WIDTH = 500
+"""Characters of a line that are shown."""
+
+
+class GrepAction(msgspec.Struct, frozen=True):
+    """Arguments of `grep`."""
+
+    pattern: Annotated[str, Meta(description="A regular expression, held against each line.")]
+    path: Annotated[str, Meta(description="A directory or file; default: the workspace.")] = ""
+    include: Annotated[
+        str, Meta(description="Only files whose path fits: '*.py', 'src/**/*.{ts,tsx}'. Default: all.")
+    ] = ""
+    output_mode: Annotated[
+        Literal["files_with_matches", "content", "count"],
+        Meta(description="The files, their matching lines with line numbers, or how many lines match in each."),
+    ] = "files_with_matches"
+    context: Annotated[int, Meta(ge=0, le=50, description="With content: lines to show around each match.")] = 0
+    ignore_case: Annotated[bool, Meta(description="Take capital and small letters as the same.")] = False
+    include_ignored: Annotated[bool, Meta(description="Also search files that .gitignore and .ignore leave out.")] = (
+        False
+    )
+    limit: Annotated[int, Meta(ge=1, le=1000, description="Files, or with content matching lines, to show.")] = 100
+
+
+class GrepObservation(Observation, frozen=True, kw_only=True):
+    """How many files have a match, how many lines match, and whether all of them are shown."""
+
+    files: int
+    matches: int
+    truncated: bool
+
+
+class Grep:
+    """The executor."""
+
+    def __init__(self, params: Params) -> None: ...
+
+    async def __call__(self, action: GrepAction, context: ToolContext) -> GrepObservation:
+        """What was found. Raises `ToolError` for what is no pattern, and for a path that is not there."""
+        query = await anyio.to_thread.run_sync(_query, action, context)
+        rows = await found(query, context)
+        matches = sum(count for _, count in rows)
+        shown = rows[: action.limit]
+        truncated = len(rows) > action.limit
+        if action.output_mode == "content":
+            said, truncated = await _content(action, query, rows, context)
+        elif action.output_mode == "count":
+            said = [f"{shown_path(query, path, context)}:{count}" for path, count in shown]
+        else:
+            said = [shown_path(query, path, context) for path, _ in shown]
+        head = _head(action, len(rows), matches, truncated)
+        body = await anyio.to_thread.run_sync(lambda: context.masked(sound("\n".join([head, *said])), by_line=True))
+        return GrepObservation(content=text(body), files=len(rows), matches=matches, truncated=truncated)
+
+    async def aclose(self) -> None: ...
+
+
+def _query(action: GrepAction, context: ToolContext) -> Query:
+    if not action.pattern:
+        raise ToolError("pattern is empty: give what to look for; to list files use glob")
+    if "\n" in action.pattern:
+        raise ToolError("pattern has a newline, and is held against one line at a time: look for one of its lines")
+    query = query_of(context, action.path)
+    include = expressions(action.include) if action.include and not query.files else ()
+    return replace(
+        query,
+        pattern=action.pattern,
+        ignore_case=action.ignore_case,
+        every=action.include_ignored,
+        include=include,
+        names=last_names(action.include) if include else (),
+    )
+
+
+async def _content(
+    action: GrepAction, query: Query, rows: Sequence[tuple[str, int]], context: ToolContext
+) -> tuple[list[str], bool]:
+    """The lines of the files that were changed last, and whether there are more."""
+    wanted, matches = list[str](), 0
+    for path, count in rows:
+        if matches >= action.limit:
+            break
+        wanted.append(path)
+        matches += count
+    if not wanted:
+        return [], False
+    detailed = replace(query, files=tuple(wanted), lines=True, context=action.context, include=(), names=())
+    output = await run(detailed, context, MOST_READ)
+    place = {path: at for at, path in enumerate(wanted)}
+    told = sorted(lines(output), key=lambda line: place.get(line.path, len(place)))
+    said = list(_told(told, action.limit, query, context))
+    return said, len(wanted) < len(rows) or matches > action.limit
+
+
+def _told(found: Sequence[Line], limit: int, query: Query, context: ToolContext) -> Iterator[str]:
+    path, shown = None, 0
+    for line in found:
+        if line.number is None:
+            continue
+        shown += line.match
+        if shown > limit:
+            return
+        if line.path != path:
+            path = line.path
+            yield f"\n{shown_path(query, path, context)}"
+        cut = line.text if len(line.text) <= WIDTH else f"{line.text[:WIDTH]} [... {len(line.text) - WIDTH} more]"
+        yield f"{line.number}{':' if line.match else '-'}{cut}"
+
+
+def _head(action: GrepAction, files: int, matches: int, truncated: bool) -> str:
+    if not files:
+        left_out = "" if action.include_ignored else " Files that .gitignore leaves out were not searched."
+        return f"No line matches.{left_out}"
+    lines_match = "1 line matches" if matches == 1 else f"{matches:,} lines match"
+    in_files = "1 file" if files == 1 else f"{files:,} files"
+    head = f"{lines_match} in {in_files}"
+    if not truncated:
+        return f"{head}, the newest file first:" if files > 1 else f"{head}:"
+    what = "matches" if action.output_mode == "content" else "files"
+    return f"{head}. The first {action.limit} {what} of the newest files; narrow it with path or include:"
+
+
+grep = ToolType(
+    name="grep",
+    description=(
+        "Search the contents of files with a regular expression, fast. Files that .gitignore leaves out, binary files"
+        " and .git are skipped. The file that was changed last comes first. Use this instead of grep or rg in the"
+        " terminal."
+    ),
+    action=GrepAction,
+    executor=Grep,
+    annotations=READS,
+    on_crash=OnCrash.RETRY,
+    resources=nothing_shared,
+    effects=reads_path,
+    headline=("{pattern} in {path}", "{pattern}"),
+    aliases=("search", "ripgrep", "grep_search", "search_file_content", "search_files", "search_code", "code_search"),
+)

@@ -1,0 +1,298 @@
+"""Searches files where there is no ripgrep, with the same results: a program of its own, run by its path.
+
+It is given a `Request` as JSON on its standard input, and prints as `rg --null` does. It follows no link below the
+root, whoever puts one there meanwhile, since each directory is opened from the one above. What it imports is installed
+with the package, but nothing is of the package: that would take longer than most searches.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import os
+import re
+import stat
+import sys
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, TypeAlias
+
+import regex
+from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+
+IGNORE_FILES = (".rgignore", ".ignore", ".gitignore")
+"""Those of a directory, the ones that count first before the others (ripgrep's GUIDE.md, "Automatic filtering")."""
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_AT_ONCE = 1 << 16
+_WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+_Line: TypeAlias = tuple[bool, "re.Pattern[bytes]", bool]
+"""A line of an ignore file: whether it ignores, what it matches, and whether it matches only what is below."""
+
+
+class Request(NamedTuple):
+    """What is looked for, below `root` and there below `path`, which has no links."""
+
+    root: str
+    path: str
+    pattern: str | None = None
+    """None: names of files are listed."""
+    ignore_case: bool = False
+    every: bool = False
+    """Whether files count that ignore files name."""
+    include: tuple[str, ...] = ()
+    """Patterns of `re` of which one must match a path from `path` on; none: all files count."""
+    files: tuple[str, ...] = ()
+    """The only files that are looked at, by their paths from `path` on; none: all there are."""
+    lines: bool = False
+    """Whether the lines are printed that match, and not how many there are of a file."""
+    context: int = 0
+
+
+class Rules:
+    """The lines of one ignore file, which stands in the directory at `base` (gitignore(5))."""
+
+    def __init__(self, text: str, base: str) -> None:
+        found: list[_Line] = []
+        for line in text.splitlines():
+            try:
+                source, include = GitIgnoreSpecPattern.pattern_to_regex(line)
+                if source is None or include is None:
+                    continue
+                source = str(source).replace("(?P<ps_d>/)", "/$")
+                source = ".*/$" if source == "/$" else source
+                compiled = re.compile(source.encode("utf-8", "surrogateescape"), re.DOTALL)
+            except (ValueError, re.error):
+                continue  # as git does
+            found.append((include, compiled, source.endswith("/")))
+        self._lines = found[::-1]
+        self._any = re.compile(b"|".join(b"(?:%b)" % line[1].pattern for line in found), re.DOTALL) if found else None
+        self._skip = len(base) + 1 if base else 0
+
+    def ignore(self, path: str) -> bool | None:
+        """What the last line that matches says of a path, which ends with a slash for a directory; None: nothing."""
+        name = path[self._skip :].encode("utf-8", "surrogateescape")  # "?" is a byte, for git as well
+        if self._any is None or not self._any.match(name):
+            return None
+        for ignores, pattern, below in self._lines:
+            if (found := pattern.match(name)) and not (below and found.end() == len(name)):
+                return ignores
+        return None
+
+
+class Place(NamedTuple):
+    """A directory on the way down: its rules by the kind of their file, and those of the directories above."""
+
+    rules: dict[str, Rules]
+    is_repository: bool
+    above: Place | None
+
+
+def ignored(path: str, place: Place) -> bool:
+    """Whether ignore files leave a path out; those of the nearest directory count first, git's up to its repository."""
+    for name in IGNORE_FILES:
+        at: Place | None = place
+        while at is not None:
+            if name in at.rules and (said := at.rules[name].ignore(path)) is not None:
+                return said
+            if name == ".gitignore" and at.is_repository:
+                break
+            at = at.above
+    return False
+
+
+class Directory(NamedTuple):
+    """An open directory and what is left to be seen of it."""
+
+    descriptor: int
+    path: str
+    place: Place | None
+    names: list[str]
+    below: list[str]
+
+
+class Walk:
+    """The files below a directory, links left out."""
+
+    def __init__(self, request: Request) -> None:
+        self._every, self._skip = request.every, len(request.path) + 1 if request.path else 0
+        self._include = [re.compile(pattern, re.DOTALL) for pattern in request.include]
+        self._start = self._enter(request)
+
+    def _enter(self, request: Request) -> Directory:
+        """The directory where it starts; the rules of those on the way there count."""
+        descriptor, path = os.open(request.root, _DIRECTORY & ~os.O_NOFOLLOW), ""
+        at = self._seen(descriptor, path, None)
+        for name in request.path.split("/") if request.path else ():
+            below = os.open(name, _DIRECTORY, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor, path = below, f"{path}/{name}".lstrip("/")
+            at = self._seen(descriptor, path, at.place)
+        return at
+
+    def _seen(self, descriptor: int, path: str, above: Place | None) -> Directory:
+        names, below, there = [], [], set[str]()
+        with os.scandir(descriptor) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    below.append(entry.name)
+                elif entry.is_file(follow_symlinks=False):
+                    names.append(entry.name)
+                if entry.name in _TELLING:
+                    there.add(entry.name)
+        return Directory(descriptor, path, self._place(descriptor, path, there, above), names, below)
+
+    def _place(self, descriptor: int, path: str, there: set[str], above: Place | None) -> Place | None:
+        if self._every or not there:
+            return above
+        rules = {name: Rules(_read_text(name, descriptor), path) for name in IGNORE_FILES if name in there}
+        return Place(rules, ".git" in there, above)
+
+    def files(self) -> Iterator[tuple[int, str, str]]:
+        """The descriptor of a file's directory, its name there, and its path from the start on."""
+        stack = [self._start]
+        while stack:
+            at = stack[-1]
+            prefix = f"{at.path}/" if at.path else ""
+            for name in at.names:
+                path = f"{prefix}{name}"
+                shown = path[self._skip :]
+                if name == ".git" or (self._include and not any(one.match(shown) for one in self._include)):
+                    continue
+                if at.place is None or not ignored(path, at.place):
+                    yield at.descriptor, name, shown
+            at.names.clear()
+            if (below := self._next(at, prefix)) is not None:
+                stack.append(below)
+            elif not at.below:
+                os.close(stack.pop().descriptor)
+
+    def named(self, paths: Sequence[str]) -> Iterator[tuple[int, str, str]]:
+        """The same of files that are named by their paths from the start on; those that are gone are left out."""
+        for path in paths:
+            *above, name = path.split("/")
+            opened = [self._start.descriptor]
+            try:
+                for part in above:
+                    opened.append(os.open(part, _DIRECTORY, dir_fd=opened[-1]))
+                yield opened[-1], name, path
+            except OSError:
+                continue
+            finally:
+                for descriptor in opened[1:]:
+                    os.close(descriptor)
+
+    def _next(self, at: Directory, prefix: str) -> Directory | None:
+        name = at.below.pop() if at.below else ".git"
+        path = f"{prefix}{name}"
+        if name == ".git" or (at.place is not None and ignored(f"{path}/", at.place)):
+            return None
+        try:
+            return self._seen(os.open(name, _DIRECTORY, dir_fd=at.descriptor), path, at.place)
+        except OSError:
+            return None  # it is gone, became a link, or may not be read
+
+
+class Search:
+    """The lines of files that a pattern matches."""
+
+    def __init__(self, request: Request) -> None:
+        assert request.pattern is not None
+        flags = regex.MULTILINE | (regex.IGNORECASE if request.ignore_case else 0)
+        self._compiled = regex.compile(_POSIX.sub(lambda found: _CLASSES[found[1]], request.pattern), flags)
+        self._looks_around = _LOOKS_AROUND.search(request.pattern) is not None
+        self._context = request.context
+
+    def lines(self, name: str, directory: int) -> tuple[list[str], list[int]]:
+        """The lines of a file, and the indices of those that match; none of a binary file, or of none."""
+        try:
+            text = _read_text(name, directory)
+        except OSError:
+            return [], []
+        if "\r" in text:
+            text = text.replace("\r\n", "\n").removesuffix("\r")
+        # what no line matches is seldom found in all of them, but for what stands around a match
+        if not text or "\0" in text or not (self._looks_around or self._compiled.search(text)):
+            return [], []
+        lines = text.removesuffix("\n").split("\n")
+        return lines, [number for number, line in enumerate(lines) if self._compiled.search(line)]
+
+    def shown(self, path: str, lines: list[str], found: list[int]) -> Iterator[str]:
+        """What is printed of a file's lines."""
+        hits, last = set(found), -1
+        wanted = {near for at in found for near in range(at - self._context, at + self._context + 1)}
+        for number in sorted(near for near in wanted if 0 <= near < len(lines)):
+            if self._context and last >= 0 and number > last + 1:
+                yield "--\n"
+            yield f"{path}\0{number + 1}{':' if number in hits else '-'}{lines[number]}\n"
+            last = number
+
+
+_TELLING = frozenset({*IGNORE_FILES, ".git"})
+_CLASSES = {
+    "alnum": "0-9A-Za-z", "alpha": "A-Za-z", "ascii": r"\x00-\x7f", "blank": r"\t ", "cntrl": r"\x00-\x1f\x7f",
+    "digit": "0-9", "graph": "!-~", "lower": "a-z", "print": " -~", "punct": r"!-\/:-@\[-`{-~", "space": r"\t-\r ",
+    "upper": "A-Z", "word": "0-9A-Za-z_", "xdigit": "0-9A-Fa-f",
+}  # fmt: skip
+"""Those of POSIX within brackets; ripgrep has them for ASCII alone."""
+_POSIX = re.compile(rf"\[:({'|'.join(_CLASSES)}):\]")
+_LOOKS_AROUND = re.compile(r"\(\?<?[=!]")
+
+
+def _read_text(name: str, directory: int) -> str:
+    """A file's text; a byte that is no UTF-8 stays itself. Raises `OSError`."""
+    descriptor = os.open(name, _FILE, dir_fd=directory)
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            return ""
+        parts = [os.read(descriptor, max(found.st_size + 1, _AT_ONCE))]
+        while parts[-1]:
+            parts.append(os.read(descriptor, _AT_ONCE))
+    finally:
+        os.close(descriptor)
+    data = b"".join(parts)
+    if data.startswith(_WIDE):
+        return data.decode("utf-16", "replace")
+    return data.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape")
+
+
+def run(request: Request) -> Iterator[str]:
+    """What is printed. Raises `OSError` and `regex.error`."""
+    walk = Walk(request)
+    if request.pattern is None:
+        for _, _, path in walk.files():
+            yield f"{path}\0"
+        return
+    search, begun = Search(request), False
+    for directory, name, path in walk.named(request.files) if request.files else walk.files():
+        lines, found = search.lines(name, directory)
+        if found and not request.lines:
+            yield f"{path}\0{len(found)}\n"
+        elif found:
+            if begun and request.context:
+                yield "--\n"
+            begun = True
+            yield from search.shown(path, lines, found)
+
+
+def main() -> int:
+    """Search as standard input says."""
+    try:
+        request = Request(**json.load(sys.stdin.buffer))
+        with open(sys.stdout.fileno(), "w", encoding="utf-8", errors="surrogateescape", newline="") as output:
+            output.writelines(run(request))
+    except regex.error as error:
+        print(f"not a pattern: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        return 1  # nobody wants more
+    except OSError as error:
+        print(error.strerror or error, file=sys.stderr)
+        return 3
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+"""What is searched, how ripgrep and our own program are asked for it, and how their answers are read. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+_LINE = re.compile(r"(\d+)([:-])")
+_COMMON = (
+    "--no-config", "--hidden", "--glob=!.git", "--no-ignore-global", "--no-ignore-exclude", "--no-require-git",
+    "--no-messages", "--no-ignore-messages", "--color=never", "--null", "--with-filename",
+)  # fmt: skip
+
+
+class Query(msgspec.Struct, frozen=True, kw_only=True):
+    """What is looked for: lines that `pattern` matches, or with None all files.
+
+    They are below `root` and there below `path`, which has no links, or the `files` there.
+    """
+
+    root: str
+    path: str
+    pattern: str | None = None
+    ignore_case: bool = False
+    every: bool = False
+    include: tuple[str, ...] = ()
+    """Of which one must match the path of a file (`including.expressions`)."""
+    names: tuple[str, ...] = ()
+    """Of which one matches the name of each such file; none where nothing is known of it."""
+    files: tuple[str, ...] = ()
+    lines: bool = False
+    """Whether the lines are wanted, or how many there are of each file."""
+    context: int = 0
+
+    @property
+    def directory(self) -> str:
+        """Where it is looked."""
+        return f"{self.root.rstrip('/')}/{self.path}".rstrip("/") or "/"
+
+
+class Line(msgspec.Struct, frozen=True):
+    """A line of a file; None as its number stands between lines that do not follow on one another."""
+
+    path: str
+    number: int | None
+    text: str = ""
+    match: bool = False
+
+
+def ripgrep(query: Query) -> list[str]:
+    """The command that asks ripgrep, in the directory of the query."""
+    command = ["rg", *_COMMON, *(["--no-ignore"] if query.every else [])]
+    if query.pattern is None:
+        return [*command, *_typed(query), "--files"]
+    command += ["--ignore-case"] if query.ignore_case else []
+    if query.lines:
+        command += ["--threads=1", "--no-heading", "--line-number", f"--context={query.context}"]
+    else:
+        command += [*_typed(query), "--count"]
+    named = [f"./{name}" for name in query.files]
+    return [*command, "--no-mmap", "--crlf", f"--regexp={query.pattern}", "--", *(named or ["./"])]
+
+
+def _typed(query: Query) -> list[str]:
+    """As types of files, since a glob would also let through what ignore files name."""
+    types = [f"--type-add=wanted:{name}" for name in query.names]
+    return [*types, "--type=wanted"] if types else []
+
+
+def program_input(query: Query) -> bytes:
+    """The same for our own program: its `Request`."""
+    fields = msgspec.structs.asdict(query)
+    del fields["names"]
+    return msgspec.json.encode(fields)
+
+
+def files(output: str) -> list[str]:
+    """The paths that were printed."""
+    return [path.removeprefix("./") for path in output.split("\0") if path]
+
+
+def counts(output: str) -> list[tuple[str, int]]:
+    """The paths that were printed, each with how many lines of it match."""
+    found = (line.rpartition("\0") for line in output.split("\n") if line)
+    return [(path.removeprefix("./"), int(count)) for path, _, count in found]
+
+
+def lines(output: str) -> Iterator[Line]:
+    """The lines that were printed."""
+    path = ""
+    for printed in output.split("\n")[:-1]:
+        head, nul, rest = printed.partition("\0")
+        at = _LINE.match(rest)
+        if nul and at is not None:
+            path = head.removeprefix("./")
+            yield Line(path, int(at[1]), rest[at.end() :].rstrip("\r"), at[2] == ":")
+        else:
+            yield Line(path, None)

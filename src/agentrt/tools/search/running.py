@@ -1,0 +1,99 @@
+"""Runs a `Query`: by ripgrep where that is installed and the files are this machine's, else by our own program."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import sys
+from pathlib import Path
+
+import anyio.to_thread
+from msgspec.structs import replace
+
+from ...errors import ToolError
+from ...protocols import Files, ToolContext
+from ...sandboxes.programs import Printed, printed
+from ...specs import LocalWorkspace
+from .query import Query, counts, files, program_input, ripgrep
+
+SECONDS = 60.0
+"""How long a search may take."""
+
+MOST_LISTED = 64 << 20
+"""Bytes of a list of files that are read."""
+
+_PROGRAM = str(Path(__file__).with_name("program.py"))
+_OURS_ONLY = re.compile(r"\(\?<?[=!]|\\[1-9]|\(\?P=|\(\?>|\(\?R\)|[*+?}]\+")
+"""What only our own program understands of a pattern: to look around, and back."""
+
+
+async def run(query: Query, context: ToolContext, most: int = MOST_LISTED) -> str:
+    """What is printed, to at most so many bytes. Raises `ToolError` with what to do instead."""
+    local = isinstance(context.workspace, LocalWorkspace) and shutil.which("rg") is not None
+    if local and not (query.pattern is not None and _OURS_ONLY.search(query.pattern)):
+        said = await _answer(ripgrep(query), query.directory, b"", most)
+        if said.cut or said.code in (0, 1) or said.output:
+            return said.output.decode("utf-8", "surrogateescape")
+    command = [sys.executable, "-E", "-s", _PROGRAM]
+    said = await _answer(command, "/", program_input(query), most)
+    if said.code > 1 and not said.cut:
+        raise ToolError(said.errors.decode("utf-8", "replace").strip().split("\n")[-1])
+    return said.output.decode("utf-8", "surrogateescape")
+
+
+async def _answer(command: list[str], directory: str, given: bytes, most: int) -> Printed:
+    try:
+        return await printed(command, cwd=directory, environment={}, seconds=SECONDS, most=most, given=given)
+    except TimeoutError as error:
+        raise ToolError(f"it took longer than {SECONDS:.0f} s: search a directory below, or fewer files") from error
+    except OSError as error:
+        raise ToolError(f"{directory}: {error.strerror or error}") from error
+
+
+async def found(query: Query, context: ToolContext) -> list[tuple[str, int]]:
+    """The paths of a query from its directory on, the file that was changed last first, and how many lines match."""
+    return await anyio.to_thread.run_sync(_sorted, query, await run(query, context))
+
+
+def _sorted(query: Query, output: str) -> list[tuple[str, int]]:
+    rows = [(path, 0) for path in files(output)] if query.pattern is None else counts(output)
+    include = [re.compile(pattern, re.DOTALL) for pattern in query.include]
+    if include:
+        rows = [row for row in rows if any(one.match(row[0]) for one in include)]
+    prefix = query.directory.rstrip("/") + "/"
+    return sorted(rows, key=lambda row: (-_changed(prefix + row[0]), row[0]))
+
+
+def _changed(path: str) -> int:
+    try:
+        return os.lstat(path).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def query_of(context: ToolContext, path: str) -> Query:
+    """A query of all files at or below a path, absolute or from the workspace on. For a thread; raises `ToolError`."""
+    wanted = os.path.join(context.workspace.path, path or ".")
+    if context.files.status(wanted) is None:
+        raise ToolError(f"{wanted} does not exist")
+    real = context.files.real(wanted)
+    root = "/" if isinstance(context.workspace, LocalWorkspace) else context.files.real(context.workspace.path)
+    base = Query(root=root, path=os.path.relpath(real, root).removeprefix("."))
+    if _is_directory(context.files, real):
+        return base
+    above, _, name = base.path.rpartition("/")
+    return replace(base, path=above, files=(name,))
+
+
+def _is_directory(reached: Files, path: str) -> bool:
+    status = reached.status(path)
+    return status is not None and stat.S_ISDIR(status.st_mode)
+
+
+def shown_path(query: Query, path: str, context: ToolContext) -> str:
+    """A path as the model is told it: from the workspace on, or absolute where it is not in there."""
+    absolute = f"{query.directory.rstrip('/')}/{path}"
+    workspace = os.path.realpath(context.workspace.path).rstrip("/") + "/"
+    return absolute.removeprefix(workspace)

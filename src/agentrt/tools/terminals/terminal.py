@@ -1,0 +1,242 @@
+"""`terminal`: persistent shells."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Annotated
+
+import anyio
+import msgspec
+from msgspec import Meta
+
+from ...errors import ToolError
+from ...protocols import Observation, ToolContext
+from ...sandboxes.place import Place, place_of
+from ...specs import Content, OnCrash, Same, TextContent, ToolAnnotations, Workspace
+from ...specs.effects import Effects, Source
+from ...specs.quota import PROCESSES
+from ..clipping import clip, whole_in
+from ..definition import Params, ToolType
+from .session import Given, Session, Status
+
+MAX_OUTPUT = 30_000
+"""Characters of output that the model sees of one call; the whole is kept as a blob, and in a file that it can read."""
+
+NO_CHANGE_SECONDS = 30.0
+"""After this long without output a command that has no time limit is left running."""
+
+STILL_RUNNING = -1
+"""The exit code of a command that has not ended."""
+
+SESSIONS = 8
+"""Shells that a terminal has at once."""
+
+MAIN = "main"
+"""The session of a call that names none."""
+
+_NAME = re.compile(r"[\w.-]{1,40}", re.ASCII)
+
+
+class TerminalAction(msgspec.Struct, frozen=True):
+    """Arguments of `terminal`."""
+
+    command: Annotated[
+        str,
+        Meta(
+            description="The bash command; may have several lines. Empty: wait for new output of the running command."
+        ),
+    ]
+    is_input: Annotated[
+        bool,
+        Meta(
+            description="Send `command` to the running command as input: text (a newline is added) or a key: C-c, C-d,"
+            " UP, DOWN, LEFT, RIGHT, HOME, END, PGUP, PGDN, TAB, ESC, BS, ENTER. With a screen no newline is added, and"
+            " keys may stand in the text: `:wq<Enter>`, `<Esc>`, `<C-x>`, `<F1>`."
+        ),
+    ] = False
+    timeout: Annotated[
+        Annotated[float, Meta(ge=0)] | None,
+        Meta(description="Seconds to wait at most; then it is left running. Default: until 30 s pass without output."),
+    ] = None
+    reset: Annotated[bool, Meta(description="Start a new shell first; all that the old one runs is ended.")] = False
+    session: Annotated[
+        str, Meta(description="A shell of its own by any name, side by side with the others. Default: the main one.")
+    ] = ""
+    screen: Annotated[
+        bool,
+        Meta(
+            description="Give the command a screen, for programs that fill one (vim, less, top), and show the screen."
+        ),
+    ] = False
+
+
+class TerminalObservation(Observation, frozen=True, kw_only=True):
+    """A command's output; `exit_code` is -1 while it runs, `seconds` how long this call waited.
+
+    `cursor` is the row and the column of the cursor, from 1, where it has a screen.
+    """
+
+    exit_code: int
+    working_dir: str
+    status: Status
+    seconds: float
+    session: str = MAIN
+    cursor: tuple[int, int] | None = None
+
+
+class Terminal:
+    """The shells of a conversation, by the names of their sessions; each starts with its first command."""
+
+    def __init__(self, params: Params) -> None:
+        self._place: Place | None = None
+        self._sessions: dict[str, Session] = {}
+        most, limit = params.get(PROCESSES), params.get("no_change_timeout")
+        self._most = most if isinstance(most, int) else None
+        self._no_change = float(limit) if isinstance(limit, (int, float)) else NO_CHANGE_SECONDS
+
+    async def __call__(self, action: TerminalAction, context: ToolContext) -> TerminalObservation:
+        """Run, poll or feed a command. Raises `ToolError` for a call that does not fit what runs."""
+        begun, name = time.monotonic(), action.session or MAIN
+        session = self._session(name, context)
+        if action.reset:
+            await session.end()
+        given = Given(action.command, action.is_input, action.timeout, action.screen)
+        if action.reset and not action.command:
+            directory = (await session.started(False, context)).directory
+            return TerminalObservation(exit_code=0, working_dir=directory, status="reset", seconds=0.0, session=name)
+        status = await session.call(given, context)
+        seconds = time.monotonic() - begun
+        return await _observation(session, name, status, seconds, context, polled=given.polls)
+
+    async def at_work(self) -> bool:
+        """Whether a command was left running, or a job in the background."""
+        return any([await session.at_work() for session in self._sessions.values()])
+
+    async def aclose(self) -> None:
+        """End the shells and all that they started, and the place where they ran."""
+        async with anyio.create_task_group() as ending:
+            for session in self._sessions.values():
+                ending.start_soon(session.end)
+        self._sessions.clear()
+        place, self._place = self._place, None
+        if place is not None:
+            with anyio.CancelScope(shield=True):
+                await place.close()
+
+    def _session(self, name: str, context: ToolContext) -> Session:
+        """The session of that name. Raises `ToolError` for what can be no name, and for one too many."""
+        if (session := self._sessions.get(name)) is not None:
+            return session
+        if not _NAME.fullmatch(name):
+            raise ToolError(f"{name!r} cannot be the name of a session: give it letters, digits, '_', '.' and '-'")
+        self._sessions = {each: one for each, one in self._sessions.items() if one.alive or each == MAIN}
+        if len(self._sessions) >= SESSIONS:
+            there = ", ".join(sorted(self._sessions))
+            raise ToolError(f"there are {SESSIONS} sessions, the most: {there}. Use one of them, or end one with exit")
+        if self._place is None:
+            self._place = place_of(context.workspace, context.start_soon, context.masked, context.conversation)
+        self._sessions[name] = Session(self._place, self._no_change, self._most, self._processes)
+        return self._sessions[name]
+
+    async def _processes(self, most: int) -> int:
+        found = 0
+        for session in list(self._sessions.values()):
+            found += await session.processes(most - found)
+            if found >= most:
+                break
+        return found
+
+
+async def _observation(
+    session: Session, name: str, status: Status, seconds: float, context: ToolContext, *, polled: bool
+) -> TerminalObservation:
+    shell = session.shell
+    ended = await shell.wait(0) if not shell.running else None
+    exit_code = STILL_RUNNING if shell.running else (ended.exit_code if ended else 1)
+    shown, cursor = await session.new(), None
+    if session.screen is not None:
+        shown = _on_screen(session, shown, context)
+        cursor = session.screen.cursor if shell.running else None
+    content: list[Content] = [TextContent(clip(shown, MAX_OUTPUT))]
+    if len(shown) > MAX_OUTPUT:
+        content.append(await context.keep(shown.encode(), "full output"))
+        if (path := await context.spill(shown)) is not None:
+            content.append(TextContent(whole_in(path, shown)))
+    content.append(TextContent(_footer(session, exit_code, status, seconds, nothing=not shown, cursor=cursor)))
+    return TerminalObservation(
+        content=tuple(content),
+        is_error=exit_code not in (0, STILL_RUNNING),
+        still_running=polled and exit_code == STILL_RUNNING,
+        exit_code=exit_code,
+        working_dir=shell.directory,
+        status=status,
+        seconds=round(seconds, 3),
+        session=name,
+        cursor=cursor,
+    )
+
+
+def _on_screen(session: Session, shown: str, context: ToolContext) -> str:
+    """What a screen shows, without a secret that goes on in its next line."""
+    assert session.screen is not None
+    wrapped, seen = session.screen.wrapped, context.masked(shown, by_line=True)
+    hidden = seen == shown and context.masked(wrapped) != wrapped
+    return "[the screen shows a secret over the end of a line: it is not shown]" if hidden else seen
+
+
+def _footer(
+    session: Session, exit_code: int, status: Status, seconds: float, *, nothing: bool, cursor: tuple[int, int] | None
+) -> str:
+    shell = session.shell
+    if not shell.alive:
+        return f"[the shell ended with exit code {exit_code}; the next command starts a new one in the workspace]"
+    if status == "completed":
+        return f"[exit code {exit_code}, in {shell.directory}]"
+    if cursor is not None:
+        return (
+            f"[the screen; the cursor is at row {cursor[0]}, column {cursor[1]}. Type with is_input, look again with an"
+            " empty command]"
+        )
+    quiet = "nothing new; " if nothing else ""
+    return (
+        f"[{quiet}still running after {seconds:.0f} s. Send an empty command to wait on, is_input with C-c to stop it,"
+        " or other input]"
+    )
+
+
+def _touches(action: TerminalAction, workspace: Workspace) -> tuple[str, ...]:
+    return (f"terminal:{action.session or MAIN}",)
+
+
+def _runs(action: TerminalAction, workspace: Workspace) -> Effects:
+    return Effects(runs=(Source(action.command, typed=action.is_input),))
+
+
+_ALIASES = (
+    "bash", "shell", "sh", "cmd", "command", "execute", "execute_bash", "execute_command", "run", "run_command",
+    "run_bash", "bash_tool", "run_terminal_cmd", "shell_command", "run_shell_command",
+)  # fmt: skip
+
+terminal = ToolType(
+    name="terminal",
+    description=(
+        "Run a command in a bash that lasts: its directory, variables and background jobs stay from call to call."
+        " Output is cut in the middle beyond 30000 characters; the result names a file that has all of it. A command"
+        " that prints nothing for 30 s, or reaches its `timeout`, is left running (exit code -1): wait for it with an"
+        " empty command, send it input with `is_input`; each result has only what is new since the one before."
+        " Start servers in the background with `&` and their output in a file. Calls with another `session` have a"
+        " shell of their own beside it. Editors, pagers and other programs that fill the terminal need `screen`."
+    ),
+    action=TerminalAction,
+    executor=Terminal,
+    annotations=ToolAnnotations(title="Terminal"),
+    on_crash=OnCrash.ASK,
+    holds_resource=True,
+    resources=_touches,
+    effects=_runs,
+    same=Same("command", {"is_input": True}),
+    headline=("$ {command}", "(waits for more output){command:empty}"),
+    aliases=_ALIASES,
+    shell="command",
+)

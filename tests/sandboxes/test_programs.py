@@ -1,0 +1,53 @@
+"""Programs that are run for what they print."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import anyio
+import psutil
+import pytest
+
+from agentrt.sandboxes.programs import Printed, printed
+
+
+async def sh(script: str, *, seconds: float = 10.0, most: int = 100, given: bytes = b"") -> Printed:
+    """Run a script of the shell."""
+    return await printed(["sh", "-c", script], cwd="/", environment={"A": "b"}, seconds=seconds, most=most, given=given)
+
+
+async def test_what_it_prints_and_how_it_ends() -> None:
+    assert await sh("cat; echo $A$HOME; echo why >&2; exit 3", given=b"in ") == Printed(b"in b\n", b"why\n", 3)
+
+
+async def test_more_than_is_wanted() -> None:
+    said = await sh("yes; echo never > /dev/null")
+    assert said.cut
+    assert len(said.output) == 100
+    assert not (await sh("printf %0100d 0")).cut
+
+
+async def test_much_on_its_standard_error_keeps_it_from_nothing() -> None:
+    said = await sh("head -c 300000 /dev/zero >&2; echo done")
+    assert said.output == b"done\n"
+
+
+async def test_it_is_ended_after_its_time(tmp_path: Path) -> None:
+    with pytest.raises(TimeoutError):
+        await sh(f"echo $$ > {tmp_path}/pid; sleep 100 & wait", seconds=0.3)
+    assert not psutil.pid_exists(int((tmp_path / "pid").read_text()))
+
+
+async def test_cancelling_ends_it(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pid")
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(lambda: sh(f"echo $$ > {tmp_path}/pid; sleep 100"))
+        pid = int(await anyio.Path(tmp_path / "pid").read_text())
+        tasks.cancel_scope.cancel()
+    assert not psutil.pid_exists(pid)
+
+
+async def test_what_is_not_there() -> None:
+    with pytest.raises(FileNotFoundError):
+        await printed(["no-such-program"], cwd="/", environment={}, seconds=1.0, most=1)

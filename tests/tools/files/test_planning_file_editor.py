@@ -1,0 +1,69 @@
+"""`planning_file_editor`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentrt.errors import ToolError
+from agentrt.specs import FileText, LocalWorkspace
+from agentrt.specs.content import plain
+from agentrt.tools.files import planning_file_editor
+from agentrt.tools.files.file_editor import FileEditorAction
+from agentrt.tools.files.opened import FileEditorObservation
+from agentrt.tools.files.planning_file_editor import HEADINGS, PLAN
+
+from ..context import FakeContext
+
+
+class Planner:
+    """One executor, called with keywords, and what it has done so far."""
+
+    def __init__(self, root: Path) -> None:
+        self._context = FakeContext(root)
+
+    async def __call__(self, command: Any, path: str, **arguments: Any) -> FileEditorObservation:
+        action = FileEditorAction(command=command, path=path, **arguments)
+        done = await planning_file_editor.executor({})(action, self._context)
+        assert isinstance(done, FileEditorObservation)
+        self._context.remember("planning_file_editor", done)
+        return done
+
+
+async def test_the_plan_has_its_headings_from_the_first_call_on(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("x\n")
+    planner = Planner(tmp_path)
+    assert plain((await planner("view", str(tmp_path / "a"))).content) == "     1\tx"
+    assert (tmp_path / PLAN).read_text() == HEADINGS
+    await planner("str_replace", PLAN, old_str="# 1. OBJECTIVE\n", new_str="# 1. OBJECTIVE\nMend it.\n")
+    assert (tmp_path / PLAN).read_text().startswith("# 1. OBJECTIVE\nMend it.\n\n# 2. CONTEXT SUMMARY")
+    await planner("undo_edit", str(tmp_path / PLAN))
+    assert (tmp_path / PLAN).read_text() == HEADINGS
+
+
+async def test_the_plan_is_written_whole_while_it_is_empty(tmp_path: Path) -> None:
+    planner = Planner(tmp_path)
+    await planner("view", PLAN)
+    await planner("create", PLAN, file_text="# All of it\n")
+    assert (tmp_path / PLAN).read_text() == "# All of it\n"
+    with pytest.raises(ToolError, match="exists already"):
+        await planner("create", PLAN, file_text="again")
+
+
+@pytest.mark.parametrize("command", ["create", "str_replace", "insert", "undo_edit"])
+async def test_nothing_else_is_changed(tmp_path: Path, command: str) -> None:
+    (tmp_path / "a").write_text("x\n")
+    for path in ("a", str(tmp_path / "a"), f"{PLAN}/../../a", "PLAN.md"):
+        with pytest.raises(ToolError, match="only the plan can be changed"):
+            await Planner(tmp_path)(command, path, file_text="y", old_str="x", new_str="y", insert_line=0)
+    assert (tmp_path / "a").read_text() == "x\n"
+
+
+def test_what_it_touches_is_known_before() -> None:
+    effects, workspace = planning_file_editor.effects, LocalWorkspace("/w")
+    assert effects is not None
+    assert effects(FileEditorAction("view", "a"), workspace).reads == ("/w/a",)
+    assert effects(FileEditorAction("create", PLAN, "x"), workspace).writes == (FileText(f"/w/{PLAN}", "x"),)
+    assert effects(FileEditorAction("create", "/w/a", "x"), workspace).writes == ()

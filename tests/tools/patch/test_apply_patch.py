@@ -1,0 +1,187 @@
+"""`apply_patch` on real files."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agentrt.errors import ToolError
+from agentrt.protocols import Files
+from agentrt.specs import FileText, LocalWorkspace
+from agentrt.specs.content import plain
+from agentrt.tools import apply_patch
+from agentrt.tools.patch.apply_patch import ApplyPatchAction, ApplyPatchObservation, commit, plan
+from agentrt.tools.patch.envelope import parsed
+from agentrt.workspaces.reached import ReachedFiles
+
+from ..context import FakeContext
+
+
+async def applied(root: Path, *lines: str) -> ApplyPatchObservation:
+    """The result of one patch."""
+    patch = "\n".join(["*** Begin Patch", *lines, "*** End Patch"])
+    executor = apply_patch.executor({})
+    done = await executor(ApplyPatchAction(patch), FakeContext(root))
+    await executor.aclose()
+    assert isinstance(done, ApplyPatchObservation)
+    return done
+
+
+def tree(root: Path) -> dict[str, bytes]:
+    """All files and what is in them."""
+    return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+async def test_all_that_a_patch_can_do(tmp_path: Path) -> None:
+    (tmp_path / "keep.py").write_text("a\nb\nc\n")
+    (tmp_path / "go.bin").write_bytes(b"\0\1")
+    (tmp_path / "old.sh").write_text("echo 1\n")
+    (tmp_path / "old.sh").chmod(0o755)
+    done = await applied(
+        tmp_path,
+        "*** Update File: keep.py", "@@", " a", "-b", "+B", " c",
+        "*** Add File: new/deep.txt", "+one", "+", "+two",
+        "*** Delete File: go.bin",
+        "*** Update File: old.sh", "*** Move to: bin/new.sh", "@@", "-echo 1", "+echo 2",
+        "*** Add File: empty",
+    )  # fmt: skip
+    assert tree(tmp_path) == {
+        "keep.py": b"a\nB\nc\n", "new/deep.txt": b"one\n\ntwo\n", "bin/new.sh": b"echo 2\n", "empty": b"",
+    }  # fmt: skip
+    assert stat.S_IMODE((tmp_path / "bin/new.sh").stat().st_mode) == 0o755
+    said = plain(done.content).replace(f"{tmp_path}/", "")
+    assert said == "Done:\nM keep.py\nA new/deep.txt\nD go.bin\nR old.sh -> bin/new.sh\nA empty"
+    assert "-b\n+B" in done.changes[0].diff
+    assert [change.kind for change in done.changes] == ["updated", "added", "deleted", "moved", "added"]
+
+
+async def test_a_file_may_be_updated_twice_and_be_moved_onto_one_that_goes(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("1\n2\n3\n")
+    (tmp_path / "b").write_text("")
+    await applied(
+        tmp_path,
+        "*** Update File: a", "@@", "-1", "+one",
+        "*** Delete File: b",
+        "*** Update File: a", "*** Move to: c", "@@", "-3", "+three",
+        "*** Update File: c", "@@", "-2", "+two",
+    )  # fmt: skip
+    assert tree(tmp_path) == {"c": b"one\ntwo\nthree\n"}
+
+
+@pytest.mark.parametrize("data", [b"a\r\nb\r\n", "\ufeffa\nb".encode(), "a\nb\n".encode("utf-16")])
+async def test_a_file_stays_stored_as_it_was(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "a").write_bytes(data)
+    await applied(tmp_path, "*** Update File: a", "@@", "-b", "+b", "+ü")
+    codec = "utf-16" if data.startswith(b"\xff\xfe") else "utf-8"
+    text, now = data.decode(codec), (tmp_path / "a").read_bytes().decode(codec)
+    newline = "\r\n" if "\r" in text else "\n"
+    assert now == text.replace("b", f"b{newline}ü", 1)
+
+
+async def test_what_did_not_fit_exactly_is_said(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("def f():  \n    x\n")
+    done = await applied(tmp_path, "*** Update File: a", "@@", " def f():", "-    x", "+    y")
+    assert done.fuzz == ("a, line 1: it fits but for white space at the ends of lines",)
+    assert "look at these again:\na, line 1" in plain(done.content)
+    assert (tmp_path / "a").read_text() == "def f():  \n    y\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "why"),
+    [
+        (["*** Update File: a", "@@", "-nothing like it"], "does not fit"),
+        (["*** Update File: gone", "@@", "-x"], "gone does not exist"),
+        (["*** Delete File: gone"], "gone does not exist"),
+        (["*** Add File: a", "+x"], "a exists already"),
+        (["*** Update File: a", "*** Move to: b", "@@", "-1", "+2"], "b exists already"),
+        (["*** Delete File: a", "*** Update File: a", "@@", "-1"], "deleted or moved above"),
+        (["*** Update File: a", "@@", "-1", "*** Delete File: a"], "changed above"),
+        (["*** Delete File: directory"], "directory is no file"),
+        (["*** Update File: binary", "@@", "-1"], "binary file"),
+        (["*** Add File: a/below", "+x"], "nothing was changed: .*Not a directory"),
+    ],
+)
+async def test_all_or_nothing(tmp_path: Path, lines: list[str], why: str) -> None:
+    (tmp_path / "a").write_text("1\n")
+    (tmp_path / "b").write_text("1\n")
+    (tmp_path / "binary").write_bytes(b"\0")
+    (tmp_path / "directory").mkdir()
+    before = tree(tmp_path)
+    with pytest.raises(ToolError, match=why):
+        await applied(tmp_path, "*** Update File: b", "@@", "-1", "+2", "*** Add File: new", "+x", *lines)
+    assert tree(tmp_path) == before
+
+
+class Failing:
+    """Real files, of which the change number `at` fails."""
+
+    def __init__(self, files: Files, at: int) -> None:
+        self._files, self._left = files, at
+        self.read, self.status, self.names, self.real = files.read, files.status, files.names, files.real
+
+    def _count(self) -> None:
+        self._left -= 1
+        if self._left == 0:
+            raise ToolError("the disk is full")
+
+    def write(self, path: str, data: bytes) -> None:
+        """Write, if it does not fail."""
+        self._count()
+        self._files.write(path, data)
+
+    def move(self, path: str, target: str) -> None:
+        """Move, if it does not fail."""
+        self._count()
+        self._files.move(path, target)
+
+    def remove(self, path: str) -> None:
+        """Remove, if it does not fail."""
+        self._count()
+        self._files.remove(path)
+
+
+@pytest.mark.parametrize("at", range(1, 8))
+def test_a_disk_that_fails_in_the_middle(tmp_path: Path, at: int) -> None:
+    for name in "abcd":
+        (tmp_path / name).write_text("1\n")
+    before = tree(tmp_path)
+    patch = (
+        "*** Begin Patch\n*** Update File: a\n@@\n-1\n+2\n*** Add File: e\n+x\n*** Delete File: b\n*** Update File: c\n"
+        "*** Move to: f\n@@\n-1\n+3\n*** Delete File: d\n*** End Patch"
+    )
+    files = ReachedFiles(LocalWorkspace(str(tmp_path)))
+    planned = plan(parsed(patch), files, str(tmp_path))
+    if at == 7:
+        commit(planned, Failing(files, at))
+        assert tree(tmp_path) == {"a": b"2\n", "e": b"x\n", "f": b"3\n"}
+        return
+    with pytest.raises(ToolError, match="the disk is full"):
+        commit(planned, Failing(files, at))
+    assert tree(tmp_path) == before
+
+
+def test_what_it_touches_is_known_before() -> None:
+    workspace = LocalWorkspace("/w")
+    patch = (
+        "*** Begin Patch\n*** Add File: x/../new\n+1\n*** Delete File: /etc/b\n*** Update File: c\n*** Move to: ../d\n"
+        "@@\n-1\n*** End Patch"
+    )
+    action = apply_patch.read(msgspec.Raw(msgspec.json.encode({"patch": patch})))
+    assert apply_patch.resources(action, workspace) == ("file:/w/new", "file:/etc/b", "file:/w/c", "file:/d")
+    assert apply_patch.effects is not None
+    assert apply_patch.effects(action, workspace).writes == (
+        FileText("/w/new", "1\n"), FileText("/etc/b"), FileText("/w/c"), FileText("/d"),
+    )  # fmt: skip
+    assert apply_patch.effects(ApplyPatchAction("nonsense"), workspace).writes == ()
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text(max_size=200))
+async def test_any_text_is_refused_or_applied(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ToolError):
+        await apply_patch.executor({})(ApplyPatchAction(text), FakeContext(tmp_path))
