@@ -88,13 +88,21 @@ async def _ours(times: int) -> float:
 
         tools.learn([remote_tool(definition, there, given)])
         parts: Any = SimpleNamespace(
-            tools=tools, secrets=secrets, retired=lambda _: None, store="", earlier=None, home=None, shelf=None
+            tools=tools,
+            secrets=secrets,
+            retired=lambda _: None,
+            store="",
+            earlier=None,
+            home=None,
+            shelf=None,
+            client=None,
+            saved=None,
         )
         silent: Any = log
         action = ActionEvent(
             tool_name="add", tool_call_id="1", arguments=msgspec.Raw(b'{"a":1,"b":2}'), llm_response_id="r"
         )
-        async with ToolActor(silent, parts, "add", workspace) as actor:
+        async with ToolActor(silent, parts, "add", workspace, given) as actor:
             return await _cpu(times, lambda: actor.handle(Perform(ExecuteAction("c", action, 1))))
 
 

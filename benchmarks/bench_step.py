@@ -20,6 +20,7 @@ import harness
 from agentrt import LLM, Agent, Conversation, ExecutionStatus, Limits, Runtime, tool
 from agentrt.context.replies import ModelReply
 from agentrt.protocols import ModelRequest, Watch
+from agentrt.specs import ToolAnnotations
 from agentrt.testing import ScriptedLLM, call, finish
 
 GOAL_MS = 0.6
@@ -33,9 +34,9 @@ COMMITS = 2
 COMMIT_BYTES = 400
 
 
-@tool
+@tool(annotations=ToolAnnotations(read_only=True))
 async def noop(n: int) -> str:
-    """Does nothing."""
+    """Does nothing; and says so, else the files of the workspace would be kept around its calls."""
     return "ok"
 
 

@@ -49,7 +49,8 @@ def looking(steps: int, summary: Callable[[ModelRequest], Turn] = lambda request
 
 def agent(condenser: Any = LLMSummarizingCondenser(max_size=20), **more: Any) -> Agent:
     """One that is condensed so."""
-    return Agent(**{"llm": LLM(model="scripted"), "tools": ("recall",), "condenser": condenser} | more)
+    given = {"llm": LLM(model="scripted"), "tools": ("recall",), "condenser": condenser, "checkpoints": False}
+    return Agent(**given | more)
 
 
 def condensations(events: list[Event]) -> list[Condensation]:

@@ -37,6 +37,7 @@ from agentrt.events import (
     ExecutionLost,
     ExecutionStarted,
     ExecutionStatus,
+    FilesRestored,
     GoalSet,
     Grant,
     HeadMoved,
@@ -69,6 +70,7 @@ from agentrt.events import (
     ToolResultsAwaited,
     ToolsChanged,
     UserRejectObservation,
+    WorkspaceSnapshot,
 )
 from agentrt.specs import (
     LLM,
@@ -336,6 +338,8 @@ def every_event() -> list[Event]:
         ),
         ConversationStateUpdateEvent(key="confirmation", value=msgspec.Raw(b'{"type":"AlwaysConfirm"}')),
         DurabilityChanged(durability=Durability.INTERVAL, epoch=2),
+        WorkspaceSnapshot(at=3, when="after", tree="4b825dc6", left_out=("what is ignored",), off="too many files"),
+        FilesRestored(to=3, tree="4b825dc6", before="5c936ed7", files=2, left=("a.txt",)),
         ConversationErrorEvent(code="timeout", detail="try again", retryable=True),
         HeadMoved(to=3),
         answer("bye", partial=True),

@@ -50,7 +50,7 @@ from agentrt.storage import read_conversation
 from agentrt.testing import ScriptedLLM, call, calls, finish, say
 from agentrt.tools import ToolType
 
-AGENT = Agent(llm=LLM(model="scripted"), tools=())
+AGENT = Agent(llm=LLM(model="scripted"), tools=(), checkpoints=False)
 GATED = Agent(llm=LLM(model="scripted"), tools=(), analyzer="rules", confirmation=ConfirmRisky())
 
 

@@ -13,7 +13,7 @@ from agentrt.specs.quota import Quota
 from agentrt.testing import ScriptedLLM, call, finish
 from agentrt.testing.scripted import Turn
 
-AGENT = Agent(llm=LLM(model="scripted"))
+AGENT = Agent(llm=LLM(model="scripted"), checkpoints=False)
 
 
 @tool
@@ -26,11 +26,11 @@ def flooding(request: ModelRequest) -> Turn:
     return call("flood", n=1000 + len(request.messages))
 
 
-@pytest.mark.parametrize(("quota", "code"), [(Quota(events=60), "max_events"), (Quota(bytes=40_000), "max_bytes")])
+@pytest.mark.parametrize(("quota", "code"), [(Quota(events=60), "max_events"), (Quota(bytes=60_000), "max_bytes")])
 async def test_a_run_ends_where_there_is_no_more_room(tmp_path: Path, quota: Quota, code: str) -> None:
     model = ScriptedLLM(flooding)
     async with Runtime(tmp_path / "s", client=model, tools=[flood], quota=quota) as runtime:
-        agent = Agent(llm=LLM(model="scripted"), tools=(Tool("flood"),), stuck=None)
+        agent = Agent(llm=LLM(model="scripted"), tools=(Tool("flood"),), stuck=None, checkpoints=False)
         async with Conversation(agent, tmp_path, runtime=runtime) as conversation:
             await conversation.send_message("go")
             state = await conversation.run()

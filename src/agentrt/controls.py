@@ -171,11 +171,14 @@ class Grant(Control, frozen=True, tag="grant"):
 
 
 class Rewind(Control, frozen=True, tag="rewind"):
-    """Go back to how it was after event `to`; nothing is erased."""
+    """Go back to how it was after event `to`; nothing is erased. With `files`, those of the workspace go back, too, but
+    for those that people have changed since.
+    """
 
     to: int
     epoch: int = 0
     """That of the log in which the event was seen."""
+    files: bool = False
 
 
 class Condense(Control, frozen=True, tag="condense"):
@@ -196,6 +199,8 @@ class Fork(Control, frozen=True, tag="fork"):
     agent: Agent | None = None
     epoch: int = 0
     """That of the log in which the event `at` was seen."""
+    files: bool | str = False
+    """Whether it works in a copy of the workspace as it was there, or the directory of that copy."""
 
     @property
     def place(self) -> Cursor | None:

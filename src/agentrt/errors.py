@@ -76,9 +76,8 @@ class MissingKey(ConfigurationError):
 
     def __init__(self, model: str, variables: tuple[str, ...]) -> None:
         self.model, self.variables = model, variables
-        super().__init__(
-            f"no key for model {model!r}: set {' and '.join(variables) or 'its API key'} in the environment"
-        )
+        named = " and ".join(variables) or "its API key"
+        super().__init__(f"no key for model {model!r}: set {named} in the environment")
 
 
 class WorkspaceMissing(ConfigurationError):
@@ -136,6 +135,8 @@ class WorkspaceError(AgentrtError):
         "git-not-installed": "no git",
         "git-too-large": "the repository is too large",
         "git-timeout": "git took too long",
+        "too-many-files": "there are too many files to keep them",
+        "no-checkpoint": "the files were not kept",
         "git-failed": "git failed",
     }
 

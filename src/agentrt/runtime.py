@@ -31,8 +31,9 @@ from .host import Hosts
 from .host.beginning import keeping, kept
 from .host.children import children_of
 from .host.consolidating import Consolidations
-from .host.earlier import earlier_in
+from .host.earlier import of_storage
 from .host.implementations import Implementations
+from .host.profiles import saved_in
 from .ids import new_id
 from .llm import LimitedClient, LiteLLMClient, PacedClient, ProviderLimits, RetryingClient, RoutedClient, ThinkingClient
 from .llm.masking import keys_of
@@ -291,14 +292,13 @@ class Runtime:
         agent: Agent | None = None,
         tools: Sequence[ToolType] = (),
         more: Sequence[Event] = (),
+        place: Workspace | None = None,
     ) -> str:
         """Begin a conversation that shares the first `at` events of another, which must be durable; its id.
 
-        What was open there is closed here. It has `secrets`, or those that the log has at that place, and goes on with
-        another `agent` where one is given. `more` events come with its first ones.
-
-        Raises `EventRefused` when there are not so many, `ConversationMissing`, `ConversationExists`, `LogLocked`,
-        `LogCorrupt`, or `ConfigurationError` when its secrets cannot be decrypted.
+        What was open there is closed here. It has `secrets`, or those that the log has at that place, and goes on in
+        another `place`, with another `agent`, where they are given. `more` events come with its first ones. Raises
+        `EventRefused` when there are not so many, or as `open` and `create` do.
         """
         name, state = fork_id or new_id(), State()
 
@@ -310,7 +310,7 @@ class Runtime:
         try:
             if state.created is None or state.prompt is None:
                 raise EventRefused(f"event {at} is too early to fork from: the conversation has not begun there")
-            place, prompt = state.created.workspace, tuple[Event, ...]()
+            place, prompt = place or state.created.workspace, tuple[Event, ...]()
             if secrets is None:
                 secrets = self.secrets()
                 self._restore(secrets, state, state.created.conversation_id)
@@ -365,9 +365,8 @@ class Runtime:
             quota=self._quota,
             observers=self.observers,
             own=self._own,
-            store=self.store.address,
-            earlier=earlier_in(self.store.listing),
-            shelf=self.store.shelf,
+            **of_storage(self.store),
+            saved=saved_in(self.store, self._environment),
             connections=self.connections,
             home=self._home,
         )

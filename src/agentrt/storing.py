@@ -342,6 +342,13 @@ class Storage(Protocol):
         """The log for readers. Raises `ConfigurationError` for a name that is no conversation id."""
         ...
 
+    def beside(self, conversation_id: str) -> str:
+        """A directory of this machine, not made yet, for what is kept with a conversation and is in no event.
+
+        It goes with the conversation. Raises `ConfigurationError` for a name that is no conversation id.
+        """
+        ...
+
     def where(self, conversation_id: str) -> str:
         """Where a conversation's log is, in words for a person."""
         ...

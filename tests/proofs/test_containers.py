@@ -31,13 +31,13 @@ from agentrt.server.running import serving
 from agentrt.specs.content import plain
 from agentrt.storage import read_conversation
 from agentrt.testing import ScriptedLLM, ScriptedProvider, call, finish, say
-from agentrt.tools.file_editor import FileEditor, FileEditorAction
-from agentrt.tools.terminal import Terminal, TerminalAction, TerminalObservation
+from agentrt.tools.files.file_editor import FileEditor, FileEditorAction
+from agentrt.tools.terminals.terminal import Terminal, TerminalAction, TerminalObservation
 
 from .. import programs
 from ..steering import running
 from ..tools.context import FakeContext
-from ..tools.test_terminal import shown
+from ..tools.terminals.test_terminal import shown
 from .engines import IMAGE, NoEngine, engine
 from .waiting import eventually
 

@@ -27,7 +27,7 @@ from .evidence import check_numbering, results
 from .worker import steps_taken
 
 NAME = "thinking"
-AGENT = Agent(llm=LLM(model="scripted"), tools=(), system_prompt="Think.")
+AGENT = Agent(llm=LLM(model="scripted"), tools=(), checkpoints=False, system_prompt="Think.")
 MESSAGE = MessageEvent(source="user", content=text("Go on."))
 LANES = 8
 """Stores side by side, since each waits for its disk."""

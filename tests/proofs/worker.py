@@ -105,7 +105,13 @@ def scripted(workspace: Path) -> ScriptedLLM:
 def agent() -> Agent:
     """An agent that runs two tools side by side."""
     tools = tuple(Tool(name) for name in ("count", "recount", "terminal", "file_editor"))
-    return Agent(llm=LLM(model="scripted"), tools=tools, system_prompt="Count.", limits=Limits(tool_concurrency=2))
+    return Agent(
+        llm=LLM(model="scripted"),
+        tools=tools,
+        system_prompt="Count.",
+        limits=Limits(tool_concurrency=2),
+        checkpoints=False,
+    )
 
 
 class Death:

@@ -44,9 +44,9 @@ from tests.test_streaming import Noisy, Slow, first_delta
 from .places import At, everything
 
 MODEL = LLM(model="scripted")
-AGENT = Agent(llm=MODEL, tools=())
+AGENT = Agent(llm=MODEL, tools=(), checkpoints=False)
 OTHER = Agent(llm=MODEL, tools=(), system_prompt="Be kind.")
-GREETER = Agent(llm=MODEL, tools=(Tool("greet"),))
+GREETER = Agent(llm=MODEL, tools=(Tool("greet"),), checkpoints=False)
 DONE = ExecutionStatus.FINISHED
 
 

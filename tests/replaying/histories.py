@@ -68,6 +68,7 @@ from agentrt.events import (
     TitleChanged,
     UserRejectObservation,
 )
+from agentrt.llm.profiles import ProfileStore, profiles_file
 from agentrt.protocols import Critic as CriticProtocol
 from agentrt.protocols import ModelRequest
 from agentrt.specs import Workspace
@@ -674,6 +675,26 @@ async def skills_are_activated(place: Path) -> Recorded:
         await conversation.send_message("Please commit")
         while (await conversation.run()).status == "waiting_for_confirmation":
             await conversation.confirm()
+    return recorded(place / "store")
+
+
+@history(ConversationStateUpdateEvent)
+async def the_agent_changes_its_model_and_takes_an_edit_back(place: Path) -> Recorded:
+    ProfileStore(profiles_file(place / "store")).save("strong", LLM(model="scripted/strong"))
+    file = str(place / "a.txt")
+    agent = replace(AGENT, tools=(Tool("file_editor"), Tool("switch_llm")))
+    turns = [
+        calls(
+            ("switch_llm", {"profile_name": "strong"}),
+            ("file_editor", {"command": "create", "path": file, "file_text": "x"}),
+        ),
+        call("file_editor", command="undo_edit", path=file),
+        call("switch_llm", profile_name="none"),
+        DONE,
+    ]
+    async with live(place, ScriptedLLM(turns), agent) as conversation:
+        await conversation.send_message("Go.")
+        await conversation.run()
     return recorded(place / "store")
 
 

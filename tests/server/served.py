@@ -97,5 +97,6 @@ def token_of(app: Starlette) -> dict[str, str]:
 
 def agent(**fields: Any) -> dict[str, Any]:
     """An agent as a request has it."""
-    described: dict[str, Any] = msgspec.to_builtins(Agent(llm=LLM(model="scripted/model"), **fields))
+    given: dict[str, Any] = {"checkpoints": False} | fields
+    described: dict[str, Any] = msgspec.to_builtins(Agent(llm=LLM(model="scripted/model"), **given))
     return described

@@ -23,6 +23,7 @@ from ..state import Seen
 from .dispatcher import Perform
 from .draft import Draft
 from .event_log import Log
+from .file_keeper import FileKeeper
 from .veil import Veil
 
 MARGIN = 1.1
@@ -32,8 +33,10 @@ MARGIN = 1.1
 class AgentActor(AbstractAsyncContextManager["AgentActor"]):
     """Performs `CallModel`."""
 
-    def __init__(self, log: Log, client: ModelClient, toolbox: Toolbox, veil: Veil) -> None:
-        self._log, self._client, self._toolbox, self._veil = log, client, toolbox, veil
+    def __init__(
+        self, log: Log, client: ModelClient, toolbox: Toolbox, veil: Veil, keeper: FileKeeper | None = None
+    ) -> None:
+        self._log, self._client, self._toolbox, self._veil, self._keeper = log, client, toolbox, veil, keeper
         self._around = around(log.state.spec)
         self._transcript = Transcript(self._around)
         self._hidden = 0
@@ -48,6 +51,8 @@ class AgentActor(AbstractAsyncContextManager["AgentActor"]):
     async def handle(self, message: Perform) -> None:
         """Make one call; its outcome is one batch, whether it ended, failed or was cut."""
         assert isinstance(message.command, CallModel)
+        if self._keeper is not None:
+            self._keeper.begin()  # there is time now
         command = message.command.id
         state = self._log.state
         prompts = state.ledger.counting.prompts

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
@@ -41,6 +42,8 @@ from ..specs.quota import Quota
 from ..state import State
 from ..storing import Shelf
 from ..tools.definition import Tools
+from ..workspaces.tree_limits import Most
+from ..workspaces.trees import Trees
 from .agent import AgentActor
 from .condenser import CondenserActor
 from .core import Actor, RestartPolicy, Supervisor
@@ -49,6 +52,7 @@ from .delegate import Children, DelegateActor
 from .dispatcher import Dispatcher, Performer
 from .event_log import EventLogActor, Log, Observer
 from .feed import Feed
+from .file_keeper import FileKeeper
 from .hook_models import HookModels
 from .hooks import HookActor
 from .recollection import Earlier
@@ -57,6 +61,7 @@ from .servers import Servers
 from .side_calls import SideCalls
 from .skills import SkillActor
 from .tool import AtWork, ToolActor
+from .tool_models import Saved, nothing_saved
 from .veil import Veil
 
 STOP_SECONDS = 5.0
@@ -101,6 +106,10 @@ class Parts(msgspec.Struct, frozen=True):
     """Where the memories of owners are."""
     home: Path | None = None
     """Where the user's own memory is."""
+    beside: Callable[[str], str] | None = None
+    """Where a directory is beside the log of a conversation; None: no files are kept."""
+    saved: Saved = nothing_saved
+    """The models that the user has saved."""
     performers: Mapping[str, PerformerFactory] = {}
     """What takes the place of a performer, by the first word of its name: in a replay, which runs nothing."""
 
@@ -150,6 +159,7 @@ class ConversationGroup:
             )
             self.log = Log(self._actor, self.feed, self._journal, self._veil)
             self.calls = SideCalls(self.log, self._parts.client, self._veil)
+            self._tasks = tasks
             self._dispatcher.attach(self.log)
             self._stack = stack.pop_all()
         return self
@@ -157,6 +167,7 @@ class ConversationGroup:
     async def __aexit__(self, *_: object) -> None:
         """Cut what runs and stop the actors; what the body raised goes on as it is, in no exception group."""
         self._actor.rest()
+        keeper = self.keeper
         try:
             with anyio.CancelScope(shield=True), anyio.move_on_after(STOP_SECONDS):
                 await self._catch_up()
@@ -166,12 +177,16 @@ class ConversationGroup:
                 self._dispatcher.cut()
                 await self._dispatcher.wait_idle()
                 await self._say_end()
+                if keeper is not None:
+                    await keeper.settle()
                 await self._catch_up()
                 await self._say_closed()
                 if self.feed.state.durability is not Durability.COMMIT and not self.feed.failed:
                     epoch = self.feed.state.epoch
                     await self.log.append(DurabilityChanged(durability=Durability.COMMIT, epoch=epoch))
         finally:
+            if keeper is not None:
+                keeper.close()
             self.feed.close()
             await self._stack.aclose()
             self._actor.close()
@@ -215,12 +230,26 @@ class ConversationGroup:
             epoch = self.feed.state.epoch + (self.feed.state.durability is not Durability.COMMIT)
             events = (*events, DurabilityChanged(durability=durability, epoch=epoch))
         await self.log.append(*events)  # also where there are none: what is overdue is told then
+        if self.feed.state.ledger.restoring and self.keeper is not None:
+            await self.keeper.restore()
         self.connect()
         if not self._first and self.feed.state.context is not None:
             self._looked = anyio.Event()
             self._tasks.start_soon(self._look_again, self._looked, self.feed.state.context)
         if durability is not Durability.COMMIT:
             await self._journal.sync()
+
+    @cached_property
+    def keeper(self) -> FileKeeper | None:
+        """Who keeps the files of the workspace; None: nobody does."""
+        created, beside = self.feed.state.created, self._parts.beside
+        if created is None or beside is None:
+            return None
+        origins = () if created.parent is None else (beside(created.parent),)
+        own, quota = self._parts.own().stores, self._parts.quota.bytes
+        most = Most() if quota is None else Most(stored=min(quota, Most().stored))
+        trees = Trees(beside(created.conversation_id), self._workspace.path, origins, apart_from=own, most=most)
+        return FileKeeper(self.log, self._tasks, trees)
 
     def connect(self) -> None:
         """Connect to the MCP servers that the agent has by now, in the background."""
@@ -250,10 +279,14 @@ class ConversationGroup:
         known = message.id in self.feed.state.ledger.message_ids
         return await self._servers.attached(message) if self._servers is not None and not known else ()
 
-    async def looked(self) -> None:
-        """Return when it is known which of the files have changed that the agent was told from."""
+    async def ready(self) -> None:
+        """Return when it is known which of the files have changed that the agent was told from, and none are being
+        restored.
+        """
         if self._looked is not None:
             await self._looked.wait()
+        if self.keeper is not None:
+            await self.keeper.ready()
 
     async def _look_again(self, looked: anyio.Event, context: ContextResolved) -> None:
         """Say which have; opening does not wait for it, since there may be hundreds."""
@@ -307,7 +340,7 @@ class ConversationGroup:
             return Performer(lambda: replaced(log, parts), concurrency)
         match kind:
             case "agent":
-                return Performer(lambda: AgentActor(log, parts.client, parts.tools, self._veil))
+                return Performer(lambda: AgentActor(log, parts.client, parts.tools, self._veil, self.keeper))
             case "security":
                 return Performer(lambda: SecurityActor(log, parts.analyzers, parts.tools, workspace, parts.own))
             case "skills":
@@ -323,7 +356,7 @@ class ConversationGroup:
             case "delegate":
                 return Performer(lambda: DelegateActor(log, parts.children, self._is_left), concurrency)
             case _:
-                return Performer(lambda: ToolActor(log, parts, tool, workspace), concurrency)
+                return Performer(lambda: ToolActor(log, parts, tool, workspace, self.calls, self.keeper), concurrency)
 
     def _hooks(self) -> HookActor:
         parts = self._parts

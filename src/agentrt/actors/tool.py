@@ -8,7 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -21,11 +21,12 @@ import msgspec
 from anyio.abc import TaskGroup
 
 from ..cancelling import guarded
+from ..context.replies import BadCall
 from ..decisions import ExecuteAction, action_error
 from ..errors import ToolError
 from ..events import ActionEvent, ActionRevised, Event, InputGiven, InputRequested, ObservationEvent
 from ..ids import new_id
-from ..protocols import Observation, Watchful
+from ..protocols import ModelClient, Observation, Watchful
 from ..sandboxes.processes import process_mark
 from ..secrets import HIDDEN, CurrentMask, SecretRegistry, StreamMask
 from ..specs import BlobReference, Workspace, content
@@ -40,9 +41,12 @@ from ..workspaces.spills import Spills
 from .core import Request
 from .dispatcher import Perform
 from .event_log import Log
+from .file_keeper import FileKeeper
 from .recollection import Earlier, Recollection
 from .results import MAX_RESULT, bounded
 from .scripts import changed
+from .side_calls import SideCalls
+from .tool_models import Saved, ToolModels
 
 TAIL = 64
 """Pieces of output kept for the model in case a call is cut."""
@@ -92,6 +96,12 @@ class ToolParts(Protocol):
     @property
     def shelf(self) -> Shelf | None: ...
 
+    @property
+    def client(self) -> ModelClient: ...
+
+    @property
+    def saved(self) -> Saved: ...
+
 
 class _Place:
     """What all calls of a tool have in common."""
@@ -116,7 +126,9 @@ class _Call:
         action: str,
         parts: ToolParts,
         tasks: TaskGroup,
+        calls: SideCalls,
     ) -> None:
+        self.models = ToolModels(log, parts.client, calls, parts.saved, parts.secrets, action)
         self._tool, self._command, self._secrets, self._retired = tool, command, parts.secrets, parts.retired
         self._action = action
         self.observation_id = new_id()
@@ -195,8 +207,17 @@ class _Call:
 class ToolActor(AbstractAsyncContextManager["ToolActor"]):
     """Performs `ExecuteAction` for one tool; the executor is opened with the actor and closed with it."""
 
-    def __init__(self, log: Log, parts: ToolParts, name: str, workspace: Workspace) -> None:
-        self._log, self._parts, self._name, self._workspace = log, parts, name, workspace
+    def __init__(
+        self,
+        log: Log,
+        parts: ToolParts,
+        name: str,
+        workspace: Workspace,
+        calls: SideCalls,
+        keeper: FileKeeper | None = None,
+    ) -> None:
+        self._keeper = keeper
+        self._log, self._parts, self._name, self._workspace, self._calls = log, parts, name, workspace, calls
         self._tools, self._secrets = parts.tools, parts.secrets
         with guarded:
             self._executor = self._tools.executor(name)
@@ -231,14 +252,16 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
         command, action = message.command.id, message.command.action
         call, begun = self._call(command, action.id), time.monotonic()
         try:
-            outcome = await self._looked_at_again(message.command) or await self._run(action, call)
+            async with self._kept(action):
+                outcome = await self._looked_at_again(message.command) or await self._run(action, call)
         except anyio.get_cancelled_exc_class():
             seconds = time.monotonic() - begun
             with anyio.CancelScope(shield=True):
                 cut = action_error(action, f"Interrupted after {seconds:.1f} s.{call.so_far()}")
                 await self._log.append(cut, command=command)
             raise
-        await self._log.append(outcome, command=command)
+        else:
+            await self._log.append(outcome, command=command)
         return None
 
     def _writes_mark(self, action: ActionEvent) -> bool:
@@ -247,7 +270,7 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
         return bool(self._secrets.mask) and HIDDEN.encode() in bytes(action.arguments) and not tool.read_only
 
     def _call(self, command: str, action: str) -> _Call:
-        return _Call(self._log, self._place, self._name, command, action, self._parts, self._tasks)
+        return _Call(self._log, self._place, self._name, command, action, self._parts, self._tasks, self._calls)
 
     async def _looked_at_again(self, command: ExecuteAction) -> Event | None:
         """Has a call rated again of which a file is not as it was for its rating; an error where that goes on."""
@@ -292,6 +315,15 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
             found=observation.found,
             caused_by=action.id,
         )
+
+    def _kept(self, action: ActionEvent) -> AbstractAsyncContextManager[None]:
+        """Around a call that may change files they are kept."""
+        try:
+            if self._keeper is not None and self._tools.may_write(action.tool_name, action.arguments):
+                return self._keeper.around(action)
+        except BadCall:
+            pass  # it will be refused
+        return nullcontext()
 
     def _labels(self, action: ActionEvent, said: tuple[Label, ...]) -> tuple[Label, ...]:
         """Where what the result holds comes from: as it says itself, as the tool says, and as the action was rated."""

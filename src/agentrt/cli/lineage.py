@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import anyio
 import click
 
+from ..conversation import Conversation
 from ..errors import LogCorrupt
 from ..events import Cursor
 from ..runtime import Runtime
@@ -18,13 +20,18 @@ from .options import store_option
 @click.command()
 @click.argument("conversation", required=False)
 @click.option("--at", type=place, default=None, help="The last event to share. Default: the newest.")
+@click.option("--files", is_flag=True, help="Work in a copy of the workspace as it was there, beside the workspace.")
+@click.option("--to", type=click.Path(path_type=Path), default=None, help="The new directory of that copy.")
 @store_option
-def fork(conversation: str | None, at: Cursor | None, store: str | None) -> None:
+def fork(conversation: str | None, at: Cursor | None, files: bool, to: Path | None, store: str | None) -> None:
     """Begin a new conversation that shares a CONVERSATION's events up to --at. Prints its id; resume it to go on."""
     found = find(conversation, store)
 
     async def begin() -> str:
         async with Runtime(found.store) as runtime:
+            if files or to is not None:
+                async with Conversation(id=found.id, runtime=runtime) as whole:
+                    return (await whole.fork(at, files=to or True)).id
             history = runtime.store.history(found.id)
             try:
                 state = await history.state()

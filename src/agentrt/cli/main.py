@@ -24,6 +24,7 @@ from .agents import agents
 from .asking import Answer, approve, ask_person, refuse
 from .consenting import offer_consent
 from .context import context
+from .diff import diff
 from .finding import Found, find, place, reopened
 from .forms import Fill, decline, fill_in
 from .keys import keys
@@ -264,6 +265,7 @@ for command in (
     agents,
     context,
     delete,
+    diff,
     fork,
     keys,
     list_,

@@ -18,6 +18,7 @@ from ..events import (
     CriticAssessed,
     Event,
     ExecutionStatus,
+    FilesRestored,
     GoalSet,
     HookExecutionEvent,
     InterruptEvent,
@@ -31,6 +32,7 @@ from ..events import (
     TagsChanged,
     TitleChanged,
     ToolsChanged,
+    WorkspaceSnapshot,
 )
 from ..specs import HookEvent
 from .permissions import rule_words
@@ -63,6 +65,12 @@ def note(event: Event, children: Mapping[str, str]) -> Iterator[Text]:
             yield from _context(event)
         case ToolsChanged():
             yield from _tools(event)
+        case WorkspaceSnapshot(off=why) if why:
+            yield Text(f"! files are not kept for a rewind: {clean(why)}", "yellow")
+        case FilesRestored():
+            yield Text(f"↩ {count(event.files, 'file')} as after event {event.to}", "dim")
+            if event.left:
+                yield Text(f"! left as they are: {clean(', '.join(event.left))}", "yellow")
         case ContextChanged():
             yield Text(f"! changed since they were read: {clean(', '.join(event.paths))}", "yellow")
         case SkillActivated():

@@ -10,10 +10,12 @@ import anyio
 import msgspec
 
 from ..errors import ServerUnreachable, WorkspaceError
-from ..workspaces import FileEntry, FileList, GitChanges, GitDiff
+from ..workspaces import FileChanges, FileDiff, FileEntry, FileList, GitChanges, GitDiff
 from ..workspaces.asking import (
     AskChanges,
     AskDiff,
+    AskFileChanges,
+    AskFileDiff,
     Found,
     ListFiles,
     Question,
@@ -39,8 +41,14 @@ class RemoteFiles:
     async def ask(self, question: Question) -> Found:
         """The reply to a question."""
         match question:
-            case ListFiles(path=path):
-                return msgspec.json.decode(await self._get(f"/files?path={_quoted(path)}"), type=FileList)
+            case ListFiles(path=path, at=at):
+                return msgspec.json.decode(await self._get(f"/files?path={_quoted(path)}{_at(at)}"), type=FileList)
+            case AskFileChanges(since=since, until=until):
+                path = f"/checkpoints/changes?since={since}&until={until}"
+                return msgspec.json.decode(await self._get(path), type=FileChanges)
+            case AskFileDiff(path=path, since=since, until=until):
+                path = f"/checkpoints/diff?since={since}&until={until}&path={_quoted(path)}"
+                return msgspec.json.decode(await self._get(path), type=FileDiff)
             case AskChanges():
                 return msgspec.json.decode(await self._get("/git/changes"), type=GitChanges)
             case AskDiff(path=path):
@@ -51,7 +59,8 @@ class RemoteFiles:
     async def read(self, wanted: ReadFile | ReadArchive) -> AsyncGenerator[bytes]:
         """Bytes, in pieces; a file that is cut goes on where it was, an archive does not, since it is made anew."""
         kind = "archive" if isinstance(wanted, ReadArchive) else "content"
-        path = f"{self._base}/files/{kind}?path={_quoted(wanted.path)}"
+        then = _at(wanted.at) if isinstance(wanted, ReadFile) else ""
+        path = f"{self._base}/files/{kind}?path={_quoted(wanted.path)}{then}"
         backoff, place, at, tag = Backoff(), self._transport.place, 0, None
         while True:
             begun = at
@@ -78,6 +87,10 @@ class RemoteFiles:
 
     async def _get(self, path: str) -> bytes:
         return await self._transport.ask("GET", self._base + path, name=self._name)
+
+
+def _at(seq: int | None) -> str:
+    return "" if seq is None else f"&at={seq}"
 
 
 def _quoted(path: str) -> str:

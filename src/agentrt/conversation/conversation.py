@@ -2,44 +2,28 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
-import msgspec
-
 from ..context.titles import Naming
 from ..controls import (
-    AddRule,
-    Agree,
-    Answer,
-    AnyControl,
     AskAgent,
     Condense,
-    Configure,
     Confirm,
     Fork,
     GenerateTitle,
     GiveInput,
     GiveResult,
-    Grant,
     Interrupt,
-    LoadPlugin,
     Pause,
     Reject,
-    RemoveRule,
-    Rename,
-    Reply,
     Rewind,
     SendMessage,
-    SetConfirmationPolicy,
     SetGoal,
-    SetSecurityAnalyzer,
-    SetTags,
     StartRun,
-    SwitchLLM,
-    checked,
 )
 from ..decisions import awaiting, waiting
 from ..errors import ConfigurationError
@@ -51,7 +35,6 @@ from ..specs import (
     Agent,
     AnyLLM,
     BusyPolicy,
-    ConfirmationPolicy,
     Content,
     DockerWorkspace,
     PermissionRule,
@@ -64,15 +47,15 @@ from ..state import Pending, State
 from ..tools import AnyTool
 from .end import End
 from .ends import end_of
-from .reading import Reading
 from .run import Run, answer_of
 from .servers import ConversationServers
+from .steering import Steering
 from .workspace import WorkspaceFiles
 
 T = TypeVar("T")
 
 
-class Conversation(Reading):
+class Conversation(Steering):
     """A conversation with an agent; an async context manager.
 
     `Conversation(agent, workspace)` begins a new one, `Conversation(id=...)` reopens one from its log alone.
@@ -171,13 +154,6 @@ class Conversation(Reading):
         """
         return self._end.missing_secrets
 
-    async def do(self, control: AnyControl, by: str | None = None) -> Reply:
-        """Carry out a control, which stands in the log as asked `by` that principal; what the methods below do, too.
-
-        Raises what the method of it does.
-        """
-        return await self._end.do(checked(control), by)
-
     async def send_message(
         self, message: str | Iterable[Content], *, id: str | None = None, busy: BusyPolicy | str | None = None
     ) -> Cursor:
@@ -252,44 +228,6 @@ class Conversation(Reading):
         """
         return await self._do(GiveInput(request_id=request_id, verdict=verdict, content=dict(content or {})))
 
-    async def add_rule(self, rule: PermissionRule, scope: Scope = "session") -> Cursor:
-        """Have a permission rule hold from now on: in this conversation, or in all that work in its workspace."""
-        return await self._do(AddRule(rule, scope))
-
-    async def remove_rule(self, rule: PermissionRule, scope: Scope = "session") -> Cursor:
-        """Have a rule that was added hold no more: in this conversation and those that it delegates to, and by
-        "project" in none that begins in its workspace from now on. `state.ledger.added` has those that were added.
-
-        Raises `ConfigurationError` for one that was not, and for one that asks or denies and came from elsewhere: that
-        is taken back there.
-        """
-        return await self._do(RemoveRule(rule, scope))
-
-    async def configure(self, **changes: Any) -> Cursor:
-        """Change fields of the agent from now on: `configure(llm=..., confirmation=..., hooks=...)`.
-
-        Raises `ConfigurationError` for a field that there is not, or a value that cannot be. Its tools and instructions
-        stay as they were at the beginning.
-        """
-        raws = {name: msgspec.Raw(msgspec.json.encode(value)) for name, value in changes.items()}
-        return await self._do(Configure(raws))
-
-    async def set_confirmation_policy(self, policy: ConfirmationPolicy) -> Cursor:
-        """Who is asked from now on; without an analyzer this sets the rules, so that no policy is silently off."""
-        return await self._do(SetConfirmationPolicy(policy))
-
-    async def set_security_analyzer(self, *names: str) -> Cursor:
-        """Who rates actions from now on, of several the highest; nobody, when none is named and nobody is asked."""
-        return await self._do(SetSecurityAnalyzer(names))
-
-    async def switch_llm(self, llm: AnyLLM | str) -> Cursor:
-        """Which model answers from the next call on. Raises `UnknownModel` or `MissingKey`."""
-        return await self._do(SwitchLLM(as_llm(llm)))
-
-    async def update_secrets(self, secrets: Mapping[str, AnySecret | None]) -> Cursor:
-        """Add, replace or, with None, remove secrets; what was one stays hidden. Raises `ConfigurationError`."""
-        return await self._end.set_secrets(secrets)
-
     async def set_goal(self, objective: str, *, judge: AnyLLM | str | None = None, max_iterations: int = 10) -> Cursor:
         """Hold what the agent finishes against an objective: a judge sends it back with what is missing, until it is
         reached or was judged `max_iterations` times. "" takes the goal back. See `state.ledger.goal`.
@@ -314,45 +252,18 @@ class Conversation(Reading):
         """Have a model make a title of the first message; where that fails it is the message, cut short."""
         return await self._ask(GenerateTitle(as_llm(llm), max_length))
 
-    async def rename(self, title: str) -> Cursor:
-        """Give the conversation a title."""
-        return await self._do(Rename(title))
-
-    async def set_tags(self, tags: Mapping[str, str]) -> Cursor:
-        """Replace the tags. Raises `ConfigurationError` for a key that is not of small letters and digits, or a value
-        of more than 256 characters.
-        """
-        return await self._do(SetTags(dict(tags)))
-
-    async def grant(self, amount: float) -> Cursor:
-        """Allow it to spend so many USD more than `Limits.max_cost` says. Raises `ConfigurationError` for no amount."""
-        return await self._do(Grant(amount))
-
-    async def agree(self, digest: str) -> Cursor:
-        """Have the programs of a project or a plugin run, here and in all conversations that find the same.
-
-        What waits for that is in `state.unagreed`. Raises `ConfigurationError` for what does not.
-        """
-        return await self._do(Agree(digest=digest))
-
-    async def load_plugin(self, source: str, ref: str = "", repo_path: str = "") -> Cursor:
-        """Load a plugin: a directory, a git address at a revision `ref`, `github:owner/repo`, or `NAME@MARKETPLACE`.
-
-        Raises `ConfigurationError` for one that cannot be read.
-        """
-        return await self._do(LoadPlugin(source=source, ref=ref, repo_path=repo_path))
-
     async def condense(self) -> Cursor:
         """Have a summary take the place of what was said long ago, before the next model call."""
         return await self._do(Condense())
 
-    async def rewind(self, to: Cursor | int) -> Cursor:
-        """Go back to how it was after event `to`; nothing is erased.
+    async def rewind(self, to: Cursor | int, *, files: bool = False) -> Cursor:
+        """Go back to how it was after event `to`; nothing is erased. With `files`, those of the workspace, too, but for
+        those that people have changed since: `FilesRestored` in the log names them, and the agent is told.
 
-        Raises `EventRefused` while it runs, and `CursorExpired` for a cursor of another epoch.
+        Raises `EventRefused` while it runs, `CursorExpired`, and `WorkspaceError` where files were not kept.
         """
         place = to if isinstance(to, Cursor) else Cursor(0, to)
-        return await self._do(Rewind(place.seq, place.epoch))
+        return await self._do(Rewind(to=place.seq, epoch=place.epoch, files=files))
 
     async def rest(self, idle: float = 0.0) -> bool:
         """Let it leave memory now, unless something runs or it was used in the last `idle` seconds; whether it did.
@@ -369,29 +280,24 @@ class Conversation(Reading):
         title: str = "",
         tags: Mapping[str, str] = {},
         agent: Agent | None = None,
+        files: bool | str | Path = False,
     ) -> Conversation:
         """A new conversation, not yet entered, that shares the events up to `at` (all, when not given) and goes on by
         itself, in the same workspace and runtime, with the same secrets. What is open there is cancelled in it.
 
         It has the same title unless there is another, `tags` of its own, and goes on with another `agent` where one is
-        given: its model, tools and instructions hold from there on. Raises `CursorExpired`, `ConversationExists`, or
-        `EventRefused` where the conversation has not begun.
+        given: its model, tools and instructions hold from there on. With `files` it works in a copy of the workspace as
+        it was at `at`: in that directory, or in a new one beside the workspace.
+
+        Raises `CursorExpired`, `ConversationExists`, `EventRefused` where the conversation has not begun, and with
+        `files` `WorkspaceError` where they were not kept.
         """
+        files = files if isinstance(files, bool) else os.fspath(files)
         naming = Naming.checked(title, tags)
         agent = None if agent is None else instance(agent, Agent, "fork", "agent")
         name = converted(id, str | None, "fork", "id")
         place = None if at is None else self._seq(converted(at, Cursor | int, "fork", "at"))
-        wanted = Fork(place, name, naming.title, naming.tags, agent, self.state.epoch)
+        wanted = Fork(place, name, naming.title, naming.tags, agent, self.state.epoch, files)
         fork = Conversation.__new__(Conversation)
         fork._end = await self._end.fork(wanted)
         return fork
-
-    async def _do(self, control: AnyControl) -> Cursor:
-        reply = await self.do(control)
-        assert isinstance(reply, Cursor)
-        return reply
-
-    async def _ask(self, control: AnyControl) -> str:
-        reply = await self.do(control)
-        assert isinstance(reply, Answer)
-        return reply.text

@@ -30,6 +30,7 @@ from ..controls import (
     LoadPlugin,
     Pause,
     Reply,
+    Rewind,
     SendMessage,
     StartRun,
     SwitchLLM,
@@ -41,6 +42,7 @@ from ..deltas import Delta
 from ..errors import AgentrtError, ConfigurationError
 from ..events import Cursor, Event, MessageEvent, RunRequested, TitleChanged
 from ..host import Guest, Opening
+from ..host.kept import kept_files
 from ..ids import new_id
 from ..mcp.asking import ServerAnswer, ServerQuestion
 from ..runtime import Runtime
@@ -51,8 +53,10 @@ from ..state import Seen, State, seq_of
 from ..tools import ToolType, distinct, tools_in
 from ..workspaces.local import LocalFiles
 from .filling import check_form
+from .forking import forked_files
 from .plugins import agree, load_plugin
 from .project_rules import append_with_rules
+from .rewinding import rewind
 
 _log = logging.getLogger(__name__)
 _MISSING = "secrets of conversation %s were not kept when it was closed: %s; give them again with update_secrets"
@@ -188,6 +192,8 @@ class LocalEnd:
                 return cursor
             case Agree():
                 return await agree(self._runtime, group, control, by)
+            case Rewind(files=True):
+                return await rewind(group, control, by)
             case LoadPlugin():
                 return await load_plugin(self._runtime, group, control, by)
             case GiveResult(action_id=action_id, content=content, is_error=is_error):
@@ -251,7 +257,7 @@ class LocalEnd:
         async with self._guest.use() as group:
             stops = group.stops
             await self._runtime.client.prepare(group.feed.state.spec.llm)  # which may take seconds
-            await group.looked()
+            await group.ready()
             after = group.feed.state.seq if after is None else after
             if group.stops == stops:
                 await group.log.append(*signed((RunRequested(),), by))
@@ -265,10 +271,9 @@ class LocalEnd:
             state = group.feed.state
             upto = state.seq if wanted.place is None else seq_of(wanted.place, state)
             await group.log.sync()
-            made = await self._runtime.fork(
-                self._known, upto, wanted.id, group.secrets, agent, tools, naming.events(by)
-            )
-            fork = LocalEnd(self._runtime, None, self._workspace, made, tools)
+            async with forked_files(group, upto, name := wanted.id or new_id(), wanted.files) as place:
+                await self._runtime.fork(self._known, upto, name, group.secrets, agent, tools, naming.events(by), place)
+            fork = LocalEnd(self._runtime, None, self._workspace, name, tools)
             fork._kept = group.secrets.copy()
         return fork
 
@@ -358,7 +363,9 @@ class LocalEnd:
         created = self.state.created
         if created is None:
             created = await self._runtime.store.history(self._known).created()
-        return LocalFiles(created.workspace.path)
+        if (group := self._guest.group) is not None and group.keeper is not None:
+            await group.keeper.begun()
+        return LocalFiles(created.workspace.path, kept_files(self._runtime.store, created))
 
     async def rest(self, idle: float) -> bool:
         """Let it leave memory, unless something runs or it was used in the last `idle` seconds; whether it did."""

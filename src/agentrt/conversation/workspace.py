@@ -12,10 +12,12 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from ..workspaces import FileEntry, FileList, GitChanges, GitDiff
+from ..workspaces import FileChanges, FileDiff, FileEntry, FileList, GitChanges, GitDiff
 from ..workspaces.asking import (
     AskChanges,
     AskDiff,
+    AskFileChanges,
+    AskFileDiff,
     Found,
     ListFiles,
     Question,
@@ -38,15 +40,17 @@ class WorkspaceFiles:
     def __init__(self, end: End) -> None:
         self._end = end
 
-    async def list_files(self, path: str = "") -> FileList:
-        """What is in a directory, directories first, then by name; at most 10,000 entries."""
-        found = await self._ask(ListFiles(path))
+    async def list_files(self, path: str = "", *, at: int | None = None) -> FileList:
+        """What is in a directory, directories first, then by name; at most 10,000 entries. What was in it after event
+        `at`, where that is given.
+        """
+        found = await self._ask(ListFiles(path, at))
         assert isinstance(found, FileList)
         return found
 
-    async def read_file(self, path: str) -> bytes:
-        """The content of a file, all in memory."""
-        wanted, files = ReadFile(path), await self._end.files()
+    async def read_file(self, path: str, *, at: int | None = None) -> bytes:
+        """The content of a file, all in memory; as it was after event `at`, where that is given."""
+        wanted, files = ReadFile(path, at), await self._end.files()
         async with aclosing(files.read(wanted)) as pieces:
             return b"".join([piece async for piece in pieces])
 
@@ -85,6 +89,20 @@ class WorkspaceFiles:
         Raises `OSError` for the file here.
         """
         await self._save(ReadArchive(path), Path(destination))
+
+    async def file_changes(self, since: int, until: int) -> FileChanges:
+        """Which files were not the same after two events, and who changed them: as far as files were kept before and
+        after what the agent did.
+        """
+        found = await self._ask(AskFileChanges(since, until))
+        assert isinstance(found, FileChanges)
+        return found
+
+    async def file_diff(self, since: int, until: int, path: str = "") -> FileDiff:
+        """How a file, or all below a directory, differs between two events."""
+        found = await self._ask(AskFileDiff(path, since, until))
+        assert isinstance(found, FileDiff)
+        return found
 
     async def git_changes(self) -> GitChanges:
         """Which files are not as they were committed last; the workspace must be the root of a repository."""

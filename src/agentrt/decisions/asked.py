@@ -148,10 +148,10 @@ def _events(state: State, control: AnyControl) -> tuple[Event, ...]:
             if not 0 <= amount <= MOST_GRANTED:
                 raise ConfigurationError(f"cannot grant {amount} USD: give a number from 0 to {MOST_GRANTED:,}")
             return (BudgetGranted(amount=amount),)
-        case Rewind(to=to, epoch=epoch):
+        case Rewind(to=to, epoch=epoch, files=files):
             check_epoch(Cursor(epoch, to), state)
             words = (f"[Task {name}, in the background, was given up with the rewind.]" for name in state.background)
-            return (HeadMoved(to=to), *(MessageEvent(content=text(said)) for said in words))
+            return (HeadMoved(to=to, files=files), *(MessageEvent(content=text(said)) for said in words))
         case Condense():
             return (CondensationRequest(source="user"),)
         case _:

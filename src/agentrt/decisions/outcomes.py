@@ -31,6 +31,7 @@ from ..events import (
     ResourceLost,
     RunEnded,
     RunRequested,
+    SystemPromptEvent,
     UserRejectObservation,
 )
 from ..ledger import A_MISCOUNT, Child, allowance, fits
@@ -291,7 +292,18 @@ def forked(state: State, created: ConversationCreated) -> tuple[Event, ...]:
     call = (_lost_call(unspent, state.branch.call, "forked"),) if state.branch.call is not None else ()
     below = (text(f"[Task {name}, in the background, is none of this conversation.]") for name in state.background)
     told = (MessageEvent(content=words) for words in below)
-    return (created, *call, *(action_error(p.action, why) for p in state.branch.pending), *asleep(state), *told)
+    left = (action_error(p.action, why) for p in state.branch.pending)
+    return (created, *call, *left, *asleep(state), *told, *_moved(state, created.workspace.path))
+
+
+def _moved(state: State, path: str) -> tuple[Event, ...]:
+    """What tells a fork that it works elsewhere: what it sees of its past names the files of the other workspace."""
+    if state.created is None or state.prompt is None or path == (before := state.created.workspace.path):
+        return ()
+    here = state.prompt.dynamic_context.replace(before, path)
+    prompt = SystemPromptEvent(system_prompt=state.prompt.system_prompt, tools=state.prompt.tools, dynamic_context=here)
+    said = f"[From here on you work in {path}: a copy of {before}, which is no longer yours.]"
+    return (prompt, MessageEvent(content=text(said)))
 
 
 def _definitions(state: State) -> dict[str, ToolDefinition]:

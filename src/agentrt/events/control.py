@@ -152,10 +152,14 @@ class InterruptEvent(Event, frozen=True, kw_only=True):
 
 
 class HeadMoved(Event, frozen=True, kw_only=True):
-    """A rewind: the branch goes back to how it was after event `to`; nothing is erased."""
+    """A rewind: the branch goes back to how it was after event `to`; nothing is erased.
+
+    With `files`, those of the workspace do so, too: `FilesRestored` follows.
+    """
 
     source: Source = "user"
     to: int
+    files: bool = False
 
 
 ControlEvent: TypeAlias = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -208,6 +208,39 @@ class DurabilityChanged(Event, frozen=True, kw_only=True):
     epoch: int
 
 
+class WorkspaceSnapshot(Event, frozen=True, kw_only=True):
+    """The files of the workspace as they were after event `at`, as a tree of git in a store of the conversation.
+
+    "before" what an agent does, they may have been changed by others since the one before; "after" it, by the agent.
+    `left_out` is what is not in the tree. With `off`, files are not kept, and why.
+    """
+
+    source: Source = "environment"
+    at: int
+    when: Literal["before", "after"] = "before"
+    tree: str = ""
+    left_out: tuple[str, ...] = ()
+    off: str = ""
+
+
+class FilesRestored(Event, frozen=True, kw_only=True):
+    """The files of the workspace were made what they were after event `to`.
+
+    Before they were those of the tree `before`, now they are those of `tree`. `left` are paths that stayed as they are,
+    since somebody else than the agent has changed them; `left_count` how many there are, of which the first stand here.
+    With `error`, they could not all be made so.
+    """
+
+    source: Source = "environment"
+    to: int
+    tree: str = ""
+    before: str = ""
+    files: int = 0
+    left: tuple[str, ...] = ()
+    left_count: int = 0
+    error: str = ""
+
+
 class ConversationErrorEvent(Event, frozen=True, kw_only=True):
     """The run ended in an error; `code` is stable, `detail` says what to do."""
 
@@ -232,5 +265,7 @@ RunEvent: TypeAlias = (
     | StuckDetected
     | RunEnded
     | DurabilityChanged
+    | WorkspaceSnapshot
+    | FilesRestored
     | ConversationErrorEvent
 )

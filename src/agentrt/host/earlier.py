@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ..actors.recollection import Earlier
 from ..context.consolidating import consolidates
 from ..events import ConversationCreated
 from ..listing import Hit
 from ..state import State
-from ..storing import Listing
+from ..storing import Listing, Storage
+
+
+def of_storage(storage: Storage) -> dict[str, Any]:
+    """What a storage brings to a conversation's `Parts`."""
+    return {
+        "store": storage.address,
+        "earlier": earlier_in(storage.listing),
+        "shelf": storage.shelf,
+        "beside": storage.beside,
+    }
 
 
 def earlier_in(listing: Listing) -> Earlier:

@@ -155,7 +155,8 @@ class Ledger(msgspec.Struct, frozen=True, gc=False):
     """The digests of the programs that a person agreed to in this conversation."""
     changed_files: tuple[str, ...] = ()
     """The files that the agent was told from and that have changed since, as it was told."""
-
+    restoring: int = 0
+    """The seq of the place whose files are being restored; 0: of none."""
     names: dict[str, tuple[str, str]] = {}
     """By the names of servers' tools that were ever offered: the server, and what it calls the tool; "": its reader."""
 

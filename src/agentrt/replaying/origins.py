@@ -32,6 +32,7 @@ from ..events import (
     Event,
     ExecutionLost,
     ExecutionStarted,
+    FilesRestored,
     HookExecutionEvent,
     InputRequested,
     InterruptEvent,
@@ -53,6 +54,7 @@ from ..events import (
     ToolsChanged,
     UnknownEvent,
     UserRejectObservation,
+    WorkspaceSnapshot,
 )
 from ..specs import HookEvent
 
@@ -160,6 +162,8 @@ ORIGINS: Mapping[type[Event], Origin | Rule] = {
     ResourceLost: OUTSIDE,
     ContextChanged: OUTSIDE,
     ToolsChanged: OUTSIDE,
+    WorkspaceSnapshot: OUTSIDE,
+    FilesRestored: OUTSIDE,
     # what the rules note
     ModelCallStarted: RULES,
     ExecutionStarted: RULES,

@@ -168,7 +168,7 @@ class _Player:
 
     def _recast(self, parts: Parts) -> Parts:
         parts.tools.learn(servers_tools(self._recording, self._stage))
-        return replace(parts, client=self._client, performers=self._performers, connections=None)
+        return replace(parts, client=self._client, performers=self._performers, connections=None, beside=None)
 
     async def _group(self, runtime: Runtime) -> ConversationGroup:
         if self._stage.matched:

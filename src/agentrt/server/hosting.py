@@ -261,8 +261,12 @@ class Hosting:
                 then = await self.runtime.store.history(conversation_id).state(at)
             if then.agent is not None:
                 check(principal, of_fork(then, now, wanted.agent))
+        name, files = _free(wanted.id) or new_id(), wanted.files
+        if files:
+            given = files if isinstance(files, str) else None
+            files = str(await anyio.to_thread.run_sync(self._directory, given, name))
         fork = await conversation.fork(
-            wanted.place, id=_free(wanted.id), title=wanted.title, tags=wanted.tags, agent=wanted.agent
+            wanted.place, id=name, title=wanted.title, tags=wanted.tags, agent=wanted.agent, files=files
         )
         await fork.__aenter__()
         self._hosted[fork.id] = _Hosted(fork)

@@ -90,9 +90,11 @@ FILES: Mapping[str, int] = {
     "disk-full": 507,
     "busy": 503,
     "git-missing": 404,
+    "no-checkpoint": 404,
     "git-not-installed": 501,
     "git-too-large": 413,
     "git-timeout": 504,
+    "too-many-files": 413,
     "git-failed": 409,
 }
 """The status of a `WorkspaceError`, by its code."""

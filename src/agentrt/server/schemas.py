@@ -274,10 +274,35 @@ class PathQuery(_Request, frozen=True, kw_only=True):
     path: Annotated[str, Meta(max_length=4096)] = ""
 
 
+class DirectoryQuery(PathQuery, frozen=True, kw_only=True):
+    """A directory of the workspace; `at`: as it was after that event."""
+
+    at: Annotated[int, Meta(ge=1)] | None = None
+
+
 class FilePathQuery(_Request, frozen=True, kw_only=True):
     """A file of the workspace, relative to it."""
 
     path: Annotated[str, Meta(min_length=1, max_length=4096)]
+
+
+class FileQuery(FilePathQuery, frozen=True, kw_only=True):
+    """A file of the workspace; `at`: as it was after that event."""
+
+    at: Annotated[int, Meta(ge=1)] | None = None
+
+
+class BetweenQuery(_Request, frozen=True, kw_only=True):
+    """Two events of the conversation, by their numbers."""
+
+    since: Annotated[int, Meta(ge=1)]
+    until: Annotated[int, Meta(ge=1)]
+
+
+class BetweenPathQuery(BetweenQuery, frozen=True, kw_only=True):
+    """Two events of the conversation, and a file or a directory of the workspace."""
+
+    path: Annotated[str, Meta(max_length=4096)] = ""
 
 
 class ToolList(msgspec.Struct, frozen=True):

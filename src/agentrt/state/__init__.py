@@ -23,7 +23,7 @@ from .parts import (
     State,
     Working,
 )
-from .places import check_epoch, seq_of
+from .places import check_epoch, checkpoint, seq_of
 from .seeing import as_seen, masked, shown, summarized
 from .skills import marked
 from .status import CHANGES, Change
@@ -53,6 +53,7 @@ __all__ = [
     "beginnable",
     "branch",
     "check_epoch",
+    "checkpoint",
     "fold",
     "marked",
     "masked",

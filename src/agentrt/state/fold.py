@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
-from operator import attrgetter
 
 import msgspec
 from msgspec.structs import replace
@@ -39,6 +37,7 @@ from ..events import (
     ExecutionLost,
     ExecutionStarted,
     ExecutionStatus,
+    FilesRestored,
     GoalSet,
     HeadMoved,
     HookExecutionEvent,
@@ -70,7 +69,8 @@ from ..events import (
 from ..ledger import Counting, Goal, Ledger
 from ..specs import Durability, SecurityRisk, replaced
 from . import implied, skills, turns
-from .parts import Branch, Calling, Checkpoint, Pending, Seen, State, Working
+from .parts import Calling, Checkpoint, Pending, Seen, State, Working
+from .places import checkpoint
 from .seeing import as_seen, condensed, prompted, with_seen, with_view
 from .status import BY_TYPE, status_after
 
@@ -248,6 +248,8 @@ def _kept(kept: Ledger, event: Event) -> Ledger:
             return replace(kept, title=event.title)
         case TagsChanged():
             return replace(kept, tags=event.tags)
+        case FilesRestored():
+            return replace(kept, restoring=0)
         case _:
             return kept
 
@@ -377,16 +379,16 @@ def _prompted(state: State) -> State:
 
 def _rewound(state: State, event: HeadMoved) -> State:
     """Go back to the last checkpoint at or before `event.to`, whichever branch was active then."""
-    place = bisect_right(state.checkpoints, event.to, key=attrgetter("seq"))
-    back = state.checkpoints[place - 1] if place else Checkpoint(0, Branch())
+    back = checkpoint(state, event.to)
     if state.prompt is not None and back.seq:  # a fork may have other instructions than what it shares
         view = prompted(back.branch.view, _seen(state, state.prompt))
         back = back if view is back.branch.view else replace(back, branch=with_view(back.branch, view))
+    kept = ledger.children_lost(state.ledger)
     return replace(
         state,
         branch=back.branch,
         answer=back.answer,
-        ledger=ledger.children_lost(state.ledger),
+        ledger=replace(kept, restoring=back.seq) if event.files else kept,
         error=None,
         rewound=event.seq,
         checkpoints=state.checkpoints.append(replace(back, seq=event.seq)),

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from operator import attrgetter
+
 from ..errors import CursorExpired
 from ..events import Cursor
-from .parts import State
+from .parts import Branch, Checkpoint, State
 
 
 def check_epoch(place: Cursor, state: State) -> None:
     """Raises `CursorExpired` for a place of another epoch than the log's, but for the beginning."""
     if place.seq and place.epoch != state.epoch:
         raise CursorExpired(f"the cursor is of epoch {place.epoch}, the log in epoch {state.epoch}")
+
+
+def checkpoint(state: State, seq: int) -> Checkpoint:
+    """The last place to rewind to at or before an event, whichever branch was active then."""
+    place = bisect_right(state.checkpoints, seq, key=attrgetter("seq"))
+    return state.checkpoints[place - 1] if place else Checkpoint(0, Branch())
 
 
 def seq_of(place: Cursor | int, state: State) -> int:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import os
+import shutil
+import tempfile
+import weakref
 from collections.abc import Callable
+from functools import cached_property
 from typing import Self
 
 from ..errors import ConversationExists, ConversationMissing, EventRefused, LogLocked, VersionConflict
@@ -95,6 +100,16 @@ class MemoryShelf(Shelf):
         return f"{kind} {name!r} in memory"
 
 
+class _Beside:
+    """A temporary directory, made when it is asked for, that goes with the last who has this."""
+
+    @cached_property
+    def path(self) -> str:
+        made = tempfile.mkdtemp(prefix="agentrt-beside-")
+        weakref.finalize(self, shutil.rmtree, made, ignore_errors=True)
+        return made
+
+
 class MemoryStorage:
     """A `Storage` in memory: `Runtime(store="memory://")` has one of its own.
 
@@ -110,7 +125,7 @@ class MemoryStorage:
     def __init__(self) -> None:
         self.address = f"memory://{next(_numbers)}"
         self._logs: dict[str, Log] = {}
-        self._entered = 0
+        self._entered, self._beside = 0, _Beside()
         self.listing, self.shelf = MemoryListing(self._logs), MemoryShelf()
 
     async def __aenter__(self) -> Self:
@@ -126,6 +141,7 @@ class MemoryStorage:
     def copy(self) -> MemoryStorage:
         """Another one with the same conversations, none of them open: what a crash now would leave of a disk."""
         copy = MemoryStorage()
+        copy._beside = self._beside
         copy._logs.update((name, log.copy()) for name, log in self._logs.items() if log.begun)
         return copy
 
@@ -173,6 +189,9 @@ class MemoryStorage:
 
     def history(self, conversation_id: str) -> MemoryHistory:
         return MemoryHistory(self._logs, checked_id(conversation_id))
+
+    def beside(self, conversation_id: str) -> str:
+        return os.path.join(self._beside.path, checked_id(conversation_id))
 
     def where(self, conversation_id: str) -> str:
         return f"{checked_id(conversation_id)} in memory"

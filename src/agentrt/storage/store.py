@@ -121,6 +121,10 @@ class FileStore:
         """Its directory as it was named, and as it is."""
         return tuple(dict.fromkeys((os.path.normpath(self._root.absolute()), self.address)))
 
+    def beside(self, conversation_id: str) -> str:
+        """A directory beside a conversation's log."""
+        return str(self._directory(conversation_id) / "beside")
+
     def where(self, conversation_id: str) -> str:
         """The path of a conversation's log."""
         return str(self._directory(conversation_id) / EVENTS)

@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias
 import msgspec
 
 from ..errors import WorkspaceError
-from .entries import FileEntry, FileList, GitChanges, GitDiff
+from .entries import FileChanges, FileDiff, FileEntry, FileList, GitChanges, GitDiff
 
 LONGEST = 4096
 """Characters of a path."""
@@ -37,7 +37,9 @@ class AtFile(AtPath, frozen=True):
 
 
 class ListFiles(AtPath, frozen=True):
-    """What is in a directory; the reply is a `FileList`."""
+    """What is in a directory, or was after event `at`; the reply is a `FileList`."""
+
+    at: int | None = None
 
 
 class AskChanges(msgspec.Struct, frozen=True):
@@ -48,8 +50,24 @@ class AskDiff(AtPath, frozen=True):
     """How a file, or all below a directory, differs from the last commit; the reply is a `GitDiff`."""
 
 
+class AskFileChanges(msgspec.Struct, frozen=True):
+    """Which files were not the same after two events; the reply is `FileChanges`."""
+
+    since: int
+    until: int
+
+
+class AskFileDiff(AtPath, frozen=True):
+    """How a file, or all below a directory, differs between two events; the reply is a `FileDiff`."""
+
+    since: int = 0
+    until: int = 0
+
+
 class ReadFile(AtFile, frozen=True):
-    """The bytes of a file."""
+    """The bytes of a file, as it is or was after event `at`."""
+
+    at: int | None = None
 
 
 class ReadArchive(AtPath, frozen=True):
@@ -60,8 +78,8 @@ class WriteFile(AtFile, frozen=True):
     """Write a file whole."""
 
 
-Question: TypeAlias = ListFiles | AskChanges | AskDiff
-Found: TypeAlias = FileList | GitChanges | GitDiff
+Question: TypeAlias = ListFiles | AskChanges | AskDiff | AskFileChanges | AskFileDiff
+Found: TypeAlias = FileList | GitChanges | GitDiff | FileChanges | FileDiff
 
 Source = Callable[[], AsyncIterator[bytes]]
 """Gives what is to be written, from its beginning each time: what is cut on its way is sent again.

@@ -136,6 +136,33 @@ class Beneath:
                 return os.path.normpath("/".join((real, *parts[kept:])))
         return path
 
+    def real(self, path: str) -> str:
+        """The absolute path, without links in it, of a file or directory that is there. Raises `WorkspaceError`."""
+        status = self.status(path)
+        if status is not None and stat.S_ISDIR(status.st_mode):
+            with self.directory(path) as descriptor:
+                return os.readlink(f"/proc/self/fd/{descriptor}")
+        with self._parent(path) as (parent, name), _told(path):
+            os.stat(name, dir_fd=parent, follow_symlinks=False)
+            return os.path.join(os.readlink(f"/proc/self/fd/{parent}"), name)
+
+    def unlink(self, path: str) -> None:
+        """Remove a file or a link, which is not followed. Raises `WorkspaceError`."""
+        with self.directory("/".join(parts_of(path)[:-1])) as parent, _told(path):
+            os.unlink(parts_of(path)[-1], dir_fd=parent)
+
+    def move(self, path: str, target: str) -> None:
+        """Have a file stand at another path, where nothing is; directories are made. Raises `WorkspaceError`."""
+        with self.directory("/".join(parts_of(target)[:-1]), make=True) as there, self._parent(path) as (parent, name):
+            new = parts_of(target)[-1]
+            with _told(path):
+                _check_kind(os.stat(name, dir_fd=parent, follow_symlinks=False), path)
+            with _told(target):
+                with suppress(FileNotFoundError):
+                    os.stat(new, dir_fd=there, follow_symlinks=False)
+                    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+                os.rename(name, new, src_dir_fd=parent, dst_dir_fd=there)
+
     def remove(self, path: str) -> None:
         """Remove a file, where links lead. Raises `WorkspaceError`."""
         with self._parent(path) as (parent, name), _told(path):
@@ -323,6 +350,7 @@ def _encodable(path: str) -> bool:
 _CODES = {
     errno.ENOENT: "file-missing",
     errno.ENOTDIR: "not-a-directory",
+    errno.EEXIST: "file-changed",
     errno.EISDIR: "not-a-file",
     errno.ENOTEMPTY: "not-a-file",
     errno.ELOOP: "path-outside",

@@ -26,6 +26,30 @@ class FileList(msgspec.Struct, frozen=True, kw_only=True):
     truncated: bool
 
 
+class FileChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that was not the same at two places in the log, and who changed it in between."""
+
+    path: str
+    status: Literal["added", "modified", "deleted"]
+    by: tuple[Literal["agent", "people", "rewind"], ...]
+
+
+class FileChanges(msgspec.Struct, frozen=True, kw_only=True):
+    """What has changed between the events `since` and `until`; `truncated` when there is more than is listed."""
+
+    since: int
+    until: int
+    items: tuple[FileChange, ...]
+    truncated: bool
+
+
+class FileDiff(msgspec.Struct, frozen=True, kw_only=True):
+    """A unified diff between the files as they were after two events; cut where it is `truncated`."""
+
+    diff: str
+    truncated: bool
+
+
 class GitChange(msgspec.Struct, frozen=True, kw_only=True):
     """A file that is not as it was committed last; `origin` is where a renamed one was."""
 

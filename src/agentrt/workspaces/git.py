@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import tempfile
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
-from subprocess import DEVNULL, PIPE
 from typing import Literal
 
 import anyio
@@ -22,7 +20,7 @@ import anyio.to_thread
 import msgspec
 
 from ..errors import WorkspaceError
-from ..sandboxes.processes import opened
+from ..sandboxes.programs import printed
 from .entries import GitChange, GitChanges, GitDiff
 
 SECONDS = 15.0
@@ -81,8 +79,6 @@ async def diff(workspace: str, path: str) -> GitDiff:
 @asynccontextmanager
 async def _opened(workspace: str) -> AsyncIterator[_Repository]:
     plain = {
-        "PATH": os.environ.get("PATH", os.defpath),
-        "LC_ALL": "C.UTF-8",
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_TERMINAL_PROMPT": "0",
@@ -153,39 +149,16 @@ def _copy(source: Path, target: Path) -> None:
 
 async def _git(tree: str, environment: dict[str, str], *arguments: str, check: bool = True) -> tuple[bytes, bool]:
     """What git says, and whether it had more to say. Raises `WorkspaceError` when it fails, or takes too long."""
+    command = ["git", *_OPTIONS, *arguments]
     try:
-        process = await opened(
-            ["git", *_OPTIONS, *arguments],
-            cwd=tree,
-            env=environment,
-            stdin=DEVNULL,
-            stdout=PIPE,
-            stderr=DEVNULL,
-            start_new_session=True,
-        )
+        said = await printed(command, cwd=tree, environment=environment, seconds=SECONDS, most=OUTPUT)
     except FileNotFoundError as error:
         raise WorkspaceError("git-not-installed", "install it where the conversation runs") from error
-    parts, size, cut = list[bytes](), 0, False
-    async with process:
-        try:
-            with anyio.move_on_after(SECONDS) as limit:
-                assert process.stdout is not None
-                async for part in process.stdout:
-                    parts.append(part[: OUTPUT - size])
-                    size += len(part)
-                    if cut := size > OUTPUT:
-                        break
-                else:
-                    await process.wait()
-        finally:
-            if process.returncode is None:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-    if limit.cancelled_caught:
-        raise WorkspaceError("git-timeout", f"it was given {SECONDS:g} s")
-    if check and not cut and process.returncode:
-        raise WorkspaceError("git-failed", f"git {arguments[0]} ended with {process.returncode}")
-    return b"".join(parts), cut
+    except TimeoutError as error:
+        raise WorkspaceError("git-timeout", f"it was given {SECONDS:g} s") from error
+    if check and not said.cut and said.code:
+        raise WorkspaceError("git-failed", f"git {arguments[0]} ended with {said.code}")
+    return said.output, said.cut
 
 
 def _parsed(output: bytes) -> Iterator[GitChange]:

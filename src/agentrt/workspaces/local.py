@@ -11,10 +11,23 @@ import anyio
 import anyio.to_thread
 
 from ..errors import WorkspaceError
-from .asking import AskChanges, AskDiff, Found, ListFiles, Question, ReadArchive, ReadFile, Source, WriteFile
+from .asking import (
+    AskChanges,
+    AskDiff,
+    AskFileChanges,
+    AskFileDiff,
+    Found,
+    ListFiles,
+    Question,
+    ReadArchive,
+    ReadFile,
+    Source,
+    WriteFile,
+)
 from .beneath import Beneath, parts_of
 from .entries import FileEntry, FileList
 from .git import changes, diff
+from .kept_files import KeptFiles
 from .streaming import close, open_archive, open_file, pieces, writer
 
 LISTED = 10_000
@@ -27,12 +40,19 @@ _WRITTEN = 1 << 20
 class LocalFiles:
     """The files below a directory of this machine; nothing outside of it is reached."""
 
-    def __init__(self, root: str) -> None:
-        self._root, self._tree = root, Beneath(root)
+    def __init__(self, root: str, kept: KeptFiles | None = None) -> None:
+        """`kept` has them as they were."""
+        self._root, self._tree, self._kept = root, Beneath(root), kept
 
     async def ask(self, question: Question) -> Found:
         """The reply to a question. Raises `WorkspaceError`."""
         match question:
+            case ListFiles(path=path, at=int(at)):
+                return await self._then.list(path, at)
+            case AskFileChanges(since=since, until=until):
+                return await self._then.changes(since, until)
+            case AskFileDiff(path=path, since=since, until=until):
+                return await self._then.diff(path, since, until)
             case ListFiles(path=path):
                 entries = await anyio.to_thread.run_sync(self._tree.list, path)
                 return FileList(path=path, items=tuple(entries[:LISTED]), truncated=len(entries) > LISTED)
@@ -45,6 +65,9 @@ class LocalFiles:
 
     async def read(self, wanted: ReadFile | ReadArchive) -> AsyncGenerator[bytes]:
         """Bytes, in pieces. Raises `WorkspaceError`."""
+        if isinstance(wanted, ReadFile) and wanted.at is not None:
+            yield await self._then.read(wanted.path, wanted.at)
+            return
         open_it = open_archive if isinstance(wanted, ReadArchive) else open_file
         file = await open_it(self._tree, wanted.path)
         try:
@@ -53,6 +76,12 @@ class LocalFiles:
                     yield piece
         finally:
             await close(file)
+
+    @property
+    def _then(self) -> KeptFiles:
+        if self._kept is None:
+            raise WorkspaceError("no-checkpoint", "this store keeps none")
+        return self._kept
 
     async def write(self, wanted: WriteFile, source: Source) -> FileEntry:
         """Have what a source gives take the place of a file, once all of it is there. Raises `WorkspaceError`."""

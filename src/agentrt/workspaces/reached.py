@@ -29,6 +29,13 @@ class ReachedFiles:
         except WorkspaceError as error:
             raise self._told(path, error) from error
 
+    def real(self, path: str) -> str:
+        """The path, without links in it, of what is there. Raises `ToolError`."""
+        try:
+            return self._tree.real(self._below(path))
+        except WorkspaceError as error:
+            raise self._told(path, error) from error
+
     def read(self, path: str) -> bytes:
         """The bytes of a file. Raises `ToolError`."""
         try:
@@ -41,6 +48,13 @@ class ReachedFiles:
         """Have a file, which may be new, hold these bytes; whole or not at all. Raises `ToolError`."""
         try:
             self._tree.rewrite(self._below(path), data, bits=0o777 if self._confined else 0o7777)
+        except WorkspaceError as error:
+            raise self._told(path, error) from error
+
+    def move(self, path: str, target: str) -> None:
+        """Have a file stand at another path, where nothing is. Raises `ToolError`."""
+        try:
+            self._tree.move(self._below(path), self._below(target))
         except WorkspaceError as error:
             raise self._told(path, error) from error
 

@@ -38,6 +38,8 @@ GET     /conversations/{id}/blobs/{sha256}          observe
 GET     /conversations/{id}/files                   observe
 GET     /conversations/{id}/files/content           observe
 GET     /conversations/{id}/files/archive           observe
+GET     /conversations/{id}/checkpoints/changes     observe
+GET     /conversations/{id}/checkpoints/diff        observe
 GET     /conversations/{id}/git/changes             observe
 GET     /conversations/{id}/git/diff                observe
 POST    /tickets                                    any
@@ -110,7 +112,13 @@ BODIES: dict[str, Any] = {
 }
 ADMINS = ("/agree", "/load_plugin")
 """The controls that need an admin's key, on whatever conversation."""
-QUERIES = {"files/content": "?path=x", "blobs/{sha256}": "", "git/diff": "?path="}
+QUERIES = {
+    "checkpoints/changes": "?since=1&until=1",
+    "checkpoints/diff": "?since=1&until=1",
+    "files/content": "?path=x",
+    "blobs/{sha256}": "",
+    "git/diff": "?path=",
+}
 
 
 def conversation_operations() -> Iterator[tuple[str, str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..auth.endpoints import ENDPOINTS as KEYS
 from ..routing import Endpoint
-from . import controls, conversations, files, finding, git, health, history, metrics, servers
+from . import checkpoints, controls, conversations, files, finding, git, health, history, metrics, servers
 from .documentation import documentation
 
 _OPERATIONS = (
@@ -15,6 +15,7 @@ _OPERATIONS = (
     *history.ENDPOINTS,
     *files.ENDPOINTS,
     *git.ENDPOINTS,
+    *checkpoints.ENDPOINTS,
     *servers.ENDPOINTS,
     *finding.ENDPOINTS,
     *KEYS,

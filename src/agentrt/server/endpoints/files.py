@@ -16,7 +16,7 @@ from ...workspaces.streaming import open_archive, open_file
 from ..permissions import check, of_file
 from ..principals import Scope
 from ..routing import Answered, Call, Endpoint
-from ..schemas import FilePathQuery, PathQuery
+from ..schemas import DirectoryQuery, FilePathQuery, FileQuery, PathQuery
 from ..sending import FileBody, serve_file, shown_as
 
 
@@ -29,14 +29,18 @@ async def workspace(call: Call[Any, Any]) -> str:
     return created.workspace.path
 
 
-async def list_files(call: Call[None, PathQuery]) -> FileList:
-    """What is in a directory of the workspace."""
-    return await (await call.conversation()).workspace.list_files(call.query.path)
+async def list_files(call: Call[None, DirectoryQuery]) -> FileList:
+    """What is in a directory of the workspace, or was after an event."""
+    return await (await call.conversation()).workspace.list_files(call.query.path, at=call.query.at)
 
 
-async def read_file(call: Call[None, FilePathQuery]) -> Response:
-    """A file's bytes; with a Range header a part of them."""
+async def read_file(call: Call[None, FileQuery]) -> Response:
+    """A file's bytes, as it is or was after an event; with a Range header a part of what it is."""
     path, given = call.query.path, call.request.headers
+    if call.query.at is not None:
+        content = await (await call.conversation()).workspace.read_file(path, at=call.query.at)
+        shown = shown_as(PurePosixPath(path).name, "application/octet-stream")
+        return Response(content, headers=shown)
     file, name = await open_file(Beneath(await workspace(call)), path), PurePosixPath(path).name
     return await serve_file(file, name, given.get("range"), given.get("if-range"), given.get("if-none-match"))
 
@@ -72,7 +76,7 @@ ENDPOINTS = (
         list_files,
         Scope.OBSERVE,
         "List a directory",
-        query=PathQuery,
+        query=DirectoryQuery,
         reply=FileList,
         group=_GROUP,
     ),
@@ -82,7 +86,7 @@ ENDPOINTS = (
         read_file,
         Scope.OBSERVE,
         "Read a file",
-        query=FilePathQuery,
+        query=FileQuery,
         also=(206, 304),
         media_type=None,
         group=_GROUP,

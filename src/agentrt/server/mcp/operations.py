@@ -98,6 +98,9 @@ class ForkConversation(msgspec.Struct, forbid_unknown_fields=True):
         Annotated[int, Meta(ge=1)] | None, Meta(description="The last event that they share; without one, all.")
     ] = None
     title: str = ""
+    files: Annotated[
+        bool, Meta(description="Whether it works in a copy of the workspace, with the files as they were then.")
+    ] = False
 
 
 class ConfirmActions(msgspec.Struct, forbid_unknown_fields=True):
@@ -185,7 +188,9 @@ async def interrupt(call: InterruptConversation, caller: Caller) -> dict[str, An
 
 async def fork(call: ForkConversation, caller: Caller) -> dict[str, Any]:
     """Begin a conversation that shares events."""
-    made = await caller.hosting.do(call.conversation, Fork(at=call.at, title=call.title), caller.principal)
+    made = await caller.hosting.do(
+        call.conversation, Fork(at=call.at, title=call.title, files=call.files), caller.principal
+    )
     assert isinstance(made, Forked)
     return await standing(await caller.hosting.get(made.id, caller.principal), caller)
 

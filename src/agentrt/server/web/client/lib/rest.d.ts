@@ -1,7 +1,7 @@
 /** REST calls of a server; errors are `Refused`. */
 import type { Event, EventType } from "./events.js";
 import type { Control } from "./frames.js";
-import type { Answer, ChangeConversation, ConversationInfo, ConversationPage, ConversationsQuery, CreateConversation, EventPage, Forked, GitChanges, GitDiff, Hit, LoginAddress, ServerInfo, ServerList, ServerStatus, StateInfo } from "./types.js";
+import type { Answer, ChangeConversation, ConversationInfo, ConversationPage, ConversationsQuery, CreateConversation, EventPage, FileChanges, FileDiff, FileList, Forked, GitChanges, GitDiff, Hit, LoginAddress, ServerInfo, ServerList, ServerStatus, StateInfo } from "./types.js";
 export interface RestOptions {
     /** Where the server answers, without a slash at the end; "": where this page comes from. */
     base?: string;
@@ -66,6 +66,14 @@ export declare class Rest {
     logInAtServer(id: string, name: string): Promise<LoginAddress>;
     /** Forget the tokens of a login. */
     logOutAtServer(id: string, name: string): Promise<ServerStatus>;
+    /** What is in a directory of the workspace, or was after an event. */
+    files(id: string, path?: string, seq?: number): Promise<FileList>;
+    /** A file of the workspace, as it is or was after an event. */
+    file(id: string, path: string, seq?: number): Promise<Blob>;
+    /** Which files were not the same after two events, and who changed them. */
+    fileChanges(id: string, since: number, until: number): Promise<FileChanges>;
+    /** How a file differs between two events. */
+    fileDiff(id: string, since: number, until: number, path?: string): Promise<FileDiff>;
     changes(id: string): Promise<GitChanges>;
     diff(id: string, path: string): Promise<GitDiff>;
     /** Where these words stand, in all conversations. */

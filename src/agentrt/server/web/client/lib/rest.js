@@ -98,6 +98,22 @@ export class Rest {
     logOutAtServer(id, name) {
         return this.json("POST", `${at(id)}/servers/${encodeURIComponent(name)}/logout`);
     }
+    /** What is in a directory of the workspace, or was after an event. */
+    files(id, path = "", seq) {
+        return this.json("GET", `${at(id)}/files${search({ path, at: seq })}`);
+    }
+    /** A file of the workspace, as it is or was after an event. */
+    async file(id, path, seq) {
+        return (await this.send("GET", `${at(id)}/files/content${search({ path, at: seq })}`)).blob();
+    }
+    /** Which files were not the same after two events, and who changed them. */
+    fileChanges(id, since, until) {
+        return this.json("GET", `${at(id)}/checkpoints/changes${search({ since, until })}`);
+    }
+    /** How a file differs between two events. */
+    fileDiff(id, since, until, path = "") {
+        return this.json("GET", `${at(id)}/checkpoints/diff${search({ since, until, path })}`);
+    }
     changes(id) {
         return this.json("GET", `${at(id)}/git/changes`);
     }

@@ -16,6 +16,8 @@ export declare const SCOPES: {
     readonly create_key: "admin";
     readonly create_ticket: "observe";
     readonly delete_conversation: "steer";
+    readonly file_changes: "observe";
+    readonly file_diff: "observe";
     readonly finish_login_at_server: "approve";
     readonly fork: "steer";
     readonly generate_title: "steer";

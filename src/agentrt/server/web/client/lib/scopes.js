@@ -16,6 +16,8 @@ export const SCOPES = {
     create_key: "admin",
     create_ticket: "observe",
     delete_conversation: "steer",
+    file_changes: "observe",
+    file_diff: "observe",
     finish_login_at_server: "approve",
     fork: "steer",
     generate_title: "steer",

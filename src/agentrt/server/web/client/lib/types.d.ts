@@ -19,6 +19,11 @@ export type EventPage = Omit<Schemas["EventPage"], "items"> & {
 };
 export type EventCount = Schemas["EventCount"];
 export type StateInfo = Schemas["StateInfo"];
+export type FileEntry = Schemas["FileEntry"];
+export type FileList = Schemas["FileList"];
+export type FileChange = Schemas["FileChange"];
+export type FileChanges = Schemas["FileChanges"];
+export type FileDiff = Schemas["FileDiff"];
 export type GitChange = Schemas["GitChange"];
 export type GitChanges = Schemas["GitChanges"];
 export type GitDiff = Schemas["GitDiff"];

@@ -13,6 +13,9 @@ import type {
   CreateConversation,
   EventCount,
   EventPage,
+  FileChanges,
+  FileDiff,
+  FileList,
   Forked,
   GitChanges,
   GitDiff,
@@ -170,6 +173,26 @@ export class Rest {
   /** Forget the tokens of a login. */
   logOutAtServer(id: string, name: string): Promise<ServerStatus> {
     return this.json("POST", `${at(id)}/servers/${encodeURIComponent(name)}/logout`);
+  }
+
+  /** What is in a directory of the workspace, or was after an event. */
+  files(id: string, path = "", seq?: number): Promise<FileList> {
+    return this.json("GET", `${at(id)}/files${search({ path, at: seq })}`);
+  }
+
+  /** A file of the workspace, as it is or was after an event. */
+  async file(id: string, path: string, seq?: number): Promise<Blob> {
+    return (await this.send("GET", `${at(id)}/files/content${search({ path, at: seq })}`)).blob();
+  }
+
+  /** Which files were not the same after two events, and who changed them. */
+  fileChanges(id: string, since: number, until: number): Promise<FileChanges> {
+    return this.json("GET", `${at(id)}/checkpoints/changes${search({ since, until })}`);
+  }
+
+  /** How a file differs between two events. */
+  fileDiff(id: string, since: number, until: number, path = ""): Promise<FileDiff> {
+    return this.json("GET", `${at(id)}/checkpoints/diff${search({ since, until, path })}`);
   }
 
   changes(id: string): Promise<GitChanges> {

@@ -116,6 +116,38 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/conversations/{id}/checkpoints/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["file_changes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/conversations/{id}/checkpoints/diff": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["file_diff"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/conversations/{id}/condense": {
         parameters: {
             query?: never;
@@ -1024,6 +1056,8 @@ export interface components {
             analyzer?: string | string[] | null;
             /** @default enqueue */
             busy?: components["schemas"]["BusyPolicy"];
+            /** @default true */
+            checkpoints?: boolean;
             /** @default [] */
             client_tools?: components["schemas"]["ClientTool"][];
             condenser?: components["schemas"]["LLMSummarizingCondenser"] | components["schemas"]["ObservationMaskingCondenser"] | components["schemas"]["NamedCondenser"] | components["schemas"]["NoOpCondenser"] | components["schemas"]["PipelineCondenser"];
@@ -1130,6 +1164,8 @@ export interface components {
             analyzer?: string | string[] | null;
             /** @default enqueue */
             busy?: components["schemas"]["BusyPolicy"];
+            /** @default true */
+            checkpoints?: boolean;
             /** @default [] */
             client_tools?: components["schemas"]["ClientToolInput"][];
             condenser?: components["schemas"]["LLMSummarizingCondenser"] | components["schemas"]["ObservationMaskingCondenser"] | components["schemas"]["NamedCondenser"] | components["schemas"]["NoOpCondenser"] | components["schemas"]["PipelineCondenser"];
@@ -1945,7 +1981,7 @@ export interface components {
             type: "EnvironmentSecret";
             variable: string;
         };
-        Event: components["schemas"]["RunRequested"] | components["schemas"]["ConfirmationRequested"] | components["schemas"]["ConfirmationGiven"] | components["schemas"]["ToolResultRequested"] | components["schemas"]["ToolResultsAwaited"] | components["schemas"]["InputRequested"] | components["schemas"]["InputGiven"] | components["schemas"]["RuleAdded"] | components["schemas"]["RuleRemoved"] | components["schemas"]["ConsentGiven"] | components["schemas"]["GoalSet"] | components["schemas"]["TitleChanged"] | components["schemas"]["TagsChanged"] | components["schemas"]["SecretsChanged"] | components["schemas"]["PauseEvent"] | components["schemas"]["InterruptEvent"] | components["schemas"]["HeadMoved"] | components["schemas"]["ModelCallStarted"] | components["schemas"]["BudgetReserved"] | components["schemas"]["ModelCallRetried"] | components["schemas"]["ModelCalled"] | components["schemas"]["RiskAssessed"] | components["schemas"]["ActionRevised"] | components["schemas"]["HookExecutionEvent"] | components["schemas"]["CriticAssessed"] | components["schemas"]["ExecutionStarted"] | components["schemas"]["ExecutionLost"] | components["schemas"]["CondensationRequest"] | components["schemas"]["Condensation"] | components["schemas"]["StuckDetected"] | components["schemas"]["RunEnded"] | components["schemas"]["DurabilityChanged"] | components["schemas"]["ConversationErrorEvent"] | components["schemas"]["SystemPromptEvent"] | components["schemas"]["MessageEvent"] | components["schemas"]["ActionEvent"] | components["schemas"]["ObservationEvent"] | components["schemas"]["UserRejectObservation"] | components["schemas"]["AgentErrorEvent"] | components["schemas"]["ResourceLost"] | components["schemas"]["ContextChanged"] | components["schemas"]["SkillActivated"] | components["schemas"]["ToolsChanged"] | components["schemas"]["ContextResolved"] | components["schemas"]["ConversationCreated"] | components["schemas"]["ConversationStateUpdateEvent"] | components["schemas"]["BudgetGranted"] | components["schemas"]["ChildStarted"] | components["schemas"]["ChildMessaged"] | components["schemas"]["ChildWaiting"] | components["schemas"]["ChildAnswered"] | components["schemas"]["ChildFinished"];
+        Event: components["schemas"]["RunRequested"] | components["schemas"]["ConfirmationRequested"] | components["schemas"]["ConfirmationGiven"] | components["schemas"]["ToolResultRequested"] | components["schemas"]["ToolResultsAwaited"] | components["schemas"]["InputRequested"] | components["schemas"]["InputGiven"] | components["schemas"]["RuleAdded"] | components["schemas"]["RuleRemoved"] | components["schemas"]["ConsentGiven"] | components["schemas"]["GoalSet"] | components["schemas"]["TitleChanged"] | components["schemas"]["TagsChanged"] | components["schemas"]["SecretsChanged"] | components["schemas"]["PauseEvent"] | components["schemas"]["InterruptEvent"] | components["schemas"]["HeadMoved"] | components["schemas"]["ModelCallStarted"] | components["schemas"]["BudgetReserved"] | components["schemas"]["ModelCallRetried"] | components["schemas"]["ModelCalled"] | components["schemas"]["RiskAssessed"] | components["schemas"]["ActionRevised"] | components["schemas"]["HookExecutionEvent"] | components["schemas"]["CriticAssessed"] | components["schemas"]["ExecutionStarted"] | components["schemas"]["ExecutionLost"] | components["schemas"]["CondensationRequest"] | components["schemas"]["Condensation"] | components["schemas"]["StuckDetected"] | components["schemas"]["RunEnded"] | components["schemas"]["DurabilityChanged"] | components["schemas"]["WorkspaceSnapshot"] | components["schemas"]["FilesRestored"] | components["schemas"]["ConversationErrorEvent"] | components["schemas"]["SystemPromptEvent"] | components["schemas"]["MessageEvent"] | components["schemas"]["ActionEvent"] | components["schemas"]["ObservationEvent"] | components["schemas"]["UserRejectObservation"] | components["schemas"]["AgentErrorEvent"] | components["schemas"]["ResourceLost"] | components["schemas"]["ContextChanged"] | components["schemas"]["SkillActivated"] | components["schemas"]["ToolsChanged"] | components["schemas"]["ContextResolved"] | components["schemas"]["ConversationCreated"] | components["schemas"]["ConversationStateUpdateEvent"] | components["schemas"]["BudgetGranted"] | components["schemas"]["ChildStarted"] | components["schemas"]["ChildMessaged"] | components["schemas"]["ChildWaiting"] | components["schemas"]["ChildAnswered"] | components["schemas"]["ChildFinished"];
         EventCount: {
             count: number;
             cursor: components["schemas"]["Cursor"];
@@ -2010,12 +2046,28 @@ export interface components {
             /** @constant */
             type: "FallbackLLM";
         };
+        FileChange: {
+            by: ("agent" | "people" | "rewind")[];
+            path: string;
+            /** @enum {unknown} */
+            status: "added" | "deleted" | "modified";
+        };
+        FileChanges: {
+            items: components["schemas"]["FileChange"][];
+            since: number;
+            truncated: boolean;
+            until: number;
+        };
         FileContent: {
             /** @default  */
             media_type?: string;
             path: string;
             /** @constant */
             type: "file";
+        };
+        FileDiff: {
+            diff: string;
+            truncated: boolean;
         };
         FileEntry: {
             modified: string;
@@ -2029,6 +2081,36 @@ export interface components {
             items: components["schemas"]["FileEntry"][];
             path: string;
             truncated: boolean;
+        };
+        FilesRestored: {
+            /** @default  */
+            before?: string;
+            /** @default null */
+            by?: string | null;
+            /** @default null */
+            caused_by?: string | null;
+            /** @default  */
+            error?: string;
+            /** @default 0 */
+            files?: number;
+            id: string;
+            /** @default [] */
+            left?: string[];
+            /** @default 0 */
+            left_count?: number;
+            /** @default 0 */
+            seq: number;
+            /**
+             * @default environment
+             * @enum {unknown}
+             */
+            source?: "agent" | "environment" | "hook" | "user";
+            timestamp: string;
+            to: number;
+            /** @default  */
+            tree?: string;
+            /** @constant */
+            type: "FilesRestored";
         };
         Follow: {
             after?: components["schemas"]["CursorInput"];
@@ -2045,6 +2127,8 @@ export interface components {
             at?: number | null;
             /** @default 0 */
             epoch?: number;
+            /** @default false */
+            files?: boolean | string;
             /** @default null */
             id?: string | null;
             /** @default {} */
@@ -2063,6 +2147,8 @@ export interface components {
             at?: number | null;
             /** @default 0 */
             epoch?: number;
+            /** @default false */
+            files?: boolean | string;
             /** @default null */
             id?: string | null;
             /** @default {} */
@@ -2196,6 +2282,8 @@ export interface components {
             by?: string | null;
             /** @default null */
             caused_by?: string | null;
+            /** @default false */
+            files?: boolean;
             id: string;
             /** @default 0 */
             seq: number;
@@ -2996,6 +3084,8 @@ export interface components {
         Rewind: {
             /** @default 0 */
             epoch?: number;
+            /** @default false */
+            files?: boolean;
             to: number;
             /** @constant */
             type: "rewind";
@@ -3003,6 +3093,8 @@ export interface components {
         RewindBody: {
             /** @default 0 */
             epoch?: number;
+            /** @default false */
+            files?: boolean;
             to: number;
             /** @constant */
             type?: "rewind";
@@ -3617,6 +3709,8 @@ export interface components {
             invokes?: string;
             /** @default [] */
             labels?: ("mcp" | "outside" | "web")[];
+            /** @default false */
+            looks?: boolean;
             name: string;
             /** @default ask */
             on_crash?: components["schemas"]["OnCrash"];
@@ -3768,6 +3862,35 @@ export interface components {
             tool_name: string;
             /** @constant */
             type: "UserRejectObservation";
+        };
+        WorkspaceSnapshot: {
+            at: number;
+            /** @default null */
+            by?: string | null;
+            /** @default null */
+            caused_by?: string | null;
+            id: string;
+            /** @default [] */
+            left_out?: string[];
+            /** @default  */
+            off?: string;
+            /** @default 0 */
+            seq: number;
+            /**
+             * @default environment
+             * @enum {unknown}
+             */
+            source?: "agent" | "environment" | "hook" | "user";
+            timestamp: string;
+            /** @default  */
+            tree?: string;
+            /** @constant */
+            type: "WorkspaceSnapshot";
+            /**
+             * @default before
+             * @enum {unknown}
+             */
+            when?: "after" | "before";
         };
     };
     responses: {
@@ -4129,6 +4252,69 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    file_changes: {
+        parameters: {
+            query: {
+                since: number;
+                until: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FileChanges"];
+                };
+            };
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            406: components["responses"]["Problem"];
+            422: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    file_diff: {
+        parameters: {
+            query: {
+                path?: string;
+                since: number;
+                until: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FileDiff"];
+                };
+            };
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            406: components["responses"]["Problem"];
+            422: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
     condense: {
         parameters: {
             query?: never;
@@ -4403,6 +4589,7 @@ export interface operations {
     list_files: {
         parameters: {
             query?: {
+                at?: number;
                 path?: string;
             };
             header?: never;
@@ -4463,6 +4650,7 @@ export interface operations {
     read_file: {
         parameters: {
             query: {
+                at?: number;
                 path: string;
             };
             header?: {

@@ -46,6 +46,10 @@ export function noticeOf(event: Event): Notice | undefined {
         text: `${event.success ? "Good enough" : "Not good enough yet"}, says ${event.critic} (${event.score.toFixed(2)})`,
         ...(event.message ? { detail: event.message } : {}),
       };
+    case "WorkspaceSnapshot":
+      return event.off ? { tone: "warning", text: `Files are not kept for a rewind: ${event.off}` } : undefined;
+    case "FilesRestored":
+      return restored(event);
     case "GoalSet":
       return { tone: "quiet", text: event.objective ? `Goal: ${event.objective}` : "The goal was taken back" };
     case "HookExecutionEvent":
@@ -126,6 +130,14 @@ function changeWords(key: string, value: unknown): string {
 function retried(event: Extract<Event, { type: "ModelCallRetried" }>): string {
   const other = event.next_model === event.model ? "" : ` with ${event.next_model}`;
   return `${event.model} failed (${event.code}): again${other} ${event.wait ? `in ${event.wait.toFixed(1)} s` : "at once"}`;
+}
+
+function restored(event: Extract<Event, { type: "FilesRestored" }>): Notice {
+  if (event.error) return { tone: "danger", text: "The files could not all be taken back", detail: event.error };
+  const text = `${count(event.files ?? 0, "file")} as after event ${event.to}`;
+  const left = event.left_count ?? 0;
+  if (left === 0) return { tone: "quiet", text };
+  return { tone: "warning", text: `${text}; ${count(left, "file")} left as people changed ${left === 1 ? "it" : "them"}`, detail: (event.left ?? []).join("\n") };
 }
 
 function ruleWords(rule: PermissionRule): string {

@@ -58,10 +58,22 @@ export function askToReject(actions: string[] = []): void {
   };
 }
 
-export async function fork(at: number | null = null): Promise<void> {
+export function askToFork(at: number): void {
+  dialog.value = {
+    name: "sure",
+    title: "Fork the conversation",
+    text: `A new conversation goes on from event ${at}. It works on the same files, unless it has a copy of them.`,
+    action: "Fork",
+    option: "With a copy of the files as they were",
+    done: (files) => void fork(at, files),
+  };
+}
+
+export async function fork(at: number | null = null, files = false): Promise<void> {
   const conversation = open.value;
   if (conversation === null) return;
-  const forked = await attempt(() => rest.do(conversation.id, { type: "fork", ...(at === null ? {} : { at, epoch: conversation.epoch }) }));
+  const place = at === null ? {} : { at, epoch: conversation.epoch };
+  const forked = await attempt(() => rest.do(conversation.id, { type: "fork", files, ...place }));
   if (forked === undefined) return;
   void list.refresh();
   go(forked.id);
@@ -72,10 +84,11 @@ export function askToRewind(to: number): void {
   dialog.value = {
     name: "sure",
     title: "Rewind the conversation",
-    text: `It goes on from event ${to}. Nothing is erased: what came after stays in the log. Files in the workspace stay as they are.`,
+    text: `It goes on from event ${to}. Nothing is erased: what came after stays in the log.`,
     action: "Rewind",
-    done: async () => {
-      if (await control({ type: "rewind", to, epoch: open.value?.epoch ?? 0 })) goTo(null);
+    option: "Take the files back, too, but for those that people have changed since",
+    done: async (files) => {
+      if (await control({ type: "rewind", to, epoch: open.value?.epoch ?? 0, files })) goTo(null);
     },
   };
 }

@@ -5,7 +5,7 @@ import { effect, signal } from "@preact/signals";
 export type Dialog =
   | { name: "key" | "new" | "help" | "search" | "settings" }
   | { name: "ask"; title: string; label: string; value: string; action: string; danger?: boolean; done: (value: string) => void }
-  | { name: "sure"; title: string; text: string; action: string; done: () => void }
+  | { name: "sure"; title: string; text: string; action: string; option?: string; done: (option: boolean) => void }
   | { name: "event"; seq: number };
 
 export type Theme = "auto" | "light" | "dark";

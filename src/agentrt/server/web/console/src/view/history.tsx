@@ -1,5 +1,5 @@
 import { clock } from "../model/words";
-import { askToRewind, fork } from "../state/doing";
+import { askToFork, askToRewind } from "../state/doing";
 import type { Open } from "../state/open";
 import { past } from "../state/past";
 import { goTo, route } from "../state/route";
@@ -39,7 +39,7 @@ export function History({ conversation }: { conversation: Open }) {
             As it was after event {at}
             {past.value?.time ? `, ${clock(past.value.time)}` : ""}
           </p>
-          {may("fork") ? <IconButton icon="fork" label="Fork from here" text onClick={() => void fork(at)} /> : null}
+          {may("fork") ? <IconButton icon="fork" label="Fork from here" text onClick={() => askToFork(at)} /> : null}
           {may("rewind") ? <IconButton icon="rewind" label="Rewind to here" text onClick={() => askToRewind(at)} /> : null}
           <button type="button" class="button primary" onClick={() => goTo(null)}>
             Back to now

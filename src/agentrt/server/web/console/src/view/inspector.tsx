@@ -1,13 +1,9 @@
-import type { GitChange } from "@agentrt/client";
-import { useEffect, useState } from "preact/hooks";
 import { clean, clock } from "../model/words";
 import type { Open } from "../state/open";
 import { linkTo } from "../state/route";
-import { rest } from "../state/session";
 import { panel } from "../state/ui";
 import { Context } from "./context";
-import { Diff, DiffCount } from "./diff";
-import { useFresh } from "./fresh";
+import { Files } from "./files";
 import { IconButton } from "./icons";
 import { Servers } from "./servers";
 
@@ -31,43 +27,6 @@ const PANELS = {
   servers: { title: "MCP servers", Shown: Servers },
   details: { title: "Details", Shown: Details },
 };
-
-function Files({ conversation }: { conversation: Open }) {
-  const seq = conversation.info.value?.cursor.seq;
-  const { found, problem } = useFresh(() => rest.changes(conversation.id), [conversation, seq]);
-  if (problem) return <p class="hint">{problem}</p>;
-  if (found === null) return <p class="hint">Loading…</p>;
-  if (found.items.length === 0) return <p class="hint">Nothing changed.</p>;
-  return (
-    <div class="files">
-      {found.items.map((change) => (
-        <File key={change.path} change={change} conversation={conversation} seq={seq ?? 0} />
-      ))}
-    </div>
-  );
-}
-
-function File({ change, conversation, seq }: { change: GitChange; conversation: Open; seq: number }) {
-  const [shown, setShown] = useState(false);
-  const [diff, setDiff] = useState<string | null>(null);
-  useEffect(() => {
-    let wanted = true;
-    if (shown) rest.diff(conversation.id, change.path).then((found) => wanted && setDiff(found.diff), () => wanted && setDiff(""));
-    return () => {
-      wanted = false;
-    };
-  }, [shown, seq, conversation, change.path]);
-  return (
-    <details class="file" onToggle={(event) => setShown(event.currentTarget.open)}>
-      <summary>
-        <span class={`file-status file-${change.status.toLowerCase()}`}>{change.status}</span>
-        <span class="file-path">{clean(change.path)}</span>
-        {diff ? <DiffCount diff={diff} /> : null}
-      </summary>
-      {diff === null ? <p class="hint">Loading…</p> : diff === "" ? <p class="hint">No difference to show.</p> : <Diff diff={diff} label={`Changes of ${change.path}`} path={change.path} most={60} />}
-    </details>
-  );
-}
 
 function Details({ conversation }: { conversation: Open }) {
   const info = conversation.info.value;

@@ -31,13 +31,20 @@ export function Ask({ asked }: { asked: Extract<Dialog, { name: "ask" }> }) {
 }
 
 export function Sure({ asked }: { asked: Extract<Dialog, { name: "sure" }> }) {
+  const [option, setOption] = useState(false);
   const done = (): void => {
     close();
-    asked.done();
+    asked.done(option);
   };
   return (
     <Frame title={asked.title} onSubmit={done}>
       <p>{asked.text}</p>
+      {asked.option ? (
+        <label class="check">
+          <input type="checkbox" checked={option} onChange={(event) => setOption(event.currentTarget.checked)} />
+          <span>{asked.option}</span>
+        </label>
+      ) : null}
       <div class="dialog-foot">
         <button type="button" class="button" onClick={close}>
           Cancel

@@ -1,0 +1,205 @@
+"""`FileKeeper`: keeps the files of a workspace as they were, before and after what may change them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Literal
+
+import anyio
+from anyio.abc import TaskGroup
+
+from ..decisions.file_history import FileHistory, Kept, file_history
+from ..errors import ActorError, LogError, WorkspaceError
+from ..events import ActionEvent, Event, FilesRestored, MessageEvent, WorkspaceSnapshot
+from ..specs.content import text
+from ..workspaces.trees import Kept as Tree
+from ..workspaces.trees import Trees
+from .event_log import Log
+
+FIRST_SECONDS = 0.2
+"""How long a call waits for the first tree, which is made in the background."""
+
+LAST_SECONDS = 0.2
+"""How long the result of a call waits for the tree after it: what people change from then on is known to be theirs."""
+
+MOST_LEFT = 1000
+"""Paths that an event names."""
+
+MOST_TOLD = 20
+"""Paths that the model is told."""
+
+
+class FileKeeper:
+    """One for a conversation. A tree that is the same as the last one is not logged again."""
+
+    def __init__(self, log: Log, tasks: TaskGroup, trees: Trees) -> None:
+        self._log, self._tasks, self.trees = log, tasks, trees
+        self._kept = anyio.Event()
+        """Set once there is a first tree, or there can be none."""
+        self._begun = self._off = False
+        self._last = ""
+        self._batch = ""
+        """The reply of the model whose calls run, or ran last."""
+        self._before = anyio.Event()
+        """Set once the files were kept as they were before those."""
+        self._at_work = 0
+        self._turn = anyio.Lock()
+
+    @property
+    def on(self) -> bool:
+        """Whether files are kept."""
+        return not self._off and self._log.state.spec.checkpoints
+
+    def begin(self) -> None:
+        """Make the first tree, in the background; once, and only where the agent has a tool that may change files."""
+        if not self._begun and self.on and any(tool.may_write for tool in self._log.state.tools):
+            self._begun = True
+            self._tasks.start_soon(self._first)
+
+    @asynccontextmanager
+    async def around(self, action: ActionEvent) -> AsyncIterator[None]:
+        """Keep the files before the first call of a reply runs, which is the body, and after the last one."""
+        self._at_work += 1
+        try:
+            if self.on:
+                await self._keep_before(action.llm_response_id or action.id)
+            yield
+        finally:
+            self._at_work -= 1
+            if not self._at_work and self.on:
+                kept = anyio.Event()
+                self._tasks.start_soon(self._keep_after, kept)
+                with anyio.move_on_after(LAST_SECONDS):
+                    await kept.wait()
+
+    async def settle(self) -> None:
+        """Return when what is due was kept: the conversation is closed."""
+        if self._last and self.on and not self._at_work:
+            await self.keep("after")
+
+    def close(self) -> None:
+        """Begin nothing more."""
+        self._off = True
+
+    async def begun(self) -> None:
+        """Return when a first tree that is being made is there and logged."""
+        if self._begun and self.on:
+            await self._kept.wait()
+            async with self._turn:
+                return
+
+    async def ready(self) -> None:
+        """Return when no files are being restored."""
+        if self._log.state.ledger.restoring:
+            async with self._turn:
+                return
+
+    async def history(self) -> FileHistory:
+        """What the files were, as far as it was kept. Raises `LogCorrupt`."""
+        return file_history([event async for event in self._log.events(0) if isinstance(event, Kept)])
+
+    async def check(self, to: int) -> None:
+        """Raise `WorkspaceError` where the files as they were after an event were not kept."""
+        if not self._log.state.spec.checkpoints:
+            raise WorkspaceError("no-checkpoint", "this agent was begun with checkpoints=False")
+        if (await self.history()).at(to) is None:
+            raise WorkspaceError("no-checkpoint", f"there are none at or after event {to}: rewind without them")
+
+    async def restore(self) -> None:
+        """Make the files what the last rewind asked for, and log what came of it; nothing when that was done.
+
+        What people have changed since stays as it is. It ends also when the caller is cut. Raises nothing: what went
+        wrong stands in the event.
+        """
+        with anyio.CancelScope(shield=True):
+            async with self._turn:
+                if to := self._log.state.ledger.restoring:
+                    restored = await self._restored(to)
+                    self._last = restored.tree
+                    await self._append(restored, *_told(restored))
+
+    async def restore_copy(self, copy: str, at: int) -> None:
+        """Make the files of a copy of the workspace what they were after an event. Raises `WorkspaceError`."""
+        if (moment := (await self.history()).at(at)) is None:
+            raise WorkspaceError("no-checkpoint", f"there are none at or after event {at}")
+        await self.trees.restore_copy(copy, moment.tree)
+
+    async def _restored(self, to: int) -> FilesRestored:
+        try:
+            at, now = self._log.state.seq, await self.trees.keep()
+            self._kept.set()
+            await self._note(now, at, "before")
+            history = await self.history()
+            if (target := history.at(to)) is None:
+                raise WorkspaceError("no-checkpoint", f"there are none at or after event {to}")
+            steps = await self.trees.steps(history.by_others(to))
+            done = await self.trees.restore(target.tree, {change.path for step in steps for change in step})
+            tree, left = (await self.trees.keep()).tree, done.left
+        except (WorkspaceError, LogError) as error:
+            return FilesRestored(to=to, error=str(error))
+        count = len(done.done)
+        return FilesRestored(
+            to=to, tree=tree, before=done.before, files=count, left=left[:MOST_LEFT], left_count=len(left)
+        )
+
+    async def keep(self, when: Literal["before", "after"]) -> str:
+        """Keep the files as they are; the tree's id, "" where they are not kept. Raises nothing."""
+        async with self._turn:
+            if not self.on or (when == "after" and self._at_work):
+                return self._last if self.on else ""
+            at = self._log.state.seq
+            try:
+                kept = await self.trees.keep()
+            except WorkspaceError as error:
+                self._off = True
+                await self._append(WorkspaceSnapshot(at=at, when=when, off=str(error)))
+                return ""
+            finally:
+                self._kept.set()
+            await self._note(kept, at, when)
+            return kept.tree
+
+    async def _note(self, kept: Tree, at: int, when: Literal["before", "after"]) -> None:
+        if kept.tree != self._last:
+            self._last = kept.tree
+            await self._append(WorkspaceSnapshot(at=at, when=when, tree=kept.tree, left_out=kept.left_out))
+
+    async def _append(self, *events: Event) -> None:
+        try:
+            await self._log.append(*events)
+        except (ActorError, LogError):
+            return  # the conversation ends, and says so itself
+
+    async def _first(self) -> None:
+        await self.keep("before")
+
+    async def _keep_after(self, kept: anyio.Event) -> None:
+        await self.keep("after")
+        kept.set()
+
+    async def _keep_before(self, batch: str) -> None:
+        if batch == self._batch:
+            await self._before.wait()
+            return
+        self._batch, self._before = batch, anyio.Event()
+        try:
+            if self._kept.is_set():
+                await self.keep("before")
+            else:
+                self.begin()
+                with anyio.move_on_after(FIRST_SECONDS):
+                    await self._kept.wait()
+        finally:
+            self._before.set()
+
+
+def _told(restored: FilesRestored) -> tuple[MessageEvent, ...]:
+    """What the model is told of files that are not as it saw them last."""
+    if restored.error:
+        return (MessageEvent(content=text(f"[The files could not all be taken back: {restored.error}]")),)
+    if not restored.left:
+        return ()
+    paths = ", ".join(restored.left[:MOST_TOLD])
+    more = f" and {restored.left_count - MOST_TOLD:,} more" if restored.left_count > MOST_TOLD else ""
+    return (MessageEvent(content=text(f"[Somebody else has changed files since you saw them: {paths}{more}.]")),)

@@ -1,0 +1,21 @@
+"""The files of a conversation's workspace as they were, for readers: also of one that sleeps."""
+
+from __future__ import annotations
+
+from ..decisions.file_history import FileHistory, file_history
+from ..events import ConversationCreated
+from ..storing import Storage
+from ..workspaces.kept_files import KeptFiles
+from ..workspaces.trees import Trees
+
+
+def kept_files(storage: Storage, created: ConversationCreated) -> KeptFiles:
+    """Those of one conversation."""
+    name, parent = created.conversation_id, created.parent
+    origins = () if parent is None else (storage.beside(parent),)
+    trees = Trees(storage.beside(name), created.workspace.path, origins)
+
+    async def history() -> FileHistory:
+        return file_history([event async for event in storage.history(name).read(0)])
+
+    return KeptFiles(trees, history)

@@ -1,0 +1,28 @@
+import type { Event } from "@agentrt/client";
+import { expect, test } from "vitest";
+import { noticeOf } from "../src/model/notices";
+import { stepAt, stepsOf } from "../src/model/steps";
+
+const time = { timestamp: "2026-01-01T00:00:00Z" };
+const kept = (seq: number, at: number, when: "before" | "after", tree = `t${seq}`): Event => ({ ...time, id: `${seq}`, seq, type: "WorkspaceSnapshot", at, when, tree });
+const restored: Event = { ...time, id: "30", seq: 30, type: "FilesRestored", to: 3, tree: "t4", before: "t20", files: 2, left: ["a.txt"], left_count: 1 };
+const log: Event[] = [kept(4, 3, "before"), kept(9, 8, "after"), { ...kept(10, 10, "before", ""), off: "too many files" } as Event, kept(20, 19, "before"), restored];
+
+test("each step is between two moments, and somebody's", () => {
+  const steps = stepsOf(log);
+  expect(steps).toEqual([
+    { since: 3, until: 8, by: "agent" },
+    { since: 8, until: 19, by: "people" },
+    { since: 19, until: 30, by: "rewind" },
+  ]);
+  expect(stepAt(steps, 3)).toBeUndefined();
+  expect(stepAt(steps, 4)).toBe(steps[0]);
+  expect(stepAt(steps, 25)).toBe(steps[2]);
+  expect(stepsOf([])).toEqual([]);
+});
+
+test("what a rewind left, and that files are not kept, is told", () => {
+  expect(noticeOf(log[0]!)).toBeUndefined();
+  expect(noticeOf(log[2]!)?.text).toBe("Files are not kept for a rewind: too many files");
+  expect(noticeOf(restored)).toEqual({ tone: "warning", text: "2 files as after event 3; 1 file left as people changed it", detail: "a.txt" });
+});

@@ -1,0 +1,42 @@
+"""Whether the files of a small workspace are as they were when they were looked at last, without asking git."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Collection
+from hashlib import blake2b
+
+FEW = 500
+"""Files and directories that are looked at; with more, git is as fast."""
+
+RECENT = 50_000_000
+"""Nanoseconds within which a file may change twice and have the same times."""
+
+
+def fingerprint(root: str, apart_from: Collection[str], most: int = FEW) -> bytes | None:
+    """Of the names, kinds, sizes and times of all that is below a directory, but for what is at or below the paths
+    `apart_from`, from there on, and in `.git`. For a thread.
+
+    None where there is more than is looked at, or something changed so recently that it may change unseen.
+    """
+    found, now, seen = blake2b(), time.time_ns(), 0
+    waiting = [""]
+    try:
+        while waiting:
+            place = waiting.pop()
+            with os.scandir(f"{root}/{place}") as entries:
+                for entry in sorted(entries, key=lambda one: one.name):
+                    path, seen = f"{place}{entry.name}", seen + 1
+                    if path in apart_from:
+                        continue
+                    status = entry.stat(follow_symlinks=False)
+                    if seen > most or status.st_ctime_ns > now - RECENT:
+                        return None
+                    facts = (status.st_mode, status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
+                    found.update(f"{path}\0{facts}\0".encode("utf-8", "surrogateescape"))
+                    if entry.is_dir(follow_symlinks=False) and entry.name != ".git":
+                        waiting.append(f"{path}/")
+    except OSError:
+        return None
+    return found.digest()

@@ -1,0 +1,90 @@
+"""`KeptFiles`: the files of a workspace as they were after an event, and what changed between two."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from itertools import pairwise
+from typing import Literal
+
+from ..decisions.file_history import FileHistory, Moment
+from ..errors import WorkspaceError
+from .beneath import parts_of, printable
+from .entries import FileChange, FileChanges, FileDiff, FileEntry, FileList
+from .tree_listing import Stored
+from .trees import Trees
+
+LISTED = 10_000
+"""Entries and changes that are listed."""
+
+_STATUS: dict[str, Literal["added", "modified", "deleted"]] = {"A": "added", "D": "deleted"}
+_BACK: dict[str, Literal["added", "modified", "deleted"]] = {"A": "deleted", "D": "added"}
+_TYPES: dict[str, Literal["directory", "link", "other"]] = {"04": "directory", "12": "link", "16": "other"}
+
+
+class KeptFiles:
+    """Those of one conversation. All raise `WorkspaceError`; `no-checkpoint` where the files were not kept."""
+
+    def __init__(self, trees: Trees, history: Callable[[], Awaitable[FileHistory]]) -> None:
+        self._trees, self._history = trees, history
+
+    async def list(self, path: str, at: int) -> FileList:
+        """What was in a directory after an event; the times are that of the tree."""
+        here = "/".join(parts_of(path))
+        moment = _there((await self._history()).at(at), at)
+        entries = [_entry(one, here, moment) for one in await self._trees.listing(moment.tree, here)]
+        entries.sort(key=lambda entry: (entry.type != "directory", entry.name))
+        return FileList(path=path, items=tuple(entries[:LISTED]), truncated=len(entries) > LISTED)
+
+    async def read(self, path: str, at: int) -> bytes:
+        """A file as it was after an event."""
+        return await self._trees.read(_there((await self._history()).at(at), at).tree, "/".join(parts_of(path)))
+
+    async def changes(self, since: int, until: int) -> FileChanges:
+        """Which files were not the same, and who changed them."""
+        first, last = sorted((since, until))
+        moments, words = await self._between(first, last), _STATUS if since <= until else _BACK
+        pairs = [(one.tree, other.tree) for one, other in pairwise(moments)]
+        steps = await self._trees.steps([(moments[0].tree, moments[-1].tree), *pairs])
+        by = dict[str, dict[Literal["agent", "people", "rewind"], None]]()
+        for moment, step in zip(moments[1:], steps[1:], strict=True):
+            for change in step:
+                by.setdefault(change.path, {})[moment.by] = None
+        items = [
+            FileChange(path=printable(one.path), status=words.get(one.status, "modified"), by=tuple(by[one.path]))
+            for one in steps[0]
+        ]
+        return FileChanges(since=since, until=until, items=tuple(items[:LISTED]), truncated=len(items) > LISTED)
+
+    async def diff(self, path: str, since: int, until: int) -> FileDiff:
+        """How a file, or all below a directory, differs."""
+        first, last = sorted((since, until))
+        moments = await self._between(first, last)
+        trees = (moments[0].tree, moments[-1].tree) if since <= until else (moments[-1].tree, moments[0].tree)
+        diff, cut = await self._trees.diff(*trees, "/".join(parts_of(path)))
+        return FileDiff(diff=diff, truncated=cut)
+
+    async def _between(self, since: int, until: int) -> Sequence[Moment]:
+        if moments := (await self._history()).between(since, until):
+            return moments
+        raise _missing(since)
+
+
+def _there(moment: Moment | None, at: int) -> Moment:
+    if moment is None:
+        raise _missing(at)
+    return moment
+
+
+def _missing(at: int) -> WorkspaceError:
+    return WorkspaceError("no-checkpoint", f"there is no checkpoint at or after event {at}")
+
+
+def _entry(stored: Stored, here: str, moment: Moment) -> FileEntry:
+    name = printable(stored.name)
+    return FileEntry(
+        name=name,
+        path=f"{here}/{name}" if here else name,
+        type=_TYPES.get(stored.mode[:2], "file"),
+        size=stored.size,
+        modified=moment.time,
+    )

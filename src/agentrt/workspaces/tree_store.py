@@ -1,0 +1,178 @@
+"""`TreeStore`: a directory for git alone, with objects, indexes and a configuration of its own; and git in it.
+
+Nothing of a workspace's own repository is read, written or run: the configuration here knows no filter, hook or
+conversion, and its attributes come before those of the workspace (gitattributes(5)).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import anyio.to_thread
+import msgspec
+
+from ..errors import WorkspaceError
+from ..sandboxes.programs import Printed, printed
+
+SECONDS = 300.0
+"""How long git may take: the first tree has all files to read."""
+
+OUTPUT = 64 << 20
+"""Bytes of its answer that are taken."""
+
+_CONFIG = """\
+[core]
+\trepositoryFormatVersion = 0
+\tbare = false
+\tautocrlf = false
+\tsafecrlf = false
+\tsymlinks = true
+\tfileMode = true
+\tignoreCase = false
+\tuntrackedCache = true
+\tfsmonitor = false
+\thooksPath = /dev/null
+\tattributesFile = /dev/null
+\texcludesFile = /dev/null
+\tlooseCompression = 1
+\tfsync = loose-object,pack,pack-metadata
+\tfsyncMethod = batch
+\tquotePath = false
+[index]
+\tversion = 4
+[gc]
+\tauto = 0
+[advice]
+\taddEmbeddedRepo = false
+"""
+_ATTRIBUTES = "* -text -eol -crlf -ident -filter -working-tree-encoding !diff !merge\n"
+_ENVIRONMENT = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_TERMINAL_PROMPT": "0",
+    # an object that is not there may be promised by a remote, and a remote's URL may name a program
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_NO_LAZY_FETCH": "1",
+}
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """What was found out about the workspace when trees were kept."""
+
+    ignored: bool = True
+    """Whether what is ignored is kept."""
+    nested: tuple[str, ...] = ()
+    """The repositories in it."""
+    stored: int = 0
+    """Bytes of the files that were kept so far, as often as they changed."""
+
+
+class TreeStore:
+    """One such directory, for one workspace."""
+
+    def __init__(self, directory: str, workspace: str, origins: Sequence[str] = ()) -> None:
+        self._directory, self._workspace, self._origins = Path(directory), workspace, origins
+        self._ready = False
+
+    @property
+    def index(self) -> str:
+        """The index of the workspace."""
+        return str(self._directory / "index")
+
+    def index_of(self, name: str) -> str:
+        """Another index, such as that of a nested repository."""
+        return str(self._directory / "indexes" / name.replace("%", "%25").replace("/", "%2F")[-200:])
+
+    async def prepare(self, *, writes: bool = False) -> Settings | None:
+        """See that it is there; for the one who writes, that it is not held by a git that died.
+
+        What was noted of the workspace, if it was. Raises `WorkspaceError`.
+        """
+        try:
+            if writes:
+                await anyio.to_thread.run_sync(self._unlock)
+            settings = await anyio.to_thread.run_sync(self._prepare)
+        except OSError as error:
+            raise WorkspaceError("file", f"{error.filename or self._directory}: {error.strerror}") from error
+        self._ready = True
+        return settings
+
+    async def note(self, settings: Settings) -> None:
+        """Note something of the workspace."""
+        await anyio.to_thread.run_sync(self._write, "settings.json", msgspec.json.encode(settings))
+
+    async def git(
+        self,
+        *arguments: str,
+        index: str | None = None,
+        tree: str | None = None,
+        given: bytes = b"",
+        check: bool = True,
+        most: int = OUTPUT,
+    ) -> Printed:
+        """What git says, of another index or another work tree where they are given. Raises `WorkspaceError`."""
+        if not self._ready:
+            await self.prepare()
+        environment = {
+            **_ENVIRONMENT,
+            "HOME": str(self._directory),
+            "GIT_DIR": str(self._directory),
+            "GIT_WORK_TREE": tree or self._workspace,
+            "GIT_INDEX_FILE": index or self.index,
+        }
+        place = tree or self._workspace
+        try:
+            said = await printed(
+                ["git", *arguments], cwd=place, environment=environment, seconds=SECONDS, most=most, given=given
+            )
+        except (TimeoutError, anyio.get_cancelled_exc_class()) as error:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(self._unlock)
+            if not isinstance(error, TimeoutError):
+                raise
+            raise WorkspaceError("git-timeout", f"it was given {SECONDS:g} s") from error
+        except FileNotFoundError as error:
+            raise WorkspaceError("git-not-installed", f"or {place} is not there") from error
+        except OSError as error:
+            raise WorkspaceError("file", f"{place}: {error.strerror}") from error
+        if check and said.code and not said.cut:
+            why = said.errors.decode("utf-8", "replace").strip().split("\n")[-1]
+            raise WorkspaceError("git-failed", f"git {arguments[0]} ended with {said.code}: {why}")
+        return said
+
+    def _prepare(self) -> Settings | None:
+        for name in ("objects/info", "refs", "info", "indexes"):
+            (self._directory / name).mkdir(parents=True, exist_ok=True)
+        self._write("config", _CONFIG.encode())
+        self._write("HEAD", b"ref: refs/heads/none\n")
+        self._write("info/attributes", _ATTRIBUTES.encode())
+        if self._origins:
+            self._write("objects/info/alternates", "".join(f"{one}/objects\n" for one in self._origins).encode())
+        with suppress(FileNotFoundError, msgspec.MsgspecError):
+            return msgspec.json.decode((self._directory / "settings.json").read_bytes(), type=Settings)
+        return None
+
+    def _unlock(self) -> None:
+        """Remove what a git leaves that was killed."""
+        for lock in (*self._directory.glob("*.lock"), *self._directory.glob("indexes/*.lock")):
+            lock.unlink(missing_ok=True)
+        for left in self._directory.glob("objects/tmp_objdir-*"):
+            shutil.rmtree(left, ignore_errors=True)
+
+    def _write(self, name: str, data: bytes) -> None:
+        path = self._directory / name
+        with suppress(FileNotFoundError):
+            if path.read_bytes() == data:
+                return
+        made = path.with_name(f"{path.name}.new")
+        made.write_bytes(data)
+        made.replace(path)
+
+
+def excluding(paths: Iterable[str]) -> list[str]:
+    """Pathspecs that leave directories out, from the top of the work tree on."""
+    return [f":(exclude,top,literal){path}" for path in paths]

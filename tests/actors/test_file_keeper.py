@@ -1,0 +1,188 @@
+"""Files go back with a rewind, and what people changed meanwhile stays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agentrt import LLM, Agent, Conversation, Runtime, Tool
+from agentrt.errors import ConfigurationError, ConversationExists, EventRefused, WorkspaceError
+from agentrt.events import Event, FilesRestored, HeadMoved, MessageEvent, ObservationEvent, WorkspaceSnapshot
+from agentrt.specs.content import plain
+from agentrt.testing import ScriptedLLM, call, finish
+
+AGENT = Agent(llm=LLM(model="scripted"), tools=(Tool("terminal"),))
+
+
+async def logged(conversation: Conversation) -> list[Event]:
+    return [event async for event in conversation.events()]
+
+
+async def test_files_go_back_and_what_a_person_changed_stays(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "a.txt").write_text("one\n")
+    (work / "theirs.txt").write_text("one\n")
+    model = ScriptedLLM(
+        [
+            call("terminal", command="echo two > a.txt; echo two > theirs.txt; mkdir d; echo new > d/made.txt"),
+            finish("Done."),
+            call("terminal", command="echo three > a.txt; rm d/made.txt"),
+            finish("Done."),
+        ]
+    )
+    async with Runtime(tmp_path / "s", client=model) as runtime, Conversation(AGENT, work, runtime=runtime) as talk:
+        began = await talk.send_message("go")
+        await talk.run()
+        first = talk.cursor
+        (work / "theirs.txt").write_text("a person's\n")
+        (work / "more.txt").write_text("a person's, too\n")
+        await talk.send_message("go on")
+        await talk.run()
+        last = talk.cursor
+        assert (work / "a.txt").read_text() == "three\n"
+
+        await talk.rewind(first, files=True)
+        assert (work / "a.txt").read_text() == "two\n"
+        assert (work / "d/made.txt").read_text() == "new\n"
+        assert (work / "theirs.txt").read_text() == "a person's\n", "it was there before the agent went on"
+
+        await talk.rewind(began, files=True)
+        assert (work / "a.txt").read_text() == "one\n"
+        assert not (work / "d").exists()
+        assert (work / "theirs.txt").read_text() == "a person's\n"
+        assert (work / "more.txt").read_text() == "a person's, too\n"
+        events = await logged(talk)
+        assert isinstance(events[-2], FilesRestored)
+        assert (events[-2].left, events[-2].left_count) == (("more.txt", "theirs.txt"), 2)
+        assert isinstance(events[-1], MessageEvent)
+        assert plain(events[-1].content).endswith("changed files since you saw them: more.txt, theirs.txt.]")
+
+        await talk.rewind(last, files=True)
+        assert (work / "a.txt").read_text() == "three\n"
+        assert (work / "more.txt").read_text() == "a person's, too\n"
+
+
+async def test_what_cannot_go_back_says_so_first(tmp_path: Path) -> None:
+    agent = Agent(llm=LLM(model="scripted"), tools=(Tool("terminal"),), checkpoints=False)
+    model = ScriptedLLM([call("terminal", command="echo two > a.txt"), finish("Done.")])
+    async with (
+        Runtime(tmp_path / "s", client=model) as runtime,
+        Conversation(agent, tmp_path, runtime=runtime) as talk,
+    ):
+        began = await talk.send_message("go")
+        await talk.run()
+        before = talk.cursor
+        with pytest.raises(WorkspaceError, match="checkpoints=False"):
+            await talk.rewind(began, files=True)
+        assert talk.cursor == before
+        await talk.rewind(began)
+        assert not any(isinstance(event, WorkspaceSnapshot | FilesRestored) for event in await logged(talk))
+
+
+async def test_a_restore_that_was_cut_is_done_when_it_is_opened_again(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    model = ScriptedLLM([call("terminal", command="echo two > a.txt"), finish("Done.")])
+    async with Runtime(tmp_path / "s", client=model) as runtime:
+        async with Conversation(AGENT, tmp_path, runtime=runtime) as talk:
+            began = await talk.send_message("go")
+            await talk.run()
+            async with talk._end._guest.use() as group:  # type: ignore[attr-defined]
+                await group.log.append(HeadMoved(to=began.seq, files=True))
+            assert (tmp_path / "a.txt").read_text() == "two\n"
+        async with Conversation(id=talk.id, runtime=runtime) as talk:
+            assert (tmp_path / "a.txt").read_text() == "one\n"
+            assert isinstance((await logged(talk))[-1], FilesRestored)
+
+
+async def test_a_restore_that_failed_is_told_and_can_be_asked_for_again(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "a.txt").write_text("one\n")
+    model = ScriptedLLM([call("terminal", command="echo two > a.txt"), finish("Done.")])
+    async with Runtime(tmp_path / "s", client=model) as runtime:
+        async with Conversation(AGENT, work, runtime=runtime) as talk:
+            began = await talk.send_message("go")
+            await talk.run()
+            (store,) = (tmp_path / "s" / "conversations").glob("*/beside")
+            store.rename(store.with_name("away"))
+            store.write_text("no directory")
+            with pytest.raises(WorkspaceError):
+                await talk.rewind(began, files=True)
+            assert talk.state.ledger.restoring == 0
+            store.unlink()
+            store.with_name("away").rename(store)
+            await talk.rewind(began, files=True)
+            assert (work / "a.txt").read_text() == "one\n"
+
+
+async def test_nothing_goes_back_while_it_runs(tmp_path: Path) -> None:
+    model = ScriptedLLM([call("terminal", command="sleep 60"), finish("Done.")])
+    async with (
+        Runtime(tmp_path / "s", client=model) as runtime,
+        Conversation(AGENT, tmp_path, runtime=runtime) as talk,
+    ):
+        began = await talk.send_message("go")
+        async for event in talk.run():
+            if type(event).__name__ == "ExecutionStarted":
+                with pytest.raises(EventRefused):
+                    await talk.rewind(began, files=True)
+                await talk.interrupt()
+        assert any(isinstance(event, ObservationEvent) or event for event in await logged(talk))
+
+
+async def test_a_fork_has_files_of_its_own_as_they_were(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "a.txt").write_text("one\n")
+    model = ScriptedLLM(
+        [
+            call("terminal", command="echo two > a.txt; mkdir d; echo new > d/made.txt"),
+            finish("Done."),
+            call("terminal", command="pwd; echo four > a.txt"),
+            finish("Done."),
+        ]
+    )
+    async with Runtime(tmp_path / "s", client=model) as runtime, Conversation(AGENT, work, runtime=runtime) as talk:
+        began = await talk.send_message("go")
+        await talk.run()
+        (work / "a.txt").write_text("three\n")
+        async with await talk.fork(began, files=True) as fork:
+            assert fork.state.created is not None
+            other = Path(fork.state.created.workspace.path)
+            assert other == tmp_path / f"work-{fork.id[-8:]}"
+            assert [path.name for path in other.iterdir()] == ["a.txt"]
+            assert (other / "a.txt").read_text() == "one\n"
+            await fork.send_message("go on")
+            await fork.run()
+            assert (other / "a.txt").read_text() == "four\n"
+            assert (work / "a.txt").read_text() == "three\n"
+            asked = model.requests[-2]
+            assert str(other) in plain(asked.messages[0].content)
+            assert f"From here on you work in {other}" in "".join(plain(one.content) for one in asked.messages)
+            await fork.rewind(began, files=True)
+            assert (other / "a.txt").read_text() == "one\n"
+        async with await talk.fork(files=tmp_path / "named") as fork:
+            assert (tmp_path / "named/a.txt").read_text() == "three\n"
+            assert (tmp_path / "named/d/made.txt").read_text() == "new\n"
+
+
+async def test_a_fork_is_not_made_where_something_is(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "a.txt").write_text("one\n")
+    async with (
+        Runtime(tmp_path / "s", client=ScriptedLLM([])) as runtime,
+        Conversation(AGENT, work, runtime=runtime) as talk,
+    ):
+        await talk.send_message("go")
+        for place in (tmp_path, work, work / "below"):
+            with pytest.raises(ConfigurationError):
+                await talk.fork(files=place)
+        assert [path.name for path in work.iterdir()] == ["a.txt"]
+        with pytest.raises(ConversationExists):
+            await talk.fork(id=talk.id, files=tmp_path / "gone")
+        assert not (tmp_path / "gone").exists()
+        with pytest.raises(WorkspaceError):
+            await talk.fork(2, files=True)

@@ -1,0 +1,333 @@
+"""Workspaces as they were, with the real git."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+from pathlib import Path
+
+import anyio
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agentrt.errors import WorkspaceError
+from agentrt.workspaces.tree_limits import Most
+from agentrt.workspaces.trees import EMPTY, Kept, Trees
+
+
+def git(place: Path, *arguments: str) -> str:
+    """What git says in a repository of the workspace."""
+    given = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"]
+    return subprocess.run(["git", *given, *arguments], cwd=place, check=True, capture_output=True, text=True).stdout
+
+
+def seen(root: Path) -> dict[str, tuple[str, bytes]]:
+    """Every file and link: its kind and what is in it."""
+    found = dict[str, tuple[str, bytes]]()
+    for path in sorted(root.rglob("*")):
+        name, status = str(path.relative_to(root)), path.lstat()
+        if ".git" in path.relative_to(root).parts:
+            continue
+        if stat.S_ISLNK(status.st_mode):
+            found[name] = ("link", os.readlink(path).encode())
+        elif stat.S_ISREG(status.st_mode):
+            found[name] = ("program" if status.st_mode & 0o100 else "file", path.read_bytes())
+    return found
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """One with all kinds of files: ignored, nested, binary, linked, executable, and what git would change."""
+    root = tmp_path / "workspace"
+    (root / "src/deep").mkdir(parents=True)
+    (root / "src/a.py").write_text("one\n")
+    (root / "src/deep/crlf.txt").write_bytes(b"x\r\ny\r\n$Id$\r\n")
+    (root / "binary").write_bytes(bytes(range(256)) * 40)
+    (root / "run.sh").write_text("#!/bin/sh\n")
+    (root / "run.sh").chmod(0o755)
+    (root / "link").symlink_to("src/a.py")
+    (root / "broken").symlink_to("/nowhere/at/all")
+    (root / ".gitignore").write_text("*.log\nbuild/\n")
+    (root / "x.log").write_text("log\n")
+    (root / "build").mkdir()
+    (root / "build/out").write_bytes(b"\0\1")
+    (root / ".gitattributes").write_text("* text=auto eol=lf filter=evil ident working-tree-encoding=UTF-16\n")
+    (root / "naïve name\n").write_text("odd\n")
+    os.mkfifo(root / "pipe")
+    for name in ("nested", "unborn"):
+        (root / name).mkdir()
+        git(root / name, "init", "-q")
+        (root / name / "n.txt").write_text(f"{name}\n")
+    git(root / "nested", "add", "-A")
+    git(root / "nested", "commit", "-qm", "x")
+    (root / "nested/inner").mkdir()
+    git(root / "nested/inner", "init", "-q")
+    (root / "nested/inner/i.txt").write_text("inner\n")
+    return root
+
+
+@pytest.fixture
+def trees(tmp_path: Path, workspace: Path) -> Trees:
+    return Trees(str(tmp_path / "trees"), str(workspace))
+
+
+async def test_what_was_there_comes_back(trees: Trees, workspace: Path) -> None:
+    before = seen(workspace)
+    first = await trees.keep()
+    assert first.left_out == ()
+    (workspace / "src/a.py").write_text("two\n")
+    (workspace / "src/deep/crlf.txt").unlink()
+    (workspace / "binary").write_bytes(b"\0")
+    (workspace / "run.sh").chmod(0o644)
+    (workspace / "link").unlink()
+    (workspace / "link").write_text("no link any more\n")
+    (workspace / "broken").unlink()
+    (workspace / "broken").mkdir()
+    (workspace / "broken/new").write_text("x\n")
+    (workspace / "x.log").write_text("more\n")
+    shutil.rmtree(workspace / "build")
+    (workspace / "build").write_text("a file\n")
+    (workspace / "nested/n.txt").write_text("changed\n")
+    (workspace / "nested/inner/i.txt").unlink()
+    (workspace / "unborn/more.txt").write_text("new\n")
+    (workspace / "new/deep").mkdir(parents=True)
+    (workspace / "new/deep/x").write_text("new\n")
+    after = seen(workspace)
+    done = await trees.restore(first.tree)
+    assert seen(workspace) == before
+    assert done.left == ()
+    assert not (workspace / "new").exists()
+    assert (await trees.keep()).tree == first.tree
+    await trees.restore(done.before)
+    assert seen(workspace) == after
+
+
+async def test_the_same_files_are_the_same_tree(trees: Trees, workspace: Path) -> None:
+    first = await trees.keep()
+    (workspace / "src/a.py").write_text("two\n")
+    second = await trees.keep()
+    assert second.tree != first.tree
+    (workspace / "src/a.py").write_text("one\n")
+    assert (await trees.keep()).tree == first.tree
+
+
+async def test_what_has_changed(trees: Trees, workspace: Path) -> None:
+    first = (await trees.keep()).tree
+    (workspace / "src/a.py").write_text("two\n")
+    (workspace / "nested/new").write_text("new\n")
+    (workspace / "x.log").unlink()
+    second = (await trees.keep()).tree
+    found = [(one.status, one.path) for one in await trees.changes(first, second)]
+    assert found == [("A", "nested/new"), ("M", "src/a.py"), ("D", "x.log")]
+    assert await trees.changes(first, first) == []
+    diff, cut = await trees.diff(first, second, "src")
+    assert diff.endswith("-one\n+two\n")
+    assert not cut
+    assert await trees.read(first, "src/a.py") == b"one\n"
+    assert await trees.read(first, "src/deep/crlf.txt") == b"x\r\ny\r\n$Id$\r\n"
+    with pytest.raises(WorkspaceError, match="was not there"):
+        await trees.read(first, "nested/new")
+
+
+async def test_what_is_kept_stays_and_is_said(trees: Trees, workspace: Path) -> None:
+    first = (await trees.keep()).tree
+    (workspace / "src/a.py").write_text("a person's\n")
+    (workspace / "run.sh").write_text("an agent's\n")
+    shutil.rmtree(workspace / "build")
+    (workspace / "build").mkdir()
+    (workspace / "build/out").mkdir()
+    (workspace / "build/out/mine").write_text("a person's\n")
+    done = await trees.restore(first, {"src/a.py", "build/out/mine"})
+    assert (workspace / "src/a.py").read_text() == "a person's\n"
+    assert (workspace / "build/out/mine").read_text() == "a person's\n"
+    assert (workspace / "run.sh").read_text() == "#!/bin/sh\n"
+    assert done.left == ("build/out", "build/out/mine", "src/a.py")
+    assert done.done == ("run.sh",)
+
+
+async def test_permissions_stay(trees: Trees, workspace: Path) -> None:
+    (workspace / "x.log").chmod(0o600)
+    first = (await trees.keep()).tree
+    (workspace / "x.log").write_text("more\n")
+    (workspace / "run.sh").chmod(0o640)
+    await trees.restore(first)
+    assert (workspace / "x.log").stat().st_mode & 0o777 == 0o600
+    assert (workspace / "run.sh").stat().st_mode & 0o777 == 0o750
+
+
+async def test_the_repository_of_the_workspace_stays_as_it_is(trees: Trees, workspace: Path, tmp_path: Path) -> None:
+    """Its configuration runs nothing: a canary would tell."""
+    canary = tmp_path / "canary"
+    git(workspace, "init", "-q")
+    (workspace / ".git/hooks").mkdir(exist_ok=True)
+    for hook in ("post-checkout", "pre-commit", "post-index-change", "reference-transaction"):
+        (workspace / ".git/hooks" / hook).write_text(f"#!/bin/sh\ntouch {canary}\n")
+        (workspace / ".git/hooks" / hook).chmod(0o755)
+    for key in ("filter.evil.clean", "filter.evil.smudge", "core.fsmonitor", "diff.evil.command", "core.pager"):
+        git(workspace, "config", key, f"touch {canary}; cat")
+    git(workspace, "config", "core.worktree", str(tmp_path))
+    inside = {path: path.read_bytes() for path in (workspace / ".git").rglob("*") if path.is_file()}
+    first = (await trees.keep()).tree
+    (workspace / "src/a.py").write_text("two\n")
+    await trees.diff(first, (await trees.keep()).tree)
+    await trees.restore(first)
+    assert not canary.exists()
+    assert {path: path.read_bytes() for path in (workspace / ".git").rglob("*") if path.is_file()} == inside
+
+
+async def test_repositories_that_come_and_go(trees: Trees, workspace: Path) -> None:
+    first = (await trees.keep()).tree
+    (workspace / "clone/sub").mkdir(parents=True)
+    git(workspace / "clone", "init", "-q")
+    (workspace / "clone/sub/x").write_text("x\n")
+    git(workspace / "clone", "add", "-A")
+    git(workspace / "clone", "commit", "-qm", "x")
+    shutil.rmtree(workspace / "nested/.git")
+    second = (await trees.keep()).tree
+    assert [(one.status, one.path) for one in await trees.changes(first, second)] == [("A", "clone/sub/x")]
+    git(workspace / "src", "init", "-q")
+    (workspace / "src/b.py").write_text("b\n")
+    third = (await trees.keep()).tree
+    assert [(one.status, one.path) for one in await trees.changes(second, third)] == [("A", "src/b.py")]
+    before = seen(workspace)
+    await trees.restore(first)
+    await trees.restore(third)
+    assert seen(workspace) == before
+
+
+async def test_another_process_goes_on(trees: Trees, workspace: Path, tmp_path: Path) -> None:
+    """Also after one that was killed while git held its lock."""
+    first = (await trees.keep()).tree
+    (tmp_path / "trees/index.lock").touch()
+    again = Trees(str(tmp_path / "trees"), str(workspace))
+    assert (await again.keep()).tree == first
+
+
+async def test_a_fork_has_the_trees_of_its_parent(trees: Trees, workspace: Path, tmp_path: Path) -> None:
+    first = (await trees.keep()).tree
+    fork = Trees(str(tmp_path / "fork"), str(workspace), [str(tmp_path / "trees")])
+    assert await fork.read(first, "src/a.py") == b"one\n"
+    (workspace / "src/a.py").write_text("two\n")
+    await fork.restore(first)
+    assert (workspace / "src/a.py").read_text() == "one\n"
+
+
+async def test_the_store_in_the_workspace_is_left_alone(workspace: Path) -> None:
+    store = workspace / "src/store"
+    (store / "other").mkdir(parents=True)
+    (store / "other/x").write_text("x\n")
+    trees = Trees(str(store / "mine"), str(workspace), apart_from=[str(store)])
+    first = (await trees.keep()).tree
+    (store / "other/x").write_text("y\n")
+    assert (await trees.keep()).tree == first
+    await trees.restore(first)
+    assert (store / "other/x").read_text() == "y\n"
+    inside = Trees(str(store / "mine"), str(store / "other"), apart_from=[str(store)])
+    with pytest.raises(WorkspaceError, match="which no agent works on"):
+        await inside.keep()
+
+
+async def test_an_empty_workspace(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    trees = Trees(str(tmp_path / "trees"), str(tmp_path / "empty"))
+    assert (await trees.keep()).tree == EMPTY
+    (tmp_path / "empty/a").write_text("x")
+    await trees.restore(EMPTY)
+    assert list((tmp_path / "empty").iterdir()) == []
+
+
+async def test_much_that_is_ignored_is_left_out(workspace: Path, tmp_path: Path) -> None:
+    trees = Trees(str(tmp_path / "trees"), str(workspace), most=Most(ignored_files=1))
+    first = await trees.keep()
+    assert first.left_out == ("what is ignored",)
+    (workspace / "x.log").write_text("more\n")
+    (workspace / "build/out").unlink()
+    (workspace / "src/a.py").write_text("two\n")
+    await trees.restore(first.tree)
+    assert (workspace / "x.log").read_text() == "more\n"
+    assert not (workspace / "build/out").exists()
+    assert (workspace / "src/a.py").read_text() == "one\n"
+
+
+async def test_what_comes_to_be_much_is_left_out_from_then_on(workspace: Path, tmp_path: Path) -> None:
+    """Such as what a package manager puts there later."""
+    trees = Trees(str(tmp_path / "trees"), str(workspace), most=Most(ignored_files=10))
+    first = await trees.keep()
+    assert first.left_out == ()
+    assert await trees.keep() == first
+    for number in range(12):
+        (workspace / f"build/{number}").write_text("made\n")
+    second = await trees.keep()
+    assert second == Kept(first.tree, ("what is ignored",))
+    (workspace / "huge").write_bytes(bytes(1000))
+    with pytest.raises(WorkspaceError, match="more than 900 bytes"):
+        await Trees(str(tmp_path / "trees"), str(workspace), most=Most(bytes=900)).keep()
+
+
+async def test_what_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home/me"))
+    (tmp_path / "home/me").mkdir(parents=True)
+    for place in ("home/me", "home"):
+        with pytest.raises(WorkspaceError, match="home directory"):
+            await Trees(str(tmp_path / "trees"), str(tmp_path / place)).keep()
+    (tmp_path / "many").mkdir()
+    for name in "abc":
+        (tmp_path / "many" / name).write_text("x" * 10)
+    for most, why in (
+        (Most(bytes=25), "too many files"),
+        (Most(files=2), "more than 2"),
+        (Most(stored=29), "all that was kept"),
+    ):
+        with pytest.raises(WorkspaceError, match=why):
+            await Trees(str(tmp_path / "trees"), str(tmp_path / "many"), most=most).keep()
+    with pytest.raises(WorkspaceError):
+        await Trees(str(tmp_path / "trees"), str(tmp_path / "gone")).keep()
+
+
+async def test_a_cut_one_is_made_again(trees: Trees, workspace: Path) -> None:
+    with anyio.move_on_after(0.01):
+        await trees.keep()
+    first = (await trees.keep()).tree
+    for seconds in (0.001, 0.005, 0.01, 0.02):
+        (workspace / "src/a.py").write_text(f"{seconds}\n")
+        with anyio.move_on_after(seconds):
+            await trees.keep()
+    (workspace / "src/a.py").write_text("one\n")
+    assert (await trees.keep()).tree == first
+
+
+FILES = st.dictionaries(
+    st.lists(st.sampled_from(["a", "b", "ä", "x y", "-n", "*"]), min_size=1, max_size=3).map("/".join),
+    st.one_of(st.binary(max_size=20), st.sampled_from(["a", "../b", "/etc"])),
+    max_size=6,
+)
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(FILES, FILES)
+async def test_any_files_come_back(
+    tmp_path_factory: pytest.TempPathFactory, before: dict[str, bytes | str], after: dict[str, bytes | str]
+) -> None:
+    root = tmp_path_factory.mktemp("any")
+    trees = Trees(str(root / "trees"), str(root / "files"))
+    (root / "files").mkdir()
+    kept = list[tuple[str, dict[str, tuple[str, bytes]]]]()
+    for files in (before, after):
+        shutil.rmtree(root / "files")
+        (root / "files").mkdir()
+        for path, data in files.items():
+            place = root / "files" / path
+            if any(parent.is_file() or parent.is_symlink() for parent in place.parents) or place.exists():
+                continue
+            place.parent.mkdir(parents=True, exist_ok=True)
+            if isinstance(data, str):
+                place.symlink_to(data)
+            else:
+                place.write_bytes(data)
+        kept.append(((await trees.keep()).tree, seen(root / "files")))
+    for tree, files_then in kept:
+        assert (await trees.restore(tree)).left == ()
+        assert seen(root / "files") == files_then
