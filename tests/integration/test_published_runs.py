@@ -8,7 +8,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -16,6 +16,7 @@ from agentrt import LLM, Agent, Conversation, ExecutionStatus, Runtime
 from agentrt.context.replies import ModelReply
 from agentrt.events import AgentErrorEvent, ObservationEvent
 from agentrt.specs.content import plain
+from agentrt.specs.presets import PresetName
 from agentrt.testing import ScriptedLLM, call, finish
 
 from .test_marshmallow import python
@@ -28,7 +29,7 @@ RUNS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "published-runs
 class Default:
     """The calls of a preset, by what is to be done."""
 
-    preset = "default"
+    preset: ClassVar[PresetName] = "default"
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -111,13 +112,15 @@ def turns(steps: list[list[Any]], tools: Default) -> Iterator[ModelReply]:
     yield finish("The fraction is rounded.")
 
 
-PRESETS: Mapping[str, Callable[[Path], Default]] = {kind.preset: kind for kind in (Default, Gpt5, Gemini)}
+PRESETS: Mapping[PresetName, Callable[[Path], Default]] = {kind.preset: kind for kind in (Default, Gpt5, Gemini)}
 
 
 @pytest.mark.proof
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("run", RUNS, ids=[f"{at}-{run['name']}" for at, run in enumerate(RUNS)])
-async def test_the_same_change_comes_of_it(run: dict[str, Any], preset: str, source: Path, tmp_path: Path) -> None:
+async def test_the_same_change_comes_of_it(
+    run: dict[str, Any], preset: PresetName, source: Path, tmp_path: Path
+) -> None:
     root = tmp_path / "marshmallow"
     shutil.copytree(source, root)
     before = (root / FIELDS).read_text()
