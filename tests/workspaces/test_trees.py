@@ -132,20 +132,83 @@ async def test_what_has_changed(trees: Trees, workspace: Path) -> None:
         await trees.read(first, "nested/new")
 
 
-async def test_what_is_kept_stays_and_is_said(trees: Trees, workspace: Path) -> None:
+async def test_what_others_have_changed_stays_and_is_said(trees: Trees, workspace: Path) -> None:
     first = (await trees.keep()).tree
     (workspace / "src/a.py").write_text("a person's\n")
-    (workspace / "run.sh").write_text("an agent's\n")
     shutil.rmtree(workspace / "build")
     (workspace / "build").mkdir()
     (workspace / "build/out").mkdir()
     (workspace / "build/out/mine").write_text("a person's\n")
-    done = await trees.restore(first, {"src/a.py", "build/out/mine"})
-    assert (workspace / "src/a.py").read_text() == "a person's\n"
+    second = (await trees.keep()).tree
+    (workspace / "run.sh").write_text("an agent's\n")
+    (workspace / "src/a.py").write_text("an agent's\n")
+    done = await trees.restore(first, [(first, second)])
+    assert (workspace / "src/a.py").read_text() == "a person's\n", "as they made it last"
     assert (workspace / "build/out/mine").read_text() == "a person's\n"
     assert (workspace / "run.sh").read_text() == "#!/bin/sh\n"
     assert done.left == ("build/out", "build/out/mine", "src/a.py")
-    assert done.done == ("run.sh",)
+    assert done.done == ("run.sh", "src/a.py")
+    assert not (workspace / ".agentrt").exists()
+
+
+async def test_what_is_not_as_it_was_kept_stays(workspace: Path, tmp_path: Path) -> None:
+    """What no tree has is not overwritten."""
+    (workspace / "data.txt").write_text("one\n")
+    trees = Trees(str(tmp_path / "trees"), str(workspace), most=Most(ignored_files=1))
+    first = (await trees.keep()).tree
+    (workspace / "data.txt").unlink()
+    (workspace / ".gitignore").write_text("*.log\nbuild/\ndata.txt\n")
+    await trees.keep()
+    (workspace / "data.txt").write_text("a person's\n")
+    done = await trees.restore(first)
+    assert (workspace / "data.txt").read_text() == "a person's\n"
+    assert done.left == ("data.txt",)
+
+
+async def test_a_store_in_a_repository_in_the_workspace_is_left_alone(workspace: Path) -> None:
+    store = workspace / "nested/store"
+    store.mkdir()
+    (store / "events").write_text("one\n")
+    trees = Trees(str(store / "mine"), str(workspace), apart_from=[str(store)])
+    first = (await trees.keep()).tree
+    (store / "events").write_text("two\n")
+    (workspace / "nested/n.txt").write_text("two\n")
+    assert await trees.listing(first, "nested")
+    assert not [one for one in await trees.listing(first, "nested") if one.name == "store"]
+    await trees.restore(first)
+    assert (store / "events").read_text() == "two\n"
+    assert (workspace / "nested/n.txt").read_text() == "nested\n"
+
+
+async def test_a_file_that_became_a_directory_without_files_comes_back(trees: Trees, workspace: Path) -> None:
+    first = (await trees.keep()).tree
+    (workspace / "src/a.py").unlink()
+    (workspace / "src/a.py/b/c").mkdir(parents=True)
+    assert (await trees.restore(first)).left == ()
+    assert (workspace / "src/a.py").read_text() == "one\n"
+
+
+async def test_a_fork_of_a_fork_has_all_trees(trees: Trees, workspace: Path, tmp_path: Path) -> None:
+    first, origin = (await trees.keep()).tree, str(tmp_path / "trees")
+    for depth in range(8):
+        fork = Trees(str(tmp_path / f"fork{depth}"), str(workspace), [origin])
+        await fork.keep()
+        origin = str(tmp_path / f"fork{depth}")
+    assert await fork.read(first, "src/a.py") == b"one\n"
+
+
+async def test_repositories_with_long_names_are_told_apart(trees: Trees, workspace: Path) -> None:
+    for above in ("a", "b"):
+        place = workspace / above / ("x" * 210)
+        place.mkdir(parents=True)
+        git(place, "init", "-q")
+        (place / "f").write_text(f"{above}\n")
+    before = seen(workspace)
+    first = (await trees.keep()).tree
+    for above in ("a", "b"):
+        (workspace / above / ("x" * 210) / "f").write_text("changed\n")
+    await trees.restore(first)
+    assert seen(workspace) == before
 
 
 async def test_permissions_stay(trees: Trees, workspace: Path) -> None:

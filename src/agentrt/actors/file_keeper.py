@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Literal
 
@@ -10,8 +10,17 @@ import anyio
 from anyio.abc import TaskGroup
 
 from ..decisions.file_history import FileHistory, Kept, file_history
+from ..decisions.outcomes import DIED
 from ..errors import ActorError, LogError, WorkspaceError
-from ..events import ActionEvent, Event, FilesRestored, MessageEvent, WorkspaceSnapshot
+from ..events import (
+    ActionEvent,
+    AgentErrorEvent,
+    Event,
+    ExecutionLost,
+    FilesRestored,
+    MessageEvent,
+    WorkspaceSnapshot,
+)
 from ..specs.content import text
 from ..workspaces.trees import Kept as Tree
 from ..workspaces.trees import Trees
@@ -22,6 +31,12 @@ FIRST_SECONDS = 0.2
 
 LAST_SECONDS = 0.2
 """How long the result of a call waits for the tree after it: what people change from then on is known to be theirs."""
+
+BEFORE_SECONDS = 10.0
+"""How long a call waits for a later tree before it: what people change meanwhile counts as the agent's then."""
+
+_LASTING = frozenset({"too-many-files", "git-not-installed"})
+"""Codes of errors that do not pass."""
 
 MOST_LEFT = 1000
 """Paths that an event names."""
@@ -37,7 +52,7 @@ class FileKeeper:
         self._log, self._tasks, self.trees = log, tasks, trees
         self._kept = anyio.Event()
         """Set once there is a first tree, or there can be none."""
-        self._begun = self._off = False
+        self._begun = self._off = self._failed = self._looked = False
         self._last = ""
         self._batch = ""
         """The reply of the model whose calls run, or ran last."""
@@ -103,6 +118,7 @@ class FileKeeper:
         """Raise `WorkspaceError` where the files as they were after an event were not kept."""
         if not self._log.state.spec.checkpoints:
             raise WorkspaceError("no-checkpoint", "this agent was begun with checkpoints=False")
+        await self.begun()
         if (await self.history()).at(to) is None:
             raise WorkspaceError("no-checkpoint", f"there are none at or after event {to}: rewind without them")
 
@@ -133,32 +149,65 @@ class FileKeeper:
             history = await self.history()
             if (target := history.at(to)) is None:
                 raise WorkspaceError("no-checkpoint", f"there are none at or after event {to}")
-            steps = await self.trees.steps(history.by_others(to))
-            done = await self.trees.restore(target.tree, {change.path for step in steps for change in step})
-            tree, left = (await self.trees.keep()).tree, done.left
+            done = await self.trees.restore(target.tree, history.by_others(to))
+            tree = (await self.trees.keep()).tree
         except (WorkspaceError, LogError) as error:
             return FilesRestored(to=to, error=str(error))
-        count = len(done.done)
         return FilesRestored(
-            to=to, tree=tree, before=done.before, files=count, left=left[:MOST_LEFT], left_count=len(left)
+            to=to,
+            tree=tree,
+            before=done.before,
+            files=len(done.done),
+            restored=done.done[:MOST_LEFT],
+            left=done.left[:MOST_LEFT],
+            left_count=len(done.left),
         )
 
-    async def keep(self, when: Literal["before", "after"]) -> str:
-        """Keep the files as they are; the tree's id, "" where they are not kept. Raises nothing."""
+    async def keep(self, when: Literal["before", "after"], late: Callable[[], bool] = lambda: False) -> str:
+        """Keep the files as they are; the tree's id, "" where they are not kept. Raises nothing.
+
+        Those before a call that is `late` by then are those after it.
+        """
         async with self._turn:
             if not self.on or (when == "after" and self._at_work):
                 return self._last if self.on else ""
             at = self._log.state.seq
             try:
+                if await self._resumed():
+                    when = "after"
                 kept = await self.trees.keep()
             except WorkspaceError as error:
-                self._off = True
-                await self._append(WorkspaceSnapshot(at=at, when=when, off=str(error)))
+                await self._note_failure(error, at, when)
                 return ""
             finally:
                 self._kept.set()
-            await self._note(kept, at, when)
+            self._failed = False
+            await self._note(kept, at, "after" if late() else when)
             return kept.tree
+
+    async def _resumed(self) -> bool:
+        """Whether a call that began in an earlier process may have changed files since they were kept last; once."""
+        if self._looked:
+            return False
+        self._looked, cut, writing = True, False, set[str]()
+        async for event in self._log.events(0):
+            match event:
+                case WorkspaceSnapshot() | FilesRestored():
+                    self._last, cut = event.tree, False
+                case ActionEvent() if self._log.state.definition(event.tool_name).may_write:
+                    writing.add(event.id)
+                case ExecutionLost(action_id=lost):
+                    cut = cut or lost in writing
+                case AgentErrorEvent(action_id=failed, error=error):
+                    cut = cut or (failed in writing and error.startswith(DIED))
+        return cut and not self._at_work
+
+    async def _note_failure(self, error: WorkspaceError, at: int, when: Literal["before", "after"]) -> None:
+        """Note that files are not kept: for good, or until they can be again."""
+        self._off = error.code in _LASTING
+        if not self._failed:
+            self._failed, self._last = True, ""
+            await self._append(WorkspaceSnapshot(at=at, when=when, off=str(error)))
 
     async def _note(self, kept: Tree, at: int, when: Literal["before", "after"]) -> None:
         if kept.tree != self._last:
@@ -185,13 +234,26 @@ class FileKeeper:
         self._batch, self._before = batch, anyio.Event()
         try:
             if self._kept.is_set():
-                await self.keep("before")
+                await self._keep_in_time()
             else:
                 self.begin()
                 with anyio.move_on_after(FIRST_SECONDS):
                     await self._kept.wait()
         finally:
             self._before.set()
+
+    async def _keep_in_time(self) -> None:
+        kept = anyio.Event()
+
+        async def keep() -> None:
+            await self.keep("before", late=lambda: not waits)
+            kept.set()
+
+        waits = True
+        self._tasks.start_soon(keep)
+        with anyio.move_on_after(BEFORE_SECONDS):
+            await kept.wait()
+        waits = False
 
 
 def _told(restored: FilesRestored) -> tuple[MessageEvent, ...]:

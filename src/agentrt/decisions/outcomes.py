@@ -224,9 +224,9 @@ def recovery(state: State, *, ended: bool = True) -> tuple[Event, ...]:
             case OnCrash.RETRY:
                 events.append(ExecutionLost(action_id=p.action.id, caused_by=p.action.id))
             case OnCrash.FAIL:
-                events.append(action_error(p.action, "The process died while this ran. It failed."))
+                events.append(action_error(p.action, f"{DIED} while this ran. It failed."))
             case OnCrash.ASK:
-                text = "The process died while this ran: whether it took effect is unknown. Check before you repeat it."
+                text = f"{DIED} while this ran: whether it took effect is unknown. Check before you repeat it."
                 events.append(action_error(p.action, text))
     events.extend(_left_below(state))
     events.extend(_lost_resources(state, _LEFT_ENDED if ended else _LEFT_RUNNING))
@@ -270,6 +270,9 @@ def asleep(state: State) -> tuple[Event, ...]:
 
 
 _GIVEN_UP = "its variables, directory and running processes are gone"
+DIED = "The process died"
+"""What is said of a call that was cut by that begins so."""
+
 _LEFT_ENDED = (
     "its variables and directory are gone, and the processes that it had started were ended, as far as they could be"
     " found"

@@ -226,9 +226,9 @@ class WorkspaceSnapshot(Event, frozen=True, kw_only=True):
 class FilesRestored(Event, frozen=True, kw_only=True):
     """The files of the workspace were made what they were after event `to`.
 
-    Before they were those of the tree `before`, now they are those of `tree`. `left` are paths that stayed as they are,
-    since somebody else than the agent has changed them; `left_count` how many there are, of which the first stand here.
-    With `error`, they could not all be made so.
+    Before they were those of the tree `before`, now they are those of `tree`. `restored` are the paths that were made
+    so, `files` in all, and `left` those that are as somebody else than the agent made them last, `left_count` in all:
+    the first of both stand here. With `error`, they could not all be made so.
     """
 
     source: Source = "environment"
@@ -236,6 +236,7 @@ class FilesRestored(Event, frozen=True, kw_only=True):
     tree: str = ""
     before: str = ""
     files: int = 0
+    restored: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     left_count: int = 0
     error: str = ""

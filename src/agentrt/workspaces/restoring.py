@@ -1,71 +1,138 @@
-"""Making files what they were: what is written, what is removed, and what stays. For a thread, but for `apart`."""
+"""Making files what they were: what is put in its place, what is removed, and what stays. For a thread."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import stat
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
+from hashlib import sha1
 from pathlib import PurePosixPath
 
 from ..errors import WorkspaceError
 from .beneath import Beneath
 from .tree_listing import Change
 
-
-def apart(changes: Sequence[Change], keep: Collection[str]) -> tuple[list[Change], list[str]]:
-    """The changes that are made, and the paths that are left: those to keep, and what cannot be beside those. Pure."""
-    above = {str(parent) for path in keep for parent in PurePosixPath(path).parents}
-    wanted, left = list[Change](), list[str]()
-    for change in changes:
-        below = any(str(parent) in keep for parent in PurePosixPath(change.path).parents)
-        spared = change.path in keep or below or (change.path in above and change.status != "D")
-        if spared:
-            left.append(change.path)
-        else:
-            wanted.append(change)
-    return wanted, left
+_PIECE = 1 << 20
 
 
-def remove(workspace: str, changes: Sequence[Change]) -> set[str]:
-    """Remove what goes, and the directories that are empty then; the paths where something is in the way."""
-    beneath = Beneath(workspace)
-    emptied = set[str]()
+def put(workspace: str, staging: str, changes: Sequence[Change]) -> set[str]:
+    """Make changes, each new file by a rename from `staging`; the paths that stay as they are.
+
+    A path stays where something else stands than what the change begins with: somebody has changed it since.
+    """
+    files = _Files(workspace)
+    stayed, emptied = set[str](), set[str]()
     for change in changes:
         if change.status == "D":
-            with suppress(WorkspaceError):
-                beneath.unlink(change.path)
-            emptied.update(map(str, PurePosixPath(change.path).parents))
+            if files.remove(change):
+                emptied.update(map(str, PurePosixPath(change.path).parents))
+            else:
+                stayed.add(change.path)
     for directory in sorted(emptied - {"."}, key=len, reverse=True):
         with suppress(OSError):
             os.rmdir(f"{workspace}/{directory}")
-    paths = (change.path for change in changes if change.status != "D")
-    return {
-        path for path in paths if os.path.isdir(f"{workspace}/{path}") and not os.path.islink(f"{workspace}/{path}")
-    }
+    stayed |= {one.path for one in changes if one.status != "D" and not files.put(f"{staging}/{one.path}", one)}
+    return stayed
 
 
-def modes_of(workspace: str, paths: Sequence[str]) -> dict[str, int]:
-    """The permissions of those that are files."""
-    found = dict[str, int]()
-    for path in paths:
-        with suppress(OSError):
-            status = os.lstat(f"{workspace}/{path}")
-            if stat.S_ISREG(status.st_mode):
-                found[path] = stat.S_IMODE(status.st_mode) & 0o777
-    return found
+def remove_staging(staging: str) -> None:
+    """Remove what is left there, and the directory above where it has nothing else."""
+    shutil.rmtree(staging, ignore_errors=True)
+    with suppress(OSError):
+        os.rmdir(os.path.dirname(staging))
 
 
-def set_modes(workspace: str, modes: Mapping[str, int], changes: Sequence[Change]) -> None:
-    """Give files that were there before their permissions back, executable as they are to be."""
-    for change in changes:
-        mode = modes.get(change.path)
-        if mode is None or not change.mode.startswith("100"):
-            continue
-        executable = (mode & 0o444) >> 2 if change.mode == "100755" else 0
-        with suppress(OSError):
-            descriptor = os.open(f"{workspace}/{change.path}", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-            try:
-                os.fchmod(descriptor, (mode & ~0o111) | executable)
-            finally:
-                os.close(descriptor)
+class _Files:
+    """The files of a workspace."""
+
+    def __init__(self, workspace: str) -> None:
+        self._root, self._beneath = os.path.realpath(workspace), Beneath(workspace)
+
+    def remove(self, change: Change) -> bool:
+        """Remove a file that is as the change begins; whether it is gone."""
+        status = self._status(change.path)
+        if status is None:
+            return True
+        if not self._is_as_kept(change, status):
+            return False
+        with suppress(WorkspaceError):
+            self._beneath.unlink(change.path)
+            return True
+        return False
+
+    def put(self, staged: str, change: Change) -> bool:
+        """Have a staged file take the place of what the change begins with; whether it did."""
+        status = self._status(change.path)
+        if status is not None and stat.S_ISDIR(status.st_mode) and _removed_empty(f"{self._root}/{change.path}"):
+            status = None
+        if status is not None and (change.status == "A" or not self._is_as_kept(change, status)):
+            return False
+        above, _, name = change.path.rpartition("/")
+        try:
+            if status is not None and stat.S_ISREG(status.st_mode) and change.mode.startswith("100"):
+                os.chmod(staged, _mode(stat.S_IMODE(status.st_mode) & 0o777, change.mode))
+            with self._beneath.directory(above, make=True) as directory:
+                os.rename(staged, name, dst_dir_fd=directory)
+        except (OSError, WorkspaceError):
+            return False
+        return True
+
+    def _status(self, path: str) -> os.stat_result | None:
+        """What stands at a path; None where nothing does."""
+        try:
+            return os.lstat(f"{self._root}/{path}")
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def _is_as_kept(self, change: Change, status: os.stat_result) -> bool:
+        """Whether a path has what was kept of it, and no link is on the way there."""
+        path = f"{self._root}/{change.path}"
+        above = os.path.dirname(path)
+        if os.path.realpath(above) != above:
+            return False
+        try:
+            return (_mode_of(status), _blob(path, status)) == (change.old_mode, change.old_blob)
+        except OSError:
+            return False
+
+
+def _removed_empty(directory: str) -> bool:
+    """Remove a directory that has nothing but empty ones in it; whether it had."""
+    for place, _, files in os.walk(directory, topdown=False):
+        if files:
+            return False
+        try:
+            os.rmdir(place)
+        except OSError:
+            return False
+    return True
+
+
+def _mode(mode: int, wanted: str) -> int:
+    """Permissions, executable as they are to be for those who may read."""
+    return (mode & ~0o111) | ((mode & 0o444) >> 2 if wanted == "100755" else 0)
+
+
+def _mode_of(status: os.stat_result) -> str:
+    """The mode of a file in a tree (git's index-format.adoc)."""
+    if stat.S_ISLNK(status.st_mode):
+        return "120000"
+    if not stat.S_ISREG(status.st_mode):
+        return ""
+    return "100755" if status.st_mode & 0o100 else "100644"
+
+
+def _blob(path: str, status: os.stat_result) -> str:
+    """The id of the blob that a file or a link is. Raises `OSError`."""
+    if stat.S_ISLNK(status.st_mode):
+        target = os.fsencode(os.readlink(path))
+        return sha1(b"blob %d\0%b" % (len(target), target), usedforsecurity=False).hexdigest()
+    if not stat.S_ISREG(status.st_mode):
+        return ""
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        digest = sha1(b"blob %d\0" % os.fstat(file.fileno()).st_size, usedforsecurity=False)
+        while piece := file.read(_PIECE):
+            digest.update(piece)
+    return digest.hexdigest()

@@ -8,12 +8,16 @@ import msgspec
 
 
 class Change(msgspec.Struct, frozen=True):
-    """What becomes of a path: A, M, D, or T for another kind of file; the mode and the blob that it has then."""
+    """What becomes of a path: A, M, D, or T for another kind of file; the mode and the blob that it has then, and those
+    that it had before.
+    """
 
     path: str
     status: str
     mode: str
     blob: str
+    old_mode: str = ""
+    old_blob: str = ""
 
 
 class Stored(msgspec.Struct, frozen=True):
@@ -34,8 +38,8 @@ def parsed_changes(output: bytes) -> dict[tuple[str, str], list[Change]]:
             before, _, after = pair.partition(" ")
             here = found.setdefault((before, after), [])
         if entry:
-            _, mode, _, blob, status = entry.split(" ")
-            here.append(Change(next(fields), status[0], mode, blob))
+            old_mode, mode, old_blob, blob, status = entry.removeprefix(":").split(" ")
+            here.append(Change(next(fields), status[0], mode, blob, old_mode, old_blob))
     return found
 
 

@@ -10,6 +10,7 @@ import os
 import shutil
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 
 import anyio.to_thread
@@ -18,7 +19,7 @@ import msgspec
 from ..errors import WorkspaceError
 from ..sandboxes.programs import Printed, printed
 
-SECONDS = 300.0
+SECONDS = 120.0
 """How long git may take: the first tree has all files to read."""
 
 OUTPUT = 64 << 20
@@ -42,6 +43,8 @@ _CONFIG = """\
 \tfsync = loose-object,pack,pack-metadata
 \tfsyncMethod = batch
 \tquotePath = false
+\tprotectNTFS = false
+\tprotectHFS = false
 [index]
 \tversion = 4
 [gc]
@@ -85,7 +88,7 @@ class TreeStore:
 
     def index_of(self, name: str) -> str:
         """Another index, such as that of a nested repository."""
-        return str(self._directory / "indexes" / name.replace("%", "%25").replace("/", "%2F")[-200:])
+        return str(self._directory / "indexes" / sha256(name.encode("utf-8", "surrogateescape")).hexdigest())
 
     async def prepare(self, *, writes: bool = False) -> Settings | None:
         """See that it is there; for the one who writes, that it is not held by a git that died.
@@ -139,6 +142,11 @@ class TreeStore:
             raise WorkspaceError("git-not-installed", f"or {place} is not there") from error
         except OSError as error:
             raise WorkspaceError("file", f"{place}: {error.strerror}") from error
+        if said.cut and most == OUTPUT:
+            raise WorkspaceError("git-too-large", f"git {arguments[0]} says more than {OUTPUT:,} bytes")
+        if said.code < 0 and not said.cut:
+            await anyio.to_thread.run_sync(self._unlock)
+            raise WorkspaceError("git-failed", f"git {arguments[0]} was ended by signal {-said.code}")
         if check and said.code and not said.cut:
             why = said.errors.decode("utf-8", "replace").strip().split("\n")[-1]
             raise WorkspaceError("git-failed", f"git {arguments[0]} ended with {said.code}: {why}")
@@ -151,7 +159,8 @@ class TreeStore:
         self._write("HEAD", b"ref: refs/heads/none\n")
         self._write("info/attributes", _ATTRIBUTES.encode())
         if self._origins:
-            self._write("objects/info/alternates", "".join(f"{one}/objects\n" for one in self._origins).encode())
+            lines = [line for origin in self._origins for line in (f"{origin}/objects", *_alternates(origin))]
+            self._write("objects/info/alternates", "".join(f"{line}\n" for line in lines).encode())
         with suppress(FileNotFoundError, msgspec.MsgspecError):
             return msgspec.json.decode((self._directory / "settings.json").read_bytes(), type=Settings)
         return None
@@ -171,6 +180,20 @@ class TreeStore:
         made = path.with_name(f"{path.name}.new")
         made.write_bytes(data)
         made.replace(path)
+
+
+def entries(index: str) -> int:
+    """How many files an index has (git's index-format.adoc); 0 where there is none. For a thread."""
+    with suppress(OSError), open(index, "rb") as file:
+        return int.from_bytes(file.read(12)[8:])
+    return 0
+
+
+def _alternates(directory: str) -> list[str]:
+    """Those of another store: git follows only five of them one after the other."""
+    with suppress(OSError):
+        return Path(directory, "objects/info/alternates").read_text().splitlines()
+    return []
 
 
 def excluding(paths: Iterable[str]) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import partial
 from uuid import uuid4
 
@@ -20,10 +20,10 @@ from msgspec.structs import replace
 
 from ..errors import WorkspaceError
 from .fingerprint import fingerprint
-from .restoring import apart, modes_of, remove, set_modes
+from .restoring import put, remove_staging
 from .tree_limits import Most, check_place, check_size, is_little
 from .tree_listing import Change, Stored, parsed_changes, parsed_listing
-from .tree_store import Settings, TreeStore, excluding
+from .tree_store import Settings, TreeStore, entries, excluding
 
 MOST_NESTED = 20
 """Repositories within the workspace whose files are kept; the others are left out."""
@@ -33,6 +33,9 @@ OURS = ".agentrt"
 
 EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 """The tree without files."""
+
+AT_ONCE = 20
+"""Pairs of trees that git is asked about at once."""
 
 _ROUNDS = 8
 """How often a tree is begun anew since another repository was found in the workspace."""
@@ -132,9 +135,12 @@ class Trees:
         wanted = list(dict.fromkeys(pair for pair in pairs if pair[0] != pair[1]))
         if not wanted:
             return [[] for _ in pairs]
+        if len(wanted) > AT_ONCE:
+            return [step for at in range(0, len(pairs), AT_ONCE) for step in await self.steps(pairs[at : at + AT_ONCE])]
         options = ("-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--stdin")
         given = "".join(f"{before} {after}\n" for before, after in wanted).encode()
-        found = parsed_changes((await self._store.git("diff-tree", *options, given=given)).output)
+        output = (await self._store.git("diff-tree", *options, given=given)).output
+        found = await anyio.to_thread.run_sync(parsed_changes, output)
         return [found.get(pair, []) for pair in pairs]
 
     async def listing(self, tree: str, path: str = "") -> list[Stored]:
@@ -160,26 +166,52 @@ class Trees:
             raise WorkspaceError("file-missing", f"{path!r} was not there")
         return said.output
 
-    async def restore(self, target: str, keep: Collection[str] = ()) -> Restored:
-        """Make the files what they were in a tree, but for those to keep. Raises `WorkspaceError`.
+    async def restore(self, target: str, others: Sequence[tuple[str, str]] = ()) -> Restored:
+        """Make the files what they were in a tree, but for those that others have changed between pairs of trees: they
+        become what the last of those made of them. Raises `WorkspaceError`.
 
-        The files as they are now are kept first, so nothing is lost. What is in no tree stays as it is.
+        The files as they are now are kept first, and a file that is not as it was kept stays: so nothing is lost. Each
+        file is put in its place whole.
         """
         before = (await self.keep()).tree
         async with self._lock:
-            changes = await self.changes(before, target)
-            wanted, left = apart(changes, keep)
-            blocked = await anyio.to_thread.run_sync(remove, self._workspace, wanted)
-            paths = [one.path for one in wanted if one.status != "D" and one.path not in blocked]
-            if paths:
-                modes = await anyio.to_thread.run_sync(modes_of, self._workspace, paths)
+            wanted = await self._with_theirs(target, await self.steps(others))
+            changes = await self.changes(before, wanted)
+            stayed = await self._put(wanted, changes) if changes else set[str]()
+            theirs = {change.path for change in await self.changes(wanted, target)}
+        done = tuple(one.path for one in changes if one.path not in stayed)
+        return Restored(before, done, tuple(sorted(theirs | stayed)))
+
+    async def _with_theirs(self, target: str, steps: Sequence[Sequence[Change]]) -> str:
+        """A tree with what others have made of their files."""
+        last = {change.path: change for step in steps for change in step}
+        if not last:
+            return target
+        index = self._store.index_of("/theirs")
+        await self._store.git("read-tree", target, index=index)
+        lines = (f"{one.mode if one.status != 'D' else '0'} {one.blob}\t{one.path}\0" for one in last.values())
+        given = "".join(lines).encode("utf-8", "surrogateescape")
+        await self._store.git("update-index", "--replace", "-z", "--index-info", index=index, given=given)
+        return await self._tree(index)
+
+    async def _put(self, tree: str, changes: Sequence[Change]) -> set[str]:
+        """Make changes, each file from a copy beside them; the paths that are not as they were kept, and stay."""
+        staging = f"{self._workspace}/{OURS}/restoring-{uuid4().hex}"
+        try:
+            if paths := [one.path for one in changes if one.status != "D"]:
+                await anyio.to_thread.run_sync(partial(os.makedirs, staging, mode=0o700))
                 index = self._store.index_of("/restored")
-                await self._store.git("read-tree", target, index=index)
+                await self._store.git("read-tree", tree, index=index)
                 given = "".join(f"{path}\0" for path in paths).encode("utf-8", "surrogateescape")
-                await self._store.git("checkout-index", "--force", "-z", "--stdin", index=index, given=given)
-                await anyio.to_thread.run_sync(set_modes, self._workspace, modes, wanted)
-        done = tuple(one.path for one in wanted if one.path not in blocked)
-        return Restored(before, done, tuple(sorted({*left, *blocked})))
+                await self._store.git(
+                    "checkout-index", f"--prefix={staging}/", "-z", "--stdin", index=index, given=given
+                )
+            return await anyio.to_thread.run_sync(put, self._workspace, staging, changes)
+        except OSError as error:
+            raise WorkspaceError("file", f"{error.filename or staging}: {error.strerror}") from error
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(remove_staging, staging)
 
     async def _begun(self) -> Settings:
         if self._settings is None:
@@ -195,7 +227,9 @@ class Trees:
 
     async def _checked(self, settings: Settings, below: str | None, nested: Sequence[str]) -> tuple[Settings, bool]:
         """Whether something is new, changed or gone. Raises `WorkspaceError` where it is too much to be kept."""
-        _, tree = self._at(below)
+        index, tree = self._at(below)
+        if await anyio.to_thread.run_sync(entries, index) > self._most.files:
+            raise WorkspaceError("too-many-files", f"{tree} has more than {self._most.files:,}")
         changed = await self._listed(below, nested, "--others", "--modified", *_not_ignored(settings.ignored))
         if settings.ignored and not await anyio.to_thread.run_sync(is_little, tree, changed, self._most):
             ignored = await self._listed(below, nested, "--others", "--ignored", "--exclude-standard")
@@ -214,16 +248,16 @@ class Trees:
     async def _add(self, below: str | None, nested: Sequence[str], *, ignored: bool) -> list[str]:
         """Bring an index up to date; the repositories that were found meanwhile, from the workspace on."""
         prefix = f"{below}/" if below else ""
-        out = [one.removeprefix(prefix) for one in nested if one.startswith(prefix) and one != below]
+        out = _within(below, nested)
         index, tree = self._at(below)
         force = ["--force"] if ignored else []
-        specs = [".", *excluding([*out, *([] if below else self._apart)])]
+        specs = self._specs(below, nested)
         said = await self._store.git(
             "add", "--all", *force, "--ignore-errors", "--", *specs, index=index, tree=tree, check=False
         )
         words = said.errors.decode("utf-8", "surrogateescape")
         found = [one or other for one, other in _FOUND.findall(words)]
-        if said.code > 1 and not found:
+        if said.code not in (0, 1) and not found:
             raise WorkspaceError("git-failed", words.strip().split("\n")[-1])
         if gone := "".join(f"{one}\0" for one in (*found, *out)).encode("utf-8", "surrogateescape"):
             await self._store.git("update-index", "--force-remove", "-z", "--stdin", index=index, tree=tree, given=gone)
@@ -231,7 +265,7 @@ class Trees:
 
     def _specs(self, below: str | None, nested: Sequence[str]) -> list[str]:
         """What is kept of the workspace, or of a repository in it."""
-        return [".", *excluding([*_within(below, nested), *([] if below else self._apart)])]
+        return [".", *excluding([*_within(below, nested), *_within(below, self._apart)])]
 
     def _at(self, below: str | None) -> tuple[str, str]:
         """The index and the work tree of the workspace, or of a repository in it."""

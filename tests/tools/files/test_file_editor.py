@@ -605,3 +605,19 @@ async def test_a_secret_of_several_lines_is_seen_nowhere(tmp_path: Path) -> None
     ], "lines keep their numbers"
     assert path.read_text() == f"new\ntop\n{first}\n{second}\nend\n"
     await editor.aclose()
+
+
+@pytest.mark.parametrize(
+    ("data", "old", "new"),
+    [
+        (b"a\r\nb", "a\nb", "ab"),
+        ("caf\xe9 is\n".encode("cp1252"), "caf\xe9", "cafe"),
+        (b"a\r\nb\n", "b\n", ""),
+    ],
+)
+async def test_undo_brings_back_every_byte(tmp_path: Path, data: bytes, old: str, new: str) -> None:
+    editor, path = Editor(tmp_path), tmp_path / "f.txt"
+    path.write_bytes(data)
+    await editor("str_replace", path, old_str=old, new_str=new)
+    await editor("undo_edit", path)
+    assert path.read_bytes() == data

@@ -32,10 +32,12 @@ class Planner:
         return done
 
 
-async def test_the_plan_has_its_headings_from_the_first_call_on(tmp_path: Path) -> None:
+async def test_the_plan_has_its_headings_from_the_first_look_at_it_on(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("x\n")
     planner = Planner(tmp_path)
     assert plain((await planner("view", str(tmp_path / "a"))).content) == "     1\tx"
+    assert not (tmp_path / PLAN).exists(), "another file was looked at"
+    assert "OBJECTIVE" in plain((await planner("view", PLAN)).content)
     assert (tmp_path / PLAN).read_text() == HEADINGS
     await planner("str_replace", PLAN, old_str="# 1. OBJECTIVE\n", new_str="# 1. OBJECTIVE\nMend it.\n")
     assert (tmp_path / PLAN).read_text().startswith("# 1. OBJECTIVE\nMend it.\n\n# 2. CONTEXT SUMMARY")
@@ -61,9 +63,19 @@ async def test_nothing_else_is_changed(tmp_path: Path, command: str) -> None:
     assert (tmp_path / "a").read_text() == "x\n"
 
 
+async def test_a_plan_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("x\n")
+    (tmp_path / PLAN).parent.mkdir()
+    (tmp_path / PLAN).symlink_to("../a")
+    with pytest.raises(ToolError, match="is a link"):
+        await Planner(tmp_path)("str_replace", PLAN, old_str="x", new_str="y")
+    assert (tmp_path / "a").read_text() == "x\n"
+
+
 def test_what_it_touches_is_known_before() -> None:
     effects, workspace = planning_file_editor.effects, LocalWorkspace("/w")
     assert effects is not None
     assert effects(FileEditorAction("view", "a"), workspace).reads == ("/w/a",)
+    assert effects(FileEditorAction("view", PLAN), workspace).writes == (FileText(f"/w/{PLAN}"),)
     assert effects(FileEditorAction("create", PLAN, "x"), workspace).writes == (FileText(f"/w/{PLAN}", "x"),)
     assert effects(FileEditorAction("create", "/w/a", "x"), workspace).writes == ()

@@ -156,9 +156,13 @@ def test_a_disk_that_fails_in_the_middle(tmp_path: Path, at: int) -> None:
     )
     files = ReachedFiles(LocalWorkspace(str(tmp_path)))
     planned = plan(parsed(patch), files, str(tmp_path))
-    if at == 7:
+    if at == 7:  # one that was put aside cannot be removed
         commit(planned, Failing(files, at))
-        assert tree(tmp_path) == {"a": b"2\n", "e": b"x\n", "f": b"3\n"}
+        assert {name: data for name, data in tree(tmp_path).items() if not name.endswith(".deleted")} == {
+            "a": b"2\n",
+            "e": b"x\n",
+            "f": b"3\n",
+        }
         return
     with pytest.raises(ToolError, match="the disk is full"):
         commit(planned, Failing(files, at))
@@ -185,3 +189,41 @@ def test_what_it_touches_is_known_before() -> None:
 async def test_any_text_is_refused_or_applied(tmp_path: Path, text: str) -> None:
     with pytest.raises(ToolError):
         await apply_patch.executor({})(ApplyPatchAction(text), FakeContext(tmp_path))
+
+
+async def test_links(tmp_path: Path) -> None:
+    (tmp_path / "real.txt").write_text("a\nb\nc\n")
+    (tmp_path / "link.txt").symlink_to("real.txt")
+    (tmp_path / "nowhere").symlink_to("../out.txt")
+    await applied(
+        tmp_path,
+        "*** Update File: real.txt", "-a", "+A",
+        "*** Update File: link.txt", "-c", "+C",
+    )  # fmt: skip
+    assert (tmp_path / "real.txt").read_text() == "A\nb\nC\n"
+    for lines in (
+        ["*** Delete File: link.txt"],
+        ["*** Update File: link.txt", "*** Move to: moved.txt"],
+        ["*** Add File: nowhere", "+x"],
+    ):
+        with pytest.raises(ToolError, match="is a link"):
+            await applied(tmp_path, *lines)
+    assert (tmp_path / "link.txt").is_symlink()
+    assert not (tmp_path.parent / "out.txt").exists()
+
+
+async def test_a_long_file_of_lines_that_are_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("x\n" * 300_000)
+    with pytest.raises(ToolError, match="does not fit"):
+        await applied(tmp_path, "*** Update File: a", *[" x"] * 1000, "-y", "+z")
+
+
+async def test_what_was_deleted_comes_back_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "run.sh").write_text("1\n")
+    (tmp_path / "run.sh").chmod(0o750)
+    (tmp_path / "b").write_text("1\n")
+    files = ReachedFiles(LocalWorkspace(str(tmp_path)))
+    patch = "*** Begin Patch\n*** Delete File: run.sh\n*** Delete File: b\n*** End Patch"
+    with pytest.raises(ToolError, match="the disk is full"):
+        commit(plan(parsed(patch), files, str(tmp_path)), Failing(files, 2))
+    assert stat.S_IMODE((tmp_path / "run.sh").stat().st_mode) == 0o750

@@ -47,7 +47,7 @@ def changed(line: int, *new: str, removed: int = 1) -> list[str]:
         ("@@\n     def g(self):\n-        return 1\n+        return 2", changed(6, "        return 2"), ""),
         ("@@ def g(self):\n-        return 1\n+        return 2", changed(6, "        return 2"), ""),
         ("@@ class A:\n@@ def g(self):\n-        return 1", changed(6), ""),
-        ("-        return 1\n+        return 2", changed(3, "        return 2"), "in the first of 2 places"),
+        ("-        return 1\n+        return 2", changed(3, "        return 2"), "in the first of several places"),
         ("@@ def g(self):\n+        # here", changed(6, "        # here", removed=0), ""),
         ("+last", changed(11, "last", removed=0), ""),
         ("@@\n def h():\n-    return “one”", changed(10), "but for white space at the ends of lines"),

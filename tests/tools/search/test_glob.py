@@ -98,3 +98,8 @@ async def test_what_is_said(project: Path) -> None:
 async def test_what_cannot_be_looked_for(project: Path, arguments: dict[str, str], why: str) -> None:
     with pytest.raises(ToolError, match=why):
         await told(project, **arguments)
+
+
+async def test_braces_without_end(project: Path) -> None:
+    with pytest.raises(ToolError):
+        await told(project, pattern="{" * 3000 + "a")

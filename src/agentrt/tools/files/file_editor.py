@@ -18,8 +18,8 @@ from ...specs.effects import Effects, FileText
 from ..clipping import clip
 from ..definition import Params, ToolType, file_key
 from .edits import Replaced, insert_after, replace_once, snippet
-from .opened import FileEditorObservation, edited, opened, place, shown
-from .text_file import TextFile
+from .opened import FileEditorObservation, bytes_of, edited, opened, place, shown
+from .text_file import TextFile, text_file
 from .undoing import Edit, last_edit, taken_back
 from .viewing import MAX_SHOWN, view
 
@@ -105,11 +105,11 @@ def _edit(path: str, action: FileEditorAction, context: ToolContext) -> FileEdit
     context.files.write(path, replace(old, text=done.text).stored(path))
     before, after = shown(old.text, context), shown(done.text, context)
     around = clip(snippet(after, done.line, new_str.count("\n") + 1), MAX_SHOWN)
-    return edited(path, before, after, f"Edited {path}.{done.note} Around the change:\n{around}")
+    return edited(path, before, after, f"Edited {path}.{done.note} Around the change:\n{around}", was=old)
 
 
 def _undo(path: str, seq: int, edit: Edit, context: ToolContext) -> FileEditorObservation:
-    now = opened(path, context)
+    now = text_file(path, bytes_of(path, context), edit.encoding or None, edit.newline or None)
     seen = shown(now.text, context)
     if not edit.prev_exist:
         if seen != edit.new_content:

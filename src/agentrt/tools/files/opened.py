@@ -19,7 +19,7 @@ MAX_FILE = 10 * 1024 * 1024
 class FileEditorObservation(Observation, frozen=True, kw_only=True):
     """What an edit changed: the file before and after, and the difference as a unified diff, all without secrets.
 
-    `undid` is the seq of the result whose edit was taken back.
+    `undid` is the seq of the result whose edit was taken back. `encoding` and `newline` are those of the file before.
     """
 
     path: str
@@ -28,6 +28,8 @@ class FileEditorObservation(Observation, frozen=True, kw_only=True):
     new_content: str | None = None
     diff: str = ""
     undid: int | None = None
+    encoding: str = ""
+    newline: str = ""
 
 
 def place(path: str, context: ToolContext) -> str:
@@ -63,7 +65,9 @@ def opened(path: str, context: ToolContext) -> TextFile:
     return text_file(path, bytes_of(path, context))
 
 
-def edited(path: str, old: str | None, new: str, said: str, undid: int | None = None) -> FileEditorObservation:
+def edited(
+    path: str, old: str | None, new: str, said: str, undid: int | None = None, was: TextFile | None = None
+) -> FileEditorObservation:
     """What is told of an edit; the texts are without secrets, and None is a file that was not there."""
     return FileEditorObservation(
         content=(TextContent(said),),
@@ -73,4 +77,6 @@ def edited(path: str, old: str | None, new: str, said: str, undid: int | None = 
         new_content=new,
         diff=diff(old or "", new, path),
         undid=undid,
+        encoding="" if was is None else was.encoding,
+        newline="" if was is None else was.newline,
     )

@@ -27,7 +27,7 @@ HEADINGS = "\n".join(f"# {number}. {title}\n" for number, title in enumerate(SEC
 
 
 class PlanningFileEditor:
-    """The executor: a `FileEditor` that changes nothing but the plan, which is there from the first call on."""
+    """The executor: a `FileEditor` that changes nothing but the plan, which has headings from the first."""
 
     def __init__(self, params: Params) -> None:
         self._editor = FileEditor(params, "planning_file_editor")
@@ -37,7 +37,8 @@ class PlanningFileEditor:
         plan, path = _plan(context.workspace), _path(action, context.workspace)
         if action.command != "view" and path != plan:
             raise ToolError(f"only the plan can be changed, {plan}: every other file can be viewed")
-        await anyio.to_thread.run_sync(_begun, plan, action.command == "create", context)
+        if path == plan:
+            await anyio.to_thread.run_sync(_begun, plan, action.command == "create", context)
         return await self._editor(replace(action, path=path), context)
 
     async def aclose(self) -> None:
@@ -48,6 +49,8 @@ class PlanningFileEditor:
 def _begun(plan: str, anew: bool, context: ToolContext) -> None:
     """See that the plan has its headings; one that has no more than those is removed for one that is written anew."""
     there = context.files.status(plan) is not None
+    if there and context.files.real(plan) != f"{context.files.real(context.workspace.path)}/{PLAN}":
+        raise ToolError(f"{plan} is a link, or below one: remove that in the terminal, or have a person do so")
     if not there and not anew:
         context.files.write(plan, TextFile(HEADINGS).stored(plan))
     elif there and anew and context.files.read(plan) == HEADINGS.encode():
@@ -69,9 +72,10 @@ def _touches(action: FileEditorAction, workspace: Workspace) -> tuple[str, ...]:
 def _effects(action: FileEditorAction, workspace: Workspace) -> Effects:
     if "\0" in action.path:
         return Effects()
-    if action.command == "view":
-        return Effects(reads=(_path(action, workspace),))
     plan = _plan(workspace)
+    if action.command == "view":
+        path = _path(action, workspace)
+        return Effects(reads=(path,), writes=(FileText(plan),) if path == plan else ())
     return Effects(writes=(FileText(plan, action.file_text),)) if _path(action, workspace) == plan else Effects()
 
 

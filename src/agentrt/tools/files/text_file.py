@@ -44,13 +44,15 @@ class TextFile(msgspec.Struct, frozen=True):
             ) from error
 
 
-def text_file(path: str, data: bytes) -> TextFile:
-    """The text in a file's bytes. Raises `ToolError` where there is none."""
-    mark, encoding = next(((mark, name) for mark, name in _MARKS if data.startswith(mark)), (b"", None))
-    if encoding is None and b"\0" in data[:8192]:
+def text_file(path: str, data: bytes, encoding: str | None = None, newline: str | None = None) -> TextFile:
+    """The text in a file's bytes, with the encoding and the line ends that it is known to have. Raises `ToolError`
+    where there is none.
+    """
+    mark, marked = next(((mark, name) for mark, name in _MARKS if data.startswith(mark)), (b"", None))
+    if marked is None and b"\0" in data[:8192]:
         raise ToolError(f"{path} is a binary file: use the terminal on it")
-    text, encoding = _decoded(path, data[len(mark) :], encoding)
-    if 0 < text.count("\n") == text.count("\r\n"):
+    text, encoding = _decoded(path, data[len(mark) :], marked or encoding)
+    if newline == "\r\n" or (newline is None and 0 < text.count("\n") == text.count("\r\n")):
         return TextFile(text.replace("\r\n", "\n"), encoding, "\r\n", mark)
     return TextFile(text, encoding, mark=mark)
 

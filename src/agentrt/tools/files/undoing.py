@@ -25,6 +25,8 @@ class Edit(msgspec.Struct, frozen=True):
     old_content: str | None = None
     new_content: str | None = None
     undid: int | None = None
+    encoding: str = ""
+    newline: str = ""
 
 
 def last_edit(results: Iterable[ObservationEvent], path: str) -> tuple[int, Edit] | None:

@@ -16,6 +16,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from ...errors import ToolError
+from ...ids import new_id
 from ...protocols import Files, Observation, ToolContext
 from ...specs import OnCrash, ToolAnnotations, Workspace
 from ...specs.content import text
@@ -98,7 +99,7 @@ def plan(operations: Sequence[Operation], files: Files, root: str) -> list[Plann
     planned: dict[str, Planned] = {}
     gone = set[str]()
     for operation in operations:
-        path = absolute(operation.path, root)
+        path = _real(absolute(operation.path, root), operation, files)
         if path in gone:
             raise ToolError(f"{path} was deleted or moved above in the patch")
         match operation:
@@ -120,6 +121,20 @@ def plan(operations: Sequence[Operation], files: Files, root: str) -> list[Plann
                     updated = replace(updated, path=target, moved_from=origin)
                 planned[target] = updated
     return list(planned.values())
+
+
+def _real(path: str, operation: Operation, files: Files) -> str:
+    """The file that a path leads to. Raises `ToolError` for a link that would be moved, deleted or written over."""
+    above, _, name = path.rpartition("/")
+    if files.status(path) is None:
+        if files.status(above or "/") is not None and any(one == name and link for one, _, link in files.names(above)):
+            raise ToolError(f"{path} is a link that leads nowhere: use the terminal on it")
+        return path
+    real = files.real(path)
+    moves = isinstance(operation, Update) and operation.move_to is not None
+    if (moves or isinstance(operation, Delete)) and real != f"{files.real(above or '/').rstrip('/')}/{name}":
+        raise ToolError(f"{path} is a link to {real}: name that file, or use the terminal on the link")
+    return real
 
 
 def _updated(update: Update, path: str, so_far: Planned | None, files: Files) -> Planned:
@@ -165,15 +180,18 @@ def commit(planned: Sequence[Planned], files: Files) -> None:
             if one.path in stored and stored[one.path] != one.was:
                 files.write(one.path, stored[one.path])
                 back.append(partial(_restore, one, files))
-        for one in planned:
-            if one.now is None:
-                files.remove(one.path)
-                back.append(partial(_restore, one, files))
+        aside = {one.path: f"{one.path}.{new_id()[-8:]}.deleted" for one in planned if one.now is None}
+        for path, other in aside.items():  # so that they come back as they were
+            files.move(path, other)
+            back.append(partial(files.move, other, path))
     except ToolError:
         for step in reversed(back):
             with contextlib.suppress(ToolError):
                 step()
         raise
+    for other in aside.values():
+        with contextlib.suppress(ToolError):  # all is done: what cannot be removed is only left over
+            files.remove(other)
 
 
 def _restore(one: Planned, files: Files) -> None:

@@ -6,8 +6,9 @@ same indentation, or for typographic marks. What is kept stays as the file has i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -36,10 +37,10 @@ class Fit(msgspec.Struct, frozen=True):
 
 def fitted(lines: Sequence[str], hunks: Sequence[Hunk], path: str) -> list[Fit]:
     """The places of hunks in a file, in their order, none over another. Raises `ToolError`."""
-    found, at = list[Fit](), 0
+    found, at, there = list[Fit](), 0, Lines(lines)
     for number, hunk in enumerate(hunks, 1):
         begin = _below(lines, hunk, at)
-        fit = None if begin is None else _fit(lines, hunk, begin)
+        fit = None if begin is None else _fit(there, hunk, begin)
         if fit is None:
             raise _misfit(lines, hunk, at if begin is None else begin, path, number, len(hunks))
         found.append(fit)
@@ -70,23 +71,21 @@ def _bare(line: str) -> str:
     return line.translate(_MARKS).strip()
 
 
-def _fit(lines: Sequence[str], hunk: Hunk, begin: int) -> Fit | None:
-    old = hunk.old
+def _fit(there: Lines, hunk: Hunk, begin: int) -> Fit | None:
+    old, lines = hunk.old, there.lines
     if not old:
         start = begin if hunk.above and not hunk.at_end else len(lines)
         return Fit(start, 0, tuple(line for _, line in hunk.lines))
-    ways = [(at_end, same, how) for at_end in ((True, False) if hunk.at_end else (False,)) for same, how in _WAYS]
-    for at_end, same, how in ways:
-        places = _places(lines, old, begin, at_end, same)
-        first = next(places, None)
-        if first is None:
-            continue
-        start, shift = first
-        also = sum(1 for _ in places)
-        elsewhere = "not at the end of the file" if hunk.at_end and not at_end else ""
-        several = f"in the first of {also + 1} places" if also else ""
-        told = ", ".join(filter(None, (how, elsewhere, several)))
-        return Fit(start, len(old), _lines_there(lines, hunk, start, shift), told)
+    for at_end in (True, False) if hunk.at_end else (False,):
+        for way in _WAYS:
+            found = list(islice(_places(there, old, begin, at_end, way), 2))
+            if not found:
+                continue
+            start, shift = found[0]
+            elsewhere = "not at the end of the file" if hunk.at_end and not at_end else ""
+            several = "in the first of several places" if len(found) > 1 else ""
+            told = ", ".join(filter(None, (way.how, elsewhere, several)))
+            return Fit(start, len(old), _lines_there(lines, hunk, start, shift), told)
     return None
 
 
@@ -103,17 +102,21 @@ def _lines_there(lines: Sequence[str], hunk: Hunk, start: int, shift: Shift) -> 
     return tuple(found)
 
 
-def _places(
-    lines: Sequence[str], old: Sequence[str], begin: int, at_end: bool, same: Same
-) -> Iterator[tuple[int, Shift]]:
-    """Where the old lines stand, and how their indentation is to be changed, from one prefix to another."""
-    last = len(lines) - len(old)
-    for start in range(max(begin, last) if at_end else begin, last + 1):
+def _places(there: Lines, old: Sequence[str], begin: int, at_end: bool, way: Way) -> Iterator[tuple[int, Shift]]:
+    """Where the old lines stand, and how their indentation is to be changed, from one prefix to another.
+
+    They are looked for where the one of them stands that the file has least often.
+    """
+    lines, last = there.lines, len(there.lines) - len(old)
+    first = max(begin, last) if at_end else begin
+    for start in there.candidates(old, way):
+        if not first <= start <= last:
+            continue
         shifts = set[Shift]()
-        for line, there in zip(old, lines[start : start + len(old)], strict=True):
-            if not line.strip() and not there.strip() and same is not _exactly:
+        for at, line in enumerate(old, start):
+            if not line.strip() and not lines[at].strip() and way.same is not _exactly:
                 continue
-            shift = same(line, there)
+            shift = way.same(line, lines[at])
             if shift is None:
                 break
             shifts.add(shift)
@@ -149,12 +152,44 @@ def _margin(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
 
 
-_WAYS: tuple[tuple[Same, str], ...] = (
-    (_exactly, ""),
-    (_at_its_end, "but for white space at the ends of lines"),
-    (_in_indentation, "but for its indentation"),
-    (_in_marks, "but for typographic marks"),
+class Way(NamedTuple):
+    """A way in which lines may be the same: then their `form` is."""
+
+    form: Callable[[str], str]
+    same: Same
+    how: str
+
+
+_WAYS = (
+    Way(lambda line: line, _exactly, ""),
+    Way(str.rstrip, _at_its_end, "but for white space at the ends of lines"),
+    Way(str.strip, _in_indentation, "but for its indentation"),
+    Way(lambda line: line.translate(_MARKS).rstrip(), _in_marks, "but for typographic marks"),
 )
+
+
+class Lines:
+    """The lines of a file, and where each of them stands."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self.lines = lines
+        self._places = dict[Way, dict[str, list[int]]]()
+
+    def candidates(self, old: Sequence[str], way: Way) -> Iterable[int]:
+        """Where lines may begin, in their order."""
+        places = self._of(way)
+        known = [(places.get(way.form(line), []), at) for at, line in enumerate(old) if line.strip()]
+        if not known:
+            return range(len(self.lines))
+        rarest, offset = min(known, key=lambda one: len(one[0]))
+        return (place - offset for place in rarest)
+
+    def _of(self, way: Way) -> dict[str, list[int]]:
+        if way not in self._places:
+            found = self._places[way] = dict[str, list[int]]()
+            for at, line in enumerate(self.lines):
+                found.setdefault(way.form(line), []).append(at)
+        return self._places[way]
 
 
 def _misfit(lines: Sequence[str], hunk: Hunk, at: int, path: str, number: int, count: int) -> ToolError:

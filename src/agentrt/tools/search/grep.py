@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 
@@ -22,6 +23,11 @@ from .running import found, query_of, run, shown_path
 
 MOST_READ = 16 << 20
 """Bytes of lines that are read of what is found."""
+
+LONGEST_PATTERN = 10_000
+"""Characters of a pattern."""
+
+_NEWLINE = re.compile(r"\n|(?<!\\)(?:\\\\)*\\n")
 
 WIDTH = 500
 """Characters of a line that are shown."""
@@ -83,7 +89,11 @@ class Grep:
 def _query(action: GrepAction, context: ToolContext) -> Query:
     if not action.pattern:
         raise ToolError("pattern is empty: give what to look for; to list files use glob")
-    if "\n" in action.pattern:
+    if "\0" in action.pattern:
+        raise ToolError("pattern has a NUL character, which no text file has")
+    if len(action.pattern) > LONGEST_PATTERN:
+        raise ToolError(f"pattern has {len(action.pattern):,} characters: give one of at most {LONGEST_PATTERN:,}")
+    if _NEWLINE.search(action.pattern):
         raise ToolError("pattern has a newline, and is held against one line at a time: look for one of its lines")
     query = query_of(context, action.path)
     include = expressions(action.include) if action.include and not query.files else ()
@@ -114,6 +124,8 @@ async def _content(
     place = {path: at for at, path in enumerate(wanted)}
     told = sorted(lines(output), key=lambda line: place.get(line.path, len(place)))
     said = list(_told(told, action.limit, query, context))
+    if not said:
+        said = ["[the lines are in a file that is not text: use the terminal on it]"]
     return said, len(wanted) < len(rows) or matches > action.limit
 
 
@@ -128,7 +140,7 @@ def _told(found: Sequence[Line], limit: int, query: Query, context: ToolContext)
         if line.path != path:
             path = line.path
             yield f"\n{shown_path(query, path, context)}"
-        cut = line.text if len(line.text) <= WIDTH else f"{line.text[:WIDTH]} [... {len(line.text) - WIDTH} more]"
+        cut = line.text if len(line.text) <= WIDTH else f"{line.text[:WIDTH]} [... more]"
         yield f"{line.number}{':' if line.match else '-'}{cut}"
 
 

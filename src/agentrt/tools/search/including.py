@@ -62,5 +62,5 @@ def _expanded(pattern: str) -> list[str]:
 
     try:
         return expand(pattern, limit=MOST, keep_escapes=True)
-    except ExpansionLimitException as error:
+    except (ExpansionLimitException, RecursionError) as error:
         raise ToolError(f"{pattern!r} stands for more than {MOST} patterns: use * where it has braces") from error

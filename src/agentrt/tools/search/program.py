@@ -8,6 +8,7 @@ with the package, but nothing is of the package: that would take longer than mos
 from __future__ import annotations
 
 import codecs
+import contextlib
 import json
 import os
 import re
@@ -19,10 +20,15 @@ from typing import NamedTuple, TypeAlias
 import regex
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
+LONGEST = 4096
+"""Characters of a line that are printed."""
+
 IGNORE_FILES = (".rgignore", ".ignore", ".gitignore")
 """Those of a directory, the ones that count first before the others (ripgrep's GUIDE.md, "Automatic filtering")."""
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_THROUGH = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+"""Of a directory on the way, which need not be readable."""
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _AT_ONCE = 1 << 16
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -122,14 +128,15 @@ class Walk:
 
     def _enter(self, request: Request) -> Directory:
         """The directory where it starts; the rules of those on the way there count."""
-        descriptor, path = os.open(request.root, _DIRECTORY & ~os.O_NOFOLLOW), ""
-        at = self._seen(descriptor, path, None)
+        descriptor, path, place = os.open(request.root, _THROUGH & ~os.O_NOFOLLOW), "", None
         for name in request.path.split("/") if request.path else ():
-            below = os.open(name, _DIRECTORY, dir_fd=descriptor)
+            place = self._place(descriptor, path, _there(descriptor), place)
+            below = os.open(name, _THROUGH, dir_fd=descriptor)
             os.close(descriptor)
             descriptor, path = below, f"{path}/{name}".lstrip("/")
-            at = self._seen(descriptor, path, at.place)
-        return at
+        start = os.open(".", _DIRECTORY, dir_fd=descriptor)
+        os.close(descriptor)
+        return self._seen(start, path, place)
 
     def _seen(self, descriptor: int, path: str, above: Place | None) -> Directory:
         names, below, there = [], [], set[str]()
@@ -199,7 +206,7 @@ class Search:
 
     def __init__(self, request: Request) -> None:
         assert request.pattern is not None
-        flags = regex.MULTILINE | (regex.IGNORECASE if request.ignore_case else 0)
+        flags = regex.V1 | regex.MULTILINE | (regex.IGNORECASE if request.ignore_case else 0)
         self._compiled = regex.compile(_POSIX.sub(lambda found: _CLASSES[found[1]], request.pattern), flags)
         self._looks_around = _LOOKS_AROUND.search(request.pattern) is not None
         self._context = request.context
@@ -225,7 +232,7 @@ class Search:
         for number in sorted(near for near in wanted if 0 <= near < len(lines)):
             if self._context and last >= 0 and number > last + 1:
                 yield "--\n"
-            yield f"{path}\0{number + 1}{':' if number in hits else '-'}{lines[number]}\n"
+            yield f"{path}\0{number + 1}{':' if number in hits else '-'}{lines[number][:LONGEST]}\n"
             last = number
 
 
@@ -237,7 +244,18 @@ _CLASSES = {
 }  # fmt: skip
 """Those of POSIX within brackets; ripgrep has them for ASCII alone."""
 _POSIX = re.compile(rf"\[:({'|'.join(_CLASSES)}):\]")
-_LOOKS_AROUND = re.compile(r"\(\?<?[=!]")
+_LOOKS_AROUND = re.compile(r"\(\?<?[=!]|\(\?>|[*+?}]\+")
+"""What a line may match where the whole text does not."""
+
+
+def _there(directory: int) -> set[str]:
+    """Which of the names that tell something are in a directory, which need not be readable."""
+    found = set[str]()
+    for name in _TELLING:
+        with contextlib.suppress(OSError):
+            os.stat(name, dir_fd=directory, follow_symlinks=False)
+            found.add(name)
+    return found
 
 
 def _read_text(name: str, directory: int) -> str:
@@ -287,7 +305,10 @@ def main() -> int:
         print(f"not a pattern: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:
-        return 1  # nobody wants more
+        return 0  # nobody wants more
+    except RecursionError:
+        print("not a pattern: it nests too deep", file=sys.stderr)
+        return 2
     except OSError as error:
         print(error.strerror or error, file=sys.stderr)
         return 3

@@ -8,6 +8,10 @@ from collections.abc import Iterator
 import msgspec
 
 _LINE = re.compile(r"(\d+)([:-])")
+_COUNT = re.compile(r"([^\0]+)\0(\d+)\r?\n")
+LONGEST = 4096
+"""Of a line, what is read."""
+
 _COMMON = (
     "--no-config", "--hidden", "--glob=!.git", "--no-ignore-global", "--no-ignore-exclude", "--no-require-git",
     "--no-messages", "--no-ignore-messages", "--color=never", "--null", "--with-filename",
@@ -57,6 +61,7 @@ def ripgrep(query: Query) -> list[str]:
     command += ["--ignore-case"] if query.ignore_case else []
     if query.lines:
         command += ["--threads=1", "--no-heading", "--line-number", f"--context={query.context}"]
+        command += [f"--max-columns={LONGEST}", "--max-columns-preview"]
     else:
         command += [*_typed(query), "--count"]
     named = [f"./{name}" for name in query.files]
@@ -83,18 +88,20 @@ def files(output: str) -> list[str]:
 
 def counts(output: str) -> list[tuple[str, int]]:
     """The paths that were printed, each with how many lines of it match."""
-    found = (line.rpartition("\0") for line in output.split("\n") if line)
-    return [(path.removeprefix("./"), int(count)) for path, _, count in found]
+    return [(path.removeprefix("./"), int(count)) for path, count in _COUNT.findall(output)]
 
 
 def lines(output: str) -> Iterator[Line]:
     """The lines that were printed."""
-    path = ""
+    path = begun = ""
     for printed in output.split("\n")[:-1]:
         head, nul, rest = printed.partition("\0")
+        if not nul and printed.rstrip("\r") != "--":
+            begun += f"{printed}\n"  # of a name that has a newline
+            continue
         at = _LINE.match(rest)
         if nul and at is not None:
-            path = head.removeprefix("./")
+            path, begun = f"{begun}{head}".removeprefix("./"), ""
             yield Line(path, int(at[1]), rest[at.end() :].rstrip("\r"), at[2] == ":")
         else:
             yield Line(path, None)

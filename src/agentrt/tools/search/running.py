@@ -7,7 +7,10 @@ import re
 import shutil
 import stat
 import sys
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import anyio.to_thread
 from msgspec.structs import replace
@@ -21,8 +24,14 @@ from .query import Query, counts, files, program_input, ripgrep
 SECONDS = 60.0
 """How long a search may take."""
 
+MATCH_SECONDS = 5.0
+"""How long it may take to hold paths against a pattern."""
+
 MOST_LISTED = 64 << 20
 """Bytes of a list of files that are read."""
+
+Row: TypeAlias = tuple[str, int]
+"""A path, and how many of its lines match."""
 
 _PROGRAM = str(Path(__file__).with_name("program.py"))
 _OURS_ONLY = re.compile(r"\(\?<?[=!]|\\[1-9]|\(\?P=|\(\?>|\(\?R\)|[*+?}]\+")
@@ -34,11 +43,13 @@ async def run(query: Query, context: ToolContext, most: int = MOST_LISTED) -> st
     local = isinstance(context.workspace, LocalWorkspace) and shutil.which("rg") is not None
     if local and not (query.pattern is not None and _OURS_ONLY.search(query.pattern)):
         said = await _answer(ripgrep(query), query.directory, b"", most)
-        if said.cut or said.code in (0, 1) or said.output:
+        if said.cut or said.code in (0, 1) or (said.code == 2 and said.output):
             return said.output.decode("utf-8", "surrogateescape")
     command = [sys.executable, "-E", "-s", _PROGRAM]
     said = await _answer(command, "/", program_input(query), most)
-    if said.code > 1 and not said.cut:
+    if said.code and not said.cut:
+        if said.code < 0:
+            raise ToolError(f"the search was ended by signal {-said.code}: search a directory below, or fewer files")
         raise ToolError(said.errors.decode("utf-8", "replace").strip().split("\n")[-1])
     return said.output.decode("utf-8", "surrogateescape")
 
@@ -52,18 +63,33 @@ async def _answer(command: list[str], directory: str, given: bytes, most: int) -
         raise ToolError(f"{directory}: {error.strerror or error}") from error
 
 
-async def found(query: Query, context: ToolContext) -> list[tuple[str, int]]:
+async def found(query: Query, context: ToolContext) -> list[Row]:
     """The paths of a query from its directory on, the file that was changed last first, and how many lines match."""
     return await anyio.to_thread.run_sync(_sorted, query, await run(query, context))
 
 
-def _sorted(query: Query, output: str) -> list[tuple[str, int]]:
+def _sorted(query: Query, output: str) -> list[Row]:
     rows = [(path, 0) for path in files(output)] if query.pattern is None else counts(output)
-    include = [re.compile(pattern, re.DOTALL) for pattern in query.include]
-    if include:
-        rows = [row for row in rows if any(one.match(row[0]) for one in include)]
+    if query.include:
+        rows = fitting(rows, query.include)
     prefix = query.directory.rstrip("/") + "/"
     return sorted(rows, key=lambda row: (-_changed(prefix + row[0]), row[0]))
+
+
+def fitting(rows: list[Row], include: Sequence[str], seconds: float = MATCH_SECONDS) -> list[Row]:
+    """The rows whose path fits one of the patterns. Raises `ToolError` where that takes more `seconds`."""
+    import regex  # with the first search; it gives up in time, and lets other threads work meanwhile
+
+    compiled = [regex.compile(pattern, regex.DOTALL) for pattern in include]
+    ends = time.monotonic() + seconds
+    try:
+        return [
+            row
+            for row in rows
+            if any(one.match(row[0], timeout=max(ends - time.monotonic(), 0.001), concurrent=True) for one in compiled)
+        ]
+    except TimeoutError as error:
+        raise ToolError("the pattern has too many *: give a simpler one") from error
 
 
 def _changed(path: str) -> int:
@@ -75,25 +101,29 @@ def _changed(path: str) -> int:
 
 def query_of(context: ToolContext, path: str) -> Query:
     """A query of all files at or below a path, absolute or from the workspace on. For a thread; raises `ToolError`."""
+    if "\0" in path:
+        raise ToolError("path has a NUL character: no file has")
     wanted = os.path.join(context.workspace.path, path or ".")
     if context.files.status(wanted) is None:
         raise ToolError(f"{wanted} does not exist")
     real = context.files.real(wanted)
     root = "/" if isinstance(context.workspace, LocalWorkspace) else context.files.real(context.workspace.path)
     base = Query(root=root, path=os.path.relpath(real, root).removeprefix("."))
-    if _is_directory(context.files, real):
+    if _is_kind(context.files, real, stat.S_ISDIR):
         return base
+    if not _is_kind(context.files, real, stat.S_ISREG):
+        raise ToolError(f"{wanted} is neither a file nor a directory: use the terminal on it")
     above, _, name = base.path.rpartition("/")
     return replace(base, path=above, files=(name,))
 
 
-def _is_directory(reached: Files, path: str) -> bool:
+def _is_kind(reached: Files, path: str, kind: Callable[[int], bool]) -> bool:
     status = reached.status(path)
-    return status is not None and stat.S_ISDIR(status.st_mode)
+    return status is not None and kind(status.st_mode)
 
 
 def shown_path(query: Query, path: str, context: ToolContext) -> str:
     """A path as the model is told it: from the workspace on, or absolute where it is not in there."""
     absolute = f"{query.directory.rstrip('/')}/{path}"
     workspace = os.path.realpath(context.workspace.path).rstrip("/") + "/"
-    return absolute.removeprefix(workspace)
+    return absolute.removeprefix(workspace).replace("\n", "\\n")

@@ -21,7 +21,9 @@ _ALSO = {
     "CR": "ENTER", "RETURN": "ENTER", "ESCAPE": "ESC", "BACKSPACE": "BS", "DELETE": "DEL", "INSERT": "INS",
     "PAGEUP": "PGUP", "PAGEDOWN": "PGDN",
 }  # fmt: skip
-_NAMED = re.compile(r"<([A-Za-z][A-Za-z0-9]*|[CcMm]-.)>")
+_NAMED = re.compile(r"<([A-Z][A-Za-z0-9]*|[CM]-.)>")
+
+_CONTROL = re.compile(r"[Cc]-[A-Za-z@\[\\\]^_]")
 
 INTERRUPT = b"\x03"
 
@@ -37,7 +39,7 @@ def typed(text: str) -> bytes:
 
 def typed_on_screen(text: str) -> bytes:
     """The bytes of what is typed just as it is, with keys by their names, also within: `ix = 1<Esc>:wq<Enter>`."""
-    whole = _key(text)
+    whole = _key(text) if text.isupper() or _CONTROL.fullmatch(text) else None
     return (
         whole if whole is not None else _NAMED.sub(_named, text.replace("\n", "\r")).encode("utf-8", "surrogateescape")
     )
@@ -57,5 +59,4 @@ def _key(name: str) -> bytes | None:
 
 
 def _control(name: str) -> bytes | None:
-    is_control = len(name) == 3 and name[:2].upper() == "C-" and name[2].isascii() and name[2].isalpha()
-    return bytes([ord(name[2].upper()) - 64]) if is_control else None
+    return bytes([ord(name[2].upper()) - 64]) if _CONTROL.fullmatch(name) else None

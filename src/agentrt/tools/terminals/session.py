@@ -153,7 +153,10 @@ class Session:
                     "a command is still running in this terminal: wait with an empty command, send it input with"
                     " is_input (C-c stops it), use another session, or start a new shell with reset"
                 )
-            keys = typed_on_screen(given.command) if self.screen is not None else typed(given.command)
+            if self.screen is not None:  # such a program takes C-c as a key
+                await shell.send(typed_on_screen(given.command))
+                return
+            keys = typed(given.command)
             await (shell.cut() if keys == INTERRUPT else shell.send(keys))
             return
         if self._unseen and given.polls:

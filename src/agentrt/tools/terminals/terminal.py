@@ -13,11 +13,13 @@ from msgspec import Meta
 from ...errors import ToolError
 from ...protocols import Observation, ToolContext
 from ...sandboxes.place import Place, place_of
+from ...secrets import HIDDEN
 from ...specs import Content, OnCrash, Same, TextContent, ToolAnnotations, Workspace
 from ...specs.effects import Effects, Source
 from ...specs.quota import PROCESSES
 from ..clipping import clip, whole_in
 from ..definition import Params, ToolType
+from .screen import COLUMNS
 from .session import Given, Session, Status
 
 MAX_OUTPUT = 30_000
@@ -31,6 +33,9 @@ STILL_RUNNING = -1
 
 SESSIONS = 8
 """Shells that a terminal has at once."""
+
+CUT = 6
+"""Characters of what may be the beginning of a secret, at the end of a line of a screen, from which on it is hidden."""
 
 MAIN = "main"
 """The session of a call that names none."""
@@ -52,7 +57,7 @@ class TerminalAction(msgspec.Struct, frozen=True):
         Meta(
             description="Send `command` to the running command as input: text (a newline is added) or a key: C-c, C-d,"
             " UP, DOWN, LEFT, RIGHT, HOME, END, PGUP, PGDN, TAB, ESC, BS, ENTER. With a screen no newline is added, and"
-            " keys may stand in the text: `:wq<Enter>`, `<Esc>`, `<C-x>`, `<F1>`."
+            " keys may stand in the text: `:wq<Enter>`, `<Esc>`, `<C-x>`, `<F1>`; `<LT>` is `<`."
         ),
     ] = False
     timeout: Annotated[
@@ -181,8 +186,17 @@ def _on_screen(session: Session, shown: str, context: ToolContext) -> str:
     """What a screen shows, without a secret that goes on in its next line."""
     assert session.screen is not None
     wrapped, seen = session.screen.wrapped, context.masked(shown, by_line=True)
-    hidden = seen == shown and context.masked(wrapped) != wrapped
-    return "[the screen shows a secret over the end of a line: it is not shown]" if hidden else seen
+    if seen == shown and context.masked(wrapped) != wrapped:
+        return "[the screen shows a secret over the end of a line: it is not shown]"
+    lines, cut = seen.split("\n"), False
+    for at, line in enumerate(lines):
+        if cut:
+            lines[at], cut = HIDDEN, False
+            continue
+        shown_of = context.masking().feed(line) if len(line) >= COLUMNS else line
+        if line.startswith(shown_of) and len(line) - len(shown_of) >= CUT:
+            lines[at], cut = f"{shown_of}{HIDDEN}", True
+    return "\n".join(lines)
 
 
 def _footer(
