@@ -136,6 +136,40 @@ async def test_secrets_reach_the_server_and_nothing_else(tmp_path: Path) -> None
     assert "it needs API_TOKEN: set them, or give them as secrets" in state.servers["demo"].problem
 
 
+async def test_a_tool_whose_name_holds_a_secret_is_left_out(tmp_path: Path) -> None:
+    server = {**DEMO, "env": {"TOOL": "t_${API_TOKEN}"}}
+    state, _ = await lived(
+        tmp_path, agent({"demo": server}), ScriptedLLM([say("hi")]), {"API_TOKEN": "hunter2-hunter2"}
+    )
+    names = {tool.name for tool in state.servers["demo"].tools}
+    assert "add" in names
+    assert not any("hidden" in name or "hunter2" in name for name in names)
+    whole = b"".join(path.read_bytes() for path in (tmp_path / "store").rglob("*") if path.is_file())
+    assert b"hunter2" not in whole
+
+
+async def test_a_server_may_refuse_with_the_code_of_a_closed_connection(tmp_path: Path) -> None:
+    _, events = await lived(tmp_path, agent({"demo": DEMO}), ScriptedLLM([call("refuse"), finish("ok")]))
+    assert "the quota is used up" in results(events)[0]
+
+
+@pytest.mark.parametrize("verdict", ["accept", "decline"])
+async def test_a_call_waits_until_a_person_has_opened_an_address(tmp_path: Path, verdict: Any) -> None:
+    model = ScriptedLLM([call("pay"), finish("ok")])
+    spec = agent({"demo": DEMO}, confirmation=ConfirmRisky(), rules=(PermissionRule("allow", "*"),))
+    with anyio.fail_after(40):
+        async with Runtime(tmp_path / "store", client=model) as runtime:
+            async with Conversation(spec, tmp_path, runtime=runtime) as conversation:
+                await conversation.send_message("go")
+                assert (await conversation.run()).status is ExecutionStatus.WAITING_FOR_CONFIRMATION
+                (asked,) = conversation.pending_inputs
+                assert (asked.message, asked.url) == ("Pay first.", "https://pay.example/1")
+                await conversation.give_input(asked.id, {}, verdict)
+                assert (await conversation.run()).status is ExecutionStatus.FINISHED
+                events = [event async for event in conversation.events()]
+    assert ("paid" in results(events)[0]) == (verdict == "accept")
+
+
 async def test_hints_go_to_the_rating_and_filters_hold(tmp_path: Path) -> None:
     spec = agent(
         {"demo": {**DEMO, "exclude": ["die", "wait"]}},

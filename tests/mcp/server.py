@@ -13,6 +13,7 @@ from mcp_types import (
     CreateMessageResult,
     ElicitRequest,
     ElicitRequestFormParams,
+    ElicitRequestURLParams,
     ElicitResult,
     InputRequiredResult,
     ListRootsRequest,
@@ -22,6 +23,8 @@ from mcp_types import (
     ToolAnnotations,
 )
 from pydantic import BaseModel
+
+from mcp import MCPError, UrlElicitationRequiredError
 
 server = MCPServer("demo")
 PNG = bytes.fromhex(
@@ -101,6 +104,31 @@ async def choose(context: Context) -> str | InputRequiredResult:
     given = context.input_responses["colour"]
     assert isinstance(given, ElicitResult)
     return f"{given.action} {(given.content or {}).get('colour')}"
+
+
+opened: list[str] = []
+
+
+@server.tool()
+async def pay() -> str:
+    """Has a person open an address first."""
+    if not opened:
+        opened.append("asked")
+        url = ElicitRequestURLParams(message="Pay first.", url="https://pay.example/1", elicitation_id="1")
+        raise UrlElicitationRequiredError([url])
+    return "paid"
+
+
+@server.tool()
+def refuse() -> str:
+    """Refuses with a code that the library has, too."""
+    raise MCPError(-32000, "the quota is used up")
+
+
+@server.tool(name=os.environ.get("TOOL", "plainly"))
+def by_name() -> str:
+    """Has any name."""
+    return "named"
 
 
 @server.tool()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -98,6 +97,6 @@ async def test_all_live_and_the_good_one_notices_nothing(tmp_path: Path, stage: 
 def _is_wicked(pid: int) -> bool:
     try:
         process = psutil.Process(pid)
-        return "tests.mcp.wicked" in process.cmdline() and process.environ().get("PWD", "") == os.environ.get("PWD", "")
+        return "tests.mcp.wicked" in process.cmdline() and process.cwd() == str(ROOT)
     except psutil.Error:
         return False

@@ -306,12 +306,13 @@ class Servers:
         return taken > share * (self._calls.window() or USUAL_WINDOW)
 
     def _definitions(self, name: str, standing: Standing) -> tuple[ToolDefinition, ...]:
-        state = self._log.state
+        state, masked = self._log.state, self._secrets.mask.text
         server, names = state.spec.mcp_servers[name], state.ledger.names
         others = (tool for tool, (other, _) in names.items() if other != name)
         return definitions(
             name,
-            standing.listed.tools,
+            # one whose name holds a secret could be neither shown nor pinned
+            [tool for tool in standing.listed.tools if masked(tool.name) == tool.name],
             {*self._tools.names, *others, SEARCH, CALL},
             server.include,
             server.exclude,

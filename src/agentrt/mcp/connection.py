@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -30,8 +30,28 @@ T = TypeVar("T")
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
 """Seconds before a server that went away is tried again; the wait doubles."""
 
-_GONE = (-32000,)
-"""Codes of the library for a connection that is closed."""
+_CLOSED, _CLOSED_WORDS = -32000, ("Connection closed", "SSE stream ")
+"""The code and the first words of the library's error for a closed connection; a server may have the code, too."""
+
+_URLS_WANTED = -32042
+"""The code of a server for a call that a person has to open addresses for first (MCP 2025-11-25, "Elicitation")."""
+
+MOST_VISITS = 3
+"""How often a person is asked to open addresses for one call."""
+
+
+class _UrlsWanted(ToolError):
+    """Raised for a call that a person has to open addresses for, each with why."""
+
+    def __init__(self, urls: Sequence[tuple[str, str]]) -> None:
+        super().__init__("a person has to open an address first")
+        self.urls = urls
+
+
+def _urls_of(data: Any) -> list[tuple[str, str]]:
+    wanted = data.get("elicitations") if isinstance(data, dict) else None
+    found = [one for one in wanted if isinstance(one, dict) and one.get("url")] if isinstance(wanted, list) else []
+    return [(sound(str(one.get("message", ""))), sound(str(one["url"]))) for one in found]
 
 
 class Standing(msgspec.Struct, frozen=True):
@@ -151,7 +171,19 @@ class Connection:
         def asked(client: Client) -> Awaitable[CallToolResult]:
             return client.call_tool(tool, arguments, progress_callback=show)
 
-        return await self._asked(tool, asked, caller)
+        for _ in range(MOST_VISITS):
+            try:
+                return await self._asked(tool, asked, caller)
+            except _UrlsWanted as wanted:
+                await self._visited(tool, wanted.urls, caller)
+        raise ToolError(f"{tool} of {self.name} wants addresses opened again and again")
+
+    async def _visited(self, tool: str, urls: Sequence[tuple[str, str]], caller: Caller) -> None:
+        """Have a person open addresses, each with why. Raises `ToolError` where nobody does."""
+        for message, url in urls:
+            given = await caller.asked(message, None, url) if caller.asked is not None else None
+            if given is None or given[0] != "accept":
+                raise ToolError(f"{tool} of {self.name} needs a person to open {url}, and none did: {message}")
 
     async def read(self, uri: str) -> ReadResourceResult:
         """What a resource of the server holds. Raises `ToolError`."""
@@ -186,7 +218,9 @@ class Connection:
             return ToolError(f"the MCP server {self.name!r} has answered {what}, but not so that it can be read")
         if not isinstance(error, MCPError):
             return None
-        if ended.is_set() or error.error.code in _GONE:
+        if error.error.code == _URLS_WANTED and (urls := _urls_of(error.error.data)):
+            return _UrlsWanted(urls)
+        if ended.is_set() or (error.error.code == _CLOSED and error.error.message.startswith(_CLOSED_WORDS)):
             words = "the MCP server {!r} has gone away during the call: whether it took effect is unknown"
             return CallCut(words.format(self.name))
         refusal = self._transport.words if self._transport is not None and self.server.way != "stdio" else ""

@@ -32,6 +32,8 @@ class Guarded(httpx2.AsyncBaseTransport):
         self._inner = httpx2.AsyncHTTPTransport(verify=_certificates(), proxy=proxy)
         self.ended = anyio.Event()
         """Set when the server says that there is no such session."""
+        self.refusal = ""
+        """What the last answer says that was an error of HTTP, and what to do."""
         self.has_session = False
         """Whether the server has given a session id: it keeps something of those who use it."""
 
@@ -40,6 +42,8 @@ class Guarded(httpx2.AsyncBaseTransport):
         if not _is_own(request.url, self._own):
             request = await _pinned(request)
         response = await self._inner.handle_async_request(request)
+        if request.method == "POST":
+            self.refusal = _refusal(response.status_code)
         self.has_session = self.has_session or "mcp-session-id" in response.headers
         if response.status_code == 404 and "mcp-session-id" in request.headers:
             self.ended.set()  # the server has forgotten the session: another one is begun
@@ -51,6 +55,23 @@ class Guarded(httpx2.AsyncBaseTransport):
     async def aclose(self) -> None:
         """Close the connections."""
         await self._inner.aclose()
+
+
+def _refusal(status: int) -> str:
+    """An error of HTTP in words, with what to do (RFC 9110, 15.5); "" for none."""
+    if status < 400:
+        return ""
+    hint = next((hint for codes, hint in _HINTS if status in codes), "")
+    return f"it answered HTTP {status}{hint}"
+
+
+_HINTS = (
+    ((401,), ": log in, or give it a key"),
+    ((403,), ": these credentials may not do that"),
+    ((404, 405), ": correct its address"),
+    ((429,), ": it is asked too often, wait a while"),
+    (range(500, 600), ": the server has failed, try again later"),
+)
 
 
 async def check_public(url: str, own: str) -> None:

@@ -38,8 +38,8 @@ class Remote:
 
     @property
     def problem(self) -> str:
-        """Why the server lets nobody in, and what to do."""
-        return self._auth.problem if self._auth is not None else ""
+        """Why the server lets nobody in or has refused what it was asked last, and what to do."""
+        return (self._auth.problem if self._auth is not None else "") or self._transport.refusal
 
     @property
     def ended(self) -> anyio.Event:
