@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from agentrt import LLM, Agent, Conversation, Runtime, Tool
 from agentrt.errors import ConfigurationError, ConversationExists, EventRefused, WorkspaceError
-from agentrt.events import Event, FilesRestored, HeadMoved, MessageEvent, ObservationEvent, WorkspaceSnapshot
+from agentrt.events import (
+    Event,
+    ExecutionStarted,
+    FilesRestored,
+    HeadMoved,
+    MessageEvent,
+    ObservationEvent,
+    WorkspaceSnapshot,
+)
 from agentrt.specs.content import plain
 from agentrt.testing import ScriptedLLM, call, finish
+from tests.proofs.waiting import eventually
 
 AGENT = Agent(llm=LLM(model="scripted"), tools=(Tool("terminal"),))
 
@@ -186,3 +197,62 @@ async def test_a_fork_is_not_made_where_something_is(tmp_path: Path) -> None:
         assert not (tmp_path / "gone").exists()
         with pytest.raises(WorkspaceError):
             await talk.fork(2, files=True)
+
+
+async def test_what_a_call_did_that_a_crash_cut_is_the_agents(tmp_path: Path) -> None:
+    """A person is not taken for the one who did it, and it goes back."""
+    work, store = tmp_path / "work", tmp_path / "s"
+    work.mkdir()
+    (work / "f").write_text("one\n")
+    model = ScriptedLLM([call("terminal", command="echo two > f; sleep 60"), finish("Done.")])
+    async with Runtime(store, client=model) as runtime, Conversation(AGENT, work, runtime=runtime) as talk:
+        began = await talk.send_message("go")
+        async for event in talk.run():
+            if isinstance(event, ExecutionStarted):
+                break
+        await eventually(lambda: (work / "f").read_text() == "two\n", "the call has begun")
+        shutil.copytree(store, tmp_path / "crashed")
+        await talk.interrupt()
+    again = ScriptedLLM([call("terminal", command="echo three > g"), finish("Done.")])
+    async with Runtime(tmp_path / "crashed", client=again) as runtime:
+        async with Conversation(id=talk.id, runtime=runtime) as other:
+            await other.run()
+            await other.rewind(began, files=True)
+            assert (work / "f").read_text() == "one\n"
+            (restored,) = [event for event in await logged(other) if isinstance(event, FilesRestored)]
+            assert (restored.left, restored.restored) == ((), ("f", "g"))
+
+
+async def test_where_files_were_not_kept_none_go_back(tmp_path: Path) -> None:
+    """What is not known is not made up from what was kept before or after."""
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "f").write_text("one\n")
+    commands = ("echo two > f", "truncate -s 2200M big", "echo three > f; rm big", "echo four > f")
+    turns = [turn for command in commands for turn in (call("terminal", command=command), finish("Done."))]
+    async with Runtime(tmp_path / "s", client=ScriptedLLM(turns)) as runtime:
+        async with Conversation(AGENT, work, runtime=runtime) as talk:
+            places = []
+            for _ in commands:
+                await talk.send_message("go")
+                await talk.run()
+                places.append(talk.cursor)
+            with pytest.raises(WorkspaceError, match="there are none"):
+                await talk.rewind(places[2], files=True)
+            assert (work / "f").read_text() == "four\n"
+            await talk.rewind(places[0], files=True)
+            assert (work / "f").read_text() == "four\n", "nobody knows who has changed it"
+            (restored,) = [event for event in await logged(talk) if isinstance(event, FilesRestored)]
+            assert restored.left == ("f",)
+
+
+async def test_a_rewind_waits_for_the_first_tree(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "large").write_bytes(os.urandom(30 << 20))
+    async with Runtime(tmp_path / "s", client=ScriptedLLM([finish("Done.")])) as runtime:
+        async with Conversation(AGENT, work, runtime=runtime) as talk:
+            began = await talk.send_message("go")
+            await talk.run()
+            await talk.rewind(began, files=True)
+            assert any(isinstance(event, FilesRestored) and not event.error for event in await logged(talk))
