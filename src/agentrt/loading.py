@@ -1,4 +1,4 @@
-"""`load`: a heavy library, imported in a thread when something needs it."""
+"""`load`: a heavy library, imported in a thread when something needs it; `load_extra`: one that an extra brings."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from types import ModuleType
 
 import anyio.to_thread
 
+from .errors import ToolError
+
 _one = threading.Lock()
 """Held while a library is imported: two threads that import the same packages see half of them (`ImportError`)."""
 
@@ -15,6 +17,20 @@ _one = threading.Lock()
 async def load(name: str) -> ModuleType:
     """The module of that name. Raises what its import does."""
     return await anyio.to_thread.run_sync(load_now, name)
+
+
+async def load_extra(name: str, extra: str) -> ModuleType:
+    """The same for a tool, of a library that comes with an extra of this package.
+
+    Raises `ToolError`, which names the extra, where it is not installed.
+    """
+    try:
+        return await load(name)
+    except ImportError as error:
+        raise ToolError(
+            f"this tool needs {name}, which is not installed here: have the user run pip install 'agentrt[{extra}]'"
+            f" ({error})"
+        ) from error
 
 
 def load_now(name: str) -> ModuleType:

@@ -6,15 +6,14 @@ of this network in it, or names that stand for them.
 
 from __future__ import annotations
 
-import socket
-import ssl
 from collections.abc import AsyncIterator
-from functools import cache
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from urllib.request import getproxies, proxy_bypass
 
 import anyio
 import httpx2
+
+from ..errors import AddressRefused, HostUnknown
+from ..network.addresses import PORTS, Guard
+from ..network.pinning import send, transport
 
 LONGEST_ANSWER = 64 << 20
 """Bytes of one answer, but for a stream of events, which has this bound for each."""
@@ -28,8 +27,7 @@ class Guarded(httpx2.AsyncBaseTransport):
     def __init__(self, url: str) -> None:
         given = httpx2.URL(url)
         self._own = given
-        proxy = getproxies().get(given.scheme) if not proxy_bypass(given.host) else None
-        self._inner = httpx2.AsyncHTTPTransport(verify=_certificates(), proxy=proxy)
+        self._inner, self._guard = transport(given), Guard()
         self.ended = anyio.Event()
         """Set when the server says that there is no such session."""
         self.refusal = ""
@@ -39,9 +37,7 @@ class Guarded(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Raises `ConnectError` for a private address of another host, and `ReadError` for an endless answer."""
-        if not _is_own(request.url, self._own):
-            request = await _pinned(request)
-        response = await self._inner.handle_async_request(request)
+        response = await self._sent(request)
         if request.method == "POST":
             self.refusal = _refusal(response.status_code)
         self.has_session = self.has_session or "mcp-session-id" in response.headers
@@ -51,6 +47,14 @@ class Guarded(httpx2.AsyncBaseTransport):
             assert isinstance(response.stream, httpx2.AsyncByteStream)
             response.stream = _Bounded(response.stream)
         return response
+
+    async def _sent(self, request: httpx2.Request) -> httpx2.Response:
+        if _is_own(request.url, self._own):
+            return await self._inner.handle_async_request(request)
+        try:
+            return await send(self._inner, request, self._guard)
+        except (AddressRefused, HostUnknown) as error:
+            raise _said(error) from error
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -80,7 +84,10 @@ async def check_public(url: str, own: str) -> None:
     if given.scheme not in ("http", "https"):
         raise httpx2.ConnectError(f"the server points to {url!r}, which is no web address")
     if not _is_own(given, httpx2.URL(own)):
-        await _address(given)
+        try:
+            await Guard().addresses(given.raw_host.decode("ascii"), given.port or PORTS[given.scheme])
+        except (AddressRefused, HostUnknown) as error:
+            raise _said(error) from error
 
 
 def _is_own(url: httpx2.URL, own: httpx2.URL) -> bool:
@@ -90,34 +97,12 @@ def _is_own(url: httpx2.URL, own: httpx2.URL) -> bool:
     return url.host == own.host and url.host in ("localhost", "127.0.0.1", "::1")
 
 
-async def _pinned(request: httpx2.Request) -> httpx2.Request:
-    """The request, for the address that its host stands for now."""
-    url = request.url.copy_with(host=await _address(request.url))
-    extensions = {**request.extensions, "sni_hostname": request.url.host}
-    return httpx2.Request(request.method, url, headers=request.headers, stream=request.stream, extensions=extensions)
-
-
-async def _address(url: httpx2.URL) -> str:
-    """An address of a host, all of whose addresses are public."""
-    port = url.port or (443 if url.scheme == "https" else 80)
-    try:
-        found = await anyio.getaddrinfo(url.host, port, type=socket.SOCK_STREAM)
-    except OSError as error:
-        raise httpx2.ConnectError(f"the server points to {url.host}, which is not known: {error}") from error
-    addresses = [str(one[4][0]).partition("%")[0] for one in found]
-    if private := next((address for address in addresses if not _is_public(ip_address(address))), None):
-        raise httpx2.ConnectError(f"the server points to {url.host}, which is the private address {private}: refused")
-    return addresses[0]
-
-
-def _is_public(address: IPv4Address | IPv6Address) -> bool:
-    if isinstance(address, IPv6Address) and (address not in _GLOBAL or address.sixtofour or address.teredo):
-        return False
-    return address.is_global and not address.is_multicast
-
-
-_GLOBAL = ip_network("2000::/3")
-"""Addresses of IPv6 that are routed: those that hold one of IPv4 are elsewhere, but for 6to4 and Teredo."""
+def _said(error: AddressRefused | HostUnknown) -> httpx2.ConnectError:
+    if isinstance(error, HostUnknown):
+        return httpx2.ConnectError(f"the server points to {error.host}, which is not known: {error.why}")
+    return httpx2.ConnectError(
+        f"the server points to {error.host}, which is the private address {error.address}: refused"
+    )
 
 
 class _Bounded(httpx2.AsyncByteStream):
@@ -135,8 +120,3 @@ class _Bounded(httpx2.AsyncByteStream):
     async def aclose(self) -> None:
         await self._stream.aclose()
 
-
-@cache
-def _certificates() -> ssl.SSLContext:
-    """Whom to trust, read once: that takes 20 ms."""
-    return httpx2.create_ssl_context()

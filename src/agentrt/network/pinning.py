@@ -1,0 +1,47 @@
+"""`send`: a request to the address that its host was found to stand for. Heavy, so imported when it is needed."""
+
+from __future__ import annotations
+
+import ssl
+from functools import cache
+from urllib.request import getproxies, proxy_bypass
+
+import httpx2
+
+from .addresses import PORTS, Guard
+
+
+def transport(url: httpx2.URL) -> httpx2.AsyncHTTPTransport:
+    """Connections to where a URL leads, through the proxy that the environment names for it, if any."""
+    proxy = getproxies().get(url.scheme) if not proxy_bypass(url.host) else None
+    return httpx2.AsyncHTTPTransport(verify=certificates(), proxy=proxy)
+
+
+async def send(inner: httpx2.AsyncBaseTransport, request: httpx2.Request, guard: Guard) -> httpx2.Response:
+    """Send a request to one of the addresses of its host, the next one where none answers at the first.
+
+    Its name cannot come to mean another address between the check and the connection. Certificates are held against
+    the name. Raises `AddressRefused`, `HostUnknown`, and what the transport does.
+    """
+    url = request.url
+    if url.scheme not in PORTS:
+        raise httpx2.UnsupportedProtocol(f"{url.scheme}: is no scheme of the web", request=request)
+    addresses = await guard.addresses(url.raw_host.decode("ascii"), url.port or PORTS[url.scheme])
+    for address in addresses[:-1]:
+        try:
+            return await inner.handle_async_request(_pinned(request, address))
+        except (httpx2.ConnectError, httpx2.ConnectTimeout):
+            continue
+    return await inner.handle_async_request(_pinned(request, addresses[-1]))
+
+
+def _pinned(request: httpx2.Request, address: str) -> httpx2.Request:
+    url = request.url.copy_with(host=address)
+    extensions = {**request.extensions, "sni_hostname": request.url.raw_host.decode("ascii").strip("[]")}
+    return httpx2.Request(request.method, url, headers=request.headers, stream=request.stream, extensions=extensions)
+
+
+@cache
+def certificates() -> ssl.SSLContext:
+    """Whom to trust, read once: that takes 20 ms."""
+    return httpx2.create_ssl_context()

@@ -1,0 +1,92 @@
+"""The main content of an HTML page as Markdown."""
+
+from __future__ import annotations
+
+import re
+from types import ModuleType
+from typing import Any
+
+import msgspec
+
+from ...errors import ToolError
+from ...loading import load_extra
+
+MOST_PARSED = 2_000_000
+"""Characters of a page that are parsed."""
+
+FEW = 200
+"""Characters of main content that may be a mistake: then the whole page is taken, if that has more."""
+
+_NO_TEXT = ("script", "style", "noscript", "template", "svg", "iframe", "object", "head")
+_EMPTY_LINES = re.compile(r"\n\s*\n\s*\n+")
+_SPACE = re.compile(r"\s+")
+
+
+class Converted(msgspec.Struct, frozen=True):
+    """A page's title and its Markdown."""
+
+    title: str
+    text: str
+
+
+class Library(msgspec.Struct, frozen=True):
+    """What reads HTML: modules of the extra `web`."""
+
+    html: ModuleType
+    trafilatura: ModuleType
+    markdownify: ModuleType
+
+
+async def library() -> Library:
+    """The modules. Raises `ToolError` where they are not installed."""
+    return Library(*[await load_extra(name, "web") for name in ("lxml.html", "trafilatura", "markdownify")])
+
+
+def converted(source: str, url: str, library: Library) -> Converted:
+    """A page with absolute links; its main content where that is found, else all of it. For a thread.
+
+    Raises `ToolError` for what cannot be parsed.
+    """
+    try:
+        tree = _tree(source[:MOST_PARSED], url, library)
+        title = _SPACE.sub(" ", tree.findtext(".//title") or "").strip()
+        main = _main(tree, url, library)
+        whole = "" if len(main) >= FEW else _whole(tree, library)
+    except Exception as error:  # of libraries that read what anybody wrote: nesting, odd names, and what else there is
+        raise ToolError(f"{url} is HTML that cannot be read ({type(error).__name__}): ask with raw=true") from error
+    return Converted(title, whole if len(whole) > 2 * len(main) else main)
+
+
+def _tree(source: str, url: str, library: Library) -> Any:
+    """The parsed page; nothing is loaded from a network for it."""
+    parser = library.html.HTMLParser(encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True)
+    data = source.encode("utf-8", "replace") or b"<html></html>"
+    tree = library.html.document_fromstring(data, parser=parser, ensure_head_body=True)
+    tree.make_links_absolute(url, resolve_base_href=True, handle_failures="ignore")
+    return tree
+
+
+def _main(tree: Any, url: str, library: Library) -> str:
+    found = library.trafilatura.extract(
+        tree,
+        url=url,
+        output_format="markdown",
+        include_tables=True,
+        include_links=True,
+        include_formatting=True,
+        include_comments=True,
+        favor_recall=True,
+        with_metadata=False,
+    )
+    return (found or "").strip()
+
+
+def _whole(tree: Any, library: Library) -> str:
+    body = tree.find("body")
+    if body is None:
+        return ""
+    for element in list(body.iter(*_NO_TEXT)):
+        element.drop_tree()
+    source = library.html.tostring(body, encoding="unicode")
+    said = library.markdownify.markdownify(source, heading_style="ATX", strip=["img"])
+    return _EMPTY_LINES.sub("\n\n", said).strip()
