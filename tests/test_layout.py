@@ -56,6 +56,10 @@ def test_importing_it_is_light() -> None:
         "click",
         "pydantic",
         "httpx",
+        "httpx2",
+        "lxml",
+        "trafilatura",
+        "markdownify",
     }
     assert not heavy & set(loaded)
 

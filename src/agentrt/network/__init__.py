@@ -1,4 +1,4 @@
-"""Requests to hosts that a model, a page or a server names: only public addresses are asked, and answers are bounded."""
+"""Requests to hosts that a model, a page or a server names: to public addresses, and with bounded answers."""
 
 from .addresses import Guard, is_public
 from .exchange import Answer, Bounds, Question

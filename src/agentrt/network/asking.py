@@ -18,6 +18,12 @@ from .unpacking import ACCEPTED, Unpacking
 
 AGENT = "Mozilla/5.0 (compatible; agentrt)"
 
+LONGEST_CONNECT = 10.0
+"""Seconds for a connection to one address; a host may have others."""
+
+_HARMLESS = frozenset({"Accept", "Accept-Language", "Content-Type"})
+"""Headers that another host may see."""
+
 
 async def ask(question: Question, guard: Guard, bounds: Bounds = Bounds()) -> Answer:
     """The answer, whatever its status. Each redirect is checked as the first address is.
@@ -30,16 +36,19 @@ async def ask(question: Question, guard: Guard, bounds: Bounds = Bounds()) -> An
         try:
             return await _asked(question, guard, bounds, read)
         except httpx2.HTTPError as error:
-            raise ToolError(_failure(question.url, error)) from error
+            raise ToolError(_failure(_shown(question.url), error)) from error
         except (httpx2.InvalidURL, UnicodeError) as error:
-            raise ToolError(f"{question.url!r} is no web address: {error}") from error
+            raise ToolError(f"this is no web address that can be asked: {error}") from error
     assert limit.cancelled_caught
     came = f"only {read.packed:,} bytes of the answer came" if read.packed else "no answer came"
-    raise ToolError(f"{question.url} took longer than {bounds.seconds:g} s: {came}. Try again later, or elsewhere")
+    raise ToolError(
+        f"{_shown(question.url)} took longer than {bounds.seconds:g} s: {came}. Try again later, or elsewhere"
+    )
 
 
 async def _asked(question: Question, guard: Guard, bounds: Bounds, read: _Read) -> Answer:
-    async with httpx2.AsyncClient(transport=_Guarded(guard), trust_env=False, timeout=bounds.seconds) as client:
+    timeout = httpx2.Timeout(bounds.seconds, connect=min(LONGEST_CONNECT, bounds.seconds))
+    async with httpx2.AsyncClient(transport=_Guarded(guard), trust_env=False, timeout=timeout) as client:
         request = client.build_request(
             question.method,
             _without_user(httpx2.URL(question.url)),
@@ -52,10 +61,12 @@ async def _asked(question: Question, guard: Guard, bounds: Bounds, read: _Read) 
                 if response.next_request is None:
                     return await _answer(response, bounds, read)
                 request = response.next_request  # the body of a redirect is not read: it may be endless, too
-                if request.url.host != httpx2.URL(question.url).host:
-                    for name in question.headers:
+                if _origin(request.url) != _origin(response.url):
+                    for name in question.headers.keys() - _HARMLESS:
                         request.headers.pop(name, None)
-    raise ToolError(f"{question.url} leads on more than {bounds.redirects} times: ask the address that is meant")
+    raise ToolError(
+        f"{_shown(question.url)} leads on more than {bounds.redirects} times: ask the address that is meant"
+    )
 
 
 class _Guarded(httpx2.AsyncBaseTransport):
@@ -112,7 +123,6 @@ async def _answer(response: httpx2.Response, bounds: Bounds, read: _Read) -> Ans
     return Answer(
         url=url,
         status=response.status_code,
-        reason=response.reason_phrase,
         media_type=media_type,
         charset=charset,
         body=bytes(read.data),
@@ -163,12 +173,23 @@ def _without_user(url: httpx2.URL) -> httpx2.URL:
     return url.copy_with(userinfo=b"") if url.userinfo else url
 
 
+def _shown(url: str) -> str:
+    """An address without a password."""
+    return str(_without_user(httpx2.URL(url)))
+
+
+def _origin(url: httpx2.URL) -> tuple[str, str, int | None]:
+    return url.scheme, url.host, url.port
+
+
 def _authorization(question: Question) -> dict[str, str]:
     url = httpx2.URL(question.url)
     if not url.userinfo:
         return {}
     request = httpx2.Request("GET", url)
-    return {"Authorization": next(httpx2.BasicAuth(url.username, url.password).auth_flow(request)).headers["Authorization"]}
+    return {
+        "Authorization": next(httpx2.BasicAuth(url.username, url.password).auth_flow(request)).headers["Authorization"]
+    }
 
 
 def _failure(url: str, error: httpx2.HTTPError) -> str:

@@ -16,7 +16,7 @@ def _any(media_type: str) -> bool:
 
 
 class Question(msgspec.Struct, frozen=True):
-    """A request. Its headers are shown to no other host than that of the URL."""
+    """A request. Its headers are shown to no other origin than that of the URL, but for what it accepts."""
 
     url: str
     method: str = "GET"
@@ -45,7 +45,6 @@ class Answer(msgspec.Struct, frozen=True):
 
     url: str
     status: int
-    reason: str
     media_type: str
     charset: str
     body: bytes

@@ -39,7 +39,7 @@ PRESETS: Mapping[str, Preset] = {
         " summary.",
     ),
     "codeact": Preset(_tools("terminal", "file_editor")),
-    "browsing": Preset(_tools("terminal", "task_tracker")),
+    "browsing": Preset(_tools("terminal", "fetch", "web_search", "task_tracker")),
 }
 
 _FAMILIES: Mapping[str, tuple[str, ...]] = {"gpt5": ("gpt-5", "gpt5", "codex"), "gemini": ("gemini",)}

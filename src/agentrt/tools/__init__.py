@@ -17,12 +17,13 @@ from .search import glob, grep
 from .simple import task_tracker, think
 from .switch_llm import switch_llm
 from .terminals import terminal
+from .web import fetch, web_search
 
 BUILT_IN = (
     terminal, file_editor, apply_patch, grep, glob,
     read_file, write_file, edit, list_directory, planning_file_editor,
     task_tracker, think, finish, delegate, task, invoke_skill, recall, memory,
-    switch_llm, inspect_image,
+    switch_llm, inspect_image, fetch, web_search,
 )  # fmt: skip
 """Every tool that an agent can name without passing its implementation."""
 
@@ -36,6 +37,7 @@ __all__ = [
     "as_tool_types",
     "delegate",
     "distinct",
+    "fetch",
     "finish",
     "glob",
     "grep",
@@ -47,4 +49,5 @@ __all__ = [
     "task",
     "tool",
     "tools_in",
+    "web_search",
 ]

@@ -1,0 +1,85 @@
+"""`Page`: what a tool has of an answer of the web, and of which kind that is. Pure."""
+
+from __future__ import annotations
+
+import base64
+import re
+
+import msgspec
+
+from ...network import Answer
+from ...specs.content import sound
+from .charsets import text_of
+
+_HTML = frozenset({"text/html", "application/xhtml+xml"})
+_TEXTS = re.compile(
+    r"text/.*|application/(?:.*\+)?(?:json|xml|yaml|x-yaml|toml|javascript|x-javascript|ecmascript|typescript|sql"
+    r"|graphql|x-sh|x-ndjson|ndjson|jsonl|x-www-form-urlencoded|xml-dtd|rtf|x-tex|x-httpd-php)|image/svg\+xml"
+    r"|message/.*"
+)
+_UNSAID = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/unknown", "*/*"})
+_IMAGES = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
+_LOOKS_LIKE_HTML = re.compile(rb"(?i)^\s*(?:\xef\xbb\xbf)?\s*<(?:!doctype html|html|head|body)\b")
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+
+
+class Page(msgspec.Struct, frozen=True):
+    """An answer that can be shown: its `source` as text, or an `image` as a URL of its data; neither where it is
+    neither text nor image.
+    """
+
+    url: str
+    status: int
+    media_type: str
+    size: int | None
+    source: str = ""
+    image: str = ""
+    is_html: bool = False
+    is_text: bool = False
+
+    @property
+    def room(self) -> int:
+        """About how much memory it takes, in characters."""
+        return len(self.source) + len(self.image)
+
+
+def wanted(media_type: str) -> bool:
+    """Whether the body of an answer may be text, or an image that a model can see."""
+    image = media_type in ("image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp")
+    return image or media_type in _UNSAID or _TEXTS.fullmatch(media_type) is not None
+
+
+def page_of(answer: Answer) -> Page:
+    """What an answer holds: by its first bytes where they tell, else by its media type."""
+    body, media_type = answer.body, answer.media_type
+    page = Page(answer.url, answer.status, media_type or "unknown type", answer.size)
+    if (kind := _image(body)) is not None:
+        data = f"data:{kind};base64,{base64.b64encode(body).decode()}"
+        return msgspec.structs.replace(page, image=data, media_type=kind)
+    is_html = media_type in _HTML or (media_type in _UNSAID | {"text/plain"} and _says_html(body))
+    if not wanted(media_type) or (media_type.startswith("image/") and media_type != "image/svg+xml"):
+        return page
+    markup = is_html or media_type.endswith("xml")
+    text = text_of(body, answer.charset, markup=markup)
+    if _is_binary(body, text):
+        return page
+    return msgspec.structs.replace(page, source=sound(text), is_html=is_html, is_text=True)
+
+
+def _image(body: bytes) -> str | None:
+    if body[:4] == b"RIFF" and body[8:12] == b"WEBP":
+        return "image/webp"
+    return next((kind for mark, kind in _IMAGES if body.startswith(mark)), None)
+
+
+def _says_html(body: bytes) -> bool:
+    return _LOOKS_LIKE_HTML.match(body[:1024]) is not None
+
+
+def _is_binary(body: bytes, text: str) -> bool:
+    """Whether bytes are no text, whatever they are called; a charset of two bytes has NUL bytes, and its text none."""
+    if not _CONTROL.search(body[:4096]):
+        return False
+    head = text[:4096]
+    odd = sum(char in "\0\ufffd" or (char < " " and char not in "\t\n\r\f\x1b") for char in head)
+    return odd * 20 > len(head)
