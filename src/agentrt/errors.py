@@ -39,8 +39,6 @@
     │   ├── ServerUnreachable
     │   └── OutcomeUnknown
     ├── ToolError                 a tool's expected failure; the model sees the text
-    │   ├── AddressRefused        an address that is not public
-    │   └── HostUnknown
     └── ActorError
         ├── ActorCrashed
         └── ActorStopped
@@ -370,25 +368,6 @@ class ToolError(AgentrtError):
 
 class CallCut(ToolError):
     """Raised for a call that the connection to its server was lost in: nobody knows whether it took effect."""
-
-
-class AddressRefused(ToolError):
-    """Raised when a host that is to be asked has an address that is not public."""
-
-    def __init__(self, host: str, address: str) -> None:
-        self.host, self.address = host, address
-        named = f"{host} is the private address {address}" if host.strip("[]") != address else f"{host} is private"
-        super().__init__(
-            f"{named}: refused, only public addresses are asked. What runs on this machine can be asked in the terminal"
-        )
-
-
-class HostUnknown(ToolError):
-    """Raised when the name of a host cannot be looked up."""
-
-    def __init__(self, host: str, why: str) -> None:
-        self.host, self.why = host, why
-        super().__init__(f"{host} is not known: {why}. Correct the address, or see that the network is there")
 
 
 class ServerMissing(AgentrtError):

@@ -11,8 +11,7 @@ from collections.abc import AsyncIterator
 import anyio
 import httpx2
 
-from ..errors import AddressRefused, HostUnknown
-from ..network.addresses import PORTS, Guard
+from ..network.addresses import PORTS, AddressRefused, Guard, HostUnknown
 from ..network.pinning import send, transport
 
 LONGEST_ANSWER = 64 << 20

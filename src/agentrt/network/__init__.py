@@ -1,6 +1,6 @@
 """Requests to hosts that a model, a page or a server names: to public addresses, and with bounded answers."""
 
-from .addresses import Guard, is_public
+from .addresses import AddressRefused, Guard, HostUnknown, is_public
 from .exchange import Answer, Bounds, Question
 
-__all__ = ["Answer", "Bounds", "Guard", "Question", "is_public"]
+__all__ = ["AddressRefused", "Answer", "Bounds", "Guard", "HostUnknown", "Question", "is_public"]

@@ -1,7 +1,8 @@
-"""`Guard`: which addresses may be asked."""
+"""`Guard`: which addresses may be asked, and the errors of those that may not."""
 
 from __future__ import annotations
 
+import re
 import socket
 from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
@@ -9,10 +10,29 @@ from urllib.parse import urlsplit
 
 import anyio
 
-from ..errors import AddressRefused, ConfigurationError, HostUnknown
+from ..errors import ConfigurationError, ToolError
 
 PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 """The port of a scheme, where a URL names none."""
+
+
+class AddressRefused(ToolError):
+    """Raised when a host that is to be asked has an address that is not public."""
+
+    def __init__(self, host: str, address: str) -> None:
+        self.host, self.address = host, address
+        named = f"{host} is the private address {address}" if host.strip("[]") != address else f"{host} is private"
+        super().__init__(
+            f"{named}: refused, only public addresses are asked. What runs on this machine can be asked in the terminal"
+        )
+
+
+class HostUnknown(ToolError):
+    """Raised when the name of a host cannot be looked up."""
+
+    def __init__(self, host: str, why: str) -> None:
+        self.host, self.why = host, why
+        super().__init__(f"{host} is not known: {why}. Correct the address, or see that the network is there")
 
 
 class Guard:
@@ -85,7 +105,7 @@ def _place(given: str) -> tuple[str, int | None]:
         if not text.startswith("[") and text.count(":") > 1:
             return str(IPv6Address(text)), None
         parts = urlsplit(f"//{text}")
-        if parts.hostname and parts.netloc == text and "@" not in text:
+        if parts.hostname and parts.netloc == text and re.fullmatch(r"[\w.:\[\]-]+", text):
             return parts.hostname, parts.port
     except ValueError:
         pass

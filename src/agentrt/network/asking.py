@@ -58,8 +58,10 @@ async def _asked(question: Question, guard: Guard, bounds: Bounds, read: _Read) 
         for _ in range(bounds.redirects + 1):
             _check_scheme(request.url)
             async with _opened(client, request) as response:
-                if response.next_request is None:
+                if not response.has_redirect_location:
                     return await _answer(response, bounds, read)
+                if response.next_request is None:
+                    raise ToolError(f"{_shown(question.url)} leads on to what is no web address: ask another one")
                 request = response.next_request  # the body of a redirect is not read: it may be endless, too
                 if _origin(request.url) != _origin(response.url):
                     for name in question.headers.keys() - _HARMLESS:

@@ -44,7 +44,7 @@ class WebSearchAction(msgspec.Struct, frozen=True):
 
 
 class WebSearchObservation(Observation, frozen=True, kw_only=True):
-    """Which engine was asked, and the addresses that it gave."""
+    """Which engine was asked, "" for one of the program's own, and the addresses that it gave."""
 
     provider: str
     urls: tuple[str, ...] = ()
@@ -92,10 +92,14 @@ class HttpEngine:
 class WebSearch:
     """The executor. Params: `provider`, the name of an engine; `url`, its address; `timeout` in seconds;
     `allow_private`, hosts parted by commas that may be private, as the address of an engine that was given may.
+
+    Where an `engine` is given, it is the one that is asked.
     """
 
-    def __init__(self, params: Params, environment: Mapping[str, str] | None = None) -> None:
-        self._params = params
+    def __init__(
+        self, params: Params, environment: Mapping[str, str] | None = None, *, engine: SearchEngine | None = None
+    ) -> None:
+        self._params, self._own = params, engine
         self._environment = os.environ if environment is None else environment
 
     async def __call__(self, action: WebSearchAction, context: ToolContext) -> WebSearchObservation:
@@ -103,14 +107,14 @@ class WebSearch:
         query = Query(action.query.strip(), action.max_results, _site(action.site))
         if not query.words:
             raise ToolError("query is empty: give what to look for")
-        api, engine = await self._engine(context)
+        provider, engine = ("", self._own) if self._own is not None else await self._engine(context)
         found = (await engine.search(query))[: action.max_results]
         said = context.masked(sound(_list(found)), by_line=True)
-        return WebSearchObservation(content=text(said), provider=api.name, urls=tuple(one.url for one in found))
+        return WebSearchObservation(content=text(said), provider=provider, urls=tuple(one.url for one in found))
 
     async def aclose(self) -> None: ...
 
-    async def _engine(self, context: ToolContext) -> tuple[Api, SearchEngine]:
+    async def _engine(self, context: ToolContext) -> tuple[str, SearchEngine]:
         """The engine that the parameters name, else the first one with a key. Raises `ToolError` without one."""
         named = words(self._params, "provider").lower()
         url = words(self._params, "url") if named else ""  # no key goes to an address that was meant for another engine
@@ -126,7 +130,8 @@ class WebSearch:
                     f"{api.variable} has characters that no key and no address has: have the user correct it"
                 )
             if value or (api.keyless and named and url):
-                return api, self._made(api, url or (value if api.keyless else api.url), "" if api.keyless else value)
+                made = self._made(api, url or (value if api.keyless else api.url), "" if api.keyless else value)
+                return api.name, made
         raise ToolError(_missing(apis))
 
     def _made(self, api: Api, url: str, key: str) -> SearchEngine:

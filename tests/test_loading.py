@@ -1,0 +1,14 @@
+"""Libraries that are loaded when they are needed."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentrt.errors import ToolError
+from agentrt.loading import load_extra
+
+
+async def test_an_extra_that_is_missing_is_named() -> None:
+    assert (await load_extra("json", "web")).loads("1") == 1
+    with pytest.raises(ToolError, match=r"needs no_such_library.*pip install 'agentrt\[web\]'"):
+        await load_extra("no_such_library", "web")
