@@ -31,6 +31,7 @@ from agentrt.specs import FileText, LocalWorkspace, Same, Source, Tool, ToolAnno
 from agentrt.testing import ScriptedLLM, call, say
 from agentrt.tools import Tools, ToolType
 from agentrt.tools.files.file_editor import file_editor
+from agentrt.tools.web import fetch, web_search
 
 ONLY_READS = ToolAnnotations(read_only=True, open_world=False)
 HOME = LocalWorkspace("/home/me/project")
@@ -191,6 +192,21 @@ def test_found_effects_are_what_the_arguments_name() -> None:
     argv = action(run={"cmd": "a b", "args": ["c d"]}, deep={"command": ["e f", "g"]}).arguments
     assert found_effects(argv, only_reads=True).runs == (Source("a b 'c d'"), Source("'e f' g"))
     assert found_effects(raw, only_reads=True).writes == ()
+
+
+@pytest.mark.parametrize(
+    ("url", "risk"),
+    [
+        ("https://example.com/x", MEDIUM),
+        ("http://localhost:1/", LOW),
+        ("http://169.254.169.254/latest", HIGH),
+        ("file:///etc/shadow", HIGH),
+    ],
+)
+def test_a_fetch_is_rated_by_where_it_leads(url: str, risk: SecurityRisk) -> None:
+    tools = Tools([Tool("fetch"), Tool("web_search")], {"fetch": fetch, "web_search": web_search}, HOME)
+    assert rate(tools.effects("fetch", action(url=url).arguments))[0] is risk
+    assert rate(tools.effects("web_search", action(query=url).arguments))[0] is MEDIUM
 
 
 def test_an_edit_shows_what_is_around_it() -> None:
