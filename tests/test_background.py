@@ -301,6 +301,28 @@ async def test_two_calls_that_go_on_with_one_task_come_one_after_the_other(tmp_p
         check_sums(live)
 
 
+async def test_a_call_that_goes_on_with_a_task_waits_whatever_is_logged_meanwhile(tmp_path: Path) -> None:
+    gate = Gate()
+
+    def both(request: ModelRequest) -> ModelReply:
+        name = told(request)[0].rpartition("[conversation ")[2].rstrip("]")
+        return calls(*(("task", {"prompt": more, "resume": name}) for more in ("A", "B")))
+
+    plays: dict[str, Play] = {
+        "Go": (task("Look"), both, finish("Done.")),
+        "Look": (finish("1"), call("hold", name="look"), finish("2"), finish("3")),
+    }
+    async with family(tmp_path, model(plays), team(), [gate.tool], task="Go") as live:
+        async with running(live.top):
+            await eventually(lambda: gate.entered, "the task is at work")
+            await live.top.rename("Another title")
+            gate.open.set()
+        assert live.state.answer == "Done."
+        (log,) = live.all()[1:]
+        said = [plain(e.content) for e in log if isinstance(e, MessageEvent) and e.source == "user"]
+        assert said == ["Look", "A", "B"]
+
+
 async def test_an_interrupt_after_it_was_left_ends_it_too(tmp_path: Path) -> None:
     gate = Gate()
     plays: dict[str, Play] = {

@@ -22,7 +22,7 @@ from agentrt.tools import ToolType
 
 from .actors.test_feed import growing
 
-AGENT = Agent(llm=LLM(model="scripted"), tools=())
+AGENT = Agent(llm=LLM(model="scripted"), tools=(), checkpoints=False)
 
 
 class Slow(ScriptedLLM):

@@ -45,7 +45,7 @@ def test_the_servers_are_listed_with_what_they_need(file: str) -> None:
 def test_each_is_tried_and_what_failed_says_why(file: str) -> None:
     ran = CliRunner().invoke(mcp, ["test", "--mcp", file], env={"COLUMNS": "200"})
     assert ran.exit_code == 1
-    assert "✓ demo: 16 tools" in ran.output
+    assert "✓ demo: 19 tools" in ran.output
     assert "add  Add two numbers." in ran.output
     assert "✗ gone: there is no program 'no-such-program': install it" in ran.output
     assert "✗ web: it needs PATH_OF_IT" in ran.output

@@ -181,8 +181,9 @@ def _for_pending(state: State) -> tuple[Command, ...]:
         return tuple(AssessRisk(rating_id(p, analyzers), p.action, analyzers) for p in unrated[:SIDE_BY_SIDE])
     if held := tuple((p.action.id, code) for p, rule in ruled if (code := asked(state, p, rule)) is not None):
         return (RequestConfirmation(f"confirm-{held[0][0]}", held),)
-    if begin := beginnable(state.branch.pending, state.spec.limits.tool_concurrency):
-        return tuple(_execution(state, p) for p in _one_each(state, begin))
+    begin = beginnable(state.branch.pending, state.spec.limits.tool_concurrency)
+    if due := tuple(_execution(state, p) for p in _one_each(state, begin)):
+        return due
     if waits_below(state):
         return (AwaitChildren(f"await-{state.seq}"),)
     awaited = any(p.awaited for p in state.branch.pending) and not state.in_flight
@@ -205,10 +206,13 @@ def _outside(state: State, action: ActionEvent) -> Refuse:
 
 
 def _one_each(state: State, begin: Sequence[Pending]) -> Iterator[Pending]:
-    """Those that begin now: of several that go on with one task the first, and one that begins in the background; the
-    others are judged by what that has changed.
+    """Those that begin now: of several that go on with one task the first, once none of them is at work, and one that
+    begins in the background; the others are judged by what that has changed.
     """
-    tasks, launched = set[str](), False
+    at_work = {p.action.id for p in state.branch.pending if p.command is not None}
+    children = state.ledger.children.items()
+    tasks = {name for name, one in children if one.open and not one.background and one.action_id in at_work}
+    launched = False
     for p in begin:
         if state.definition(p.action.tool_name).delegates:
             in_background = delegated(p.action.arguments).background
