@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from typing import Any, Literal, Protocol, get_args, runtime_checkable
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Literal, Protocol, TypeVar, get_args, runtime_checkable
 
 import msgspec
 
@@ -32,6 +33,9 @@ from .storing import Listing as Listing
 from .storing import Records as Records
 from .storing import Shelf as Shelf
 from .storing import Storage as Storage
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 class ModelRequest(msgspec.Struct, frozen=True):
@@ -221,6 +225,28 @@ class Models(Protocol):
         ...
 
 
+class Lease(Protocol[T_co]):
+    """A share of something that several tools use, until it is given back."""
+
+    @property
+    def value(self) -> T_co:
+        """What is shared."""
+        ...
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is closed, or about to be: another lease opens it anew."""
+        ...
+
+    def end(self) -> None:
+        """Have it closed for all who share it: it does not work any more."""
+        ...
+
+    def release(self) -> None:
+        """Give it back; the last one who does closes it."""
+        ...
+
+
 class ToolContext(Protocol):
     """What a tool has of its conversation."""
 
@@ -268,6 +294,15 @@ class ToolContext(Protocol):
 
     def start_soon(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Run something beside the calls, until the executor was closed; when it fails the executor is made anew."""
+        ...
+
+    async def lease(
+        self, kind: str, opened: Callable[[], AbstractAsyncContextManager[T]], *, tree: bool = False
+    ) -> Lease[T]:
+        """A share of what the tools of this conversation have in common under that name; with `tree`, also those of the
+        conversations that it delegates to. It is opened where there is none, in a task of its own. The executor gives it
+        back when it is closed. Raises what opening it does.
+        """
         ...
 
     async def keep(self, data: bytes, name: str, media_type: str = TEXT) -> BlobReference:

@@ -13,6 +13,7 @@ import anyio.to_thread
 from msgspec.structs import replace
 
 from .actors.core import RestartPolicy
+from .actors.core.leases import Leases
 from .actors.event_log import Append, EventLogActor, Observer
 from .actors.feed import Feed
 from .actors.group import ConversationGroup, Parts
@@ -128,6 +129,8 @@ class Runtime:
         self._home, cache = home, Path(next(iter(self.store.places), default_store()))
         self.connections = Connections(tokens_of(self.store.shelf, self._cipher, home))
         """Those to MCP servers, which conversations share as far as they may."""
+        self.leases = Leases()
+        """What the tools of conversations share."""
         self.resolver = Resolver(home, cache, self.store.shelf, saved_profile)
         """What reads the files that agents are told from."""
         self._resolve = resolve or self.resolver.resolve
@@ -148,6 +151,7 @@ class Runtime:
             await stack.enter_async_context(self.store)
             await recover_project_rules(self.store)
             await stack.enter_async_context(self.connections)
+            await stack.enter_async_context(self.leases)
             await stack.enter_async_context(self.hosts)
             await stack.enter_async_context(self.consolidations)
             self._stack = stack.pop_all()
@@ -368,6 +372,7 @@ class Runtime:
             **of_storage(self.store),
             saved=saved_in(self.store, self._environment),
             connections=self.connections,
+            leases=self.leases,
             home=self._home,
         )
         return self._recast(parts)

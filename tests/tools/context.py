@@ -12,6 +12,7 @@ import anyio
 import msgspec
 from anyio.abc import TaskGroup
 
+from agentrt.actors.core.leases import Leases, Opened
 from agentrt.actors.tool import _details
 from agentrt.events import InputGiven, ObservationEvent
 from agentrt.ids import new_id
@@ -39,6 +40,7 @@ class FakeContext:
         self.workspace: Workspace = LocalWorkspace(str(path))
         self.conversation = new_id()
         self.tasks: TaskGroup | None = None
+        self.leases: Leases | None = None
         self.shown = ""
         self._past: list[ObservationEvent] = []
         self.kept: dict[str, bytes] = {}
@@ -85,6 +87,11 @@ class FakeContext:
         """Run something in `tasks`, which must be there."""
         assert self.tasks is not None
         self.tasks.start_soon(function)
+
+    async def lease(self, kind: str, opened: Opened[Any], *, tree: bool = False) -> Any:
+        """A share of what is open in `leases`, which must be there."""
+        assert self.leases is not None
+        return await self.leases.lease(kind, opened)
 
     async def keep(self, data: bytes, name: str, media_type: str = "") -> BlobReference:
         """Note a blob."""

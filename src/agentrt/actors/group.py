@@ -47,6 +47,7 @@ from ..workspaces.trees import Trees
 from .agent import AgentActor
 from .condenser import CondenserActor
 from .core import Actor, RestartPolicy, Supervisor
+from .core.leases import Leases
 from .critic import CriticActor
 from .delegate import Children, DelegateActor
 from .dispatcher import Dispatcher, Performer
@@ -102,6 +103,8 @@ class Parts(msgspec.Struct, frozen=True):
     """What looks for words in earlier conversations."""
     connections: Connections | None = None
     """Those to MCP servers; None: there are none, as in a replay."""
+    leases: Leases | None = None
+    """What tools share, such as a browser; None: nothing, as in a replay."""
     shelf: Shelf | None = None
     """Where the memories of owners are."""
     home: Path | None = None

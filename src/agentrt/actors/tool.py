@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from zlib import crc32
 
 import anyio
@@ -39,6 +39,7 @@ from ..tools.definition import Tools
 from ..workspaces.reached import ReachedFiles
 from ..workspaces.spills import Spills
 from .core import Request
+from .core.leases import Lease, Leases, Opened
 from .dispatcher import Perform
 from .event_log import Log
 from .file_keeper import FileKeeper
@@ -47,6 +48,8 @@ from .results import MAX_RESULT, bounded
 from .scripts import changed
 from .side_calls import SideCalls
 from .tool_models import Saved, ToolModels
+
+T = TypeVar("T")
 
 TAIL = 64
 """Pieces of output kept for the model in case a call is cut."""
@@ -102,6 +105,9 @@ class ToolParts(Protocol):
     @property
     def saved(self) -> Saved: ...
 
+    @property
+    def leases(self) -> Leases | None: ...
+
 
 class _Place:
     """What all calls of a tool have in common."""
@@ -112,6 +118,15 @@ class _Place:
         self.conversation = process_mark(created.id, parts.store) if created is not None else ""
         self.recollection = Recollection(log, workspace, parts.earlier, parts.home, parts.shelf)
         self.spills = Spills(workspace, tool)
+        self._leases, self._created = parts.leases, created
+
+    async def lease(self, kind: str, opened: Opened[T], *, tree: bool) -> Lease[T]:
+        """A share of what the tools of the conversation, or of its tree, have in common. Raises `ToolError`."""
+        if self._leases is None or self._created is None:
+            raise ToolError("nothing can be opened here")
+        above = self._created.delegated_by
+        name = self._leases.root(self._created.id, above) if tree else self._created.id
+        return await self._leases.lease(f"{kind} {name}", opened)
 
 
 class _Call:
@@ -134,7 +149,7 @@ class _Call:
         self.observation_id = new_id()
         self.workspace, self.files = place.workspace, place.files
         self.conversation, self.recollection = place.conversation, place.recollection
-        self._log, self._tasks, self._spills = log, tasks, place.spills
+        self._log, self._tasks, self._spills, self._place = log, tasks, place.spills, place
         self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
         self._tail: deque[str] = deque(maxlen=TAIL)
         self._masked = StreamMask(parts.secrets.mask)
@@ -179,6 +194,9 @@ class _Call:
             done()
         else:
             self._loop.call_soon_threadsafe(done)
+
+    async def lease(self, kind: str, opened: Opened[T], *, tree: bool = False) -> Lease[T]:
+        return await self._place.lease(kind, opened, tree=tree)
 
     async def keep(self, data: bytes, name: str, media_type: str = TEXT) -> BlobReference:
         return await self._log.keep(data, name, media_type)
