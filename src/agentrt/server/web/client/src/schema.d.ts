@@ -2098,6 +2098,8 @@ export interface components {
             left?: string[];
             /** @default 0 */
             left_count?: number;
+            /** @default [] */
+            restored?: string[];
             /** @default 0 */
             seq: number;
             /**

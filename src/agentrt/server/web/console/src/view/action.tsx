@@ -1,3 +1,4 @@
+import type { Content } from "@agentrt/client";
 import { useMemo } from "preact/hooks";
 import { languageIn, languageOf, unnumbered } from "../model/code";
 import { memo } from "./memo";
@@ -24,6 +25,8 @@ interface Details {
   status?: string;
   seconds?: number;
   task_list?: { title: string; status?: string; notes?: string }[];
+  url?: string;
+  picture?: Extract<Content, { type: "blob" }>;
 }
 
 /** Whether what a call is about is a file. */
@@ -117,6 +120,7 @@ function Body({ tool, entry, details, output }: { tool: Tool; entry: ActionEntry
     <>
       <Output output={outputOf(result)} label={tool.shell ? "Output" : "Result"} path={ofFiles(tool) ? path : undefined} />
       <Attachments content={result.content} />
+      {details.picture ? <Window picture={details.picture} url={details.url ?? ""} /> : null}
     </>
   );
 }
@@ -204,6 +208,16 @@ export function ResultAlone({ event }: { event: Result }) {
       </div>
       <Terminal output={said} label="Result" />
     </div>
+  );
+}
+
+/** What a browser showed after a step, with its address. */
+function Window({ picture, url }: { picture: Extract<Content, { type: "blob" }>; url: string }) {
+  return (
+    <figure class="window">
+      <figcaption>{clean(url)}</figcaption>
+      <Attachments content={[picture]} />
+    </figure>
   );
 }
 
