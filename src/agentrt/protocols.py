@@ -300,8 +300,8 @@ class ToolContext(Protocol):
         self, kind: str, opened: Callable[[], AbstractAsyncContextManager[T]], *, tree: bool = False
     ) -> Lease[T]:
         """A share of what the tools of this conversation have in common under that name; with `tree`, also those of the
-        conversations that it delegates to. It is opened where there is none, in a task of its own. The executor gives it
-        back when it is closed. Raises what opening it does.
+        conversations that it delegates to. It is opened where there is none, in a task of its own. The executor gives
+        it back when it is closed. Raises what opening it does.
         """
         ...
 

@@ -129,10 +129,8 @@ class Runtime:
         self._home, cache = home, Path(next(iter(self.store.places), default_store()))
         self.connections = Connections(tokens_of(self.store.shelf, self._cipher, home))
         """Those to MCP servers, which conversations share as far as they may."""
-        self.leases = Leases()
-        """What the tools of conversations share."""
-        self.resolver = Resolver(home, cache, self.store.shelf, saved_profile)
-        """What reads the files that agents are told from."""
+        self.leases, self.resolver = Leases(), Resolver(home, cache, self.store.shelf, saved_profile)
+        """What tools share, and what reads the files that agents are told from."""
         self._resolve = resolve or self.resolver.resolve
         self._hidden: list[str] = []
         self.ports: set[int] = set()
@@ -150,10 +148,8 @@ class Runtime:
                 stack.push_async_callback(self._own_client.aclose)
             await stack.enter_async_context(self.store)
             await recover_project_rules(self.store)
-            await stack.enter_async_context(self.connections)
-            await stack.enter_async_context(self.leases)
-            await stack.enter_async_context(self.hosts)
-            await stack.enter_async_context(self.consolidations)
+            for part in (self.connections, self.leases, self.hosts, self.consolidations):
+                await stack.enter_async_context(part)
             self._stack = stack.pop_all()
         return self
 

@@ -22,6 +22,7 @@ from ..specs import ConfirmationPolicy
 from ..state import fold
 from .agents import agents
 from .asking import Answer, approve, ask_person, refuse
+from .browser import browser
 from .consenting import offer_consent
 from .context import context
 from .diff import diff
@@ -263,6 +264,7 @@ def demo(pace: float, as_json: bool, store: str | None) -> None:
 
 for command in (
     agents,
+    browser,
     context,
     delete,
     diff,

@@ -18,7 +18,7 @@ from .hooks import Hook
 from .llm import AnyLLM, as_llm
 from .mcp import MCPServer, as_servers
 from .policies import BusyPolicy, ConfirmationPolicy, Limits, NeverConfirm
-from .presets import PresetName, preset_of
+from .presets import PresetName, preset_of, unfolded
 from .rules import PermissionRule
 from .schemas import as_schema
 from .stuck import Critic, StuckDetection
@@ -93,7 +93,7 @@ class Agent(Given, frozen=True, kw_only=True, omit_defaults=True):
     def __post_init__(self) -> None:
         force_setattr(self, "llm", as_llm(self.llm))
         if isinstance(self.tools, list | tuple) and self.tools is not DEFAULT_TOOLS:
-            force_setattr(self, "tools", tuple(map(as_tool, self.tools)))
+            force_setattr(self, "tools", unfolded(map(as_tool, self.tools)))
         force_setattr(self, "condenser", as_condenser(self.condenser))
         force_setattr(self, "mcp_servers", as_servers(self.mcp_servers))
         if self.mcp_config is not None:

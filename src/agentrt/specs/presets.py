@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -27,6 +27,27 @@ def _tools(*names: str) -> tuple[Tool, ...]:
 
 _SEARCH = ("grep", "glob")
 
+SETS: Mapping[str, tuple[str, ...]] = {
+    "browser": tuple(
+        f"browser_{action}"
+        for action in (
+            *("navigate", "click", "type", "get_state", "get_content", "scroll", "go_back", "list_tabs", "switch_tab"),
+            *("close_tab", "get_storage", "set_storage", "start_recording", "stop_recording"),
+        )
+    ),
+}
+"""Names that stand for several tools, each with the parameters of the one that is named."""
+
+
+def unfolded(tools: Iterable[Any]) -> tuple[Any, ...]:
+    """Tools, with those of a set in the place of its name."""
+    found = list[Any]()
+    for tool in tools:
+        names = SETS.get(tool.name) if isinstance(tool, Tool) and "_implementation" not in vars(tool) else None
+        found += [tool] if names is None else [Tool(name, tool.params) for name in names]
+    return tuple(found)
+
+
 PRESETS: Mapping[str, Preset] = {
     "default": Preset(_tools("terminal", "file_editor", *_SEARCH, "task_tracker")),
     "gpt5": Preset(_tools("terminal", "apply_patch", *_SEARCH, "task_tracker")),
@@ -39,7 +60,7 @@ PRESETS: Mapping[str, Preset] = {
         " summary.",
     ),
     "codeact": Preset(_tools("terminal", "file_editor")),
-    "browsing": Preset(_tools("terminal", "fetch", "web_search", "task_tracker")),
+    "browsing": Preset(unfolded(_tools("browser", "fetch", "web_search", "terminal", "task_tracker"))),
 }
 
 _FAMILIES: Mapping[str, tuple[str, ...]] = {"gpt5": ("gpt-5", "gpt5", "codex"), "gemini": ("gemini",)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .browser import BROWSER_TOOLS, browse
 from .definition import Tools, ToolType
 from .delegate import delegate, task
 from .depends import Depends
@@ -23,7 +24,7 @@ BUILT_IN = (
     terminal, file_editor, apply_patch, grep, glob,
     read_file, write_file, edit, list_directory, planning_file_editor,
     task_tracker, think, finish, delegate, task, invoke_skill, recall, memory,
-    switch_llm, inspect_image, fetch, web_search,
+    switch_llm, inspect_image, fetch, web_search, *BROWSER_TOOLS, browse,
 )  # fmt: skip
 """Every tool that an agent can name without passing its implementation."""
 
@@ -35,6 +36,7 @@ __all__ = [
     "Tools",
     "apply_patch",
     "as_tool_types",
+    "browse",
     "delegate",
     "distinct",
     "fetch",

@@ -1,0 +1,114 @@
+"""`Chromium`: the browser of a conversation and of those below it, whose only way out is a proxy of ours."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.to_thread
+
+from ...errors import ToolError
+from ...loading import load_extra
+from ...network.addresses import Guard
+from ...network.egress import Egress, egress
+from ...sandboxes.processes import CONVERSATION
+from .finding import MISSING, found
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, BrowserContext, Playwright
+
+LAUNCH_SECONDS = 30.0
+CLOSE_SECONDS = 10.0
+
+ARGUMENTS = (
+    "--disable-quic",  # which no proxy sees
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--disable-dev-shm-usage",
+)
+_INHERITED = ("HOME", "LANG", "LC_ALL", "PATH", "TMPDIR", "TZ", "XDG_RUNTIME_DIR")
+
+
+class Chromium:
+    """A browser that runs; each conversation has a context of its own in it."""
+
+    def __init__(self, browser: Browser, way_out: Egress, allowed: tuple[str, ...]) -> None:
+        self._browser, self._way_out, self._allowed = browser, way_out, allowed
+
+    @property
+    def version(self) -> str:
+        """Its name and version."""
+        return f"Chromium {self._browser.version}"
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs."""
+        return self._browser.is_connected()
+
+    def let_out(self, place: str) -> None:
+        """Let pages reach "host:port" of this machine, since the agent has gone there itself."""
+        if place not in self._allowed:
+            self._allowed = (*self._allowed, place)
+            self._way_out.guard = Guard(self._allowed)
+
+    def refused(self, place: str) -> str | None:
+        """Why the last connection to "host:port" was refused or cut."""
+        return self._way_out.refused.get(place)
+
+    def forget_refusals(self) -> None:
+        """A new step begins."""
+        self._way_out.refused.clear()
+
+    async def context(self) -> BrowserContext:
+        """A new context: cookies, storage and pages of its own."""
+        return await self._browser.new_context(accept_downloads=True, viewport={"width": 1280, "height": 800})
+
+
+@asynccontextmanager
+async def chromium(allowed: tuple[str, ...], mark: str, most_bytes: int) -> AsyncIterator[Chromium]:
+    """A browser, for as long as the body lasts; `mark` names the conversation in the environment of its processes, and
+    one connection brings so many bytes at most.
+
+    Raises `ToolError` that says what is missing.
+    """
+    library = await load_extra("playwright.async_api", "browser")
+    async with egress(Guard(allowed), most_bytes) as way_out:
+        driver = await library.async_playwright().start()
+        try:
+            yield Chromium(await _launched(library, driver, way_out, mark), way_out, allowed)
+        finally:
+            # its end is that of the browser, too
+            with anyio.CancelScope(shield=True), anyio.move_on_after(CLOSE_SECONDS):
+                await driver.stop()
+
+
+async def _launched(library: Any, driver: Playwright, way_out: Egress, mark: str) -> Browser:
+    there = await anyio.to_thread.run_sync(found, driver.chromium.executable_path)
+    if there.program is None:
+        raise ToolError(MISSING)
+    try:
+        return await driver.chromium.launch(
+            executable_path=there.program or None,
+            headless=True,
+            chromium_sandbox=os.geteuid() != 0,  # which Chromium refuses to root
+            args=list(ARGUMENTS),
+            env=_environment(mark),
+            proxy={"server": f"http://127.0.0.1:{way_out.port}"},
+            timeout=LAUNCH_SECONDS * 1000,
+            handle_sigint=False,
+            handle_sigterm=False,
+            handle_sighup=False,
+        )
+    except library.Error as error:
+        raise ToolError(f"the browser does not start: {str(error).strip().splitlines()[0]}") from error
+
+
+def _environment(mark: str) -> dict[str, str | float | bool]:
+    kept: Mapping[str, str] = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    return {**kept, CONVERSATION: mark} if mark else dict(kept)

@@ -1,0 +1,67 @@
+"""Files that a browser brings into the workspace, or takes from there. For a thread."""
+
+from __future__ import annotations
+
+import mimetypes
+import re
+from pathlib import PurePosixPath
+from typing import TypedDict
+
+from ...errors import ToolError
+from ...protocols import ToolContext
+
+MOST_BYTES = 50 << 20
+"""Of a file that is brought or taken."""
+
+DOWNLOADS = "downloads"
+"""The directory of the workspace where downloads are put."""
+
+_UNSAFE = re.compile(r"[^\w.() -]")
+
+
+class Payload(TypedDict):
+    """A file as Playwright takes it."""
+
+    name: str
+    mimeType: str
+    buffer: bytes
+
+
+def put_file(path: str, data: bytes, context: ToolContext) -> str:
+    """Have a new file of the workspace hold these bytes: at that path, or at the like of it where something is there.
+
+    Its path. Raises `ToolError`.
+    """
+    wanted = PurePosixPath(context.workspace.path, path)
+    number, place = 1, str(wanted)
+    while context.files.status(place) is not None:
+        number += 1
+        place = str(wanted.with_name(f"{wanted.stem}-{number}{wanted.suffix}"))
+    context.files.write(place, data)
+    return place
+
+
+def put_download(source: str, suggested: str, context: ToolContext) -> tuple[str, int]:
+    """Put a download into the workspace; its path and its size in bytes. Raises `ToolError`."""
+    with open(source, "rb") as file:
+        data = file.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise ToolError(f"it has more than {MOST_BYTES >> 20} MiB")
+    return put_file(f"{DOWNLOADS}/{safe_name(suggested)}", data, context), len(data)
+
+
+def safe_name(suggested: str) -> str:
+    """A name for a file, from the one that a page suggests."""
+    return _UNSAFE.sub("_", PurePosixPath(suggested.replace("\\", "/")).name)[:200].strip(". ") or "download"
+
+
+def taken(path: str, context: ToolContext) -> Payload:
+    """A file of the workspace, to be uploaded. Raises `ToolError`."""
+    wanted = str(PurePosixPath(context.workspace.path, path))
+    status = context.files.status(wanted)
+    if status is None:
+        raise ToolError(f"{wanted} does not exist")
+    if status.st_size > MOST_BYTES:
+        raise ToolError(f"{wanted} has more than {MOST_BYTES >> 20} MiB")
+    kind = mimetypes.guess_type(wanted)[0] or "application/octet-stream"
+    return Payload(name=PurePosixPath(wanted).name, mimeType=kind, buffer=context.files.read(wanted))

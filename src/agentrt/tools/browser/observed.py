@@ -1,0 +1,98 @@
+"""What a model is told of a browser after a step."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from typing import Any
+
+import anyio.to_thread
+
+from ...errors import ToolError
+from ...protocols import Observation, ToolContext
+from ...specs import BlobReference, Content, ImageContent, TextContent
+from ...specs.content import sound
+from ..clipping import clip, whole_in
+from .files import put_download, safe_name
+from .session import Happened, Session, Tab
+
+MAX_SHOWN = 30_000
+"""Characters of a page that the model sees of one call; the whole is kept in a file that it can read."""
+
+DOWNLOAD_SECONDS = 60.0
+
+
+class BrowserObservation(Observation, frozen=True, kw_only=True):
+    """Where the browser is after a step: `picture` shows the window, for people."""
+
+    url: str = ""
+    title: str = ""
+    tabs: tuple[Tab, ...] = ()
+    picture: BlobReference | None = None
+
+
+async def observed(
+    session: Session,
+    happened: Happened,
+    context: ToolContext,
+    said: str,
+    *,
+    tree: str | None = None,
+    image: bytes | None = None,
+    is_error: bool = False,
+) -> BrowserObservation:
+    """The observation of a step: what was done, what befell, where the browser is, and the tree where it is given.
+
+    With an `image` a model that sees is shown it; a picture for people is taken in any case.
+    """
+    tabs = await session.tabs()
+    active = next((tab for tab in tabs if tab.active), Tab(0, "", ""))
+    told = [said, *await _downloaded(happened, context), *(f"[{one}]" for one in happened.told[:50])]
+    where = [f"Page: {active.url} {active.title!r}"]
+    if len(tabs) > 1:
+        where += [f"Tab {tab.id}{' (active)' if tab.active else ''}: {tab.url} {tab.title!r}" for tab in tabs]
+    content: list[Content] = [TextContent(context.masked(sound("\n".join(filter(None, [*told, *where])))))]
+    if tree is not None:
+        content += await _shown(context.masked(sound(tree), by_line=True), context)
+    picture = image if image is not None else await session.quiet_picture()
+    if image is not None:
+        content.append(ImageContent(f"data:image/jpeg;base64,{base64.b64encode(image).decode()}"))
+    return BrowserObservation(
+        content=tuple(content),
+        is_error=is_error,
+        labels=("web",),
+        url=context.masked(sound(active.url)),
+        title=context.masked(sound(active.title)),
+        tabs=tuple(Tab(t.id, context.masked(sound(t.url)), context.masked(sound(t.title)), t.active) for t in tabs),
+        picture=await context.keep(picture, "window", "image/jpeg") if picture is not None else None,
+    )
+
+
+async def _shown(tree: str, context: ToolContext) -> Sequence[Content]:
+    if len(tree) <= MAX_SHOWN:
+        return [TextContent(tree)]
+    content: list[Content] = [TextContent(clip(tree, MAX_SHOWN)), await context.keep(tree.encode(), "whole page")]
+    if (path := await context.spill(tree)) is not None:
+        content.append(TextContent(whole_in(path, tree)))
+    return content
+
+
+async def _downloaded(happened: Happened, context: ToolContext) -> list[str]:
+    """The downloads of a step, put into the workspace, in words."""
+    return [await _put(download, context) for download in happened.downloads]
+
+
+async def _put(download: Any, context: ToolContext) -> str:
+    name = safe_name(download.suggested_filename)
+    with anyio.move_on_after(DOWNLOAD_SECONDS):
+        failure = await download.failure()
+        if failure is not None:
+            return f"[the download of {name} failed: {failure}]"
+        place = await download.path()
+        try:
+            path, size = await anyio.to_thread.run_sync(put_download, str(place), name, context)
+        except ToolError as error:
+            return f"[the download of {name} was not kept: {error}]"
+        return f"[downloaded: {path}, {size:,} bytes]"
+    await download.cancel()
+    return f"[the download of {name} took longer than {DOWNLOAD_SECONDS:.0f} s: it was ended]"

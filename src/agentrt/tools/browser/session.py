@@ -1,0 +1,391 @@
+"""`Session`: the tabs of one conversation, what they show, and what befell them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
+
+import anyio
+import msgspec
+
+from ...errors import ToolError
+from ...loading import load_extra
+from ...network.addresses import PORTS
+from ...protocols import Lease
+from .chromium import Chromium
+from .tree import Numbers, Tree, by_index, tree_of
+
+if TYPE_CHECKING:
+    from playwright.async_api import BrowserContext, Dialog, Download, Frame, Locator, Page
+
+    from .recording import Recording
+
+STEP_SECONDS = 30.0
+"""How long one action may take, and a page to come."""
+
+SETTLE_SECONDS = 0.05
+"""How long an action has to begin to load another page."""
+
+LOAD_SECONDS = 10.0
+"""How long a page that an action has begun to load is waited for."""
+
+OPEN_SECONDS = 10.0
+"""How long a tab has to open."""
+
+TITLE_SECONDS = 1.0
+"""How long the titles of tabs are waited for."""
+
+PICTURE_SECONDS = 3.0
+"""How long a picture for people may take."""
+
+MOST_TABS = 20
+MOST_DIALOGS = 10
+"""Dialogs of one step: a page with more is closed."""
+
+MOST_DOWNLOADS = 10
+"""Downloads of one step."""
+
+
+class Tab(msgspec.Struct, frozen=True):
+    """A tab; `active` is the one that is acted on."""
+
+    id: int
+    url: str
+    title: str
+    active: bool = False
+
+
+class Happened(msgspec.Struct):
+    """What befell the tabs since the last step, in words, and the downloads that were begun."""
+
+    told: list[str] = []
+    downloads: list[Any] = []
+    dialogs: int = 0
+
+
+class Session:
+    """A context of a browser. One step at a time."""
+
+    def __init__(self, lease: Lease[Chromium], library: Any, seconds: float) -> None:
+        self._seconds = seconds
+        self._lease, self._browser, self._library = lease, lease.value, library
+        self.recording: Recording | None = None
+        self._context: BrowserContext | None = None
+        self._tabs: dict[int, Page] = {}
+        self._last = 0
+        """The number of the tab that was opened last."""
+        self._active = 0
+        self._numbers: WeakKeyDictionary[Page, Numbers] = WeakKeyDictionary()
+        self._happened = Happened()
+        self._surplus: list[Page] = []
+        """Tabs that are closed, since there are too many."""
+        self.hidden: list[Locator] = []
+        """Fields that hold secrets: no picture shows them."""
+
+    @property
+    def alive(self) -> bool:
+        """Whether its browser runs."""
+        return self._browser.alive and not self._lease.ended
+
+    async def ready(self) -> bool:
+        """Whether there is a tab, which is opened where there is none; else its browser has ended, or ends now."""
+        with anyio.move_on_after(OPEN_SECONDS), suppress(self._library.Error):
+            await self.page()
+            return True
+        self.end_browser()
+        return False
+
+    def end_browser(self) -> None:
+        """Have another browser started: this one has ended, or hangs."""
+        self._lease.end()
+
+    @property
+    def numbers(self) -> Numbers:
+        """The numbers of the elements of the active tab."""
+        return self._numbers.setdefault(self._tabs[self._active], Numbers())
+
+    async def page(self) -> Page:
+        """The active tab, opened where there is none."""
+        if self._active not in self._tabs:
+            self._active = next(reversed(self._tabs), 0)
+        if not self._active:
+            await self.open_tab()
+        return self._tabs[self._active]
+
+    async def context(self) -> BrowserContext:
+        """Its context, which is made with the first tab."""
+        if self._context is None:
+            self._context = await self._browser.context()
+            self._context.set_default_timeout(self._seconds * 1000)
+            self._context.on("page", self._opened)
+            self._context.on("dialog", self._asked)
+        return self._context
+
+    async def open_tab(self) -> None:
+        """Open another tab, and act on it."""
+        page = await (await self.context()).new_page()
+        self._active = next(number for number, one in self._tabs.items() if one is page)
+
+    @property
+    def pages(self) -> list[Page]:
+        """What its tabs show."""
+        return list(self._tabs.values())
+
+    async def tabs(self) -> list[Tab]:
+        """All tabs, in the order in which they were opened; one that hangs has no title."""
+        titles = dict[int, str]()
+
+        async def ask(number: int, page: Page) -> None:
+            with suppress(self._library.Error):
+                titles[number] = await page.title()
+
+        with anyio.move_on_after(TITLE_SECONDS):
+            async with anyio.create_task_group() as tasks:
+                for number, page in self._tabs.items():
+                    tasks.start_soon(ask, number, page)
+        there = list(self._tabs.items())
+        return [Tab(number, page.url, titles.get(number, ""), number == self._active) for number, page in there]
+
+    def choose_tab(self, number: int) -> None:
+        """Act on a tab. Raises `ToolError` where there is none of that number."""
+        self.tab(number)
+        self._active = number
+
+    def tab(self, number: int) -> Page:
+        """A tab by its number. Raises `ToolError`."""
+        if number not in self._tabs:
+            there = ", ".join(map(str, self._tabs)) or "none"
+            raise ToolError(f"there is no tab {number}: the tabs are {there}")
+        return self._tabs[number]
+
+    async def close_tab(self, number: int) -> None:
+        """Close a tab. Raises `ToolError`."""
+        await self.tab(number).close()
+
+    def element(self, number: int) -> Locator:
+        """An element of the active tab by its number. Raises `ToolError`."""
+        ref = self.numbers.ref(number) if self._active in self._tabs else None
+        if ref is None:
+            raise ToolError(f"there is no element {number}: look at the page first, and take a number that it shows")
+        return self._tabs[self._active].locator(f"aria-ref={ref}")
+
+    async def go(self, url: str) -> None:
+        """Load an address in the active tab. Raises `ToolError`."""
+        address = url if "://" in url or url.startswith(("about:", "data:")) else f"https://{url}"
+        parts = urlsplit(address)
+        if parts.scheme not in ("http", "https") and address != "about:blank":
+            raise ToolError(f"{url!r} is no web address: give one with http:// or https://")
+        if _is_of_this_machine(parts.hostname or ""):
+            self._browser.let_out(f"{parts.hostname}:{parts.port or PORTS[parts.scheme]}")
+        page = await self.page()
+        try:
+            response = await page.goto(address, wait_until="domcontentloaded")
+        except self._library.Error as error:
+            if "Download is starting" in str(error):
+                return  # the address was that of a file
+            raise
+        if response is not None and response.status >= 400:
+            why = self._why(response.url)
+            self._happened.told.append(why or f"{response.url} answered HTTP {response.status} {response.status_text}")
+            if why is not None:
+                raise ToolError(why)
+
+    async def tree(self, mark: Callable[[int], str] = by_index) -> Tree:
+        """What the active tab shows."""
+        page = await self.page()
+        return tree_of(await page.aria_snapshot(mode="ai", boxes=True), self.numbers, mark)
+
+    async def picture(self) -> bytes:
+        """The window of the active tab, as JPEG, without the fields that hold secrets."""
+        page = await self.page()
+        shown: bytes = await page.screenshot(type="jpeg", quality=60, mask=self.hidden, animations="disabled")
+        return shown
+
+    async def quiet_picture(self) -> bytes | None:
+        """The same for people; None where the page does not let itself be drawn in time."""
+        with anyio.move_on_after(PICTURE_SECONDS), suppress(self._library.Error, ToolError):
+            return await self.picture()
+        return None
+
+    @asynccontextmanager
+    async def step(self) -> AsyncIterator[Happened]:
+        """Around what one call does: bounded in time, and with what befell the tabs meanwhile.
+
+        Raises `ToolError` that says what to do. Where a page hangs or has died, the tabs are closed, and the next step
+        begins with a fresh one.
+        """
+        self._happened, before = Happened(), self._happened
+        self._happened.told += before.told  # since the last step
+        self._browser.forget_refusals()
+        now = self._happened
+        try:
+            with anyio.fail_after(self._seconds + LOAD_SECONDS):
+                await self._to_front()
+                yield now
+                await self._settle()
+            self._happened = Happened()
+        except TimeoutError as error:
+            raise await self._lost("the page did not answer in time") from error
+        except self._library.TimeoutError as error:
+            if await self._answers():
+                raise ToolError(_first_line(error)) from error
+            raise await self._lost("the page hangs") from error
+        except self._library.Error as error:
+            raise await self._failed(error) from error
+
+    @asynccontextmanager
+    async def looking(self) -> AsyncIterator[None]:
+        """Around what only looks at the page after a step; errors as `step` tells them."""
+        try:
+            with anyio.fail_after(self._seconds):
+                await self._to_front()
+                yield
+        except TimeoutError as error:
+            raise await self._lost("the page does not let itself be looked at") from error
+        except self._library.TimeoutError as error:
+            raise await self._lost("the page hangs") from error
+        except self._library.Error as error:
+            raise await self._failed(error) from error
+
+    async def _failed(self, error: Exception) -> ToolError:
+        """What an error of the library means."""
+        words = _first_line(error)
+        if not self.alive:
+            self.end_browser()
+            return ToolError("the browser has ended: the next call starts another one, with no tabs")
+        if "crashed" in words.lower() or self._happened.dialogs > MOST_DIALOGS or not self._tabs:
+            return await self._lost(words)
+        host = words.rpartition(" at ")[2] if "net::ERR" in words else ""
+        return ToolError(self._why(host) or words)
+
+    def _why(self, url: str) -> str | None:
+        """Why the proxy has let nothing out or in, for an address, or for any of the last ones."""
+        with suppress(ValueError):
+            parts = urlsplit(url)
+            if parts.hostname:
+                place = f"{parts.hostname}:{parts.port or PORTS.get(parts.scheme, 443)}"
+                return self._browser.refused(place)
+        return None
+
+    async def _settle(self) -> None:
+        """Wait for a page that an action has begun to load, for a while."""
+        while self._surplus:
+            with suppress(self._library.Error):
+                await self._surplus.pop().close()
+        page = self._tabs.get(self._active)
+        if page is None or page.is_closed():
+            await self.page()
+            return
+        await anyio.sleep(SETTLE_SECONDS)
+        with suppress(self._library.TimeoutError):
+            await page.wait_for_load_state("domcontentloaded", timeout=LOAD_SECONDS * 1000)
+
+    async def _to_front(self) -> None:
+        """Have the active tab be drawn: one behind another is not, and stands still."""
+        page = await self.page()
+        if len(self._tabs) > 1:
+            await page.bring_to_front()
+
+    async def _answers(self) -> bool:
+        """Whether the active tab still runs scripts."""
+        page = self._tabs.get(self._active)
+        if page is None or page.is_closed():
+            return False
+        with anyio.move_on_after(2), suppress(self._library.Error):
+            await page.evaluate("1")
+            return True
+        return False
+
+    async def _lost(self, why: str) -> ToolError:
+        """Close all tabs, which hang or are gone; what they have stored is gone, too."""
+        context, self._context, self.recording = self._context, None, None
+        self._tabs.clear()
+        self.hidden.clear()
+        self._active = 0
+        if context is not None:
+            closed = False
+            with anyio.CancelScope(shield=True), anyio.move_on_after(5), suppress(self._library.Error):
+                await context.close()
+                closed = True
+            if not closed:
+                self.end_browser()
+                return ToolError(f"{why}, and so does the browser: the next call starts another one")
+        return ToolError(f"{why}: its tabs were closed, with what they had stored. Begin again in a fresh one")
+
+    async def close(self) -> None:
+        """Close its tabs."""
+        if self._context is not None:
+            with anyio.move_on_after(5), suppress(self._library.Error):
+                await self._context.close()
+
+    def _opened(self, page: Page) -> None:
+        self._last += 1
+        number = self._last
+        if len(self._tabs) >= MOST_TABS:
+            self._happened.told.append(f"the page opened more than {MOST_TABS} tabs: the last ones were closed")
+            self._surplus.append(page)
+            return
+        self._tabs[number] = page
+        page.on("close", lambda _: self._gone(number))
+        page.on("crash", lambda _: self._crashed(number))
+        page.on("download", self._downloads)
+        page.on("framenavigated", lambda frame: self._navigated(frame, page))
+        if self._tabs and self._active and number != self._active:
+            self._happened.told.append(f"tab {number} was opened")
+
+    def _navigated(self, frame: Frame, page: Page) -> None:
+        if frame == page.main_frame:
+            self._numbers.pop(page, None)
+            self.hidden.clear()
+
+    def _gone(self, number: int) -> None:
+        self._tabs.pop(number, None)
+
+    def _crashed(self, number: int) -> None:
+        self._tabs.pop(number, None)
+        self._happened.told.append(f"tab {number} has crashed")
+
+    def _downloads(self, download: Download) -> None:
+        if len(self._happened.downloads) < MOST_DOWNLOADS:
+            self._happened.downloads.append(download)
+
+    async def _asked(self, dialog: Dialog) -> None:
+        """A dialog is closed at once, and told: nobody sees it."""
+        self._happened.dialogs += 1
+        page, told = dialog.page, self._happened.told
+        with suppress(self._library.Error):
+            if self._happened.dialogs > MOST_DIALOGS and page is not None:
+                if self._happened.dialogs == MOST_DIALOGS + 1:
+                    told.append("the page shows dialogs without end: its tab was closed")
+                await page.close()
+                return
+            told.append(f"the page showed {dialog.type}({dialog.message[:500]!r}): it was closed")
+            await (dialog.accept() if dialog.type == "beforeunload" else dialog.dismiss())
+
+
+@asynccontextmanager
+async def session(browser: Lease[Chromium], seconds: float = STEP_SECONDS) -> AsyncIterator[Session]:
+    """A session in a browser that is leased, which it gives back."""
+    library = await load_extra("playwright.async_api", "browser")
+    try:
+        made = Session(browser, library, seconds)
+        try:
+            yield made
+        finally:
+            with anyio.CancelScope(shield=True):
+                await made.close()
+    finally:
+        browser.release()
+
+
+def _is_of_this_machine(host: str) -> bool:
+    return host in ("localhost", "::1") or host.endswith(".localhost") or host.startswith("127.")
+
+
+def _first_line(error: Exception) -> str:
+    """The library's words, without its log of the call."""
+    first = str(error).strip().split("\n")[0]
+    return first.rpartition("Error: ")[2] or first

@@ -1,0 +1,39 @@
+"""Cookies, and what pages have stored: set instead of what is there."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from ...errors import ToolError
+
+if TYPE_CHECKING:
+    from .session import Session
+
+_STORE = """(() => {
+  const stored = %s, mine = stored[location.origin];
+  if (mine && !sessionStorage.getItem('agentrt-stored')) {
+    localStorage.clear();
+    for (const name in mine) localStorage.setItem(name, mine[name]);
+    sessionStorage.setItem('agentrt-stored', '1');
+  }
+})()"""
+"""Of a page, once a tab: it has what was stored for its origin."""
+
+
+async def store(session: Session, cookies: list[Any], origins: list[Any]) -> None:
+    """Have cookies and stored values be these, as Playwright's `storage_state` gives them; open pages are loaded again.
+
+    Raises `ToolError` for what is of another shape.
+    """
+    try:
+        stored = {one["origin"]: {each["name"]: each["value"] for each in one["localStorage"]} for one in origins}
+    except (KeyError, TypeError) as error:
+        raise ToolError("an origin has 'origin' and 'localStorage', a list of 'name' and 'value'") from error
+    context = await session.context()
+    await context.clear_cookies()
+    await context.add_cookies(cookies)
+    await context.add_init_script(_STORE % json.dumps(stored))
+    for page in session.pages:
+        if page.url.startswith("http"):
+            await page.reload(wait_until="domcontentloaded")

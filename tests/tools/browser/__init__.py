@@ -1,0 +1,1 @@
+"""A browser, with a real Chromium and pages of our own."""

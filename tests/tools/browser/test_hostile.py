@@ -1,0 +1,118 @@
+"""Pages that do wrong: an error for the model, a fresh context, and no process left."""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+import anyio
+import psutil
+import pytest
+
+from agentrt.errors import ToolError
+from tests.proofs.waiting import eventually
+
+from .driving import Browser, browsing
+from .site import site
+
+pytestmark = pytest.mark.proof
+
+
+async def press(browser: Browser, page: str, name: str) -> str:
+    """Open a page, and press its button."""
+    await browser.do("navigate", url=page)
+    return await browser.do("click", index=browser.number(f"button '{name}'"))
+
+
+async def works(browser: Browser, address: str) -> None:
+    """See that the next call does, in a context that has nothing of the one before."""
+    assert "heading 'Home'" in await browser.do("navigate", url=address)
+
+
+async def test_a_dialog_is_closed_and_told(tmp_path: Path) -> None:
+    async with site() as address, browsing(tmp_path) as browser:
+        said = await press(browser, f"{address}/ask", "Ask")
+        assert "[the page showed confirm('Sure?'): it was closed]" in said
+        assert "false" in said
+
+
+async def test_dialogs_without_end(tmp_path: Path) -> None:
+    async with site() as address, browsing(tmp_path) as browser:
+        with pytest.raises(ToolError, match="were closed|has ended"):
+            await press(browser, f"{address}/storm", "Storm")
+        await works(browser, address)
+
+
+async def test_tabs_without_end(tmp_path: Path) -> None:
+    async with site() as address, browsing(tmp_path) as browser:
+        said = await press(browser, f"{address}/popups", "Open")
+        assert said.count("Tab ") <= 20 + 1
+        await works(browser, address)
+
+
+async def test_a_page_that_hangs(tmp_path: Path) -> None:
+    async with site() as address, browsing(tmp_path, step_seconds=3) as browser:
+        with pytest.raises(ToolError, match="Begin again in a fresh one|starts another one"):
+            await press(browser, f"{address}/hang", "Hang")
+        await works(browser, address)
+
+
+async def test_a_page_without_end(tmp_path: Path) -> None:
+    async with site() as address, browsing(tmp_path, step_seconds=5, most_mib=20) as browser:
+        with pytest.raises(ToolError, match="20 MiB|were closed|starts another one"):
+            await browser.do("navigate", url=f"{address}/endless")
+        await works(browser, address)
+
+
+async def test_a_tab_that_crashes(tmp_path: Path) -> None:
+    async with site() as address, browsing(tmp_path) as browser:
+        with pytest.raises(ToolError):
+            await browser.do("navigate", url="chrome://crash")
+        await works(browser, address)
+        page = await (await browser.context_session()).page()
+        channel = await page.context.new_cdp_session(page)
+        with anyio.move_on_after(1):
+            await channel.send("Page.crash")
+        assert "[tab 1 has crashed]" in await browser.do("get_content")
+        await works(browser, address)
+
+
+async def test_a_browser_that_crashes(tmp_path: Path) -> None:
+    async with site() as address, browsing(tmp_path) as browser:
+        await works(browser, address)
+        for process in psutil.Process().children(recursive=True):
+            if "chrom" in process.name() and "--type=" not in " ".join(process.cmdline()):
+                os.kill(process.pid, signal.SIGKILL)
+        with suppress(ToolError):  # where it is known already, another one is started at once
+            await browser.do("get_state")
+        await works(browser, address)
+
+
+async def test_private_addresses(tmp_path: Path) -> None:
+    async with site() as address, site() as other, browsing(tmp_path) as browser:
+        for target in ("http://169.254.169.254/", "http://10.0.0.1/", "http://[::ffff:127.0.0.1]:80/"):
+            with pytest.raises(ToolError, match="refused"):
+                await browser.do("navigate", url=target)
+        await works(browser, address)
+        with pytest.raises(ToolError, match="refused"):
+            await browser.do("navigate", url=f"{address}/away?to={other}/")
+        with pytest.raises(ToolError, match="refused"):
+            await browser.do("navigate", url=f"{address}/away?to=http://169.254.169.254/latest/")
+    async with site() as address, site() as other, browsing(tmp_path, allow_private="127.0.0.1") as browser:
+        await browser.do("navigate", url=f"{address}/away?to={other}/")
+        assert "heading 'Home'" in browser.text
+
+
+async def test_no_process_is_left(tmp_path: Path) -> None:
+    before = set(psutil.Process().children(recursive=True))
+    async with site() as address, browsing(tmp_path) as browser:
+        await works(browser, address)
+        started = set(psutil.Process().children(recursive=True)) - before
+        assert started
+    await eventually(
+        lambda: not any(process.is_running() and process.status() != "zombie" for process in started),
+        "all have ended",
+        10,
+    )

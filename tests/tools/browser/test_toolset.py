@@ -1,0 +1,121 @@
+"""The `browser_*` tools in a real Chromium."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from agentrt.errors import ToolError
+from agentrt.secrets import SecretRegistry
+from agentrt.specs import ImageContent
+
+from .driving import browsing
+from .site import site
+
+pytestmark = pytest.mark.proof
+
+
+async def test_every_action_of_the_set(tmp_path: Path) -> None:
+    async with site() as address, browsing(tmp_path) as browser:
+        said = await browser.do("navigate", url=address)
+        assert said.startswith(f"Went to {address}.\nPage: {address}/ 'Home'")
+        assert browser.last is not None
+        assert (browser.last.url, browser.last.title, browser.last.labels) == (f"{address}/", "Home", ("web",))
+        assert browser.last.picture is not None
+        assert "clicked" in await browser.do("click", index=browser.number("button 'Press'"))
+        assert "Ada" in await browser.do("type", index=browser.number("textbox 'Name'"), text="Ada")
+        assert "inner" in await browser.do("click", index=browser.number("button 'Inner'"))
+        await browser.do("get_state", include_screenshot=True)
+        assert browser.last is not None
+        assert any(isinstance(block, ImageContent) for block in browser.last.content)
+        said = await browser.do("click", index=browser.number("link 'Other page'"), new_tab=True)
+        assert "[tab 2 was opened]" in said
+        await browser.do("switch_tab", tab_id=2)
+        assert "Words of the other page." in await browser.do("get_content", extract_links=True)
+        assert f"- Home: {address}/" in browser.text
+        assert "2 (active)" in await browser.do("list_tabs")
+        assert "1 (active)" in await browser.do("close_tab", tab_id=2) + await browser.do("list_tabs")
+        await browser.do("navigate", url=f"{address}/other")
+        assert "heading 'Home'" in await browser.do("go_back")
+        await browser.do("navigate", url=f"{address}/long", new_tab=True)
+        assert "Scrolled down by 640 pixels." in await browser.do("scroll", direction="down")
+        assert "Scrolled up by 640 pixels." in await browser.do("scroll", direction="up")
+
+
+async def test_a_long_text_is_read_part_by_part(tmp_path: Path) -> None:
+    async with site() as address, browsing(tmp_path) as browser:
+        await browser.do("navigate", url=f"{address}/long")
+        whole = await browser.do("get_content")
+        assert "Paragraph 399." in whole
+        assert (await browser.do("get_content", start_from_char=100)).startswith(whole[100:140])
+
+
+async def test_storage_is_read_and_set(tmp_path: Path) -> None:
+    async with site() as address, browsing(tmp_path) as browser:
+        await browser.do("navigate", url=f"{address}/store")
+        state = json.loads((await browser.do("get_storage")).partition("\n")[0])
+        assert [(one["name"], one["value"]) for one in state["cookies"]] == [("seen", "yes")]
+        assert state["origins"][0]["localStorage"] == [{"name": "kept", "value": "here"}]
+        await browser.do("navigate", url="about:blank")
+        state["cookies"][0]["value"] = "changed"
+        state["origins"][0]["localStorage"][0]["value"] = "put"
+        await browser.do("set_storage", storage_state=state)
+        await browser.do("navigate", url=f"{address}/store", new_tab=True)
+        assert "seen=changed|put" in browser.text
+        with pytest.raises(ToolError, match="lists 'cookies' and 'origins'"):
+            await browser.do("set_storage", storage_state={"cookie": 1})
+
+
+async def test_what_is_recorded_becomes_a_file(tmp_path: Path) -> None:
+    async with site() as address, browsing(tmp_path) as browser:
+        await browser.do("navigate", url=address)
+        await browser.do("start_recording")
+        with pytest.raises(ToolError, match="recorded already"):
+            await browser.do("start_recording")
+        assert "recordings/recording.webp" in await browser.do("stop_recording")
+        assert (tmp_path / "recordings/recording.webp").read_bytes()[8:12] == b"WEBP"
+        with pytest.raises(ToolError, match="nothing is recorded"):
+            await browser.do("stop_recording")
+
+
+async def test_wrong_numbers_are_told(tmp_path: Path) -> None:
+    async with site() as address, browsing(tmp_path) as browser:
+        await browser.do("navigate", url=address)
+        with pytest.raises(ToolError, match="there is no element 999"):
+            await browser.do("click", index=999)
+        with pytest.raises(ToolError, match="there is no tab 7"):
+            await browser.do("switch_tab", tab_id=7)
+        with pytest.raises(ToolError, match="is no web address"):
+            await browser.do("navigate", url="file:///etc/passwd")
+
+
+async def test_downloads_go_into_the_workspace(tmp_path: Path) -> None:
+    async with site() as address, browsing(tmp_path) as browser:
+        await browser.do("navigate", url=f"{address}/files")
+        said = await browser.do("click", index=browser.number("link 'Get it'"))
+        assert f"[downloaded: {tmp_path}/downloads/_da ta.bin, 1,000 bytes]" in said
+        await browser.do("navigate", url=f"{address}/download")
+        assert sorted(path.name for path in (tmp_path / "downloads").iterdir()) == ["_da ta-2.bin", "_da ta.bin"]
+
+
+async def test_a_secret_that_is_typed_is_seen_nowhere(tmp_path: Path) -> None:
+    async with site() as address:
+        registry = SecretRegistry({"PASSWORD": "hunter2-hunter2"})
+        async with browsing(tmp_path, registry) as browser:
+            await browser.do("navigate", url=f"{address}/login")
+            said = await browser.do("type", index=browser.number("textbox 'Password'"), text="$PASSWORD")
+            assert "hunter2" not in said
+            assert "<secret-hidden>" in said, "the field has it"
+            await browser.do("get_state", include_screenshot=True)
+            assert "hunter2" not in repr(browser.last)
+
+
+async def test_conversations_have_contexts_of_their_own(tmp_path: Path) -> None:
+    async with site() as address:
+        async with browsing(tmp_path) as one, browsing(tmp_path) as other:
+            await one.do("navigate", url=f"{address}/store")
+            assert "|null" in one.text
+            await other.do("navigate", url=f"{address}/store")
+            assert "|null" in other.text
