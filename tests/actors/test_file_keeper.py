@@ -12,7 +12,6 @@ from agentrt import LLM, Agent, Conversation, Runtime, Tool
 from agentrt.errors import ConfigurationError, ConversationExists, EventRefused, WorkspaceError
 from agentrt.events import (
     Event,
-    ExecutionStarted,
     FilesRestored,
     HeadMoved,
     MessageEvent,
@@ -204,12 +203,14 @@ async def test_what_a_call_did_that_a_crash_cut_is_the_agents(tmp_path: Path) ->
     work, store = tmp_path / "work", tmp_path / "s"
     work.mkdir()
     (work / "f").write_text("one\n")
-    model = ScriptedLLM([call("terminal", command="echo two > f; sleep 60"), finish("Done.")])
+    waits = f"until [ -e {tmp_path}/go ]; do sleep 0.01; done; echo two > f; sleep 60"
+    model = ScriptedLLM([call("terminal", command=waits), finish("Done.")])
     async with Runtime(store, client=model) as runtime, Conversation(AGENT, work, runtime=runtime) as talk:
         began = await talk.send_message("go")
         async for event in talk.run():
-            if isinstance(event, ExecutionStarted):
+            if isinstance(event, WorkspaceSnapshot):
                 break
+        (tmp_path / "go").touch()
         await eventually(lambda: (work / "f").read_text() == "two\n", "the call has begun")
         shutil.copytree(store, tmp_path / "crashed")
         await talk.interrupt()

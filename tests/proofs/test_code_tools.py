@@ -28,7 +28,7 @@ from .killing import killed_after
 
 PROJECT = Path(__file__).parent.parent.parent
 MODULES = 40
-PACE = 0.02
+PACE = 0.1
 """Seconds between pieces of a reply: no second call begins before the process is killed that has begun the first."""
 UNKNOWN = "whether it took effect is unknown"
 NOTE = "Renamed."

@@ -326,6 +326,7 @@ async def test_the_past_and_a_fork_of_it(tmp_path: Path) -> None:
         await expect(tab.page.locator(".entry-action")).to_have_count(1)
         await tab.stands("Running")
         await tab.page.get_by_role("button", name="Fork from here").click()
+        await tab.page.get_by_role("dialog").get_by_role("button", name="Fork", exact=True).click()
         await tab.sees("Forked from another conversation")
         await expect(tab.page.locator(".entry-action")).to_have_count(1)
         await tab.page.go_back()

@@ -50,7 +50,7 @@ async def printed(
         process = await opened(
             command, cwd=cwd, env=variables, stdin=stdin, stdout=PIPE, stderr=PIPE, start_new_session=True
         )
-    output, errors = bytearray(), bytearray()
+    output, errors, cut = bytearray(), bytearray(), False
     try:
         with anyio.fail_after(seconds):
             async with anyio.create_task_group() as tasks:
