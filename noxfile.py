@@ -166,6 +166,7 @@ def bench(session: nox.Session) -> None:
         "event_log",
         "condensing",
         "mcp",
+        "tools",
     )
     for name in names:
         session.run("python", f"benchmarks/bench_{name}.py", "--quick")

@@ -2,6 +2,8 @@
 
 A step is a click on a page of this machine, with the tree of the page after it; Playwright's own is the same click and
 the same snapshot. Then conversations share one browser, each with a context of its own, and step at the same time.
+
+It uses the tests' own site: PYTHONPATH=. python benchmarks/bench_browser.py
 """
 
 from __future__ import annotations
