@@ -89,8 +89,8 @@ class Model:
             "finish": lambda: finish("All is renamed."),
         }
         self.again: Mapping[str, str] = {
-            "write": "write", "plan": "plan", "open vim": "open vim", "type in vim": "open vim", "open repl": "open repl",
-            "type in repl": "open repl",
+            "write": "write", "plan": "plan", "open vim": "open vim", "type in vim": "open vim",
+            "open repl": "open repl", "type in repl": "open repl",
         }  # fmt: skip
         """The step that follows one of unknown outcome, where no look is needed."""
 
