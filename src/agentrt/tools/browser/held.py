@@ -10,6 +10,7 @@ from ...network.egress import MOST_BYTES
 from ...protocols import Lease, ToolContext
 from ...specs import Workspace
 from ..definition import Params
+from ..web.asked import allowed, number
 from .chromium import chromium
 from .session import STEP_SECONDS, Session, session
 
@@ -25,10 +26,9 @@ class Held:
     """
 
     def __init__(self, params: Params) -> None:
-        given = params.get("allow_private")
-        self._allowed = tuple(filter(None, given.split(","))) if isinstance(given, str) else ()
-        self._seconds = _number(params.get("step_seconds"), STEP_SECONDS)
-        self._most = int(_number(params.get("most_mib"), MOST_BYTES >> 20)) << 20
+        self._allowed = allowed(params)
+        self._seconds = number(params, "step_seconds", STEP_SECONDS)
+        self._most = int(number(params, "most_mib", MOST_BYTES >> 20)) << 20
         self._lease: Lease[Session] | None = None
 
     async def session(self, context: ToolContext) -> Session:
@@ -62,10 +62,6 @@ class Held:
         lease, self._lease = self._lease, None
         if lease is not None:
             lease.release()
-
-
-def _number(given: object, usual: float) -> float:
-    return float(given) if isinstance(given, int | float) and given > 0 else usual
 
 
 def one_at_a_time(action: object, workspace: Workspace) -> tuple[str, ...]:
