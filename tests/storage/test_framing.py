@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import zlib
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from agentrt.codec import decode, decode_envelope, encode, is_current, version_of
 from agentrt.errors import LogCorrupt
@@ -17,6 +19,7 @@ from agentrt.storage.framing import cut, frame, place, scan
 from tests import samples
 
 PATH = Path("events.jsonl")
+AT = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)
 
 
 def good(lines: list[bytes]) -> list[bytes]:
@@ -25,10 +28,11 @@ def good(lines: list[bytes]) -> list[bytes]:
 
 
 def log(*sizes: int) -> list[bytes]:
-    """The lines of a log with batches of these sizes."""
+    """The lines of a log with batches of these sizes, as long each time: a whole second is written shorter."""
     lines: list[bytes] = []
     for size in sizes:
-        batch: list[Event] = samples.numbered([samples.message(f"m{n}") for n in range(size)], len(lines) + 1)
+        said = [replace(samples.message(f"m{n}"), timestamp=AT) for n in range(size)]
+        batch: list[Event] = samples.numbered(said, len(lines) + 1)
         lines.extend(frame(batch, durable=len(lines)))
     return lines
 
