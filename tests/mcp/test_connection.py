@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import psutil
 import pytest
+from msgspec.structs import replace
 
 from agentrt.errors import ToolError
 from agentrt.mcp.answering import Caller
@@ -53,7 +54,7 @@ async def test_a_process_is_called_dies_and_comes_back_with_named_variables_only
             assert failed.is_error
             (picture,) = content_of(await connection.call("show", {}))
             assert isinstance(picture, ImageContent)
-            await connection.call("count", {"to": 3}, Caller(lambda *given: told.append(given)))
+            await connection.call("count", {"to": 3}, Caller(told=lambda *given: told.append(given)))
             assert told[-1] == (3, 3, "at 3")
             before = int(await said(connection, "process"))
             with pytest.raises(
@@ -131,11 +132,18 @@ async def test_over_http_one_connection_serves_an_owner_unless_the_server_keeps_
                 connections.use("web", server, Whose("one", owner="ada")) as one,
                 connections.use("web", server, Whose("child", above="one", owner="ada")) as child,
                 connections.use("web", server, Whose("two", owner="ada")) as two,
+                connections.use(
+                    "site", replace(server, include=("add",), timeout=9), Whose("two", owner="ada")
+                ) as site,
+                connections.use("web", replace(server, auth="token"), Whose("two", owner="ada")) as known,
                 connections.use("web", server, Whose("three", owner="bob")) as three,
             ):
                 assert one is child
                 assert (one is two) is not keeps
-                assert one is not three
+                assert two is site, "its address is the same, and what it is shown"
+                assert one not in (three, known)
+                with pytest.raises(ToolError, match=r"rest of site gave no answer in 0\.1 s"):
+                    await site.call("rest", {"seconds": 20}, Caller("site", 0.1))
                 assert {(await each.ready()).has_session for each in (one, two, three)} == {keeps}
             assert not connections._open
             assert not connections._roots

@@ -23,12 +23,14 @@ Connected: TypeAlias = Callable[[], Awaitable[Connection]]
 """The connection to a tool's server. Raises `ToolError`."""
 
 
-def remote_tool(definition: ToolDefinition, connection: Connected, calls: SideCalls) -> DefinedTool:
-    """A tool of a server, as a conversation calls it."""
+def remote_tool(
+    definition: ToolDefinition, connection: Connected, calls: SideCalls, timeout: float | None = None
+) -> DefinedTool:
+    """A tool of a server, as a conversation calls it, which waits `timeout` seconds for an answer."""
     touched = () if definition.annotations.read_only else (f"mcp:{definition.server}",)
     return defined_tool(
         definition,
-        lambda: _Call(definition, connection, calls),
+        lambda: _Call(definition, connection, calls, timeout),
         lambda action, workspace: touched,
     )
 
@@ -36,7 +38,10 @@ def remote_tool(definition: ToolDefinition, connection: Connected, calls: SideCa
 class _Call:
     """The executor of a server's tool."""
 
-    def __init__(self, definition: ToolDefinition, connection: Connected, calls: SideCalls) -> None:
+    def __init__(
+        self, definition: ToolDefinition, connection: Connected, calls: SideCalls, timeout: float | None
+    ) -> None:
+        self._caller = Caller(definition.server, timeout)
         self._server, self._remote = definition.server, definition.remote
         self._may_repeat = definition.on_crash is OnCrash.RETRY
         self._connection, self._calls = connection, calls
@@ -51,7 +56,9 @@ class _Call:
         if not self._remote:
             uri = str(action.get("uri") or "")
             there = text(listed_resources(connection.standing.listed.resources))
-            return Observation(content=read_of(await connection.read(uri)) if uri else there, labels=("mcp",))
+            return Observation(
+                content=read_of(await connection.read(uri, self._caller)) if uri else there, labels=("mcp",)
+            )
 
         async def asked(message: str, schema: dict[str, Any] | None, url: str) -> tuple[str, dict[str, Any]] | None:
             given = await context.ask(message, schema, url, self._server)
@@ -66,7 +73,9 @@ class _Call:
             except (ModelError, ConfigurationError) as error:
                 raise ToolError(f"the model that {self._server} asks for did not answer: {error}") from error
 
-        caller = Caller(show, lambda line: context.output(f"{line}\n"), asked, sampled)
+        caller = msgspec.structs.replace(
+            self._caller, told=show, logged=lambda line: context.output(f"{line}\n"), asked=asked, sampled=sampled
+        )
         try:
             result = await connection.call(self._remote, action, caller)
         except CallCut:

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from ..errors import ActorError, ConfigurationError, LogError, ServerMissing, ToolError
 from ..events import MessageEvent, ToolsChanged
+from ..mcp.answering import Caller
 from ..mcp.asking import ConnectServer, FinishLogin, ListServers, LogIn, LogOut, ServerAnswer, ServerQuestion
 from ..mcp.connection import Connection, Standing
 from ..mcp.connections import Connections, Whose
@@ -51,7 +52,7 @@ PATIENCE = 5.0
 """Seconds that a server may be away before its tools are taken away."""
 
 
-Read: TypeAlias = Callable[[Connection], Awaitable[tuple[Content, ...]]]
+Read: TypeAlias = Callable[[Connection, Caller], Awaitable[tuple[Content, ...]]]
 """Reads something of a server. Raises `ToolError`."""
 
 
@@ -95,8 +96,9 @@ class Servers:
             tasks.start_soon(self._follow, name, server, earlier)
 
     def _learn(self, name: str, tools: Sequence[ToolDefinition]) -> None:
+        timeout = self._log.state.spec.mcp_servers[name].timeout
         self._tools.learn(
-            [remote_tool(definition, partial(self._connection, name, definition), self._calls) for definition in tools]
+            [remote_tool(tool, partial(self._connection, name, tool), self._calls, timeout) for tool in tools]
         )
 
     async def _connection(self, name: str, tool: ToolDefinition) -> Connection:
@@ -242,7 +244,8 @@ class Servers:
 
     async def _attachment(self, message: MessageEvent, server: str, title: str, read: Read) -> MessageEvent:
         try:
-            content = await read(await asyncio.shield(self._there[server]))
+            caller = Caller(server, self._log.state.spec.mcp_servers[server].timeout)
+            content = await read(await asyncio.shield(self._there[server]), caller)
         except ToolError as error:
             content = text(f"It cannot be read: {error}")
         content = await bounded(content, self._log, self._secrets)
@@ -349,12 +352,12 @@ def _told(name: str, before: ToolsChanged | None, tools: Sequence[ToolDefinition
     return f"The tools of the MCP server {name} have changed{': ' if parts else ''}{'; '.join(parts)}."
 
 
-async def _prompt(name: str, arguments: dict[str, str], connection: Connection) -> tuple[Content, ...]:
-    return said_by(await connection.prompt(name, arguments))
+async def _prompt(name: str, arguments: dict[str, str], connection: Connection, caller: Caller) -> tuple[Content, ...]:
+    return said_by(await connection.prompt(name, arguments, caller))
 
 
-async def _resource(uri: str, connection: Connection) -> tuple[Content, ...]:
-    return read_of(await connection.read(uri))
+async def _resource(uri: str, connection: Connection, caller: Caller) -> tuple[Content, ...]:
+    return read_of(await connection.read(uri, caller))
 
 
 async def _settled(connection: Connection) -> Standing:

@@ -33,11 +33,16 @@ Progress = Callable[[float, float | None, str | None], None]
 class Caller(msgspec.Struct, frozen=True):
     """Who makes a call: `told` how far it has come and what is `logged`, and asked what the server asks a person.
 
+    `server` is what the caller calls the server, and `timeout` the seconds that it waits: a connection may be shared by
+    some who configured it differently. Without them those of the connection hold.
+
     `asked` takes a message, the schema of a form and an address, and gives a verdict and what was filled in. `sampled`
     takes what a person is asked, and the messages that the conversation's model answers; it gives its words and its
     name. Both give None where a person does not want that, and are None where there is nobody to ask.
     """
 
+    server: str = ""
+    timeout: float | None = None
     told: Progress = lambda done, of, words: None
     logged: Callable[[str], None] = lambda line: None
     asked: Callable[[str, dict[str, Any] | None, str], Awaitable[tuple[str, dict[str, Any]] | None]] | None = None
@@ -45,10 +50,14 @@ class Caller(msgspec.Struct, frozen=True):
 
 
 class Call:
-    """A call that runs: who makes it, and the time that it may take."""
+    """A call that runs: who makes it, and the seconds that it may take."""
 
-    def __init__(self, caller: Caller) -> None:
-        self.caller, self.limit = caller, anyio.CancelScope()
+    def __init__(self, caller: Caller, timeout: float) -> None:
+        self.caller, self.timeout, self.limit = caller, timeout, anyio.CancelScope()
+
+    def count(self) -> None:
+        """Its time begins to run."""
+        self.limit.deadline = anyio.current_time() + self.timeout
 
 
 _running: ContextVar[Call | None] = ContextVar("mcp_call", default=None)
@@ -60,8 +69,7 @@ class Answers:
     which one is meant, so nobody is asked.
     """
 
-    def __init__(self, timeout: float) -> None:
-        self._timeout = timeout
+    def __init__(self) -> None:
         self._calls: list[Call] = []
         self.workspaces: list[str] = []
         """Those of the conversations that use the server, as its roots."""
@@ -164,7 +172,7 @@ class Answers:
         try:
             yield
         finally:
-            call.limit.deadline = anyio.current_time() + self._timeout
+            call.count()
 
 
 def _is_form(form: Any) -> bool:

@@ -16,7 +16,9 @@ def innermost(error: BaseException) -> BaseException:
 
 
 def is_invalid(error: BaseException) -> bool:
-    """Whether an answer was not what was asked for, as pydantic says."""
+    """Whether an answer was not what was asked for, or no message, as the library or pydantic says."""
+    if type(error).__name__ == "MCPError" and str(error).startswith("Failed to parse "):
+        return True
     return isinstance(error, ValueError) and type(error).__module__.startswith("pydantic")
 
 
@@ -26,7 +28,7 @@ def cause_of(error: BaseException) -> str:
     if type(error).__name__ == "MCPError" and str(error) == "Connection closed":
         return "it has closed the connection"
     if is_invalid(error):
-        return f"it has sent what is no {sound(str(getattr(error, 'title', 'answer')))}"
+        return f"it has sent what is no {sound(str(getattr(error, 'title', 'message of the protocol')))}"
     if isinstance(error, PermissionError) and error.filename:
         return f"{error.filename!r} cannot be run: it is no program, or not yours to run"
     if isinstance(error, NotADirectoryError) and error.filename:

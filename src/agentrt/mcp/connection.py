@@ -82,7 +82,7 @@ class Connection:
     def __init__(self, name: str, server: MCPServer, mark: str = "", tokens: Tokens | None = None) -> None:
         self.name, self.server = name, server
         self.standing = Standing()
-        self.answers = Answers(server.timeout)
+        self.answers = Answers()
         self.hiding: list[Tell] = []
         """Have values masked in the conversations that use it."""
         self._mark, self._tokens = mark, tokens
@@ -176,62 +176,64 @@ class Connection:
                 return await self._asked(tool, asked, caller)
             except _UrlsWanted as wanted:
                 await self._visited(tool, wanted.urls, caller)
-        raise ToolError(f"{tool} of {self.name} wants addresses opened again and again")
+        raise ToolError(f"{tool} of {caller.server or self.name} wants addresses opened again and again")
 
     async def _visited(self, tool: str, urls: Sequence[tuple[str, str]], caller: Caller) -> None:
         """Have a person open addresses, each with why. Raises `ToolError` where nobody does."""
         for message, url in urls:
             given = await caller.asked(message, None, url) if caller.asked is not None else None
             if given is None or given[0] != "accept":
-                raise ToolError(f"{tool} of {self.name} needs a person to open {url}, and none did: {message}")
+                name = caller.server or self.name
+                raise ToolError(f"{tool} of {name} needs a person to open {url}, and none did: {message}")
 
-    async def read(self, uri: str) -> ReadResourceResult:
+    async def read(self, uri: str, caller: Caller = Caller()) -> ReadResourceResult:
         """What a resource of the server holds. Raises `ToolError`."""
-        return await self._asked(f"reading {uri}", lambda client: client.read_resource(uri))
+        return await self._asked(f"reading {uri}", lambda client: client.read_resource(uri), caller)
 
-    async def prompt(self, name: str, arguments: dict[str, str]) -> GetPromptResult:
+    async def prompt(self, name: str, arguments: dict[str, str], caller: Caller = Caller()) -> GetPromptResult:
         """What a prompt of the server says. Raises `ToolError`."""
-        return await self._asked(f"the prompt {name}", lambda client: client.get_prompt(name, arguments))
+        return await self._asked(f"the prompt {name}", lambda client: client.get_prompt(name, arguments), caller)
 
-    async def _asked(self, what: str, ask: Callable[[Client], Awaitable[T]], caller: Caller = Caller()) -> T:
-        call, ended = Call(caller), self._ended
+    async def _asked(self, what: str, ask: Callable[[Client], Awaitable[T]], caller: Caller) -> T:
+        call, ended = Call(caller, caller.timeout or self.server.timeout), self._ended
+        name = caller.server or self.name
         self.answers.begin(call)
         try:
-            client = self._client if not self._gone.is_set() and self._client is not None else await self._reached()
+            client = self._client if not self._gone.is_set() and self._client is not None else await self._reached(name)
             ended = self._ended
             with call.limit:
-                call.limit.deadline = anyio.current_time() + self.server.timeout
+                call.count()
                 return await ask(client)
-            raise ToolError(f"{what} of {self.name} gave no answer in {self.server.timeout:g} s")
+            raise ToolError(f"{what} of {name} gave no answer in {call.timeout:g} s")
         except Exception as error:
-            if (told := self._failed(what, error, ended)) is None:
+            if (told := self._failed(what, name, error, ended)) is None:
                 raise
             raise told from error
         finally:
             self.answers.end(call)
 
-    def _failed(self, what: str, error: Exception, ended: anyio.Event) -> ToolError | None:
+    def _failed(self, what: str, name: str, error: Exception, ended: anyio.Event) -> ToolError | None:
         """An error of the server's or the library's in words; None for others, which are told as they are."""
         from mcp import MCPError
 
         if is_invalid(error):
-            return ToolError(f"the MCP server {self.name!r} has answered {what}, but not so that it can be read")
+            return ToolError(f"the MCP server {name!r} has answered {what}, but not so that it can be read")
         if not isinstance(error, MCPError):
             return None
         if error.error.code == _URLS_WANTED and (urls := _urls_of(error.error.data)):
             return _UrlsWanted(urls)
         if ended.is_set() or (error.error.code == _CLOSED and error.error.message.startswith(_CLOSED_WORDS)):
-            words = "the MCP server {!r} has gone away during the call: whether it took effect is unknown"
-            return CallCut(words.format(self.name))
+            words = "has gone away during the call: whether it took effect is unknown"
+            return CallCut(f"the MCP server {name!r} {words}")
         refusal = self._transport.words if self._transport is not None and self.server.way != "stdio" else ""
-        return ToolError(f"{what} of {self.name} failed: {refusal or sound(error.error.message)[:LONGEST]}")
+        return ToolError(f"{what} of {name} failed: {refusal or sound(error.error.message)[:LONGEST]}")
 
-    async def _reached(self) -> Client:
+    async def _reached(self, name: str) -> Client:
         """The session, once there is one again. Raises `ToolError`."""
         self._wanted.set()
         standing = await self._back()
         if self._client is None:
-            raise ToolError(f"the MCP server {self.name!r} is not there: {standing.problem}")
+            raise ToolError(f"the MCP server {name!r} is not there: {standing.problem}")
         return self._client
 
     async def _back(self) -> Standing:

@@ -166,5 +166,8 @@ class _Shared:
 
 
 def _key(name: str, server: MCPServer, scope: tuple[str, str | None]) -> str:
-    """What those have in common who share a connection."""
-    return sha256(msgspec.json.encode((scope, name, server), order="deterministic")).hexdigest()
+    """What those have in common who share a connection: a process and its name, or an address and what is shown to it.
+    Which tools are offered, and how long each waits for a call, is for each to say.
+    """
+    same = (name, server) if server.way == "stdio" else (server.way, server.url, server.headers, server.credentials)
+    return sha256(msgspec.json.encode((scope, same), order="deterministic")).hexdigest()

@@ -36,7 +36,9 @@ async def listed(client: Client) -> Listed:
 
 
 async def tools_of(client: Client) -> tuple[Tool, ...]:
-    """All tools of a server. Raises `MCPError`."""
+    """All tools of a server that can be called; not those that run as tasks of the protocol alone (MCP 2025-11-25,
+    "Tasks"). Raises `MCPError`.
+    """
     found: list[Tool] = []
     cursor: str | None = None
     for _ in range(MOST_PAGES):
@@ -45,7 +47,7 @@ async def tools_of(client: Client) -> tuple[Tool, ...]:
         cursor = page.next_cursor
         if not cursor:
             break
-    return tuple(found)
+    return tuple(tool for tool in found if tool.execution is None or tool.execution.task_support != "required")
 
 
 async def _resources_of(client: Client) -> tuple[Any, ...]:
