@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,8 +16,10 @@ from mcp_types import ElicitResult
 
 from agentrt import LLM, Agent, AlwaysConfirm
 from agentrt.server import ServerSettings
+from agentrt.server.mcp.operations import MOST_EVENTS
 from agentrt.testing import ScriptedLLM, call, finish, say
 from mcp import Client, MCPError
+from tests.mcp.serving import ROOT
 from tests.server.served import served
 
 SECONDS = 40
@@ -72,7 +75,7 @@ async def test_a_conversation_is_begun_waited_for_and_read(tmp_path: Path, mode:
         assert forked["conversation"] != begun["conversation"]
         uri = f"agentrt://conversations/{begun['conversation']}"
         assert uri in {str(one.uri) for one in (await at.list_resources()).resources}
-        assert '"answer": "Again."' in str((await at.read_resource(uri)).contents).replace("\\", "")
+        assert '"answer":"Again."' in str((await at.read_resource(uri)).contents).replace("\\", "")
         assert "Say one." in str((await at.read_resource(f"{uri}/events")).contents)
         with pytest.raises(MCPError, match="there is no resource"):
             await at.read_resource("agentrt://else")
@@ -99,6 +102,55 @@ async def test_the_person_behind_the_client_answers_what_waits(tmp_path: Path, m
         ended = await done(at, "wait", conversation=begun["conversation"], after=held["cursor"])
         assert ended["status"] == "finished"
         assert any(event.get("rejected") == "not so" for event in ended["events"]) is not approve
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("verdict", ["accept", "decline"])
+async def test_the_person_behind_the_client_answers_what_a_tool_asks(tmp_path: Path, mode: str, verdict: str) -> None:
+    asked: list[str] = []
+
+    async def elicited(context: Any, params: Any) -> ElicitResult:
+        if params.message.startswith("May the agent do this?"):
+            return ElicitResult(action="accept", content={"approve": True})
+        asked.append(params.message)
+        return ElicitResult(action=verdict, content={"colour": "red"} if verdict == "accept" else None)  # type: ignore[arg-type]
+
+    model = ScriptedLLM([call("choose"), finish("ok")])
+    demo = {"command": sys.executable, "args": ["-m", "tests.mcp.server"], "cwd": str(ROOT)}
+    async with client(
+        tmp_path, model, mode, mcp_servers={"demo": demo}, confirmation=AlwaysConfirm(), elicited=elicited
+    ) as at:
+        begun = await done(at, "start_conversation", task="Choose.")
+        await done(at, "wait", conversation=begun["conversation"])
+        await done(at, "confirm", conversation=begun["conversation"])
+        held = await done(at, "wait", conversation=begun["conversation"])
+        assert [(one["asks"], one["message"]) for one in held["asks_a_person"]] == [("demo", "Which colour?")]
+        await done(at, "confirm", conversation=begun["conversation"])
+        assert asked == ["demo: Which colour?"]
+        ended = await done(at, "wait", conversation=begun["conversation"], after=held["cursor"])
+        said = "accept red" if verdict == "accept" else "decline None"
+        assert any(event.get("result") == said for event in ended["events"]), ended["events"]
+
+
+async def test_waiting_again_with_the_cursor_misses_nothing(tmp_path: Path) -> None:
+    turns = [call("terminal", command="echo one") for _ in range(MOST_EVENTS // 5)]
+    async with client(tmp_path, ScriptedLLM([*turns, finish("ok")]), stuck=None) as at:
+        begun = await done(at, "start_conversation", task="Say one.")
+        seen: list[int] = []
+        after, rounds = 0, 0
+        while True:
+            found = await done(at, "wait", conversation=begun["conversation"], after=after)
+            seen += [event["seq"] for event in found["events"]]
+            after, rounds = found["cursor"], rounds + 1
+            if found["status"] == "finished" and not found["events"]:
+                break
+        assert rounds > 2
+        whole = []
+        for first in range(0, after, MOST_EVENTS):
+            found = await done(at, "read_events", conversation=begun["conversation"], after=first, limit=MOST_EVENTS)
+            whole += [event["seq"] for event in found["events"]]
+        assert seen == whole
+        assert len(seen) > 2 * len(turns)
 
 
 async def test_a_client_that_cannot_ask_is_told_who_can_and_what_cannot_be_is_said(tmp_path: Path) -> None:

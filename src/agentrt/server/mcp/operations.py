@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Annotated, Any, TypeAlias
 
 import anyio
@@ -12,15 +11,15 @@ from msgspec import Meta
 
 from ...controls import Fork, Forked, Interrupt, Rename, SendMessage
 from ...conversation import Conversation
-from ...decisions import awaiting, waiting
 from ...deltas import Delta
 from ...errors import ConfigurationError
 from ...events import Event
 from ...specs import ToolAnnotations
-from ...state import Pending, State
+from ...state import State
 from ..hosting import Hosting
 from ..permissions import require
 from ..principals import Principal, Scope
+from .answers import Happened, Named, Row, Rows, Standing, standing_of
 from .telling import headline, told
 
 Report: TypeAlias = Callable[[int, str], Awaitable[None]]
@@ -104,14 +103,14 @@ class ForkConversation(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ConfirmActions(msgspec.Struct, forbid_unknown_fields=True):
-    """Have a person answer for the actions that wait for one. You cannot answer yourself: the person is asked by your
-    program, where it can, or answers in the console.
+    """Have a person answer for the actions that wait for one, and what tools ask a person. You cannot answer yourself:
+    the person is asked by your program, where it can, or answers in the console.
     """
 
     conversation: Id
 
 
-async def start(call: StartConversation, caller: Caller) -> dict[str, Any]:
+async def start(call: StartConversation, caller: Caller) -> Standing | Named:
     """Begin a conversation and its run. Raises what `Hosting.create` does."""
     hosting, principal = caller.hosting, caller.principal
     agent = hosting.settings.agent
@@ -125,68 +124,71 @@ async def start(call: StartConversation, caller: Caller) -> dict[str, Any]:
     return await standing(conversation, caller)
 
 
-async def send(call: SendMessageTo, caller: Caller) -> dict[str, Any]:
+async def send(call: SendMessageTo, caller: Caller) -> Standing | Named:
     """Say something, and run."""
     said = SendMessage(content=call.message, run=True)
     await caller.hosting.do(call.conversation, said, caller.principal)
     return await standing(await caller.hosting.get(call.conversation, caller.principal), caller)
 
 
-async def wait(call: WaitFor, caller: Caller) -> dict[str, Any]:
-    """Wait for the end of a run, `timeout` seconds at most."""
+async def wait(call: WaitFor, caller: Caller) -> Happened | Named:
+    """Wait for the end of a run or for a question to a person, `timeout` seconds at most and `MOST_EVENTS` events."""
     require(caller.principal, Scope.OBSERVE)
     conversation = await caller.hosting.get(call.conversation, caller.principal)
-    seen = deque[Event](maxlen=MOST_EVENTS)
-    place = call.after
-    async for event in conversation.events(place):
-        seen.append(event)
-        place = event.seq
+    seen = await _first(conversation, call.after, MOST_EVENTS)
     if line := next((line for event in reversed(seen) if (line := headline(event))), ""):
-        await caller.report(place, line)
-    with anyio.move_on_after(call.timeout):
-        if not (await whole(conversation, caller)).at_rest:
-            async for item in conversation.stream(place):
+        await caller.report(seen[-1].seq, line)
+    if len(seen) < MOST_EVENTS and not _waits(await whole(conversation, caller)):
+        with anyio.move_on_after(call.timeout):
+            async for item in conversation.stream(seen[-1].seq if seen else call.after):
                 if isinstance(item, Delta):
                     continue
                 seen.append(item)
                 if line := headline(item):
                     await caller.report(item.seq, line)
-                if conversation.state.at_rest and item.seq >= conversation.state.seq:
+                state = conversation.state
+                if len(seen) == MOST_EVENTS or (_waits(state) and item.seq >= state.seq):
                     break
-    return await standing(conversation, caller) | _events(seen, call.after)
+    return await _happened(conversation, caller, seen, call.after)
 
 
-async def read(call: ReadEvents, caller: Caller) -> dict[str, Any]:
+async def read(call: ReadEvents, caller: Caller) -> Happened | Named:
     """The events of a conversation after a cursor."""
     require(caller.principal, Scope.OBSERVE)
     conversation = await caller.hosting.get(call.conversation, caller.principal)
+    seen = await _first(conversation, call.after, call.limit)
+    return await _happened(conversation, caller, seen, call.after)
+
+
+def _waits(state: State) -> bool:
+    """Whether nothing happens until somebody does something."""
+    return state.at_rest or bool(state.branch.inputs)
+
+
+async def _first(conversation: Conversation, after: int, most: int) -> list[Event]:
+    """The first events after a cursor: who asks again with the last one's number misses none."""
     seen: list[Event] = []
-    async for event in conversation.events(call.after):
+    async for event in conversation.events(after):
         seen.append(event)
-        if len(seen) == call.limit:
+        if len(seen) == most:
             break
-    return await standing(conversation, caller) | _events(seen, call.after)
+    return seen
 
 
-async def list_(call: ListConversations, caller: Caller) -> dict[str, Any]:
+async def list_(call: ListConversations, caller: Caller) -> Rows:
     """The conversations that the principal sees."""
     require(caller.principal, Scope.OBSERVE)
     rows = await caller.hosting.page(caller.principal, call.limit, query=call.query)
-    return {
-        "conversations": [
-            {"conversation": row.id, "title": row.title, "status": row.status, "updated": row.updated.isoformat()}
-            for row in rows
-        ]
-    }
+    return Rows([Row(row.id, title=row.title, status=row.status, updated=row.updated.isoformat()) for row in rows])
 
 
-async def interrupt(call: InterruptConversation, caller: Caller) -> dict[str, Any]:
+async def interrupt(call: InterruptConversation, caller: Caller) -> Standing | Named:
     """Cut what runs."""
     await caller.hosting.do(call.conversation, Interrupt(reason=call.reason), caller.principal)
     return await standing(await caller.hosting.get(call.conversation, caller.principal), caller)
 
 
-async def fork(call: ForkConversation, caller: Caller) -> dict[str, Any]:
+async def fork(call: ForkConversation, caller: Caller) -> Standing | Named:
     """Begin a conversation that shares events."""
     made = await caller.hosting.do(
         call.conversation, Fork(at=call.at, title=call.title, files=call.files), caller.principal
@@ -201,40 +203,26 @@ async def whole(conversation: Conversation, caller: Caller) -> State:
     return state if state.created is not None else await caller.hosting.runtime.store.history(conversation.id).state()
 
 
-async def standing(conversation: Conversation, caller: Caller) -> dict[str, Any]:
+async def standing(conversation: Conversation, caller: Caller) -> Standing | Named:
     """How a conversation stands; its name alone for a key that may not read."""
     if not caller.principal.may(Scope.OBSERVE):
-        return {"conversation": conversation.id}
-    state = await whole(conversation, caller)
-    found: dict[str, Any] = {
-        "conversation": conversation.id,
-        "status": state.status.value,
-        "answer": state.answer,
-        "cursor": state.seq,
-        "cost": round(state.ledger.cost, 6),
-        "waits_for_a_person": list(map(_action, waiting(state))),
-        "waits_for_its_client": list(map(_action, awaiting(state))),
-    }
-    if state.error is not None:
-        found["error"] = state.error.detail
-    return found
+        return Named(conversation.id)
+    return standing_of(conversation.id, await whole(conversation, caller))
 
 
-def _action(pending: Pending) -> dict[str, Any]:
-    arguments = msgspec.json.decode(pending.action.arguments)
-    return {"action": pending.action.id, "tool": pending.action.tool_name, "arguments": arguments}
-
-
-def _events(seen: Collection[Event], after: int) -> dict[str, Any]:
+async def _happened(conversation: Conversation, caller: Caller, seen: Sequence[Event], after: int) -> Happened | Named:
+    found = standing_of(conversation.id, await whole(conversation, caller))
     shown = [said for event in seen if (said := told(event)) is not None]
-    return {"events": shown[-MOST_EVENTS:], "cursor": max((event.seq for event in seen), default=after)}
+    stands = {name: getattr(found, name) for name in found.__struct_fields__}
+    return Happened(**{**stands, "events": shown, "cursor": seen[-1].seq if seen else after})
 
 
 class Operation(msgspec.Struct, frozen=True):
-    """A tool: the struct of its arguments, whose words describe it, and what it does."""
+    """A tool: the struct of its arguments, whose words describe it, what it does, and the struct of its answer."""
 
     arguments: type[msgspec.Struct]
-    handle: Callable[[Any, Caller], Awaitable[dict[str, Any]]]
+    handle: Callable[[Any, Caller], Awaitable[msgspec.Struct]]
+    answer: type[msgspec.Struct] = Standing
     annotations: ToolAnnotations = ToolAnnotations(destructive=False, open_world=False)
 
     @property
@@ -247,11 +235,11 @@ _READS = ToolAnnotations(read_only=True, destructive=False, idempotent=True, ope
 _WORKS = ToolAnnotations(destructive=True, open_world=True)
 
 OPERATIONS: Mapping[str, Operation] = {
-    "start_conversation": Operation(StartConversation, start, _WORKS),
-    "send_message": Operation(SendMessageTo, send, _WORKS),
-    "wait": Operation(WaitFor, wait, _READS),
-    "read_events": Operation(ReadEvents, read, _READS),
-    "list_conversations": Operation(ListConversations, list_, _READS),
+    "start_conversation": Operation(StartConversation, start, annotations=_WORKS),
+    "send_message": Operation(SendMessageTo, send, annotations=_WORKS),
+    "wait": Operation(WaitFor, wait, Happened, _READS),
+    "read_events": Operation(ReadEvents, read, Happened, _READS),
+    "list_conversations": Operation(ListConversations, list_, Rows, _READS),
     "interrupt": Operation(InterruptConversation, interrupt),
     "fork": Operation(ForkConversation, fork),
 }

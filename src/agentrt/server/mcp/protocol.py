@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ...controls import Confirm, Reject
-from ...decisions import waiting
 from ...errors import AgentrtError
 from ..hosting import Hosting
 from ..permissions import require
 from ..principals import Principal, Scope
 from ..problems import Refusal
-from .operations import OPERATIONS, Caller, ConfirmActions, Operation, ReadEvents, read, standing
+from .answers import Standing
+from .asking import questions
+from .operations import OPERATIONS, Caller, ConfirmActions, Operation, ReadEvents, read, standing, whole
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -33,15 +33,6 @@ _INSTRUCTIONS = (
     "Each conversation is an agent at work in a directory. Begin one with start_conversation, then wait for it; what"
     " waits for a person is answered by a person."
 )
-_ASKED = {
-    "type": "object",
-    "properties": {
-        "approve": {"type": "boolean", "title": "Approve", "description": "Have them run."},
-        "reason": {"type": "string", "title": "Reason", "description": "What the agent is told where you refuse."},
-    },
-    "required": ["approve"],
-}
-
 Whose = Callable[[Any], Principal]
 """On whose behalf a request is made, by the HTTP request that brought it; None over stdio."""
 
@@ -105,13 +96,15 @@ def speaking(hosting: Hosting, whose: Whose) -> Server[Any]:
         asks = caller(context)
         try:
             require(asks.principal, Scope.OBSERVE)
+            found: msgspec.Struct
             if rest:
                 found = await read(ReadEvents(conversation=name, limit=200), asks)
             else:
                 found = await standing(await hosting.get(name, asks.principal), asks)
         except (AgentrtError, Refusal) as error:
             raise MCPError(types.INVALID_PARAMS, _words(error)) from error
-        text = types.TextResourceContents(uri=uri, mime_type="application/json", text=json.dumps(found))
+        words = msgspec.json.encode(found).decode()
+        text = types.TextResourceContents(uri=uri, mime_type="application/json", text=words)
         return types.ReadResourceResult(contents=[text])
 
     return Server(
@@ -129,12 +122,13 @@ def speaking(hosting: Hosting, whose: Whose) -> Server[Any]:
 def _tools() -> list[Tool]:
     import mcp_types as types
 
-    confirming = Operation(ConfirmActions, read)
+    confirming = Operation(ConfirmActions, standing)
     return [
         types.Tool(
             name=name,
             description=operation.description,
             input_schema=_schema(operation.arguments),
+            output_schema=_schema(operation.answer),
             annotations=types.ToolAnnotations(
                 read_only_hint=operation.annotations.read_only,
                 destructive_hint=operation.annotations.destructive,
@@ -146,51 +140,53 @@ def _tools() -> list[Tool]:
     ]
 
 
-def _schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
-    (schema,), components = msgspec.json.schema_components([arguments], ref_template="#/$defs/{name}")
+def _schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
+    (schema,), components = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
     found: dict[str, Any] = components[schema["$ref"].rpartition("/")[2]]
-    return {name: value for name, value in found.items() if name not in ("title", "description")}
+    found = {name: value for name, value in found.items() if name not in ("title", "description")}
+    inner = {name: schema for name, schema in components.items() if name != kind.__name__}
+    return {**found, "$defs": inner} if inner else found
 
 
 async def _confirm(context: Any, params: Any, caller: Caller) -> CallToolResult | InputRequiredResult:
     """Ask the person behind the client about what waits: it is not for a model to say.
 
-    The answer holds for the actions that were shown; one that began to wait meanwhile is asked about the next time.
+    An answer holds for what was shown; what began to wait meanwhile is asked about the next time.
     """
     import mcp_types as types
 
     require(caller.principal, Scope.APPROVE)
     name = msgspec.convert(params.arguments or {}, ConfirmActions).conversation
     conversation = await caller.hosting.get(name, caller.principal)
-    held = waiting(conversation.state)
-    if not held:
-        return _answered(await standing(conversation, caller))
-    lines = "\n".join(f"{p.action.tool_name}: {bytes(p.action.arguments).decode()}" for p in held)
-    form = types.ElicitRequestFormParams(message=f"May the agent do this?\n{lines}", requested_schema=_ASKED)
-    key = ",".join(p.action.id for p in held)
-    given: Mapping[str, Any] | None = params.input_responses
+    asked = questions(await whole(conversation, caller))
     capabilities = context.session.client_capabilities
-    if capabilities is None or capabilities.elicitation is None:
+    if asked and (capabilities is None or capabilities.elicitation is None):
         found = await standing(conversation, caller)
-        return _answered({**found, "answered": "nobody: a person answers in the console, or with 'agentrt resume'"})
-    if context.session.can_send_request:
-        answer = await context.session.elicit_form(form.message, _ASKED, context.request_id)
-    elif given is None or key not in given:
-        return types.InputRequiredResult(input_requests={key: types.ElicitRequest(params=form)})
-    else:
-        answer = given[key]
-    if answer.action == "accept":
-        said = answer.content or {}
-        ids = tuple(p.action.id for p in held)
-        reason = str(said.get("reason") or "Rejected by the user.")
-        control = Confirm(action_ids=ids) if said.get("approve") is True else Reject(reason=reason, action_ids=ids)
-        await caller.hosting.do(name, control, caller.principal)
+        if isinstance(found, Standing):
+            found.answered = "nobody: a person answers in the console, or with 'agentrt resume'"
+        return _answered(found)
+    given: Mapping[str, Any] = params.input_responses or {}
+    if not context.session.can_send_request and any(one.key not in given for one in asked):
+        return types.InputRequiredResult(input_requests={one.key: one.request() for one in asked})
+    for one in asked:
+        answer = given.get(one.key) or await _elicited(context, one.request().params)
+        if (control := one.control(answer.action, answer.content or {})) is not None:
+            await caller.hosting.do(name, control, caller.principal)
     return _answered(await standing(conversation, caller))
 
 
-def _answered(found: dict[str, Any]) -> CallToolResult:
+async def _elicited(context: Any, asked: Any) -> Any:
+    """What the person behind a client answers that can be sent requests."""
+    session, about = context.session, context.request_id
+    if asked.mode == "url":
+        return await session.elicit_url(asked.message, asked.url, asked.elicitation_id, about)
+    return await session.elicit_form(asked.message, asked.requested_schema, about)
+
+
+def _answered(answer: msgspec.Struct) -> CallToolResult:
     import mcp_types as types
 
+    found = msgspec.to_builtins(answer)
     text = types.TextContent(text=json.dumps(found, ensure_ascii=False))
     return types.CallToolResult(content=[text], structured_content=found)
 
