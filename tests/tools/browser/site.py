@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import zlib
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from aiohttp import web
 
@@ -30,7 +31,7 @@ PAGES = {
         <script>function log(word) { out.textContent += ' ' + word }</script>""",
     "/files": """<title>Files</title><p id=out>none</p><label>File
         <input type=file multiple onchange="out.textContent=[...files].map(f=>f.name+':'+f.size).join()"></label>
-        <a href="/download">Get it</a>""",
+        <a href="/download">Get it</a> <a href="/bomb">Bomb</a> <a href="/endless-file">Endless</a>""",
     "/long": "<title>Long</title>" + "".join(f"<p>Paragraph {n}.</p>" for n in range(400)) + "<button>Last</button>",
     "/store": """<title>Store</title><p id=out></p><script>
         out.textContent = `${document.cookie}|${localStorage.getItem('kept')}`;
@@ -67,6 +68,36 @@ async def _endless(request: web.Request) -> web.StreamResponse:
         return response
 
 
+def packed(unit: bytes, times: int) -> bytes:
+    """What unpacks to many times its own size (RFC 1950): a part that stands for itself, again and again."""
+    packer = zlib.compressobj()
+    first = packer.compress(unit) + packer.flush(zlib.Z_FULL_FLUSH)
+    again = packer.compress(unit) + packer.flush(zlib.Z_FULL_FLUSH)
+    return first + again * (times - 1)
+
+
+async def _gigabyte(request: web.Request) -> web.StreamResponse:
+    """A page of 1 GB, which is 1 MB on its way."""
+    body = packed(b"<p>more</p>" * 95_326, 1024)
+    return web.Response(body=body, headers={"Content-Type": "text/html", "Content-Encoding": "deflate"})
+
+
+async def _bomb(request: web.Request) -> web.StreamResponse:
+    """A download of 1 GB, which is 1 MB on its way."""
+    headers = {"Content-Encoding": "deflate", "Content-Disposition": "attachment; filename=bomb.txt"}
+    return web.Response(body=packed(b"x" * (1 << 20), 1024), headers=headers)
+
+
+async def _endless_file(request: web.Request) -> web.StreamResponse:
+    """A download without end."""
+    response = web.StreamResponse(headers={"Content-Disposition": "attachment; filename=endless.bin"})
+    await response.prepare(request)
+    with suppress(ConnectionError):
+        while True:
+            await response.write(b"x" * 100_000)
+    return response
+
+
 async def _away(request: web.Request) -> web.StreamResponse:
     raise web.HTTPFound(request.query["to"])
 
@@ -78,6 +109,9 @@ async def site() -> AsyncIterator[str]:
     app.router.add_get("/download", _download)
     app.router.add_get("/endless", _endless)
     app.router.add_get("/away", _away)
+    app.router.add_get("/gigabyte", _gigabyte)
+    app.router.add_get("/bomb", _bomb)
+    app.router.add_get("/endless-file", _endless_file)
     app.router.add_get("/{path:.*}", _page)
     runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
     await runner.setup()

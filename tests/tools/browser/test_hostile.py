@@ -66,6 +66,23 @@ async def test_a_page_without_end(tmp_path: Path) -> None:
         await works(browser, address)
 
 
+async def test_a_page_that_unpacks_to_a_gigabyte(tmp_path: Path) -> None:
+    async with site() as address, browsing(tmp_path, step_seconds=10) as browser:
+        with pytest.raises(ToolError):
+            await browser.do("navigate", url=f"{address}/gigabyte")
+        await works(browser, address)
+
+
+@pytest.mark.parametrize("name", ["Bomb", "Endless"])
+async def test_a_download_that_is_too_long(tmp_path: Path, name: str) -> None:
+    async with site() as address, browsing(tmp_path, step_seconds=20, most_mib=20) as browser:
+        await browser.do("navigate", url=f"{address}/files")
+        said = await browser.do("click", index=browser.number(f"link '{name}'"))
+        assert ("beyond 256 MiB" if name == "Bomb" else "failed: canceled") in said
+        await works(browser, address)
+        assert not list(tmp_path.rglob("*.txt")) + list(tmp_path.rglob("*.bin"))
+
+
 async def test_a_tab_that_crashes(tmp_path: Path) -> None:
     async with site() as address, browsing(tmp_path) as browser:
         with pytest.raises(ToolError):

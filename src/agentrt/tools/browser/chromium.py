@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -38,8 +41,10 @@ _INHERITED = ("HOME", "LANG", "LC_ALL", "PATH", "TMPDIR", "TZ", "XDG_RUNTIME_DIR
 class Chromium:
     """A browser that runs; each conversation has a context of its own in it."""
 
-    def __init__(self, browser: Browser, way_out: Egress, allowed: tuple[str, ...]) -> None:
+    def __init__(self, browser: Browser, way_out: Egress, allowed: tuple[str, ...], downloads: str) -> None:
         self._browser, self._way_out, self._allowed = browser, way_out, allowed
+        self.downloads = downloads
+        """The directory with the downloads that run, and those that wait to be put into the workspace."""
 
     @property
     def version(self) -> str:
@@ -80,15 +85,18 @@ async def chromium(allowed: tuple[str, ...], mark: str, most_bytes: int) -> Asyn
     library = await load_extra("playwright.async_api", "browser")
     async with egress(Guard(allowed), most_bytes) as way_out:
         driver = await library.async_playwright().start()
+        downloads = await anyio.to_thread.run_sync(partial(tempfile.mkdtemp, prefix="agentrt-downloads-"))
         try:
-            yield Chromium(await _launched(library, driver, way_out, mark), way_out, allowed)
+            yield Chromium(await _launched(library, driver, way_out, mark, downloads), way_out, allowed, downloads)
         finally:
             # its end is that of the browser, too
             with anyio.CancelScope(shield=True), anyio.move_on_after(CLOSE_SECONDS):
                 await driver.stop()
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(partial(shutil.rmtree, downloads, ignore_errors=True))
 
 
-async def _launched(library: Any, driver: Playwright, way_out: Egress, mark: str) -> Browser:
+async def _launched(library: Any, driver: Playwright, way_out: Egress, mark: str, downloads: str) -> Browser:
     there = await anyio.to_thread.run_sync(found, driver.chromium.executable_path)
     if there.program is None:
         raise ToolError(MISSING)
@@ -100,6 +108,7 @@ async def _launched(library: Any, driver: Playwright, way_out: Egress, mark: str
             args=list(ARGUMENTS),
             env=_environment(mark),
             proxy={"server": f"http://127.0.0.1:{way_out.port}"},
+            downloads_path=downloads,
             timeout=LAUNCH_SECONDS * 1000,
             handle_sigint=False,
             handle_sigterm=False,

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from typing import Any
 
-import anyio.to_thread
-
-from ...errors import ToolError
 from ...protocols import Observation, ToolContext
 from ...specs import BlobReference, Content, ImageContent, TextContent
 from ...specs.content import sound
 from ..clipping import clip, whole_in
-from .files import put_download, safe_name
+from .downloading import put
 from .session import Happened, Session, Tab
 
 MAX_SHOWN = 30_000
 """Characters of a page that the model sees of one call; the whole is kept in a file that it can read."""
-
-DOWNLOAD_SECONDS = 60.0
 
 
 class BrowserObservation(Observation, frozen=True, kw_only=True):
@@ -47,7 +41,11 @@ async def observed(
     """
     tabs = await session.tabs()
     active = next((tab for tab in tabs if tab.active), Tab(0, "", ""))
-    told = [said, *await _downloaded(happened, context), *(f"[{one}]" for one in happened.told[:50])]
+    told = [
+        said,
+        *[await put(each, context) for each in happened.downloads],
+        *(f"[{one}]" for one in happened.told[:50]),
+    ]
     where = [f"Page: {active.url} {active.title!r}"]
     if len(tabs) > 1:
         where += [f"Tab {tab.id}{' (active)' if tab.active else ''}: {tab.url} {tab.title!r}" for tab in tabs]
@@ -75,24 +73,3 @@ async def _shown(tree: str, context: ToolContext) -> Sequence[Content]:
     if (path := await context.spill(tree)) is not None:
         content.append(TextContent(whole_in(path, tree)))
     return content
-
-
-async def _downloaded(happened: Happened, context: ToolContext) -> list[str]:
-    """The downloads of a step, put into the workspace, in words."""
-    return [await _put(download, context) for download in happened.downloads]
-
-
-async def _put(download: Any, context: ToolContext) -> str:
-    name = safe_name(download.suggested_filename)
-    with anyio.move_on_after(DOWNLOAD_SECONDS):
-        failure = await download.failure()
-        if failure is not None:
-            return f"[the download of {name} failed: {failure}]"
-        place = await download.path()
-        try:
-            path, size = await anyio.to_thread.run_sync(put_download, str(place), name, context)
-        except ToolError as error:
-            return f"[the download of {name} was not kept: {error}]"
-        return f"[downloaded: {path}, {size:,} bytes]"
-    await download.cancel()
-    return f"[the download of {name} took longer than {DOWNLOAD_SECONDS:.0f} s: it was ended]"

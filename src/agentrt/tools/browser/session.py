@@ -16,6 +16,7 @@ from ...loading import load_extra
 from ...network.addresses import PORTS
 from ...protocols import Lease
 from .chromium import Chromium
+from .downloading import watched
 from .tree import Numbers, Tree, by_index, tree_of
 
 if TYPE_CHECKING:
@@ -348,9 +349,15 @@ class Session:
         self._tabs.pop(number, None)
         self._happened.told.append(f"tab {number} has crashed")
 
-    def _downloads(self, download: Download) -> None:
-        if len(self._happened.downloads) < MOST_DOWNLOADS:
-            self._happened.downloads.append(download)
+    async def _downloads(self, download: Download) -> None:
+        happened = self._happened
+        if kept := len(happened.downloads) < MOST_DOWNLOADS:
+            happened.downloads.append(download)
+        with suppress(self._library.Error):
+            if not kept:
+                await download.cancel()
+            elif problem := await watched(download, self._browser.downloads):
+                happened.told.append(problem)
 
     async def _asked(self, dialog: Dialog) -> None:
         """A dialog is closed at once, and told: nobody sees it."""
