@@ -37,10 +37,7 @@ function Now({ conversation }: { conversation: Open }) {
       <h3>Step by step</h3>
       {steps.length === 0 ? <p class="hint">No step has changed a file yet, or files are not kept.</p> : null}
       {steps.slice(-SHOWN).reverse().map((step) => (
-        <details key={`${step.since}-${step.until}`} class="step">
-          <summary>{titleOf(step)}</summary>
-          <StepFiles conversation={conversation} step={step} />
-        </details>
+        <Unfolded key={`${step.since}-${step.until}`} conversation={conversation} step={step} />
       ))}
     </div>
   );
@@ -68,6 +65,17 @@ function useSteps(conversation: Open): Step[] {
   const loaded = (conversation.version.value, conversation.events.filter(isKept).length);
   const { found } = useFresh(() => rest.eventsOf(conversation.id, [...KEEPING], 0, conversation.epoch), [conversation, loaded]);
   return found ? stepsOf(found.events) : [];
+}
+
+/** A step, whose changes are asked for once it is unfolded. */
+function Unfolded({ conversation, step }: { conversation: Open; step: Step }) {
+  const [shown, setShown] = useState(false);
+  return (
+    <details class="step" onToggle={(event) => setShown(event.currentTarget.open)}>
+      <summary>{titleOf(step)}</summary>
+      {shown ? <StepFiles conversation={conversation} step={step} /> : null}
+    </details>
+  );
 }
 
 function StepFiles({ conversation: { id }, step: { since, until } }: { conversation: Open; step: Step }) {
