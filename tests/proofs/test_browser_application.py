@@ -34,7 +34,7 @@ Step: TypeAlias = Callable[[Shown], ModelReply]
 
 def number(shown: Shown, element: str) -> int:
     """The last element of that role and name."""
-    found = re.findall(rf"\[a?(\d+)\] {element}", shown)
+    found = re.findall(rf"\[a?(\d+)\] {element}", shown, re.MULTILINE)
     assert found, (element, shown)
     return int(found[-1])
 
@@ -81,23 +81,26 @@ def task(at: str) -> Sequence[tuple[Step, str]]:
         (click("button 'Preview'"), "button 'Submit'"),
         (click("button 'Submit'"), "At the river."),
         (go(f"{at}/wikiedit?name=Plan"), "You are editing a new, unsaved page"),
-        (code("fill(<textbox$>, 'We eat at the river.')\nclick(<button 'Save'>)\nnoop(500)"), "Saved page: Plan"),
+        (code("fill(<textbox$>, 'We eat at the river.')\nclick(<button 'Save'>)\nnoop(500)"), "Saved page: [Plan]"),
         (go(f"{at}/wiki?name=Plan", new_tab=True), "We eat at the river."),
         (tool("browser_list_tabs"), "Tab 2 (active)"),
-        (tool("browser_close_tab", tab_id=2), "Tab 2 was closed"),
+        (tool("browser_close_tab", tab_id=2), "Closed tab 2."),
         (go(f"{at}/tktnew"), "heading 'Enter A New Ticket'"),
         (code("fill(<textbox$>, 'No plates')"), "No plates"),
-        (click("link 'Timeline'"), "Plan"),
+        (click("link 'Timeline'"), "option 'Any Type'"),
+        (code("select_option(<combobox$>, 'Any Type')"), "Plan"),
         (tool("browser_get_content"), "Lunch"),
-        (tool("browser_go_back"), "Enter A New Ticket"),
-        (click("link 'Logout'"), "link 'Login'"),
+        (tool("browser_go_back"), "Timeline"),
+        (click("link 'Logout'"), "Currently logged in as ada."),
+        (click("button 'Logout'"), "link 'Login'"),
     )
 
 
 @asynccontextmanager
 async def fossil(place: Path) -> AsyncIterator[tuple[str, Path]]:
     """The address of the application, and its repository."""
-    assert (program := shutil.which("fossil")) is not None, "install fossil"
+    program = shutil.which("fossil")
+    assert program is not None, "install fossil"
     store, port = place / "lunch.fossil", free_port()
     env = {**os.environ, "HOME": str(place)}
     run = partial(anyio.run_process, env=env)
@@ -124,8 +127,9 @@ async def test_a_task_in_a_wiki_and_a_forum(tmp_path: Path) -> None:
                 assert steps[done - 1][1] in shown, (done, steps[done - 1][1], shown)
             if done == len(steps):
                 return finish("Lunch is planned.")
+            asked = steps[done][0](shown)
             done += 1
-            return steps[done - 1][0](shown)
+            return asked
 
         agent = Agent(
             llm=LLM(model="scripted"), tools=(Tool("browser"), Tool("browse")), confirmation=NeverConfirm(), stuck=None
