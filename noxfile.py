@@ -167,6 +167,7 @@ def bench(session: nox.Session) -> None:
         "condensing",
         "mcp",
         "tools",
+        "browser",
     )
     for name in names:
         session.run("python", f"benchmarks/bench_{name}.py", "--quick")

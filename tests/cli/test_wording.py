@@ -41,6 +41,21 @@ def test_what_does_not_fit_is_shown_as_it_was_sent() -> None:
     assert headline(replace(samples.action("finish"), arguments=msgspec.Raw(b'{"text":"x"}'))) == '{"text":"x"}'
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments", "words"),
+    [
+        ("fetch", '{"url":"https://a.example/x"}', "https://a.example/x"),
+        ("web_search", '{"query":"tall trees"}', "tall trees"),
+        ("browser_navigate", '{"url":"https://a.example"}', "https://a.example"),
+        ("browser_click", '{"index":5}', "5"),
+        ("browser_type", '{"index":5,"text":"Ada"}', "Ada"),
+        ("browse", '{"code":"click(\'a1\')"}', "click('a1')"),
+    ],
+)
+def test_a_headline_of_a_tool_of_the_web(tool: str, arguments: str, words: str) -> None:
+    assert words in headline(replace(samples.action(tool), arguments=msgspec.Raw(arguments.encode())))
+
+
 def test_a_headline_of_what_is_delegated_is_the_task() -> None:
     given = samples.action("delegate")
     assert headline(replace(given, arguments=msgspec.Raw(b'{"task":"look"}'))) == "look"

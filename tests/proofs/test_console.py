@@ -12,10 +12,12 @@ import anyio
 import pytest
 from playwright.async_api import expect
 
+from agentrt import NeverConfirm, Tool
 from agentrt.server.principals import Scope
 from agentrt.testing import call, finish, say
 from agentrt.testing.turns import Stall
 from tests.stores import make_key
+from tests.tools.browser.site import site
 
 from .consoles import PATIENCE, PHONE, Console, Tab, console, process, stage
 from .waiting import eventually
@@ -365,3 +367,24 @@ async def test_what_changed_in_the_files(tmp_path: Path) -> None:
         await tab.page.get_by_label("Search for").fill("three")
         await expect(tab.page.locator(".hits li").first).to_contain_text("three", timeout=PATIENCE)
         assert tab.problems == []
+
+
+async def test_what_the_browser_shows_and_what_was_recorded(tmp_path: Path) -> None:
+    async with site() as address:
+        turns = [
+            call("browser_navigate", url=address),
+            call("browser_start_recording"),
+            call("browser_navigate", url=f"{address}/other"),
+            call("browser_stop_recording"),
+            finish("Seen."),
+        ]
+        async with console(tmp_path, turns, tools=(Tool("browser"),), confirmation=NeverConfirm()) as server:
+            tab = await server.tab()
+            await tab.begin("Look at it")
+            await tab.stands("Finished")
+            window = tab.page.locator("figure.window")
+            await expect(window.first).to_contain_text(f"{address}/")
+            played = window.get_by_role("img", name="recording")
+            await expect(played).to_be_visible(timeout=PATIENCE)
+            assert await played.evaluate("(image) => image.decode().then(() => image.naturalWidth)") == 960
+            assert tab.problems == []

@@ -89,9 +89,9 @@ class FakeContext:
         self.tasks.start_soon(function)
 
     async def lease(self, kind: str, opened: Opened[Any], *, tree: bool = False) -> Any:
-        """A share of what is open in `leases`, which must be there."""
+        """A share of what is open in `leases`, which must be there: those of one tree."""
         assert self.leases is not None
-        return await self.leases.lease(kind, opened)
+        return await self.leases.lease(kind if tree else f"{kind} {self.conversation}", opened)
 
     async def keep(self, data: bytes, name: str, media_type: str = "") -> BlobReference:
         """Note a blob."""

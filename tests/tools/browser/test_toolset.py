@@ -75,7 +75,11 @@ async def test_what_is_recorded_becomes_a_file(tmp_path: Path) -> None:
         with pytest.raises(ToolError, match="recorded already"):
             await browser.do("start_recording")
         assert "recordings/recording.webp" in await browser.do("stop_recording")
-        assert (tmp_path / "recordings/recording.webp").read_bytes()[8:12] == b"WEBP"
+        film = (tmp_path / "recordings/recording.webp").read_bytes()
+        assert film[8:12] == b"WEBP"
+        assert browser.last is not None
+        assert browser.last.picture is not None
+        assert (browser.last.picture.name, browser.context.kept[browser.last.picture.sha256]) == ("recording", film)
         with pytest.raises(ToolError, match="nothing is recorded"):
             await browser.do("stop_recording")
 

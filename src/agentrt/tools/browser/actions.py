@@ -37,6 +37,8 @@ class Did(msgspec.Struct, frozen=True):
     said: str
     tree: bool = False
     picture: bool = False
+    film: bytes | None = None
+    """What was recorded, as an animated WebP."""
 
 
 class Navigate(msgspec.Struct, frozen=True):
@@ -200,7 +202,7 @@ class StopRecording(msgspec.Struct, frozen=True):
             raise ToolError("nothing is recorded: browser_start_recording begins")
         data, frames, seconds = await recording.finished()
         path = await anyio.to_thread.run_sync(put_file, "recordings/recording.webp", data, context)
-        return Did(f"Recorded {frames} pictures over {seconds:.1f} s: {path}, an animated picture.")
+        return Did(f"Recorded {frames} pictures over {seconds:.1f} s: {path}, an animated picture.", film=data)
 
 
 async def filled(text: str, context: ToolContext) -> tuple[str, bool]:

@@ -16,8 +16,11 @@ MAX_SHOWN = 30_000
 """Characters of a page that the model sees of one call; the whole is kept in a file that it can read."""
 
 
+_WINDOW, _FILM = ("window", "image/jpeg"), ("recording", "image/webp")
+
+
 class BrowserObservation(Observation, frozen=True, kw_only=True):
-    """Where the browser is after a step: `picture` shows the window, for people."""
+    """Where the browser is after a step: `picture` shows the window for people, or what was recorded."""
 
     url: str = ""
     title: str = ""
@@ -33,11 +36,13 @@ async def observed(
     *,
     tree: str | None = None,
     image: bytes | None = None,
+    film: bytes | None = None,
     is_error: bool = False,
 ) -> BrowserObservation:
     """The observation of a step: what was done, what befell, where the browser is, and the tree where it is given.
 
-    With an `image` a model that sees is shown it; a picture for people is taken in any case.
+    With an `image` a model that sees is shown it. People are shown the `film`, an animated WebP, or else a picture: that
+    is taken in any case.
     """
     tabs = await session.tabs()
     active = next((tab for tab in tabs if tab.active), Tab(0, "", ""))
@@ -52,7 +57,7 @@ async def observed(
     content: list[Content] = [TextContent(context.masked(sound("\n".join(filter(None, [*told, *where])))))]
     if tree is not None:
         content += await _shown(context.masked(sound(tree), by_line=True), context)
-    picture = image if image is not None else await session.quiet_picture()
+    picture = film or image or await session.quiet_picture()
     if image is not None:
         content.append(ImageContent(f"data:image/jpeg;base64,{base64.b64encode(image).decode()}"))
     return BrowserObservation(
@@ -62,7 +67,7 @@ async def observed(
         url=context.masked(sound(active.url)),
         title=context.masked(sound(active.title)),
         tabs=tuple(Tab(t.id, context.masked(sound(t.url)), context.masked(sound(t.title)), t.active) for t in tabs),
-        picture=await context.keep(picture, "window", "image/jpeg") if picture is not None else None,
+        picture=await context.keep(picture, *_FILM if film else _WINDOW) if picture is not None else None,
     )
 
 

@@ -39,7 +39,7 @@ async def seen(held: Held, did: Did, happened: Any, context: ToolContext) -> Obs
     async with session.looking():
         tree = (await session.tree()).text if did.tree else None
         image = await session.picture() if did.picture else None
-        return await observed(session, happened, context, did.said, tree=tree, image=image)
+        return await observed(session, happened, context, did.said, tree=tree, image=image, film=did.film)
 
 
 _READS = ToolAnnotations(read_only=True, destructive=False, idempotent=True, open_world=True)
