@@ -41,8 +41,8 @@ async def observed(
 ) -> BrowserObservation:
     """The observation of a step: what was done, what befell, where the browser is, and the tree where it is given.
 
-    With an `image` a model that sees is shown it. People are shown the `film`, an animated WebP, or else a picture: that
-    is taken in any case.
+    With an `image` a model that sees is shown it. People are shown the `film`, an animated WebP, or else a picture:
+    that is taken in any case.
     """
     tabs = await session.tabs()
     active = next((tab for tab in tabs if tab.active), Tab(0, "", ""))
