@@ -16,7 +16,7 @@ from agentrt.actors.core.leases import Leases, Opened
 from agentrt.actors.tool import _details
 from agentrt.events import InputGiven, ObservationEvent
 from agentrt.ids import new_id
-from agentrt.protocols import Files, Models, Observation
+from agentrt.protocols import Calls, Files, Models, Observation
 from agentrt.secrets import CurrentMask, SecretRegistry
 from agentrt.specs import BlobReference, LocalWorkspace, Workspace
 from agentrt.workspaces.reached import ReachedFiles
@@ -50,6 +50,11 @@ class FakeContext:
     @property
     def models(self) -> Models:
         """None are there: what uses them is tried in a conversation."""
+        raise NotImplementedError
+
+    @property
+    def calls(self) -> Calls:
+        """None are there, either."""
         raise NotImplementedError
 
     @property

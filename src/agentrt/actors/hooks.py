@@ -124,8 +124,12 @@ class HookActor(AbstractAsyncContextManager["HookActor"]):
 
     async def _after_tool(self, action_id: str, state: State) -> HookInput:
         """What is told of a call: its arguments are those that it ran with, also where a hook rewrote them."""
-        called, *results = [seen for seen in state.branch.view if action_id in (seen.id, seen.action_id)]
-        since = range(called.seq, results[0].seq + 1) if results else range(called.seq, called.seq + 1)
+        inner = next((one for one in state.branch.inner if one.id == action_id), None)
+        if inner is not None:
+            first, *results = [seq for seq in (inner.seq, inner.result) if seq]
+        else:
+            first, *results = [seen.seq for seen in state.branch.view if action_id in (seen.id, seen.action_id)]
+        since = range(first, (results[0] if results else first) + 1)
         events = await self._log.load([Seen(seq, "", "") for seq in since])
         revised = [e for e in events if isinstance(e, ActionRevised) and e.action_id == action_id]
         action = events[0]

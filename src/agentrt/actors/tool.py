@@ -2,57 +2,34 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import threading
 import time
-from collections import deque
-from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
-from functools import partial
-from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, TypeVar
 from zlib import crc32
 
 import anyio
 import anyio.to_thread
 import msgspec
-from anyio.abc import TaskGroup
 
 from ..cancelling import guarded
 from ..context.replies import BadCall
 from ..decisions import ExecuteAction, action_error
 from ..errors import ToolError
-from ..events import ActionEvent, ActionRevised, Event, InputGiven, InputRequested, ObservationEvent
-from ..ids import new_id
-from ..protocols import ModelClient, Observation, Watchful
-from ..sandboxes.processes import process_mark
-from ..secrets import HIDDEN, CurrentMask, SecretRegistry, StreamMask
-from ..specs import BlobReference, Workspace, content
-from ..specs.content import TEXT
+from ..events import ActionEvent, ActionRevised, Event, ExecutionLost, ObservationEvent
+from ..protocols import Observation, Watchful
+from ..secrets import HIDDEN
+from ..specs import OnCrash, Workspace, content
 from ..specs.flow import Label
-from ..specs.policies import NeverConfirm
-from ..storing import Shelf
 from ..tools.clipping import clip
-from ..tools.definition import Tools
-from ..workspaces.reached import ReachedFiles
-from ..workspaces.spills import Spills
 from .core import Request
-from .core.leases import Lease, Leases, Opened
 from .dispatcher import Perform
 from .event_log import Log
 from .file_keeper import FileKeeper
-from .recollection import Earlier, Recollection
 from .results import MAX_RESULT, bounded
 from .scripts import changed
 from .side_calls import SideCalls
-from .tool_models import Saved, ToolModels
-
-T = TypeVar("T")
-
-TAIL = 64
-"""Pieces of output kept for the model in case a call is cut."""
+from .tool_call import ToolCall, ToolParts, ToolPlace
 
 _NOTHING = msgspec.Raw(b"null")
 _logger = logging.getLogger(__name__)
@@ -75,153 +52,6 @@ class AtWork(Request[bool], frozen=True):
     """Whether the tool has something at work between two calls."""
 
 
-class ToolParts(Protocol):
-    """What a tool actor uses of a conversation's parts."""
-
-    @property
-    def tools(self) -> Tools: ...
-
-    @property
-    def secrets(self) -> SecretRegistry: ...
-
-    @property
-    def retired(self) -> Callable[[str], Event | None]: ...
-
-    @property
-    def store(self) -> str: ...
-
-    @property
-    def earlier(self) -> Earlier | None: ...
-
-    @property
-    def home(self) -> Path | None: ...
-
-    @property
-    def shelf(self) -> Shelf | None: ...
-
-    @property
-    def client(self) -> ModelClient: ...
-
-    @property
-    def saved(self) -> Saved: ...
-
-    @property
-    def leases(self) -> Leases | None: ...
-
-
-class _Place:
-    """What all calls of a tool have in common."""
-
-    def __init__(self, log: Log, parts: ToolParts, tool: str, workspace: Workspace) -> None:
-        created = log.state.created
-        self.workspace, self.files = workspace, ReachedFiles(workspace)
-        self.conversation = process_mark(created.id, parts.store) if created is not None else ""
-        self.recollection = Recollection(log, workspace, parts.earlier, parts.home, parts.shelf)
-        self.spills = Spills(workspace, tool)
-        self._leases, self._created = parts.leases, created
-
-    async def lease(self, kind: str, opened: Opened[T], *, tree: bool) -> Lease[T]:
-        """A share of what the tools of the conversation, or of its tree, have in common. Raises `ToolError`."""
-        if self._leases is None or self._created is None:
-            raise ToolError("nothing can be opened here")
-        above = self._created.delegated_by
-        name = self._leases.root(self._created.id, above) if tree else self._created.id
-        return await self._leases.lease(f"{kind} {name}", opened)
-
-
-class _Call:
-    """The `ToolContext` of one call: shows its output, and keeps the last of it."""
-
-    def __init__(
-        self,
-        log: Log,
-        place: _Place,
-        tool: str,
-        command: str,
-        action: str,
-        parts: ToolParts,
-        tasks: TaskGroup,
-        calls: SideCalls,
-    ) -> None:
-        self.models = ToolModels(log, parts.client, calls, parts.saved, parts.secrets, action)
-        self._tool, self._command, self._secrets, self._retired = tool, command, parts.secrets, parts.retired
-        self._action = action
-        self.observation_id = new_id()
-        self.workspace, self.files = place.workspace, place.files
-        self.conversation, self.recollection = place.conversation, place.recollection
-        self._log, self._tasks, self._spills, self._place = log, tasks, place.spills, place
-        self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
-        self._tail: deque[str] = deque(maxlen=TAIL)
-        self._masked = StreamMask(parts.secrets.mask)
-
-    async def previous(self) -> msgspec.Raw | None:
-        last = await self._log.newest(lambda seen: seen.type == "ObservationEvent" and seen.tool_name == self._tool)
-        return last.details if isinstance(last, ObservationEvent) else None
-
-    async def ask(
-        self, message: str, schema: Mapping[str, Any] | None = None, url: str = "", asks: str = ""
-    ) -> InputGiven | None:
-        state = self._log.state
-        if state.created is None or state.created.delegated_by is not None:
-            return None
-        if isinstance(state.spec.confirmation, NeverConfirm):
-            return None
-        form = msgspec.Raw(msgspec.json.encode(schema or {}))
-        request = InputRequested(
-            action_id=self._action, message=message, schema=form, url=url, asks=asks, caused_by=self._action
-        )
-        begun = await self._log.append(request)
-        state = await self._log.wait_for(lambda state: all(one.id != request.id for one in state.branch.inputs))
-        async for event in self._log.events(begun.seq):
-            if isinstance(event, InputGiven) and event.request_id == request.id:
-                return event
-        raise ToolError("nobody waits for the answer any more")
-
-    def output(self, text: str) -> None:
-        self._here(partial(self._show, text))
-
-    def _show(self, text: str) -> None:
-        self._masked.mask = self._secrets.mask
-        self._tail.append(self._masked.feed(text))  # masked before it is cut: half a secret is one too
-        self._log.show(self.observation_id, "output", text, self._command)
-
-    def start_soon(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        self._here(lambda: self._tasks.start_soon(function) and None)
-
-    def _here(self, done: Callable[[], None]) -> None:
-        """Do something on the event loop; a function that blocks asks for it in a thread of its own."""
-        if threading.get_ident() == self._thread:
-            done()
-        else:
-            self._loop.call_soon_threadsafe(done)
-
-    async def lease(self, kind: str, opened: Opened[T], *, tree: bool = False) -> Lease[T]:
-        return await self._place.lease(kind, opened, tree=tree)
-
-    async def keep(self, data: bytes, name: str, media_type: str = TEXT) -> BlobReference:
-        return await self._log.keep(data, name, media_type)
-
-    async def spill(self, text: str) -> str | None:
-        return await self._spills.keep(text)
-
-    async def secrets(self, text: str) -> Mapping[str, str]:
-        values = await self._secrets.named_in(text)
-        created = self._log.state.created
-        if created is not None and (event := self._retired(created.conversation_id)) is not None:
-            await self._log.append(event)
-        return values
-
-    def masked(self, text: str, *, by_line: bool = False) -> str:
-        return self._secrets.mask.text(text, by_line=by_line)
-
-    def masking(self) -> CurrentMask:
-        return CurrentMask(lambda: self._secrets.mask)
-
-    def so_far(self) -> str:
-        shown = "".join(self._tail).strip()
-        return f" Its last output was:\n{shown[-2000:]}" if shown else ""
-
-
 class ToolActor(AbstractAsyncContextManager["ToolActor"]):
     """Performs `ExecuteAction` for one tool; the executor is opened with the actor and closed with it."""
 
@@ -239,7 +69,7 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
         self._tools, self._secrets = parts.tools, parts.secrets
         with guarded:
             self._executor = self._tools.executor(name)
-        self._place = _Place(log, parts, name, workspace)
+        self._place = ToolPlace(log, parts, name, workspace)
         self._tasks = anyio.create_task_group()
         """What the executor runs beside its calls."""
 
@@ -268,27 +98,32 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
             return isinstance(self._executor, Watchful) and await self._executor.at_work()
         assert isinstance(message.command, ExecuteAction)
         command, action = message.command.id, message.command.action
-        call, begun = self._call(command, action.id), time.monotonic()
+        call, begun = self._call(message.command), time.monotonic()
         try:
             async with self._kept(action):
                 outcome = await self._looked_at_again(message.command) or await self._run(action, call)
         except anyio.get_cancelled_exc_class():
-            seconds = time.monotonic() - begun
             with anyio.CancelScope(shield=True):
-                cut = action_error(action, f"Interrupted after {seconds:.1f} s.{call.so_far()}")
-                await self._log.append(cut, command=command)
+                await self._log.append(self._cut(action, call, time.monotonic() - begun), command=command)
             raise
         else:
             await self._log.append(outcome, command=command)
         return None
+
+    def _cut(self, action: ActionEvent, call: ToolCall, seconds: float) -> Event:
+        """The outcome of a call that is cancelled: by an interrupt, or since the conversation is left."""
+        resumes = self._log.state.definition(action.tool_name).on_crash is OnCrash.RESUME
+        if resumes and not self._log.state.branch.cut:
+            return ExecutionLost(action_id=action.id, caused_by=action.id)
+        return action_error(action, f"Interrupted after {seconds:.1f} s.{call.so_far()}")
 
     def _writes_mark(self, action: ActionEvent) -> bool:
         """Whether a call would act on what stands for a secret, where there are secrets that it may stand for."""
         tool = self._tools.annotations(action.tool_name)
         return bool(self._secrets.mask) and HIDDEN.encode() in bytes(action.arguments) and not tool.read_only
 
-    def _call(self, command: str, action: str) -> _Call:
-        return _Call(self._log, self._place, self._name, command, action, self._parts, self._tasks, self._calls)
+    def _call(self, command: ExecuteAction) -> ToolCall:
+        return ToolCall(self._log, self._place, self._name, command, self._parts, self._tasks, self._calls)
 
     async def _looked_at_again(self, command: ExecuteAction) -> Event | None:
         """Has a call rated again of which a file is not as it was for its rating; an error where that goes on."""
@@ -304,7 +139,7 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
             source="environment", action_id=action.id, arguments=action.arguments, resources=action.resources
         )
 
-    async def _run(self, action: ActionEvent, call: _Call) -> Event:
+    async def _run(self, action: ActionEvent, call: ToolCall) -> Event:
         try:
             if self._writes_mark(action):
                 raise ToolError(_MARKED)

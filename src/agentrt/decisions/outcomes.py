@@ -82,15 +82,18 @@ def wanted(state: State, events: Sequence[Event]) -> Sequence[Event]:
 def check(state: State, events: Sequence[Event]) -> None:
     """Hold the invariants of the history. Raises `EventRefused` when `events` would break one."""
     called = {p.action.id for p in state.branch.pending}
+    at_work = {p.action.id for p in state.branch.pending if p.command is not None}
     for event in events:
         match event:
+            case ActionEvent(within=str(within)) if state.branch.cut or within not in at_work:
+                raise EventRefused("an action that does not run calls nothing")
             case ActionEvent():
                 called.add(event.id)
             case ObservationEvent() | UserRejectObservation() | AgentErrorEvent():
                 if event.action_id not in called:
                     raise EventRefused(f"action {event.action_id!r} has a result already, or was never asked for")
                 called.remove(event.action_id)
-            case InputRequested() if event.action_id not in {p.action.id for p in state.branch.pending if p.command}:
+            case InputRequested() if event.action_id not in at_work:
                 raise EventRefused("an action that does not run asks nothing")
             case InputGiven() if event.request_id not in {asked.id for asked in state.branch.inputs}:
                 raise EventRefused("this was answered already, or nobody waits for it any more")
@@ -219,9 +222,9 @@ def recovery(state: State, *, ended: bool = True) -> tuple[Event, ...]:
             continue
         definition = definitions.get(p.action.tool_name)
         match definition.on_crash if definition else OnCrash.ASK:
-            case OnCrash.RETRY if state.branch.cut:
+            case OnCrash.RETRY | OnCrash.RESUME if state.branch.cut:
                 events.append(action_error(p.action, "Interrupted: the process died before it had ended."))
-            case OnCrash.RETRY:
+            case OnCrash.RETRY | OnCrash.RESUME:
                 events.append(ExecutionLost(action_id=p.action.id, caused_by=p.action.id))
             case OnCrash.FAIL:
                 events.append(action_error(p.action, f"{DIED} while this ran. It failed."))

@@ -108,8 +108,9 @@ class ActionEvent(Event, frozen=True, kw_only=True):
     JSON object, `malformed` the model's text where that was another one or none, `asked_as` the name that it gave where
     the tool has another. `resources` are keys: calls that share one run in the order asked; "*" is shared with all.
     `security_risk` is the model's own rating, `summary` its own words for what the call does. A call with a `skill` is
-    none of the model's, which does not see it: it is a command in that skill's text. `through` is the tool that the
-    model has called to call this one.
+    none of the model's, which does not see it: it is a command in that skill's text. Nor is one `within` another
+    action, whose code has made it and is given its result. `through` is the tool that the model has called to call
+    this one.
     """
 
     source: Source = "agent"
@@ -127,6 +128,7 @@ class ActionEvent(Event, frozen=True, kw_only=True):
     summary: str = ""
     skill: str = ""
     through: str = ""
+    within: Id | None = None
 
 
 class ObservationEvent(Event, frozen=True, kw_only=True):

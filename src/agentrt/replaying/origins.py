@@ -113,6 +113,11 @@ def _result(event: Event, cause: Cause) -> Origin:
     return OUTSIDE if event.source == "user" or event.by == "deadline" else PERFORMER
 
 
+def _call(event: Event, cause: Cause) -> Origin:
+    """Code that runs makes one from outside the rules."""
+    return OUTSIDE if isinstance(event, ActionEvent) and event.within is not None else PERFORMER
+
+
 def _revision(event: Event, cause: Cause) -> Origin:
     return PERFORMER if isinstance(cause.event, HookExecutionEvent) else OUTSIDE
 
@@ -180,7 +185,7 @@ ORIGINS: Mapping[type[Event], Origin | Rule] = {
     BudgetReserved: _model_call,
     ModelCallRetried: _model_call,
     ModelCalled: _model_call,
-    ActionEvent: PERFORMER,
+    ActionEvent: _call,
     CondensationRequest: _condensation,
     ConversationErrorEvent: _error,
     # the others

@@ -275,7 +275,7 @@ class _Player:
         """What came from outside, with the replay's ids."""
         changes: dict[str, Any] = {
             name: self._ids[known]
-            for name in ("action_id", "child_id")
+            for name in ("action_id", "child_id", "within")
             if (known := getattr(event, name, None)) in self._ids
         }
         if isinstance(event, ConfirmationGiven):

@@ -25,6 +25,10 @@ class OnCrash(StrEnum):
     """Tell the model that the outcome is unknown."""
     FAIL = "fail"
     """Tell the model that it failed."""
+    RESUME = "resume"
+    """Give it to the executor again, as one that was begun: it does not begin anew, but says what has become of it.
+    So it is when a conversation is left, too.
+    """
 
 
 class ToolAnnotations(Given, frozen=True, omit_defaults=True):

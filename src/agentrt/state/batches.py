@@ -12,9 +12,20 @@ EVERYTHING = "*"
 
 def beginnable(pending: Sequence[Pending], side_by_side: int) -> tuple[Pending, ...]:
     """Those that have not begun, here or elsewhere, and share no resource with an earlier one, as many as there is room
-    for.
+    for. An action whose code waits for calls of its own takes no room meanwhile, and what has not begun behind it does
+    not come before them.
     """
-    room = side_by_side - sum(p.command is not None for p in pending)
+    inner = tuple(p for p in pending if p.action.within is not None)
+    waits = {p.action.within for p in inner}
+    room = side_by_side - sum(p.command is not None and p.action.id not in waits for p in pending)
+    if inner:
+        at_work = [p for p in pending if p.action.within is None and p.command is not None and p.action.id not in waits]
+        if begin := _in_order((*at_work, *inner)):
+            return begin[: max(room, 0)]
+    return _in_order(pending)[: max(room, 0)]
+
+
+def _in_order(pending: Sequence[Pending]) -> tuple[Pending, ...]:
     taken: set[str] = set()
     found: list[Pending] = []
     for place, p in enumerate(pending):
@@ -25,4 +36,4 @@ def beginnable(pending: Sequence[Pending], side_by_side: int) -> tuple[Pending, 
         if p.command is None and not p.awaited and free:
             found.append(p)
         taken.update(touches)
-    return tuple(found[: max(room, 0)])
+    return tuple(found)

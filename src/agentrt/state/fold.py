@@ -69,7 +69,7 @@ from ..events import (
 from ..ledger import Counting, Goal, Ledger
 from ..specs import Durability, SecurityRisk, replaced
 from . import implied, skills, turns
-from .parts import Calling, Checkpoint, Pending, Seen, State, Working
+from .parts import Calling, Checkpoint, Inner, Pending, Seen, State, Working
 from .places import checkpoint
 from .seeing import as_seen, condensed, prompted, with_seen, with_view
 from .status import BY_TYPE, status_after
@@ -126,6 +126,10 @@ def _apply(state: State, event: Event) -> State:
         case ActionEvent(skill=skill) if skill:
             pending = (*here.pending, Pending(event, causes=here.labels))
             return replace(state, branch=skills.called(replace(here, pending=pending), event))
+        case ActionEvent(within=str(within)):
+            pending = (*here.pending, Pending(event, causes=here.labels))
+            inner = (*here.inner, Inner(event.id, event.seq, within))
+            return replace(state, branch=replace(here, pending=pending, inner=inner))
         case ActionEvent():
             pending = (*here.pending, Pending(event, causes=here.labels))
             denied = here.denied if state.definition(event.tool_name).ends_turn else 0
@@ -278,7 +282,7 @@ def _call_started(state: State, event: ModelCallStarted) -> State:
     before = state.branch
     denied = 0 if before.denied and any(queued.user for queued in before.queued) else before.denied
     here = with_seen(before, *before.queued) if before.queued else before
-    here = replace(here, queued=(), phase=Calling(event.command), steps=here.steps + 1, denied=denied)
+    here = replace(here, queued=(), inner=(), phase=Calling(event.command), steps=here.steps + 1, denied=denied)
     return replace(state, branch=here, answer=None, ledger=ledger.began(state.ledger))
 
 

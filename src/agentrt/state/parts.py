@@ -114,6 +114,16 @@ class Ended(msgspec.Struct, frozen=True, gc=False, array_like=True, tag="ended")
     """A run has ended with that word."""
 
 
+class Inner(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """A call that the code of an action has made: its id and seq, the action's id, and the seq of its result."""
+
+    id: str
+    seq: int
+    within: str
+    result: int = 0
+    """0: it has none yet."""
+
+
 Phase: TypeAlias = Working | Calling | Ending | Ended
 
 
@@ -168,6 +178,8 @@ class Progress(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """What actions that run have asked a person."""
     found: tuple[str, ...] = ()
     """Deferred tools that a search has found."""
+    inner: tuple[Inner, ...] = ()
+    """Calls that code has made since the last model call."""
 
 
 class Branch(Progress, frozen=True, gc=False):

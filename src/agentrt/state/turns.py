@@ -122,7 +122,12 @@ def resulted(state: State, event: ActionResult) -> State:
     if closed.action.skill:  # the model sees neither the call nor the result, but the skill's text with it
         here = skills.answered(uncut(replace(here, pending=pending)), event)
         return replace(state, branch=with_labels(here, _labels(state, closed, event)))
-    here = uncut(replace(with_seen(here, seen), pending=pending))
+    if closed.action.within is None:
+        here = with_seen(here, seen)
+    else:  # the code that has made the call sees it, and not the model
+        inner = (replace(one, result=event.seq) if one.id == event.action_id else one for one in here.inner)
+        here = replace(here, inner=tuple(inner))
+    here = uncut(replace(here, pending=pending))
     here = with_labels(here, _labels(state, closed, event))
     if isinstance(event, ObservationEvent) and event.found:
         here = replace(here, found=tuple(dict.fromkeys((*here.found, *event.found))))

@@ -1,0 +1,188 @@
+"""`ToolCall`: what the executor of a tool has of its conversation while it runs one call."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+from anyio.abc import TaskGroup
+
+from ..decisions import ExecuteAction
+from ..errors import ToolError
+from ..events import Event, InputGiven, InputRequested, ObservationEvent
+from ..ids import new_id
+from ..protocols import ModelClient
+from ..sandboxes.processes import process_mark
+from ..secrets import CurrentMask, SecretRegistry, StreamMask
+from ..specs import BlobReference, Workspace
+from ..specs.content import TEXT
+from ..specs.policies import NeverConfirm
+from ..storing import Shelf
+from ..tools.definition import Tools
+from ..workspaces.reached import ReachedFiles
+from ..workspaces.spills import Spills
+from .core.leases import Lease, Leases, Opened
+from .event_log import Log
+from .inner_calls import InnerCalls
+from .recollection import Earlier, Recollection
+from .side_calls import SideCalls
+from .tool_models import Saved, ToolModels
+
+T = TypeVar("T")
+
+TAIL = 64
+"""Pieces of output kept for the model in case a call is cut."""
+
+
+class ToolParts(Protocol):
+    """What a tool actor uses of a conversation's parts."""
+
+    @property
+    def tools(self) -> Tools: ...
+
+    @property
+    def secrets(self) -> SecretRegistry: ...
+
+    @property
+    def retired(self) -> Callable[[str], Event | None]: ...
+
+    @property
+    def store(self) -> str: ...
+
+    @property
+    def earlier(self) -> Earlier | None: ...
+
+    @property
+    def home(self) -> Path | None: ...
+
+    @property
+    def shelf(self) -> Shelf | None: ...
+
+    @property
+    def client(self) -> ModelClient: ...
+
+    @property
+    def saved(self) -> Saved: ...
+
+    @property
+    def leases(self) -> Leases | None: ...
+
+
+class ToolPlace:
+    """What all calls of a tool have in common."""
+
+    def __init__(self, log: Log, parts: ToolParts, tool: str, workspace: Workspace) -> None:
+        created = log.state.created
+        self.workspace, self.files = workspace, ReachedFiles(workspace)
+        self.conversation = process_mark(created.id, parts.store) if created is not None else ""
+        self.recollection = Recollection(log, workspace, parts.earlier, parts.home, parts.shelf)
+        self.spills = Spills(workspace, tool)
+        self._leases, self._created = parts.leases, created
+
+    async def lease(self, kind: str, opened: Opened[T], *, tree: bool) -> Lease[T]:
+        """A share of what the tools of the conversation, or of its tree, have in common. Raises `ToolError`."""
+        if self._leases is None or self._created is None:
+            raise ToolError("nothing can be opened here")
+        above = self._created.delegated_by
+        name = self._leases.root(self._created.id, above) if tree else self._created.id
+        return await self._leases.lease(f"{kind} {name}", opened)
+
+
+class ToolCall:
+    """The `ToolContext` of one call: shows its output, and keeps the last of it."""
+
+    def __init__(
+        self,
+        log: Log,
+        place: ToolPlace,
+        tool: str,
+        command: ExecuteAction,
+        parts: ToolParts,
+        tasks: TaskGroup,
+        calls: SideCalls,
+    ) -> None:
+        action = command.action.id
+        self.models = ToolModels(log, parts.client, calls, parts.saved, parts.secrets, action)
+        self.calls = InnerCalls(log, parts.tools, tool, action, resumed=command.attempt > 1)
+        self._tool, self._command, self._secrets, self._retired = tool, command.id, parts.secrets, parts.retired
+        self._action = action
+        self.observation_id = new_id()
+        self.workspace, self.files = place.workspace, place.files
+        self.conversation, self.recollection = place.conversation, place.recollection
+        self._log, self._tasks, self._spills, self._place = log, tasks, place.spills, place
+        self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
+        self._tail: deque[str] = deque(maxlen=TAIL)
+        self._masked = StreamMask(parts.secrets.mask)
+
+    async def previous(self) -> msgspec.Raw | None:
+        last = await self._log.newest(lambda seen: seen.type == "ObservationEvent" and seen.tool_name == self._tool)
+        return last.details if isinstance(last, ObservationEvent) else None
+
+    async def ask(
+        self, message: str, schema: Mapping[str, Any] | None = None, url: str = "", asks: str = ""
+    ) -> InputGiven | None:
+        state = self._log.state
+        if state.created is None or state.created.delegated_by is not None:
+            return None
+        if isinstance(state.spec.confirmation, NeverConfirm):
+            return None
+        form = msgspec.Raw(msgspec.json.encode(schema or {}))
+        request = InputRequested(
+            action_id=self._action, message=message, schema=form, url=url, asks=asks, caused_by=self._action
+        )
+        begun = await self._log.append(request)
+        state = await self._log.wait_for(lambda state: all(one.id != request.id for one in state.branch.inputs))
+        async for event in self._log.events(begun.seq):
+            if isinstance(event, InputGiven) and event.request_id == request.id:
+                return event
+        raise ToolError("nobody waits for the answer any more")
+
+    def output(self, text: str) -> None:
+        self._here(partial(self._show, text))
+
+    def _show(self, text: str) -> None:
+        self._masked.mask = self._secrets.mask
+        self._tail.append(self._masked.feed(text))  # masked before it is cut: half a secret is one too
+        self._log.show(self.observation_id, "output", text, self._command)
+
+    def start_soon(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        self._here(lambda: self._tasks.start_soon(function) and None)
+
+    def _here(self, done: Callable[[], None]) -> None:
+        """Do something on the event loop; a function that blocks asks for it in a thread of its own."""
+        if threading.get_ident() == self._thread:
+            done()
+        else:
+            self._loop.call_soon_threadsafe(done)
+
+    async def lease(self, kind: str, opened: Opened[T], *, tree: bool = False) -> Lease[T]:
+        return await self._place.lease(kind, opened, tree=tree)
+
+    async def keep(self, data: bytes, name: str, media_type: str = TEXT) -> BlobReference:
+        return await self._log.keep(data, name, media_type)
+
+    async def spill(self, text: str) -> str | None:
+        return await self._spills.keep(text)
+
+    async def secrets(self, text: str) -> Mapping[str, str]:
+        values = await self._secrets.named_in(text)
+        created = self._log.state.created
+        if created is not None and (event := self._retired(created.conversation_id)) is not None:
+            await self._log.append(event)
+        return values
+
+    def masked(self, text: str, *, by_line: bool = False) -> str:
+        return self._secrets.mask.text(text, by_line=by_line)
+
+    def masking(self) -> CurrentMask:
+        return CurrentMask(lambda: self._secrets.mask)
+
+    def so_far(self) -> str:
+        shown = "".join(self._tail).strip()
+        return f" Its last output was:\n{shown[-2000:]}" if shown else ""
