@@ -18,9 +18,11 @@ from agentrt import (
     Conversation,
     ExecutionStatus,
     Hook,
+    HookEvent,
     NeverConfirm,
     PermissionRule,
     Runtime,
+    Tool,
 )
 from agentrt.errors import ToolError
 from agentrt.events import (
@@ -109,7 +111,7 @@ def runtime(place: Path, code: Code, model: ScriptedLLM, *more: Any) -> Runtime:
 
 def spec(*tools: Any, **given: Any) -> Agent:
     usual: dict[str, Any] = {"confirmation": NeverConfirm()}
-    return Agent(llm=LLM(model="scripted"), tools=("cell", *tools), **usual | given)
+    return Agent(llm=LLM(model="scripted"), tools=(Tool("cell"), *map(Tool, tools)), **usual | given)
 
 
 async def events_of(conversation: Conversation) -> list[Event]:
@@ -194,7 +196,10 @@ async def test_rules_hooks_and_a_person_have_their_say(tmp_path: Path) -> None:
         return " | ".join([said(await context.calls.call("double", {"number": n})) for n in (1, 2)])
 
     rules = (PermissionRule(tool="cell", verdict="allow"), PermissionRule(tool="double", verdict="ask"))
-    hooks = (Hook(event="before_tool", command="true", matcher="double"), Hook(event="after_tool", command="true"))
+    hooks = (
+        Hook(event=HookEvent.BEFORE_TOOL, command="true", matcher="double"),
+        Hook(event=HookEvent.AFTER_TOOL, command="true"),
+    )
     model = ScriptedLLM([call("cell"), finish("ok")])
     agent = spec("double", confirmation=AlwaysConfirm(), rules=rules, hooks=hooks)
     with anyio.fail_after(SECONDS):

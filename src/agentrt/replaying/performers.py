@@ -158,6 +158,9 @@ class RecordedHooks(HookActor):
 def _seq(state: State, target: str) -> int:
     """The seq of the action or message that a hook is about; 0 for none."""
     here = state.branch
+    for inner in here.inner:
+        if inner.id == target:
+            return inner.seq
     for p in here.pending:
         if p.action.id == target:
             return p.action.seq

@@ -43,7 +43,7 @@ from ..events import (
 )
 from ..hooks import HookResult
 from ..security.analyzers import MODEL
-from ..specs import Agent, HookEvent, ToolDefinition
+from ..specs import Agent, HookEvent, OnCrash, ToolDefinition
 from ..specs.content import plain
 from ..state import State, apply
 from .calls import Call, Checked, Replies, failure, verdict
@@ -61,6 +61,8 @@ class Execution(msgspec.Struct, frozen=True, kw_only=True):
     begun: int
     ended: int | None = None
     outcome: ObservationEvent | AgentErrorEvent | None = None
+    left: int = 0
+    """The event since which it is not at work any more, as the conversation was left: it is resumed later."""
 
 
 class Delegation(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,7 +142,14 @@ class Recording:
 
     def from_outside(self, event: Event) -> bool:
         """Whether an event is to be given again, at its place."""
-        return self._origins.of(event) is Origin.OUTSIDE
+        return self._origins.of(event) is Origin.OUTSIDE or self._was_left(event)
+
+    def _was_left(self, event: Event) -> bool:
+        """Whether a call ended as the conversation was left: it is resumed later."""
+        if not isinstance(event, ExecutionLost) or (action := self._actions.get(event.action_id)) is None:
+            return False
+        tool = self.definitions.get(action.tool_name)
+        return tool is not None and tool.on_crash is OnCrash.RESUME
 
     def rating(self, action_seq: int, after: int) -> RiskAssessed | None:
         """The next rating of an action, after event `after`."""
@@ -312,8 +321,10 @@ class Recording:
                 self._reported(event.action_id, event, last=True)
                 if event.action_id in self._running:
                     tool, number = self._running.pop(event.action_id)
-                    if not isinstance(event, ExecutionLost):
-                        runs = self.executions[tool]
+                    runs = self.executions[tool]
+                    if isinstance(event, ExecutionLost):
+                        runs[number] = replace(runs[number], left=event.seq)
+                    else:
                         runs[number] = Execution(begun=runs[number].begun, ended=event.seq, outcome=event)
             case _:
                 pass

@@ -51,6 +51,9 @@ class RecordedExecutor:
                 raise type(failed["kind"], (Exception,), {})(failed["text"])
             case AgentErrorEvent(error=error) if last := _LAST_OUTPUT.match(error):
                 context.output(last["text"])
+            case _ if run.left:
+                await self._stage.reached(run.left)
+                return Observation()  # which comes too late
             case _:
                 pass
         return await self._stage.cut(run.ended)
