@@ -37,8 +37,8 @@ from agentrt.events import (
 from agentrt.executing import Made
 from agentrt.protocols import Observation, ToolContext
 from agentrt.replaying import replay
-from agentrt.specs import Limits, OnCrash, TextContent
-from agentrt.specs.content import plain
+from agentrt.specs import Limits, OnCrash
+from agentrt.specs.content import plain, text
 from agentrt.specs.effects import Effects
 from agentrt.testing import ScriptedLLM, call, calls, finish
 from agentrt.tools import ToolType, tool
@@ -60,8 +60,8 @@ class Runs:
     async def __call__(self, action: Cell, context: ToolContext) -> Observation:
         if context.calls.resumed:
             made = await context.calls.made()
-            return Observation(content=[TextContent("; ".join(map(said, made)) or "nothing was called")])
-        return Observation(content=[TextContent(await self._code(context))])
+            return Observation(content=text("; ".join(map(said, made)) or "nothing was called"))
+        return Observation(content=text(await self._code(context)))
 
     async def aclose(self) -> None: ...
 
