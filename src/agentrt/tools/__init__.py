@@ -11,6 +11,7 @@ from .finish import finish, output_schema, structured
 from .functions import AnyTool, as_tool_types, distinct, tool, tools_in
 from .inspect_image import inspect_image
 from .invoke_skill import invoke_skill
+from .ipython import ipython
 from .memory import memory
 from .patch import apply_patch
 from .recall import recall
@@ -25,6 +26,7 @@ BUILT_IN = (
     read_file, write_file, edit, list_directory, planning_file_editor,
     task_tracker, think, finish, delegate, task, invoke_skill, recall, memory,
     switch_llm, inspect_image, fetch, web_search, *BROWSER_TOOLS, browse,
+    ipython,
 )  # fmt: skip
 """Every tool that an agent can name without passing its implementation."""
 
@@ -44,6 +46,7 @@ __all__ = [
     "glob",
     "grep",
     "invoke_skill",
+    "ipython",
     "memory",
     "output_schema",
     "recall",

@@ -1,0 +1,89 @@
+"""`Cell`: one cell that runs, and what it asks of the agent and of people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import anyio
+import msgspec
+
+from ...errors import ToolError
+from ...events import AgentErrorEvent, ObservationEvent
+from ...executing import Made, ToolContext
+from ...specs.content import plain
+from .channel import Answer, Asking
+from .outputs import Outputs
+
+
+class Cell:
+    """One cell that runs: what it shows, what it asks for, and the time that it has.
+
+    Time in which it waits for a call of a tool, or for a person, does not count.
+    """
+
+    def __init__(self, context: ToolContext, seconds: float) -> None:
+        self._context, self.seconds = context, seconds
+        self.outputs, self.limit = Outputs(), anyio.CancelScope(deadline=anyio.current_time() + seconds)
+        self.calls = self._waits = 0
+        self._left = seconds
+        self.word = ""
+
+    def heard(self, kind: str, content: Mapping[str, Any]) -> None:
+        """A message of the kernel."""
+        if said := self.outputs.take(kind, content):
+            self._context.output(said)
+
+    async def asked(self, prompt: str, password: bool) -> str | None:
+        """What a person types."""
+        if password:
+            self.word = "[a password was asked for: nobody types one here]"
+            return None
+        field = {"type": "string", "title": prompt or "Input"}
+        schema = {"type": "object", "properties": {"value": field}, "required": ["value"]}
+        with self._not_counted():
+            given = await self._context.ask(prompt or "The code asks for a line of input.", schema, "", "ipython")
+        if given is None or given.verdict != "accept":
+            self.word = "[input() was not answered: nobody is there, or the person does not want to]"
+            return None
+        return str(msgspec.json.decode(given.content)["value"])
+
+    async def given(self, asked: Asking) -> Answer:
+        """What the code has asked for. Raises `ToolError`."""
+        if asked.what != "call":
+            raise ToolError(f"there is nothing to parse {asked.name} with")
+        self.calls += 1
+        with self._not_counted():
+            made = await self._context.calls.call(asked.name, asked.arguments)
+        details = made.result.details if isinstance(made.result, ObservationEvent) else msgspec.Raw(b"null")
+        return Answer(said(made), details, failed=failed(made))
+
+    @contextmanager
+    def _not_counted(self) -> Iterator[None]:
+        if not self._waits:
+            self._left = self.limit.deadline - anyio.current_time()
+            self.limit.deadline = float("inf")
+        self._waits += 1
+        try:
+            yield
+        finally:
+            self._waits -= 1
+            if not self._waits:
+                self.limit.deadline = anyio.current_time() + self._left
+
+
+def said(made: Made) -> str:
+    """What a call came to, in words."""
+    match made.result:
+        case ObservationEvent(content=content):
+            return plain(content)
+        case AgentErrorEvent(error=error):
+            return error
+        case rejected:
+            return f"not done: {rejected.rejection_reason}"
+
+
+def failed(made: Made) -> bool:
+    """Whether it failed, or was not done."""
+    return not isinstance(made.result, ObservationEvent) or made.result.is_error

@@ -1,0 +1,85 @@
+"""`Channel`: the socket over which the code in a kernel asks for what it does not have: calls of the agent's tools."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ...errors import ToolError
+
+LONGEST = 16 << 20
+"""Bytes of a request."""
+
+
+class Asking(msgspec.Struct):
+    """What the code asks for: one line of JSON, answered by one."""
+
+    what: str
+    """"call": a tool, "parse": a document."""
+    name: str = ""
+    arguments: dict[str, Any] = {}
+
+
+class Answer(msgspec.Struct, omit_defaults=True):
+    """What it is given: a text with details, or a problem."""
+
+    text: str = ""
+    details: msgspec.Raw = msgspec.Raw(b"null")
+    failed: bool = False
+    problem: str = ""
+
+
+Given = Callable[[Asking], Awaitable[Answer]]
+"""Answers a request. Raises `ToolError`."""
+
+
+class Channel:
+    """Listens in a directory for as long as a kernel lives; what answers changes from cell to cell."""
+
+    def __init__(self, directory: Path) -> None:
+        self.path = str(directory / "agent")
+        self.given: Given | None = None
+        """Answers while a cell runs."""
+        self._server: asyncio.AbstractServer | None = None
+        self._open = set[asyncio.Task[None]]()
+
+    async def open(self) -> None:
+        """Begin to listen."""
+        self._server = await asyncio.start_unix_server(self._connected, self.path, limit=LONGEST)
+
+    async def close(self) -> None:
+        """Listen no more, and answer nobody."""
+        if self._server is not None:
+            self._server.close()
+        for task in list(self._open):
+            task.cancel()
+        await asyncio.gather(*self._open, return_exceptions=True)
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._open.add(task)
+        try:
+            with suppress(OSError, ValueError):
+                line = await reader.readline()
+                writer.write(msgspec.json.encode(await self._answer(line)) + b"\n")
+                await writer.drain()
+        finally:
+            self._open.discard(task)
+            writer.close()
+
+    async def _answer(self, line: bytes) -> Answer:
+        try:
+            asked = msgspec.json.decode(line, type=Asking)
+            if self.given is None:
+                return Answer(problem="no cell runs: the agent's tools are called while one does")
+            return await self.given(asked)
+        except msgspec.DecodeError as error:
+            return Answer(problem=f"this is no request: {error}")
+        except ToolError as error:
+            return Answer(problem=str(error))

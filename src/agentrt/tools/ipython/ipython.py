@@ -1,0 +1,239 @@
+"""`ipython`: cells of Python in a kernel that keeps its state, which may call the agent's other tools."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import anyio
+import anyio.to_thread
+import msgspec
+from msgspec import Meta
+
+from ...errors import ToolError
+from ...executing import Made, Observation, ToolContext
+from ...specs import Content, DockerWorkspace, OnCrash, Same, TextContent, ToolAnnotations, Workspace
+from ...specs.content import plain, text
+from ...specs.effects import Effects
+from ..clipping import clip, whole_in
+from ..definition import Params, ToolType
+from .cell import Cell, failed, said
+from .channel import Channel
+from .kernel import Kernel, KernelDied
+from .magics import effects_of
+from .outputs import Outputs
+
+MAX_OUTPUT = 30_000
+"""Characters of text that the model sees of one cell; the whole is kept as a blob, and in a file that it can read."""
+
+CELL_SECONDS = 120.0
+SETTLE_SECONDS = 3.0
+"""How long an interrupted cell has to end, before its kernel is."""
+
+MOST_TOLD = 2_000
+"""Characters of the result of a call that are told of a cell that was cut."""
+
+
+class IPythonAction(msgspec.Struct, frozen=True):
+    """Arguments of `ipython`."""
+
+    code: Annotated[str, Meta(description="The Python code; `await` may stand outside of functions.")]
+    timeout: Annotated[
+        Annotated[float, Meta(gt=0, le=86_400)] | None,
+        Meta(description="Seconds after which the cell is interrupted. Default: 120."),
+    ] = None
+    restart: Annotated[bool, Meta(description="Start a new kernel first: all variables are lost.")] = False
+
+
+class IPythonObservation(Observation, frozen=True, kw_only=True):
+    """What a cell came to; `execution_count` is its number, `calls` how many calls of tools it made."""
+
+    status: str
+    execution_count: int = 0
+    seconds: float = 0.0
+    calls: int = 0
+
+
+class IPython:
+    """The kernel of a conversation, which starts with the first cell."""
+
+    def __init__(self, params: Params) -> None:
+        python = params.get("python")
+        self._python = str(python) if python else sys.executable
+        self._kernel: Kernel | None = None
+        self._channel: Channel | None = None
+
+    async def __call__(self, action: IPythonAction, context: ToolContext) -> IPythonObservation:
+        """Run a cell. Raises `ToolError`."""
+        if context.calls.resumed:
+            return _left(await context.calls.made())
+        if action.restart:
+            await self.aclose()
+        kernel, new = await self._there(context)
+        begun, cell = time.monotonic(), Cell(context, action.timeout or CELL_SECONDS)
+        status = await self._run(kernel, action.code, cell)
+        made = await context.calls.made() if cell.calls else ()
+        content = await _clipped(cell.outputs.content, context)
+        footer = [cell.word] if cell.word else []
+        if new and action.restart:
+            footer.append("[a new kernel]")
+        if not content and not footer:
+            footer.append("[no output]")
+        return IPythonObservation(
+            content=(*content, *text("\n".join(footer))) if footer else content,
+            is_error=status != "ok",
+            status=status,
+            execution_count=kernel.count,
+            seconds=round(time.monotonic() - begun, 3),
+            calls=len(made),
+        )
+
+    async def aclose(self) -> None:
+        """End the kernel and all that it started."""
+        kernel, self._kernel = self._kernel, None
+        channel, self._channel = self._channel, None
+        with anyio.CancelScope(shield=True):
+            if channel is not None:
+                await channel.close()
+            if kernel is not None:
+                await kernel.end()
+
+    async def _there(self, context: ToolContext) -> tuple[Kernel, bool]:
+        """The kernel, started where there is none, and whether it was. Raises `ToolError`."""
+        if self._kernel is not None and self._kernel.alive:
+            return self._kernel, False
+        await self.aclose()
+        if isinstance(context.workspace, DockerWorkspace):
+            raise ToolError("ipython works on this machine, not in a container: use the terminal there")
+        workspace = context.workspace.path
+        python = str(Path(workspace, self._python)) if "/" in self._python else self._python
+        kernel = await Kernel.started(python, workspace, context.conversation, context.masked)
+        try:
+            self._channel = channel = Channel(kernel.directory)
+            await channel.open()
+            await _load(kernel, channel.path)
+        except BaseException:
+            self._kernel = kernel
+            await self.aclose()
+            raise
+        self._kernel = kernel
+        return kernel, True
+
+    async def _run(self, kernel: Kernel, code: str, cell: Cell) -> str:
+        """Run a cell; how it ended. One that is cancelled, or has taken its time, is interrupted."""
+        assert self._channel is not None
+        self._channel.given = cell.given
+        try:
+            with cell.limit:
+                good = await kernel.run(code, cell.heard, cell.asked)
+                return "ok" if good else "error"
+            cell.word = f"[interrupted after {cell.seconds:g} s, its limit]"
+            if not await kernel.settle(SETTLE_SECONDS):
+                await self.aclose()
+                cell.word += " [it did not end: the kernel was ended, and its variables are gone]"
+            return "timeout"
+        except anyio.get_cancelled_exc_class():
+            with anyio.CancelScope(shield=True):
+                if not await kernel.settle(SETTLE_SECONDS):
+                    await self.aclose()
+            raise
+        except KernelDied as died:
+            await self.aclose()
+            cell.word = f"[{died}]"
+            return "died"
+        finally:
+            if self._channel is not None:
+                self._channel.given = None
+
+
+def _left(made: Sequence[Made]) -> IPythonObservation:
+    """What is told of a cell whose kernel has ended with the program that ran it."""
+    lines = ["The kernel ended in the middle of this cell, with the program that ran it: its variables are gone, and"]
+    lines.append(
+        "whatever the cell did besides is unknown. "
+        + ("It had made these calls:" if made else "It had called no tool.")
+    )
+    for one in made:
+        arguments = clip(bytes(one.action.arguments).decode(), MOST_TOLD)
+        lines.append(f"- {one.action.tool_name}({arguments}){' failed' if failed(one) else ''}:")
+        lines.append(clip(said(one), MOST_TOLD))
+    return IPythonObservation(content=text("\n".join(lines)), is_error=True, status="left", calls=len(made))
+
+
+_GONE = (
+    "The kernel ended in the middle of this cell, with the program that ran it: its variables are gone, and whatever"
+    " the cell did besides is unknown."
+)
+
+
+async def _load(kernel: Kernel, socket: str) -> None:
+    """Give the kernel what its code has from the start. Raises `ToolError`."""
+    source = await anyio.to_thread.run_sync((Path(__file__).parent / "in_kernel.py").read_text)
+    problem = Outputs()
+    good = await kernel.run(_LOADING.format(source=source, socket=socket), problem.take, _nobody, quiet=True)
+    if not good:
+        raise ToolError(f"the kernel does not start: {plain(problem.content)}")
+
+
+_LOADING = """
+def _agent_loads():
+    import sys, types
+    module = types.ModuleType("agentskills")
+    sys.modules["agentskills"] = module
+    exec(compile({source!r}, "agentskills", "exec"), module.__dict__)
+    module.SOCKET = {socket!r}
+    get_ipython().user_ns.update({{name: getattr(module, name) for name in module.__all__}})
+    get_ipython().user_ns.update(ToolFailed=module.ToolFailed)
+_agent_loads()
+del _agent_loads
+"""
+
+
+async def _nobody(prompt: str, password: bool) -> str | None:
+    return None
+
+
+async def _clipped(content: tuple[Content, ...], context: ToolContext) -> tuple[Content, ...]:
+    whole = "\n".join(block.text for block in content if isinstance(block, TextContent))
+    if len(whole) <= MAX_OUTPUT:
+        return content
+    whole = context.masked(whole)
+    found: list[Content] = [TextContent(clip(whole, MAX_OUTPUT)), await context.keep(whole.encode(), "full output")]
+    if (path := await context.spill(whole)) is not None:
+        found.append(TextContent(whole_in(path, whole)))
+    return (*found, *(block for block in content if not isinstance(block, TextContent)))
+
+
+def _runs(action: IPythonAction, workspace: Workspace) -> Effects:
+    return effects_of(action.code)
+
+
+def _one(action: IPythonAction, workspace: Workspace) -> tuple[str, ...]:
+    return ("ipython",)
+
+
+ipython = ToolType(
+    name="ipython",
+    description=(
+        "Run Python code in a kernel that lasts: variables and imports stay from call to call. The value of the last"
+        " line is shown, and so are images and tables. `await tools.NAME(argument=...)` calls another of your tools and"
+        " gives its result as a string (`.details` has the exit code of a command); several run side by side with"
+        " asyncio.gather, and ToolFailed is raised where one fails. `!command` runs a shell command. There are"
+        " open_file, goto_line, scroll_down, scroll_up, create_file, edit_file(start, end, content), search_dir,"
+        " search_file, find_file and parse_pdf, parse_docx, parse_latex, parse_pptx, parse_audio, parse_image,"
+        " parse_video, each of which prints. A cell that takes longer than `timeout` is interrupted."
+    ),
+    action=IPythonAction,
+    executor=IPython,
+    annotations=ToolAnnotations(title="IPython"),
+    on_crash=OnCrash.RESUME,
+    holds_resource=True,
+    resources=_one,
+    effects=_runs,
+    same=Same("code"),
+    headline=("{code}",),
+    aliases=("execute_ipython_cell", "ipython_cell", "jupyter", "run_ipython", "python", "run_python", "python_exec"),
+)

@@ -1,0 +1,211 @@
+"""`Kernel`: a Python kernel as a process of its own, spoken with over sockets in a directory that nobody else reads."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.abc
+import anyio.to_thread
+import psutil
+
+from ...errors import ToolError
+from ...ids import new_id
+from ...loading import load_extra
+from ...sandboxes.environment import environment
+from ...sandboxes.processes import CONVERSATION, end, opened
+
+if TYPE_CHECKING:
+    from jupyter_client.asynchronous.client import AsyncKernelClient
+
+START_SECONDS = 60.0
+"""How long a kernel has to start."""
+
+REPLY_SECONDS = 2.0
+"""How long is waited for the end of what a cell shows, once it has ended: a flood may have lost its last message."""
+
+_KERNEL = "AGENTRT_KERNEL"
+"""The variable that marks what a kernel starts."""
+
+Heard = Callable[[str, Mapping[str, Any]], object]
+Asked = Callable[[str, bool], Awaitable[str | None]]
+"""What a person types, given the prompt and whether it is a password; None where nobody does."""
+
+
+class KernelDied(ToolError):
+    """Raised when a kernel has ended in the middle of a cell."""
+
+
+class Kernel:
+    """A kernel that runs."""
+
+    def __init__(self, client: AsyncKernelClient, process: anyio.abc.Process, directory: Path, mark: str) -> None:
+        self._client, self._process, self.directory = client, process, directory
+        self._mark, self._began = mark, time.clock_gettime(time.CLOCK_BOOTTIME) - START_SECONDS
+        self.count = 0
+        """Cells that were run, as the kernel counts them."""
+
+    @classmethod
+    async def started(cls, python: str, workspace: str, mark: str, masked: Callable[[str], str]) -> Kernel:
+        """A kernel that is ready. Raises `ToolError` that says what is missing."""
+        library = await load_extra("jupyter_client.asynchronous.client", "jupyter")
+        connect = await load_extra("jupyter_client.connect", "jupyter")
+        directory = Path(await anyio.to_thread.run_sync(partial(tempfile.mkdtemp, prefix="agentrt-kernel-")))
+        try:
+            file = str(directory / "connection.json")
+            address = str(directory / "kernel")
+            await anyio.to_thread.run_sync(partial(connect.write_connection_file, file, transport="ipc", ip=address))
+            token = new_id()
+            env = {**environment(os.environ, masked), CONVERSATION: mark, _KERNEL: token, "MPLBACKEND": _BACKEND}
+            process = await opened(
+                [python, "-m", "ipykernel_launcher", "-f", file, "--HistoryManager.enabled=False"],
+                cwd=workspace,
+                env={**env, "IPYTHONDIR": str(directory / "ipython"), "JUPYTER_PLATFORM_DIRS": "1"},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except BaseException:
+            await _removed(directory)
+            raise
+        client = library.AsyncKernelClient()
+        client.load_connection_file(file)
+        client.start_channels(hb=False)
+        kernel = cls(client, process, directory, f"{_KERNEL}={token}")
+        try:
+            await kernel._ready()
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await kernel.end()
+            raise
+        return kernel
+
+    @property
+    def alive(self) -> bool:
+        """Whether its process runs."""
+        return self._process.returncode is None
+
+    def interrupt(self) -> None:
+        """Raise `KeyboardInterrupt` in what it runs."""
+        with suppress(ProcessLookupError):
+            os.kill(self._process.pid, signal.SIGINT)
+
+    async def run(self, code: str, heard: Heard, asked: Asked, *, quiet: bool = False) -> bool:
+        """Run a cell to its end, and say whether that was a good one. Raises `KernelDied`.
+
+        What it shows comes to `heard`, as kind and content. Who cancels this has the cell interrupted.
+        """
+        sent = self._client.execute(code, silent=quiet, store_history=not quiet, allow_stdin=True)
+        good, replied = False, anyio.Event()
+
+        async def reply() -> None:
+            nonlocal good
+            while (message := await self._client.get_shell_msg())["parent_header"].get("msg_id") != sent:
+                pass
+            good = message["content"].get("status") == "ok"
+            self.count = message["content"].get("execution_count") or self.count
+            replied.set()
+            await anyio.sleep(REPLY_SECONDS)
+            tasks.cancel_scope.cancel()
+
+        async def answer() -> None:
+            while True:
+                message = await self._client.get_stdin_msg()
+                content = message["content"]
+                given = await asked(str(content.get("prompt", "")), bool(content.get("password")))
+                if given is None:
+                    self.interrupt()
+                else:
+                    self._client.input(given)
+
+        async def watch() -> None:
+            await self._process.wait()
+            raise KernelDied(f"the kernel has ended ({_how(self._process.returncode)}): its variables are gone")
+
+        try:
+            async with anyio.create_task_group() as tasks:
+                for function in (reply, answer, watch):
+                    tasks.start_soon(function)
+                await self._listen(sent, heard)
+                await replied.wait()
+                tasks.cancel_scope.cancel()
+        except ExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+        return good
+
+    async def _listen(self, sent: str, heard: Heard) -> None:
+        """Hear what a cell shows until it is idle."""
+        while True:
+            message = await self._client.get_iopub_msg()
+            if message["parent_header"].get("msg_id") != sent:
+                continue
+            kind, content = message["msg_type"], message["content"]
+            if kind == "status" and content.get("execution_state") == "idle":
+                return
+            heard(kind, content)
+
+    async def settle(self, seconds: float) -> bool:
+        """Interrupt what it runs, and say whether it was idle within so many seconds."""
+        self.interrupt()
+        with anyio.move_on_after(seconds), suppress(KernelDied):
+            await self.run("", lambda kind, content: None, _nobody, quiet=True)
+            return True
+        return False
+
+    async def _ready(self) -> None:
+        """Wait until it answers on both of its channels. Raises `ToolError`."""
+        with anyio.move_on_after(START_SECONDS):
+            while self.alive:
+                sent = self._client.kernel_info()
+                with anyio.move_on_after(1.0):
+                    await self._client.get_shell_msg()
+                    await self._listen(sent, lambda kind, content: None)
+                    return
+        said = b""
+        if not self.alive and self._process.stderr is not None:
+            with suppress(anyio.EndOfStream):
+                said = await self._process.stderr.receive(65_536)
+        words = said.decode("utf-8", "replace").strip().rpartition("\n")[2] or "it does not answer"
+        hint = ": it needs pip install ipykernel" if "ipykernel" in words else ""
+        raise ToolError(f"the kernel does not start: {words}{hint}")
+
+    async def end(self) -> None:
+        """End it with all that it has started."""
+        self._client.stop_channels()
+        with suppress(psutil.Error):
+            itself = psutil.Process(self._process.pid)
+            await end(self._process.pid, self._mark, self._began, also=(itself,))
+        with anyio.move_on_after(REPLY_SECONDS):
+            await self._process.aclose()
+        self._client.context.destroy(linger=0)
+        await _removed(self.directory)
+
+
+_BACKEND = "module://matplotlib_inline.backend_inline"
+
+
+async def _nobody(prompt: str, password: bool) -> str | None:
+    return None
+
+
+async def _removed(directory: Path) -> None:
+    with anyio.CancelScope(shield=True):
+        await anyio.to_thread.run_sync(partial(shutil.rmtree, directory, ignore_errors=True))
+
+
+def _how(code: int | None) -> str:
+    if code is not None and code < 0:
+        with suppress(ValueError):
+            return signal.Signals(-code).name
+    return f"exit code {code}"
