@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,25 @@ from anyio.abc import TaskGroup
 
 from agentrt.actors.core.leases import Leases, Opened
 from agentrt.actors.tool import _details
+from agentrt.errors import ToolError
 from agentrt.events import InputGiven, ObservationEvent
+from agentrt.executing import Made
 from agentrt.ids import new_id
 from agentrt.protocols import Calls, Files, Models, Observation
 from agentrt.secrets import CurrentMask, SecretRegistry
 from agentrt.specs import BlobReference, LocalWorkspace, Workspace
 from agentrt.workspaces.reached import ReachedFiles
+
+
+class _NoCalls:
+    names: tuple[str, ...] = ()
+    resumed = False
+
+    async def call(self, tool: str, arguments: Mapping[str, Any]) -> Made:
+        raise ToolError(f"there is no tool {tool!r} to call here")
+
+    async def made(self) -> Sequence[Made]:
+        return ()
 
 
 class FakeContext:
@@ -54,8 +67,8 @@ class FakeContext:
 
     @property
     def calls(self) -> Calls:
-        """None are there, either."""
-        raise NotImplementedError
+        """Nothing can be called, either."""
+        return _NoCalls()
 
     @property
     def recollection(self) -> Any:

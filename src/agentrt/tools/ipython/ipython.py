@@ -65,6 +65,8 @@ class IPython:
         self._python = str(python) if python else sys.executable
         self._kernel: Kernel | None = None
         self._channel: Channel | None = None
+        self._ended = False
+        """Whether there was a kernel before."""
 
     async def __call__(self, action: IPythonAction, context: ToolContext) -> IPythonObservation:
         """Run a cell. Raises `ToolError`."""
@@ -72,14 +74,18 @@ class IPython:
             return _left(await context.calls.made())
         if action.restart:
             await self.aclose()
-        kernel, new = await self._there(context)
         begun, cell = time.monotonic(), Cell(context, action.timeout or CELL_SECONDS)
-        status = await self._run(kernel, action.code, cell)
+        kernel, again = await self._there(context)
+        try:
+            status = await self._run(kernel, action.code, cell)
+        except KernelDied:  # since the last cell: nothing of this one was run
+            kernel, again = await self._there(context)
+            status = await self._run(kernel, action.code, cell)
         made = await context.calls.made() if cell.calls else ()
         content = await _clipped(cell.outputs.content, context)
         footer = [cell.word] if cell.word else []
-        if new and action.restart:
-            footer.append("[a new kernel]")
+        if again:
+            footer.append("[a new kernel: the variables of the one before are gone]")
         if not content and not footer:
             footer.append("[no output]")
         return IPythonObservation(
@@ -93,6 +99,7 @@ class IPython:
 
     async def aclose(self) -> None:
         """End the kernel and all that it started."""
+        self._ended = self._ended or self._kernel is not None
         kernel, self._kernel = self._kernel, None
         channel, self._channel = self._channel, None
         with anyio.CancelScope(shield=True):
@@ -102,7 +109,7 @@ class IPython:
                 await kernel.end()
 
     async def _there(self, context: ToolContext) -> tuple[Kernel, bool]:
-        """The kernel, started where there is none, and whether it was. Raises `ToolError`."""
+        """The kernel, started where there is none, and whether it takes the place of one. Raises `ToolError`."""
         if self._kernel is not None and self._kernel.alive:
             return self._kernel, False
         await self.aclose()
@@ -120,7 +127,8 @@ class IPython:
             await self.aclose()
             raise
         self._kernel = kernel
-        return kernel, True
+        again, self._ended = self._ended, False
+        return kernel, again
 
     async def _run(self, kernel: Kernel, code: str, cell: Cell) -> str:
         """Run a cell; how it ended. One that is cancelled, or has taken its time, is interrupted."""
@@ -142,6 +150,8 @@ class IPython:
             raise
         except KernelDied as died:
             await self.aclose()
+            if not died.begun:
+                raise
             cell.word = f"[{died}]"
             return "died"
         finally:

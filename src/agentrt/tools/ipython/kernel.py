@@ -34,6 +34,9 @@ START_SECONDS = 60.0
 REPLY_SECONDS = 2.0
 """How long is waited for the end of what a cell shows, once it has ended: a flood may have lost its last message."""
 
+INTERRUPT_SECONDS = 0.5
+"""Between two tries to interrupt a cell."""
+
 _KERNEL = "AGENTRT_KERNEL"
 """The variable that marks what a kernel starts."""
 
@@ -43,7 +46,11 @@ Asked = Callable[[str, bool], Awaitable[str | None]]
 
 
 class KernelDied(ToolError):
-    """Raised when a kernel has ended in the middle of a cell."""
+    """Raised when a kernel has ended: in the middle of a cell, where it had `begun`."""
+
+    def __init__(self, how: str, *, begun: bool) -> None:
+        super().__init__(f"the kernel has ended ({how}): its variables are gone")
+        self.begun = begun
 
 
 class Kernel:
@@ -93,13 +100,15 @@ class Kernel:
 
     @property
     def alive(self) -> bool:
-        """Whether its process runs."""
+        """Whether its process runs, as far as is known."""
         return self._process.returncode is None
 
-    def interrupt(self) -> None:
-        """Raise `KeyboardInterrupt` in what it runs."""
-        with suppress(ProcessLookupError):
-            os.kill(self._process.pid, signal.SIGINT)
+    async def _interrupt(self) -> None:
+        """Raise `KeyboardInterrupt` in what it runs, until this is cancelled: between two cells it hears nothing."""
+        while True:
+            with suppress(ProcessLookupError):
+                os.kill(self._process.pid, signal.SIGINT)
+            await anyio.sleep(INTERRUPT_SECONDS)
 
     async def run(self, code: str, heard: Heard, asked: Asked, *, quiet: bool = False) -> bool:
         """Run a cell to its end, and say whether that was a good one. Raises `KernelDied`.
@@ -107,7 +116,12 @@ class Kernel:
         What it shows comes to `heard`, as kind and content. Who cancels this has the cell interrupted.
         """
         sent = self._client.execute(code, silent=quiet, store_history=not quiet, allow_stdin=True)
-        good, replied = False, anyio.Event()
+        good, begun, replied = False, False, anyio.Event()
+
+        def hear(kind: str, content: Mapping[str, Any]) -> None:
+            nonlocal begun
+            begun = True
+            heard(kind, content)
 
         async def reply() -> None:
             nonlocal good
@@ -124,20 +138,20 @@ class Kernel:
                 message = await self._client.get_stdin_msg()
                 content = message["content"]
                 given = await asked(str(content.get("prompt", "")), bool(content.get("password")))
-                if given is None:
-                    self.interrupt()
-                else:
+                if given is not None:
                     self._client.input(given)
+                else:
+                    await self._interrupt()
 
         async def watch() -> None:
             await self._process.wait()
-            raise KernelDied(f"the kernel has ended ({_how(self._process.returncode)}): its variables are gone")
+            raise KernelDied(_how(self._process.returncode), begun=begun)
 
         try:
             async with anyio.create_task_group() as tasks:
                 for function in (reply, answer, watch):
                     tasks.start_soon(function)
-                await self._listen(sent, heard)
+                await self._listen(sent, hear)
                 await replied.wait()
                 tasks.cancel_scope.cancel()
         except ExceptionGroup as errors:
@@ -157,9 +171,11 @@ class Kernel:
 
     async def settle(self, seconds: float) -> bool:
         """Interrupt what it runs, and say whether it was idle within so many seconds."""
-        self.interrupt()
         with anyio.move_on_after(seconds), suppress(KernelDied):
-            await self.run("", lambda kind, content: None, _nobody, quiet=True)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._interrupt)
+                await self.run("", lambda kind, content: None, _nobody, quiet=True)
+                tasks.cancel_scope.cancel()
             return True
         return False
 

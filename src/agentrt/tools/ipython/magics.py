@@ -21,6 +21,6 @@ def effects_of(code: str) -> Effects:
         if found is None:
             rest.append(line)
             continue
-        commands.append(Source(" ".join(found.groups()).strip()))
+        commands.append(Source("".join(found.groups()).strip()))
         rest.append(f"{line[: len(line) - len(line.lstrip())]}pass")
     return Effects(runs=(Source("\n".join(rest), "python"), *commands))

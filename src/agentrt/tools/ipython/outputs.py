@@ -59,7 +59,7 @@ class Outputs:
 
     def _add(self, text: str) -> str:
         self._cleared()
-        text = sound(_ESCAPES.sub("", text))
+        text = sound(_ESCAPES.sub("", text)).replace("\r\n", "\n")
         if self._length + len(text) > MOST_CHARACTERS:
             whole = "".join((*self._pieces, text))
             half = MOST_CHARACTERS // 2

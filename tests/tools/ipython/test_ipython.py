@@ -1,0 +1,201 @@
+"""Cells in a real kernel, as a conversation runs them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+import psutil
+import pytest
+
+from agentrt import (
+    LLM,
+    Agent,
+    AlwaysConfirm,
+    Conversation,
+    ExecutionStatus,
+    NeverConfirm,
+    PermissionRule,
+    Runtime,
+    Tool,
+)
+from agentrt.context.replies import ModelReply
+from agentrt.errors import ToolError
+from agentrt.events import ActionEvent, AgentErrorEvent, InputRequested, ObservationEvent
+from agentrt.protocols import ModelRequest
+from agentrt.specs import DockerWorkspace, ImageContent
+from agentrt.specs.content import plain
+from agentrt.testing import ScriptedLLM, call, finish
+from agentrt.tools.ipython import ipython
+from agentrt.tools.ipython.ipython import IPythonAction
+from tests.proofs.waiting import eventually
+
+from ..context import FakeContext
+
+SECONDS = 60
+NEW = "[a new kernel: the variables of the one before are gone]"
+
+
+class Notebook:
+    """A conversation whose agent runs the cells that a test gives it."""
+
+    def __init__(self) -> None:
+        self.code: dict[str, Any] = {}
+        self.conversation: Conversation | None = None
+
+    def turn(self, request: ModelRequest) -> ModelReply:
+        code, self.code = self.code, {}
+        return call("ipython", **code) if code else finish("ok")
+
+    @property
+    def talk(self) -> Conversation:
+        assert self.conversation is not None
+        return self.conversation
+
+    async def begin(self, code: str, **more: Any) -> ExecutionStatus:
+        """Have a cell run until the conversation rests."""
+        self.code = {"code": code, **more}
+        await self.talk.send_message("go")
+        return (await self.talk.run()).status
+
+    async def last(self) -> ObservationEvent | AgentErrorEvent:
+        log = [e async for e in self.talk.events() if isinstance(e, ObservationEvent | AgentErrorEvent)]
+        return [event for event in log if event.tool_name == "ipython"][-1]
+
+    async def __call__(self, code: str, **more: Any) -> str:
+        """What a cell came to, in words."""
+        assert await self.begin(code, **more) is ExecutionStatus.FINISHED, self.talk.state.error
+        last = await self.last()
+        return plain(last.content) if isinstance(last, ObservationEvent) else last.error
+
+    async def details(self) -> dict[str, Any]:
+        last = await self.last()
+        assert isinstance(last, ObservationEvent)
+        found: dict[str, Any] = msgspec.json.decode(last.details)
+        return found
+
+
+@asynccontextmanager
+async def notebook(place: Path, **more: Any) -> AsyncIterator[Notebook]:
+    made = Notebook()
+    tools = (Tool("ipython"), Tool("terminal"))
+    usual: dict[str, Any] = {"tools": tools, "confirmation": NeverConfirm(), "stuck": None}
+    spec = Agent(llm=LLM(model="scripted"), **usual | more)
+    with anyio.fail_after(SECONDS):
+        async with Runtime("memory://", client=ScriptedLLM(made.turn)) as runtime:
+            async with Conversation(spec, place, runtime=runtime) as made.conversation:
+                yield made
+
+
+def kernels() -> set[int]:
+    """The kernels below this process."""
+    found = set()
+    for one in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):  # one that has ended
+            if "ipykernel_launcher" in " ".join(one.cmdline()):
+                found.add(one.pid)
+    return found
+
+
+async def test_cells_keep_their_state_and_show_what_they_have(tmp_path: Path) -> None:
+    async with notebook(tmp_path) as run:
+        assert await run("x = 20\nx + 1") == "21"
+        assert await run("import asyncio\nawait asyncio.sleep(0)\nprint(x)\nx + 2") == "20\n22"
+        assert await run("y = x") == "[no output]"
+        assert "ZeroDivisionError: division by zero" in await run("1 / 0")
+        assert (await run.details())["status"] == "error"
+        assert await run("!echo from a shell") == "from a shell"
+        await run("from IPython.display import Image\nImage(data=bytes(10), format='png')")
+        last = await run.last()
+        assert isinstance(last, ObservationEvent)
+        assert any(isinstance(block, ImageContent) for block in last.content)
+        said = await run("print('x' * 40_000)")
+        assert "characters left out" in said
+        assert "characters, 1 lines, are in " in said
+        assert await run("'x' in dir()", restart=True) == f"False\n{NEW}"
+        assert await run("import os; [name for name in os.environ if 'KEY' in name]") == "[]"
+
+
+async def test_its_code_calls_the_other_tools(tmp_path: Path) -> None:
+    async with notebook(tmp_path) as run:
+        code = "said = await tools.terminal(command='echo hi; (exit 3)')"
+        assert "ToolFailed: hi\n[exit code 3" in await run(code)
+        code = "said = await tools.terminal(command='echo hi')\nprint(said.split()[0], said.details['exit_code'])"
+        assert await run(code) == "hi 0"
+        code = "import asyncio\nprint(*await asyncio.gather(*(tools.think(thought=str(n)) for n in range(20))))"
+        assert await run(code) == " ".join(["Noted."] * 20)
+        assert (await run.details())["calls"] == 20
+        assert "there is no tool 'ipython' to call here; there are: terminal, think" in await run(
+            "await tools.ipython(code='1')"
+        )
+        late = "import asyncio\ntask = asyncio.ensure_future(tools.terminal(command='sleep 0.3; echo late'))"
+        await run(f"{late}\nawait asyncio.sleep(0.1)")
+        log = [event async for event in run.talk.events()]
+        results = {event.action_id for event in log if isinstance(event, ObservationEvent | AgentErrorEvent)}
+        assert {event.id for event in log if isinstance(event, ActionEvent)} <= results
+
+
+async def test_a_cell_is_interrupted_by_its_limit_and_by_a_person(tmp_path: Path) -> None:
+    async with notebook(tmp_path) as run:
+        assert await run("import time\nx = 1\ntime.sleep(60)", timeout=0.5) == "[interrupted after 0.5 s, its limit]"
+        assert await run("x") == "1"
+        waits = "import time\ntry:\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    x = 2"
+        running = asyncio.ensure_future(run.begin(waits))
+        await eventually(lambda: run.talk.state.branch.pending, "it runs", 20)
+        await anyio.sleep(0.3)
+        await run.talk.interrupt("enough")
+        await running
+        last = await run.last()
+        assert isinstance(last, AgentErrorEvent)
+        assert last.error.startswith("Interrupted after")
+        assert await run("x") == "2"
+        deaf = "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\ntime.sleep(60)"
+        assert "it did not end: the kernel was ended" in await run(deaf, timeout=0.5)
+        assert "NameError" in await run("x")
+
+
+async def test_a_kernel_that_dies_is_told_and_another_one_starts(tmp_path: Path) -> None:
+    async with notebook(tmp_path) as run:
+        said = await run("import os\nos.kill(os.getpid(), 9)")
+        assert "the kernel has ended (SIGKILL): its variables are gone" in said
+        assert await run("1 + 1") == f"2\n{NEW}"
+        (kernel,) = kernels()
+        os.kill(kernel, signal.SIGKILL)
+        await eventually(lambda: not kernels(), "it has ended")
+        assert await run("2 + 2") == f"4\n{NEW}"
+    await eventually(lambda: not kernels(), "no kernel is left", 10)
+
+
+async def test_input_is_asked_of_a_person(tmp_path: Path) -> None:
+    rules = (PermissionRule(tool="ipython", verdict="allow"),)
+    async with notebook(tmp_path, confirmation=AlwaysConfirm(), rules=rules) as run:
+        status = await run.begin("name = input('Your name? ')\nprint('Hello', name)")
+        assert status is ExecutionStatus.WAITING_FOR_CONFIRMATION
+        (asked,) = run.talk.pending_inputs
+        assert isinstance(asked, InputRequested)
+        assert (asked.message, asked.asks) == ("Your name? ", "ipython")
+        await run.talk.give_input(asked.id, {"value": "Ada"})
+        assert (await run.talk.run()).status is ExecutionStatus.FINISHED
+        last = await run.last()
+        assert isinstance(last, ObservationEvent)
+        assert plain(last.content) == "Hello Ada"
+        assert "a password was asked for" in await run("import getpass\ngetpass.getpass()")
+    async with notebook(tmp_path) as run:
+        assert "input() was not answered: nobody is there" in await run("input('Your name? ')")
+
+
+async def test_where_it_cannot_run_says_why(tmp_path: Path) -> None:
+    async with notebook(tmp_path, tools=(Tool("ipython", {"python": "/bin/false"}),)) as run:
+        assert "the kernel does not start" in await run("1")
+    executor = ipython.executor({})
+    context = FakeContext(tmp_path)
+    context.workspace = DockerWorkspace(image="x", path=str(tmp_path))
+    with pytest.raises(ToolError, match="not in a container"):
+        await executor(IPythonAction("1"), context)
