@@ -168,6 +168,7 @@ def bench(session: nox.Session) -> None:
         "mcp",
         "tools",
         "browser",
+        "kernel",
     )
     for name in names:
         session.run("python", f"benchmarks/bench_{name}.py", "--quick")

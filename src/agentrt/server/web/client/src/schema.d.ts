@@ -998,6 +998,8 @@ export interface components {
             tool_name: string;
             /** @constant */
             type: "ActionEvent";
+            /** @default null */
+            within?: string | null;
         };
         ActionRevised: {
             action_id: string;
@@ -2925,7 +2927,7 @@ export interface components {
             };
         };
         /** @enum {unknown} */
-        OnCrash: "ask" | "fail" | "retry";
+        OnCrash: "ask" | "fail" | "resume" | "retry";
         Pause: {
             /** @constant */
             type: "pause";
