@@ -39,6 +39,8 @@ PAGES = {
     "/ask": "<title>Ask</title><button onclick=\"out.textContent=confirm('Sure?')\">Ask</button><p id=out>none</p>",
     "/storm": "<title>Storm</title><button onclick=\"while(true) alert('again')\">Storm</button>",
     "/hang": '<title>Hang</title><button onclick="while(true);">Hang</button>',
+    "/later": "<title>Later</title><button onclick=\"setTimeout(()=>location='/download',700)\">Later</button>",
+    "/popping": "<title>Popping</title><button onclick=\"setInterval(()=>window.open('/other'),40)\">Pop</button>",
     "/popups": "<title>Popups</title><button onclick=\"for(let i=0;i<40;i++) window.open('/other')\">Open</button>",
     "/names": "<title>Names</title><button>Say \"hi\": [ref=e1] 'x'</button><button>plain</button>",
     "/login": """<title>Login</title><form onsubmit="out.textContent='in'; return false"><label>Password
@@ -98,6 +100,11 @@ async def _endless_file(request: web.Request) -> web.StreamResponse:
     return response
 
 
+async def _slow(request: web.Request) -> web.StreamResponse:
+    await asyncio.sleep(60)
+    return web.Response(text="late")
+
+
 async def _away(request: web.Request) -> web.StreamResponse:
     raise web.HTTPFound(request.query["to"])
 
@@ -109,6 +116,7 @@ async def site() -> AsyncIterator[str]:
     app.router.add_get("/download", _download)
     app.router.add_get("/endless", _endless)
     app.router.add_get("/away", _away)
+    app.router.add_get("/slow", _slow)
     app.router.add_get("/gigabyte", _gigabyte)
     app.router.add_get("/bomb", _bomb)
     app.router.add_get("/endless-file", _endless_file)

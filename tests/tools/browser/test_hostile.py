@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 from contextlib import suppress
 from pathlib import Path
 
@@ -134,3 +135,65 @@ async def test_no_process_is_left(tmp_path: Path) -> None:
         "all have ended",
         10,
     )
+
+
+async def test_a_name_that_only_looks_like_this_machine_is_looked_up(tmp_path: Path) -> None:
+    async with browsing(tmp_path) as browser:
+        for name in ("127.evil.example", "127.0.0.1.evil.example"):
+            with suppress(ToolError):
+                await browser.do("navigate", url=f"http://{name}/")
+            session = await browser.context_session()
+            assert not session._browser._allowed
+        for wrong in ("http://[", "localhost:99999", "http://localhost:abc"):
+            with pytest.raises(ToolError, match="is no web address"):
+                await browser.do("navigate", url=wrong)
+
+
+async def test_a_page_sends_no_datagram_past_the_proxy(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as heard:
+        heard.bind(("127.0.0.1", 0))
+        heard.setblocking(False)
+        port = heard.getsockname()[1]
+        async with site() as address, browsing(tmp_path) as browser:
+            await browser.do("navigate", url=address)
+            page = await (await browser.context_session()).page()
+            await page.evaluate(
+                """async (port) => {
+                    const at = `127.0.0.1:${port}`, known = {username: 'a', credential: 'b'}
+                    const servers = [{urls: `stun:${at}`}, {urls: `turn:${at}`, ...known}]
+                    const peer = new RTCPeerConnection({iceServers: servers})
+                    peer.createDataChannel('x')
+                    await peer.setLocalDescription(await peer.createOffer())
+                    await new Promise((done) => setTimeout(done, 1500))
+                }""",
+                port,
+            )
+        with pytest.raises(BlockingIOError):
+            heard.recv(100)
+
+
+async def test_a_page_that_is_slow_keeps_its_session(tmp_path: Path) -> None:
+    async with site() as address, browsing(tmp_path, step_seconds=2) as browser:
+        await browser.do("navigate", url=f"{address}/store")
+        with pytest.raises(ToolError):
+            await browser.do("navigate", url=f"{address}/slow")
+        await browser.do("navigate", url=f"{address}/store")
+        assert "seen=yes|here" in browser.text, "its cookies and what it has stored are there"
+
+
+async def test_what_begins_between_two_steps_is_told_with_the_next(tmp_path: Path) -> None:
+    async with site() as address, browsing(tmp_path) as browser:
+        await press(browser, f"{address}/later", "Later")
+        session = await browser.context_session()
+        await eventually(lambda: session._happened.downloads, "it has begun", 10)
+        assert "[downloaded: " in await browser.do("list_tabs")
+
+
+async def test_tabs_that_open_between_two_steps_are_closed_at_once(tmp_path: Path) -> None:
+    async with site() as address, browsing(tmp_path) as browser:
+        await press(browser, f"{address}/popping", "Pop")
+        session = await browser.context_session()
+        await anyio.sleep(4)
+        context = await session.context()
+        assert len(context.pages) <= 20 + 5
+        await works(browser, address)

@@ -10,6 +10,7 @@ import pytest
 from agentrt.errors import ToolError
 from agentrt.secrets import SecretRegistry
 from agentrt.specs import ImageContent
+from tests.proofs.waiting import eventually
 
 from .driving import browsing
 from .site import site
@@ -123,3 +124,29 @@ async def test_conversations_have_contexts_of_their_own(tmp_path: Path) -> None:
             assert "|null" in one.text
             await other.do("navigate", url=f"{address}/store")
             assert "|null" in other.text
+
+
+async def test_what_shows_a_secret_is_in_no_picture_and_no_recording(tmp_path: Path) -> None:
+    registry = SecretRegistry({"TOKEN": "two  spaces-xyz9"})
+    async with site() as address, browsing(tmp_path, registry) as browser:
+        await browser.do("navigate", url=address)
+        assert browser.last is not None
+        assert browser.last.picture is not None
+        await browser.do("start_recording")
+        await browser.do("get_state")
+        await browser.do("type", index=browser.number("textbox 'Name'"), text="$TOKEN")
+        assert browser.last.picture is None
+        session = await browser.context_session()
+        page = await session.page()
+        await page.evaluate("history.pushState({}, '', '#moved')")
+        await browser.code("keyboard_press('Tab')", screenshot="plain")
+        assert "there is no picture while the page shows a secret" in browser.text
+        assert browser.last.picture is None
+        assert session.recording is not None
+        await eventually(lambda: session.recording is not None and session.recording._hides, "it sees that")
+        frames = len(session.recording._frames)
+        await page.evaluate("document.body.style.background = 'red'")
+        await browser.do("scroll")
+        assert len(session.recording._frames) == frames
+        await browser.do("navigate", url=f"{address}/other")
+        assert browser.last.picture is not None

@@ -100,11 +100,8 @@ class Type(msgspec.Struct, frozen=True):
     text: Annotated[str, Meta(description="The whole text of the field. `$NAME` stands for a secret.")]
 
     async def do(self, session: Session, context: ToolContext) -> Did:
-        text, secret = await filled(self.text, context)
         field = session.element(self.index)
-        if secret:
-            session.hidden.append(field)
-        await field.fill(text)
+        await field.fill(await filled(self.text, session, context))
         return Did(f"Filled in [{self.index}].", tree=True)
 
 
@@ -189,7 +186,7 @@ class StartRecording(msgspec.Struct, frozen=True):
     async def do(self, session: Session, context: ToolContext) -> Did:
         if session.recording is not None:
             raise ToolError("it is recorded already: browser_stop_recording ends that")
-        session.recording = await Recording.begun(await session.page())
+        session.recording = await Recording.begun(await session.page(), session.hiding)
         return Did("What the tab shows is recorded from now on.")
 
 
@@ -205,9 +202,11 @@ class StopRecording(msgspec.Struct, frozen=True):
         return Did(f"Recorded {frames} pictures over {seconds:.1f} s: {path}, an animated picture.", film=data)
 
 
-async def filled(text: str, context: ToolContext) -> tuple[str, bool]:
-    """A text with the secrets that it names, and whether it names any."""
+async def filled(text: str, session: Session, context: ToolContext) -> str:
+    """A text with the secrets that it names; no picture shows them from here on."""
     values: Mapping[str, str] = await context.secrets(text)
     if not values:
-        return text, False
-    return _VARIABLE.sub(lambda found: values.get(found[1] or found[2], found[0]), text), True
+        return text
+    typed = _VARIABLE.sub(lambda found: values.get(found[1] or found[2], found[0]), text)
+    session.hiding.add((*values.values(), typed))
+    return typed

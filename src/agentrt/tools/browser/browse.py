@@ -13,12 +13,15 @@ from ...protocols import Observation, ToolContext
 from ...specs import OnCrash, ToolAnnotations, Workspace
 from ...specs.effects import Effects
 from ..definition import Params, ToolType
+from .downloading import put_all
 from .gym import GymCall, documented, parsed
+from .happened import Happened
 from .held import Held, one_at_a_time
+from .hiding import NO_PICTURE
 from .marks import marked
 from .observed import observed
 from .performing import Performer
-from .session import Happened, Session
+from .session import Session
 from .tree import Box, by_bid
 
 
@@ -63,16 +66,19 @@ class Browse:
         self, action: BrowseAction, performer: Performer, happened: Happened, failed: str, context: ToolContext
     ) -> Observation:
         session = await self._held.session(context)
+        downloaded = await put_all(happened.downloads, context)
         async with session.looking():
             await session.page()
             tree = await session.tree(by_bid)
             image = await _picture(session, action.screenshot, tree.boxes) if action.screenshot != "none" else None
             focused = f"Focused element: {by_bid(tree.focused)}" if tree.focused is not None else ""
-            said = "\n".join(filter(None, [failed, *performer.said, focused]))
+            said = "\n".join(filter(None, [failed, *performer.said, focused, *downloaded]))
+            if action.screenshot != "none" and image is None:
+                said += NO_PICTURE
             return await observed(session, happened, context, said, tree=tree.text, image=image, is_error=bool(failed))
 
 
-async def _picture(session: Session, kind: str, boxes: Mapping[int, Box]) -> bytes:
+async def _picture(session: Session, kind: str, boxes: Mapping[int, Box]) -> bytes | None:
     if kind == "plain":
         return await session.picture()
     async with marked(await session.page(), boxes):

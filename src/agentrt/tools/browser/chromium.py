@@ -6,11 +6,13 @@ import os
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 
 from ...errors import ToolError
@@ -28,7 +30,8 @@ CLOSE_SECONDS = 10.0
 
 ARGUMENTS = (
     "--disable-quic",  # which no proxy sees
-    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",  # as older ones have it
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
@@ -56,9 +59,10 @@ class Chromium:
         """Whether it runs."""
         return self._browser.is_connected()
 
-    def let_out(self, place: str) -> None:
-        """Let pages reach "host:port" of this machine, since the agent has gone there itself."""
-        if place not in self._allowed:
+    def let_out(self, host: str, port: int) -> None:
+        """Let pages reach a port of this machine, where that is the host: the agent has gone there itself."""
+        place = f"{host}:{port}"
+        if _is_of_this_machine(host) and place not in self._allowed:
             self._allowed = (*self._allowed, place)
             self._way_out.guard = Guard(self._allowed)
 
@@ -84,14 +88,19 @@ async def chromium(allowed: tuple[str, ...], mark: str, most_bytes: int) -> Asyn
     """
     library = await load_extra("playwright.async_api", "browser")
     async with egress(Guard(allowed), most_bytes) as way_out:
-        driver = await library.async_playwright().start()
         downloads = await anyio.to_thread.run_sync(partial(tempfile.mkdtemp, prefix="agentrt-downloads-"))
+        driver: Playwright | None = None
         try:
+            with anyio.CancelScope(shield=True):
+                driver = await library.async_playwright().start()  # where this is cut nobody would end it
+            await anyio.lowlevel.checkpoint()
+            assert driver is not None
             yield Chromium(await _launched(library, driver, way_out, mark, downloads), way_out, allowed, downloads)
         finally:
             # its end is that of the browser, too
             with anyio.CancelScope(shield=True), anyio.move_on_after(CLOSE_SECONDS):
-                await driver.stop()
+                if driver is not None:
+                    await driver.stop()
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(partial(shutil.rmtree, downloads, ignore_errors=True))
 
@@ -116,6 +125,12 @@ async def _launched(library: Any, driver: Playwright, way_out: Egress, mark: str
         )
     except library.Error as error:
         raise ToolError(f"the browser does not start: {str(error).strip().splitlines()[0]}") from error
+
+
+def _is_of_this_machine(host: str) -> bool:
+    with suppress(ValueError):
+        return ip_address(host.strip("[]")).is_loopback
+    return host == "localhost" or host.endswith(".localhost")
 
 
 def _environment(mark: str) -> dict[str, str | float | bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import anyio
@@ -58,8 +59,12 @@ def _size_of(directory: str) -> int:
         return 0
 
 
-async def put(download: Download, context: ToolContext) -> str:
-    """Put a download into the workspace once it has ended; what has become of it, in words."""
+async def put_all(downloads: Sequence[Download], context: ToolContext) -> list[str]:
+    """Put downloads into the workspace once they have ended; what has become of each, in words."""
+    return [await _put(download, context) for download in downloads]
+
+
+async def _put(download: Download, context: ToolContext) -> str:
     name = safe_name(download.suggested_filename)
     failure = await download.failure()
     if failure is not None:

@@ -5,16 +5,24 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from ...protocols import Observation, ToolContext
 from ...specs import BlobReference, Content, ImageContent, TextContent
 from ...specs.content import sound
 from ..clipping import clip, whole_in
-from .downloading import put
-from .session import Happened, Session, Tab
+from .happened import Happened, Tab
+from .session import Session
 
 MAX_SHOWN = 30_000
 """Characters of a page that the model sees of one call; the whole is kept in a file that it can read."""
 
+
+LONGEST_TOLD, LONGEST_TITLE = 600, 300
+"""Characters of what befell, and of a title."""
+
+LONGEST_TOLD, LONGEST_TITLE = 600, 300
+"""Characters of what befell, and of a title."""
 
 _WINDOW, _FILM = ("window", "image/jpeg"), ("recording", "image/webp")
 
@@ -44,13 +52,9 @@ async def observed(
     With an `image` a model that sees is shown it. People are shown the `film`, an animated WebP, or else a picture:
     that is taken in any case.
     """
-    tabs = await session.tabs()
+    tabs = [replace(tab, title=tab.title[:LONGEST_TITLE]) for tab in await session.tabs()]
     active = next((tab for tab in tabs if tab.active), Tab(0, "", ""))
-    told = [
-        said,
-        *[await put(each, context) for each in happened.downloads],
-        *(f"[{one}]" for one in happened.told[:50]),
-    ]
+    told = [said, *(f"[{clip(context.masked(one), LONGEST_TOLD)}]" for one in happened.told[:50])]
     where = [f"Page: {active.url} {active.title!r}"]
     if len(tabs) > 1:
         where += [f"Tab {tab.id}{' (active)' if tab.active else ''}: {tab.url} {tab.title!r}" for tab in tabs]

@@ -54,10 +54,8 @@ class Performer:
         await (await self._session.page()).mouse.wheel(delta_x, delta_y)
 
     async def _fill(self, bid: str, value: str) -> None:
-        text, secret = await filled(value, self._context)
-        if secret:
-            self._session.hidden.append(self._element(bid))
-        await self._element(bid).fill(text)
+        element = self._element(bid)
+        await element.fill(await filled(value, self._session, self._context))
 
     async def _check(self, bid: str) -> None:
         await self._element(bid).check()
@@ -157,14 +155,7 @@ class Performer:
         await (await self._session.page()).keyboard.down(key)
 
     async def _keyboard_type(self, text: str) -> None:
-        await (await self._session.page()).keyboard.type(await self._typed(text))
+        await (await self._session.page()).keyboard.type(await filled(text, self._session, self._context))
 
     async def _keyboard_insert_text(self, text: str) -> None:
-        await (await self._session.page()).keyboard.insert_text(await self._typed(text))
-
-    async def _typed(self, text: str) -> str:
-        """A text with the secrets that it names; the field that has the focus is in no picture then."""
-        typed, secret = await filled(text, self._context)
-        if secret:
-            self._session.hidden.append((await self._session.page()).locator(":focus"))
-        return typed
+        await (await self._session.page()).keyboard.insert_text(await filled(text, self._session, self._context))

@@ -12,6 +12,7 @@ import anyio.to_thread
 
 from ...errors import ToolError
 from ...loading import load_extra
+from .hiding import Hiding
 
 if TYPE_CHECKING:
     from playwright.async_api import CDPSession, Page
@@ -29,16 +30,17 @@ WIDTH, HEIGHT = 960, 600
 class Recording:
     """Frames of one tab, from its beginning to `finished`."""
 
-    def __init__(self, channel: CDPSession) -> None:
-        self._channel = channel
+    def __init__(self, page: Page, channel: CDPSession, hiding: Hiding) -> None:
+        self._page, self._channel, self._hiding = page, channel, hiding
+        self._hides = False
         self._frames: list[tuple[float, bytes]] = []
         self.full = False
         """Whether it has as many frames as it may have."""
 
     @classmethod
-    async def begun(cls, page: Page) -> Recording:
-        """Record a tab from now on (Chrome DevTools Protocol, Page.startScreencast)."""
-        recording = cls(await page.context.new_cdp_session(page))
+    async def begun(cls, page: Page, hiding: Hiding) -> Recording:
+        """Record a tab from now on (Chrome DevTools Protocol, Page.startScreencast), but for what shows a secret."""
+        recording = cls(page, await page.context.new_cdp_session(page), hiding)
         recording._channel.on("Page.screencastFrame", recording._drawn)
         await recording._channel.send(
             "Page.startScreencast", {"format": "jpeg", "quality": 60, "maxWidth": WIDTH, "maxHeight": HEIGHT}
@@ -48,7 +50,9 @@ class Recording:
     async def _drawn(self, frame: dict[str, Any]) -> None:
         now = time.monotonic()
         self.full = len(self._frames) >= MOST_FRAMES
-        if not self.full and (not self._frames or now - self._frames[-1][0] >= SHORTEST):
+        before, self._hides = self._hides, await self._hiding.shown(self._page)
+        wanted = not self._frames or now - self._frames[-1][0] >= SHORTEST
+        if not self.full and wanted and not before and not self._hides:
             self._frames.append((now, base64.b64decode(frame["data"])))
         from playwright.async_api import Error  # the tab may be gone
 

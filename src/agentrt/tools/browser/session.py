@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 import anyio
-import msgspec
 
 from ...errors import ToolError
 from ...loading import load_extra
@@ -17,6 +16,8 @@ from ...network.addresses import PORTS
 from ...protocols import Lease
 from .chromium import Chromium
 from .downloading import watched
+from .happened import Happened, Tab
+from .hiding import Hiding
 from .tree import Numbers, Tree, by_index, tree_of
 
 if TYPE_CHECKING:
@@ -39,6 +40,12 @@ OPEN_SECONDS = 10.0
 TITLE_SECONDS = 1.0
 """How long the titles of tabs are waited for."""
 
+LONGEST_WORDS = 10_000
+"""Characters of a dialog."""
+
+ANSWER_SECONDS = 3.0
+"""How long a page has to answer that took too long."""
+
 PICTURE_SECONDS = 3.0
 """How long a picture for people may take."""
 
@@ -48,23 +55,6 @@ MOST_DIALOGS = 10
 
 MOST_DOWNLOADS = 10
 """Downloads of one step."""
-
-
-class Tab(msgspec.Struct, frozen=True):
-    """A tab; `active` is the one that is acted on."""
-
-    id: int
-    url: str
-    title: str
-    active: bool = False
-
-
-class Happened(msgspec.Struct):
-    """What befell the tabs since the last step, in words, and the downloads that were begun."""
-
-    told: list[str] = []
-    downloads: list[Any] = []
-    dialogs: int = 0
 
 
 class Session:
@@ -81,10 +71,7 @@ class Session:
         self._active = 0
         self._numbers: WeakKeyDictionary[Page, Numbers] = WeakKeyDictionary()
         self._happened = Happened()
-        self._surplus: list[Page] = []
-        """Tabs that are closed, since there are too many."""
-        self.hidden: list[Locator] = []
-        """Fields that hold secrets: no picture shows them."""
+        self.hiding, self.stored = Hiding(), 0
 
     @property
     def alive(self) -> bool:
@@ -122,6 +109,7 @@ class Session:
             self._context = await self._browser.context()
             self._context.set_default_timeout(self._seconds * 1000)
             self._context.on("page", self._opened)
+            self._context.on("page", self._crowded)
             self._context.on("dialog", self._asked)
         return self._context
 
@@ -176,11 +164,14 @@ class Session:
     async def go(self, url: str) -> None:
         """Load an address in the active tab. Raises `ToolError`."""
         address = url if "://" in url or url.startswith(("about:", "data:")) else f"https://{url}"
-        parts = urlsplit(address)
+        try:
+            parts = urlsplit(address)
+            port = parts.port or PORTS.get(parts.scheme, 0)
+        except ValueError as error:
+            raise ToolError(f"{url[:200]!r} is no web address: {error}") from error
         if parts.scheme not in ("http", "https") and address != "about:blank":
             raise ToolError(f"{url!r} is no web address: give one with http:// or https://")
-        if _is_of_this_machine(parts.hostname or ""):
-            self._browser.let_out(f"{parts.hostname}:{parts.port or PORTS[parts.scheme]}")
+        self._browser.let_out(parts.hostname or "", port)
         page = await self.page()
         try:
             response = await page.goto(address, wait_until="domcontentloaded")
@@ -199,11 +190,13 @@ class Session:
         page = await self.page()
         return tree_of(await page.aria_snapshot(mode="ai", boxes=True), self.numbers, mark)
 
-    async def picture(self) -> bytes:
-        """The window of the active tab, as JPEG, without the fields that hold secrets."""
+    async def picture(self) -> bytes | None:
+        """The window of the active tab, as JPEG; None while it shows a secret that was typed."""
         page = await self.page()
-        shown: bytes = await page.screenshot(type="jpeg", quality=60, mask=self.hidden, animations="disabled")
-        return shown
+        if await self.hiding.shown(page):
+            return None
+        picture: bytes = await page.screenshot(type="jpeg", quality=60, animations="disabled")
+        return None if await self.hiding.shown(page) else picture
 
     async def quiet_picture(self) -> bytes | None:
         """The same for people; None where the page does not let itself be drawn in time."""
@@ -220,6 +213,7 @@ class Session:
         """
         self._happened, before = Happened(), self._happened
         self._happened.told += before.told  # since the last step
+        self._happened.downloads += before.downloads
         self._browser.forget_refusals()
         now = self._happened
         try:
@@ -229,6 +223,8 @@ class Session:
                 await self._settle()
             self._happened = Happened()
         except TimeoutError as error:
+            if await self._answers():
+                raise ToolError("the page took too long: it loads nothing any more, and is as it was then") from error
             raise await self._lost("the page did not answer in time") from error
         except self._library.TimeoutError as error:
             if await self._answers():
@@ -244,9 +240,9 @@ class Session:
             with anyio.fail_after(self._seconds):
                 await self._to_front()
                 yield
-        except TimeoutError as error:
-            raise await self._lost("the page does not let itself be looked at") from error
-        except self._library.TimeoutError as error:
+        except (TimeoutError, self._library.TimeoutError) as error:
+            if await self._answers():
+                raise ToolError(_TOO_MUCH) from error
             raise await self._lost("the page hangs") from error
         except self._library.Error as error:
             raise await self._failed(error) from error
@@ -273,9 +269,6 @@ class Session:
 
     async def _settle(self) -> None:
         """Wait for a page that an action has begun to load, for a while."""
-        while self._surplus:
-            with suppress(self._library.Error):
-                await self._surplus.pop().close()
         page = self._tabs.get(self._active)
         if page is None or page.is_closed():
             await self.page()
@@ -291,11 +284,14 @@ class Session:
             await page.bring_to_front()
 
     async def _answers(self) -> bool:
-        """Whether the active tab still runs scripts."""
+        """Whether the active tab still runs scripts, once it loads nothing any more: what is slow hangs nobody."""
         page = self._tabs.get(self._active)
         if page is None or page.is_closed():
             return False
-        with anyio.move_on_after(2), suppress(self._library.Error):
+        with anyio.move_on_after(ANSWER_SECONDS), suppress(self._library.Error):
+            channel = await page.context.new_cdp_session(page)
+            await channel.send("Page.stopLoading")
+            await channel.detach()
             await page.evaluate("1")
             return True
         return False
@@ -304,7 +300,6 @@ class Session:
         """Close all tabs, which hang or are gone; what they have stored is gone, too."""
         context, self._context, self.recording = self._context, None, None
         self._tabs.clear()
-        self.hidden.clear()
         self._active = 0
         if context is not None:
             closed = False
@@ -326,8 +321,9 @@ class Session:
         self._last += 1
         number = self._last
         if len(self._tabs) >= MOST_TABS:
-            self._happened.told.append(f"the page opened more than {MOST_TABS} tabs: the last ones were closed")
-            self._surplus.append(page)
+            told = f"the page opened more than {MOST_TABS} tabs: the last ones were closed"
+            if told not in self._happened.told:
+                self._happened.told.append(told)
             return
         self._tabs[number] = page
         page.on("close", lambda _: self._gone(number))
@@ -337,10 +333,15 @@ class Session:
         if self._tabs and self._active and number != self._active:
             self._happened.told.append(f"tab {number} was opened")
 
+    async def _crowded(self, page: Page) -> None:
+        """A tab that is one too many is closed at once."""
+        if page not in self._tabs.values():
+            with suppress(self._library.Error):
+                await page.close()
+
     def _navigated(self, frame: Frame, page: Page) -> None:
         if frame == page.main_frame:
             self._numbers.pop(page, None)
-            self.hidden.clear()
 
     def _gone(self, number: int) -> None:
         self._tabs.pop(number, None)
@@ -369,7 +370,7 @@ class Session:
                     told.append("the page shows dialogs without end: its tab was closed")
                 await page.close()
                 return
-            told.append(f"the page showed {dialog.type}({dialog.message[:500]!r}): it was closed")
+            told.append(f"the page showed {dialog.type}({dialog.message[:LONGEST_WORDS]!r}): it was closed")
             await (dialog.accept() if dialog.type == "beforeunload" else dialog.dismiss())
 
 
@@ -388,8 +389,7 @@ async def session(browser: Lease[Chromium], seconds: float = STEP_SECONDS) -> As
         browser.release()
 
 
-def _is_of_this_machine(host: str) -> bool:
-    return host in ("localhost", "::1") or host.endswith(".localhost") or host.startswith("127.")
+_TOO_MUCH = "the page cannot be looked at in time: it has too much, or changes all the time"
 
 
 def _first_line(error: Exception) -> str:

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from .session import Session
 
 _STORE = """(() => {
-  const stored = %s, mine = stored[location.origin];
-  if (mine && !sessionStorage.getItem('agentrt-stored')) {
+  const stored = %s, mine = stored[location.origin] || {};
+  if (Number(sessionStorage.getItem('agentrt-stored')) < %d) {
     localStorage.clear();
     for (const name in mine) localStorage.setItem(name, mine[name]);
-    sessionStorage.setItem('agentrt-stored', '1');
+    sessionStorage.setItem('agentrt-stored', '%d');
   }
 })()"""
-"""Of a page, once a tab: it has what was stored for its origin."""
+"""Of a page, once a tab: it has what was stored for its origin last, and nothing else."""
 
 
 async def store(session: Session, cookies: list[Any], origins: list[Any]) -> None:
@@ -30,10 +30,16 @@ async def store(session: Session, cookies: list[Any], origins: list[Any]) -> Non
         stored = {one["origin"]: {each["name"]: each["value"] for each in one["localStorage"]} for one in origins}
     except (KeyError, TypeError) as error:
         raise ToolError("an origin has 'origin' and 'localStorage', a list of 'name' and 'value'") from error
-    context = await session.context()
+    context: Any = await session.context()
+    before = await context.cookies()
     await context.clear_cookies()
-    await context.add_cookies(cookies)
-    await context.add_init_script(_STORE % json.dumps(stored))
+    try:
+        await context.add_cookies(cookies)
+    except Exception:
+        await context.add_cookies(before)
+        raise
+    session.stored += 1
+    await context.add_init_script(_STORE % (json.dumps(stored), session.stored, session.stored))
     for page in session.pages:
         if page.url.startswith("http"):
             await page.reload(wait_until="domcontentloaded")

@@ -11,7 +11,9 @@ from ...specs.effects import Effects
 from ..definition import Params, ToolType
 from . import actions
 from .actions import Did
+from .downloading import put_all
 from .held import Held, one_at_a_time
+from .hiding import NO_PICTURE
 from .observed import observed
 
 
@@ -36,10 +38,13 @@ class BrowserTool:
 async def seen(held: Held, did: Did, happened: Any, context: ToolContext) -> Observation:
     """What the model is told after an action."""
     session = await held.session(context)
+    said = "\n".join([did.said, *await put_all(happened.downloads, context)])
     async with session.looking():
         tree = (await session.tree()).text if did.tree else None
         image = await session.picture() if did.picture else None
-        return await observed(session, happened, context, did.said, tree=tree, image=image, film=did.film)
+        if did.picture and image is None:
+            said += NO_PICTURE
+        return await observed(session, happened, context, said, tree=tree, image=image, film=did.film)
 
 
 _READS = ToolAnnotations(read_only=True, destructive=False, idempotent=True, open_world=True)

@@ -97,7 +97,7 @@ class Fetch:
     async def _fetched(self, url: str, context: ToolContext) -> Page:
         """Raises `ToolError` for a status that is an error, with the beginning of what it says."""
         question = Question(url, headers={"Accept": ACCEPT})
-        page = page_of(await ask(question, Guard(self._allowed), self._bounds))
+        page = await anyio.to_thread.run_sync(page_of, await ask(question, Guard(self._allowed), self._bounds))
         if page.status < 400:
             return page
         text = page.source

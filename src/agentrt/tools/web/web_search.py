@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Protocol
 
 import msgspec
@@ -75,7 +75,7 @@ class HttpEngine:
 
     def _results(self, answer: Answer) -> tuple[Found, ...]:
         if answer.status != 200:
-            raise ToolError(_refused(self._api, answer))
+            raise ToolError(_refused(self._api, answer, self._without))
         try:
             found = self._api.results(answer.body)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -169,7 +169,7 @@ _HINTS = {
 }
 
 
-def _refused(api: Api, answer: Answer) -> str:
+def _refused(api: Api, answer: Answer, masked: Callable[[str], str]) -> str:
     if answer.status == 429:
         wait = f" for {answer.retry_after} s" if answer.retry_after.isdigit() else " a while"
         hint = f"it is asked too often or the plan is used up: wait{wait}"
@@ -180,7 +180,7 @@ def _refused(api: Api, answer: Answer) -> str:
     else:
         hint = _HINTS.get(answer.status, "check its address")
     named = f" ({api.variable})" if answer.status in (401, 403) else ""
-    words = clip(answer.body[: 4 * MAX_ERROR].decode("utf-8", "replace").strip(), MAX_ERROR)
+    words = clip(masked(answer.body.decode("utf-8", "replace").strip()), MAX_ERROR)
     return f"it answered HTTP {answer.status}: {hint}{named}.{f' It says: {words}' if words else ''}"
 
 
