@@ -9,7 +9,7 @@ import msgspec
 
 from ...network import Answer
 from ...specs.content import sound
-from .charsets import text_of
+from ...documents.charsets import text_of
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _TEXTS = re.compile(

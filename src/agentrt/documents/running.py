@@ -1,0 +1,75 @@
+"""Reads a document in a process of its own, and says what is wrong with one that cannot be read."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+
+import msgspec
+
+from ..errors import ToolError
+from ..loading import missing
+from ..sandboxes.programs import Printed, printed
+from .document import Document, Missing, Refused, Wanted
+from .job import MIB, Job, reply_of
+
+MEMORY = 1024 * MIB
+"""Bytes of address space that a reader may take."""
+
+SECONDS = 30
+"""Seconds that it may take, of the clock and of CPU."""
+
+MOST_ANSWERED = 32 * MIB
+"""Bytes of its answer."""
+
+_WORKER = str(Path(__file__).with_name("worker.py"))
+
+
+async def read_document(
+    data: bytes,
+    name: str,
+    wanted: Wanted,
+    *,
+    media_type: str = "",
+    memory: int = MEMORY,
+    seconds: int = SECONDS,
+) -> Document:
+    """What is wanted of a document; its name tells its kind where its bytes and its media type do not.
+
+    Raises `ToolError` with one sentence. When this is cancelled its process is killed.
+    """
+    if not data:
+        raise ToolError(f"{name} is empty")
+    paths = tuple(path for path in sys.path if path)
+    job = Job(name, wanted, media_type, memory, seconds, paths)
+    command = [sys.executable, "-I", "-X", "utf8", _WORKER, msgspec.json.encode(job).decode()]
+    try:
+        said = await printed(
+            command, cwd="/", environment={}, seconds=seconds, most=MOST_ANSWERED, given=data
+        )
+    except TimeoutError as error:
+        raise ToolError(f"{name} takes longer than {seconds} s to read: ask for fewer pages") from error
+    except OSError as error:
+        raise ToolError(f"{name} cannot be read: {error.strerror or error}") from error
+    if said.code or said.cut:
+        raise ToolError(f"{name} {_ended(said, memory, seconds)}")
+    match reply_of(said.output):
+        case Document() as document:
+            return document
+        case Missing(library, reason):
+            raise missing(library, "documents", reason)
+        case Refused(reason):
+            raise ToolError(f"{name} {reason}")
+
+
+def _ended(said: Printed, memory: int, seconds: int) -> str:
+    """What a worker died of."""
+    if said.cut:
+        return "has too much text to be read at once: ask for fewer pages"
+    if said.code in (-signal.SIGXCPU, -signal.SIGALRM):
+        return f"takes longer than {seconds} s to read: ask for fewer pages"
+    if said.code in (-signal.SIGABRT, -signal.SIGKILL, -signal.SIGSEGV, -signal.SIGBUS):
+        return f"needs more than {memory // MIB:,} MiB of memory to be read, or is damaged: refused"
+    lines = said.errors.decode("utf-8", "replace").strip().splitlines()
+    return f"cannot be read ({lines[-1] if lines else f'the reader ended with {said.code}'})"
