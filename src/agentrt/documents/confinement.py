@@ -1,5 +1,5 @@
-"""What the worker may not do: reach a network, start a program, write a file, read one that is no part of Python, or take
-more than its share of memory and time.
+"""What the worker may not do: reach a network, start a program, write a file, read one that is no part of Python, or
+take more than its share of memory and time.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from email import message_from_bytes, policy
 from email.errors import MessageDefect
 from email.message import EmailMessage
+from typing import Any
 
 import msgspec
 
@@ -89,7 +90,7 @@ def _attached(found: EmailMessage) -> list[tuple[str, bytes]]:
         name = part.get_filename() or f"attachment-{number}.{'eml' if part.is_multipart() else 'txt'}"
         content = part.get_payload(decode=True)
         if not isinstance(content, bytes):
-            inner = part.get_payload()
+            inner: Any = part.get_payload()
             content = inner[0].as_bytes() if isinstance(inner, list) and inner else b""
         entries.append((name, content))
     return entries

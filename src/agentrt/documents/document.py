@@ -8,7 +8,7 @@ import msgspec
 
 from ..errors import AgentrtError
 
-BEGINNING = 30_000
+BEGINNING = 28_000
 """Characters of a document that are given where no part of it is asked for."""
 
 MOST = 1_000_000
@@ -28,7 +28,7 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 class Part(msgspec.Struct, frozen=True):
-    """A page, slide, sheet, chapter, cell or entry: its number from 1, its name ("" where it has none), its Markdown."""
+    """A page, slide, sheet, chapter or cell: its number from 1, its name ("" where it has none), its Markdown."""
 
     number: int
     name: str

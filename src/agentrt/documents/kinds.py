@@ -7,6 +7,8 @@ from io import BytesIO
 from pathlib import PurePosixPath
 from typing import Literal, TypeAlias
 
+from .document import DAMAGED, ENCRYPTED
+
 Kind: TypeAlias = Literal[
     "pdf", "docx", "pptx", "workbook", "odt", "odp", "epub", "html", "csv", "notebook", "latex", "mail", "zip", "image",
     "text", "office",
@@ -56,7 +58,7 @@ OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 BINARY: frozenset[Kind] = frozenset({"pdf", "docx", "pptx", "workbook", "odt", "odp", "epub", "zip", "office"})
 """The kinds that are no text, and that no model is shown as an image."""
 
-_IMAGES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"BM", b"II*\0", b"MM\0*")
+_SEEN = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
 _MIMETYPE = b"mimetype"
 _MEMBERS: tuple[tuple[str, Kind], ...] = (
     ("word/document.xml", "docx"), ("ppt/presentation.xml", "pptx"), ("xl/workbook.xml", "workbook"),
@@ -75,22 +77,29 @@ def kind_of(name: str, data: bytes, media_type: str = "") -> Kind:
     if b"%PDF-" in data[:1024] and named not in ("html", "csv", "latex", "mail"):
         return "pdf"
     if data.startswith(OLE):
-        return _in_ole(data)
-    if data.startswith(b"PK\x03\x04") or data.startswith(b"PK\x05\x06"):
+        return _in_ole(data, named)
+    if data.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return named if named in BINARY - {"zip", "pdf", "office"} else _in_zip(data)
-    if data.startswith(_IMAGES[:4]) or (data[:4] == b"RIFF" and data[8:12] == b"WEBP"):
+    if image_type(data) is not None:
         return "image"
     return named or "text"
 
 
-def is_document(name: str, data: bytes = b"") -> bool:
+def is_document(name: str, data: bytes = b"", media_type: str = "") -> bool:
     """Whether a file is of a kind that a text editor cannot show, but a reader can. Without `data` the name tells."""
-    return kind_of(name, data) in BINARY
+    return kind_of(name, data, media_type) in BINARY
 
 
 def wanted_type(media_type: str) -> bool:
-    """Whether a media type, in lower case and without parameters, is one of a document that a text editor cannot show."""
+    """Whether a media type, in lower case and without parameters, is that of what a text editor cannot show."""
     return media_type in _BY_MEDIA_TYPE
+
+
+def image_type(data: bytes) -> str | None:
+    """The media type of an image that models see; None for any other."""
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return next((kind for mark, kind in _SEEN if data.startswith(mark)), None)
 
 
 def _in_zip(data: bytes) -> Kind:
@@ -109,10 +118,11 @@ def _in_zip(data: bytes) -> Kind:
     return next((kind for name, kind in _MEMBERS if name in names), "zip")
 
 
-def _in_ole(data: bytes) -> Kind:
-    if _stream("EncryptedPackage") in data:
+def _in_ole(data: bytes, named: Kind | None) -> Kind:
+    if _stream("EncryptedPackage") in data or _stream("WordDocument") in data:
         return "office"
-    return "workbook" if _stream("Workbook") in data or _stream("Book") in data else "office"
+    is_workbook = named == "workbook" or _stream("Workbook") in data or _stream("Book") in data
+    return "workbook" if is_workbook else "office"
 
 
 def _stream(name: str) -> bytes:
@@ -123,7 +133,9 @@ def _stream(name: str) -> bytes:
 def refusal(data: bytes) -> str:
     """Why a file of the kind "office" is not read."""
     if _stream("EncryptedPackage") in data or _stream("EncryptionInfo") in data:
-        return "is encrypted: save it without a password first"
-    if not data.startswith(OLE):
-        return "is damaged or cut off: have it downloaded or saved anew"
-    return "is a file of Office 97: convert it (soffice --headless --convert-to docx or pptx) and read that"
+        return ENCRYPTED
+    if _stream("__nameid_version1.0") in data:
+        return "is a message of Outlook: save it as .eml and read that"
+    if _stream("WordDocument") in data or _stream("PowerPoint Document") in data:
+        return "is a file of Office 97: convert it (soffice --headless --convert-to docx or pptx) and read that"
+    return DAMAGED

@@ -55,6 +55,9 @@ def markdown_of(tree: Any) -> str:
         return ""
     for element in list(body.iter(*NO_TEXT)):
         element.drop_tree()
+    for element in list(body.iter("a")):
+        if (element.get("href") or "#").startswith("#"):
+            element.drop_tag()
     source = parsing.tostring(body, encoding="unicode")
     said = markdownify(source, heading_style="ATX", bullets="-", strip=["img"], table_infer_header=True)
     return tidy(said)

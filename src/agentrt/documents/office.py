@@ -10,6 +10,9 @@ from .document import Unreadable
 from .markup import flat, html, markdown_of, table, tidy
 from .selecting import Texts, sections
 
+_BACK = "↑"
+"""What mammoth puts behind a footnote, to lead back."""
+
 
 def word(data: bytes) -> Texts:
     """The text of a docx, parted at its headings. Pictures are named; nothing that it links to is opened."""
@@ -19,7 +22,7 @@ def word(data: bytes) -> Texts:
         return [mammoth.html.text(f"[image: {flat(found.alt_text)}]" if found.alt_text else "[image]")]
 
     said = mammoth.convert_to_html(BytesIO(data), convert_image=image, external_file_access=False).value
-    return Texts("Word document", "section", sections(markdown_of(html(said))))
+    return Texts("Word document", "section", sections(markdown_of(html(said.replace(_BACK, "")))))
 
 
 def presentation(data: bytes) -> Texts:
@@ -74,5 +77,3 @@ def _chart(chart: Any) -> str:
         for at, category in enumerate(plot.categories):
             rows.append([category, *(each[at] if at < len(each) else "" for each in values)])
     return f"Chart: {title}\n\n{table(rows)}".strip()
-
-

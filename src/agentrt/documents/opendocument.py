@@ -85,7 +85,8 @@ def _blocks(element: Any) -> Iterator[str]:
         elif child.tag == f"{_TABLE}table":
             yield table(_rows(child))
         elif child.tag == f"{_DRAW}image":
-            yield "[image]"
+            if child.getprevious() is None:  # else it stands for what is before it, such as a table
+                yield "[image]"
         else:
             yield from _blocks(child)
 

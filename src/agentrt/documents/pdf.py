@@ -65,7 +65,8 @@ class Pdf:
 
     def text(self, index: int) -> str:
         """The text of a page, with its tables where they stand."""
-        if time.monotonic() < self._until and self._is_ruled(index) and (drawn := self._with_tables(index)):
+        in_time = time.monotonic() < self._until
+        if in_time and self._is_ruled(index) and (drawn := self._with_tables(index)):
             return drawn
         return self.plain(index) or NO_TEXT
 
@@ -81,7 +82,7 @@ class Pdf:
             lines = sum(kind == self._raw.FPDF_PAGEOBJ_PATH for kind in kinds)
         finally:
             page.close()
-        return _FEW_LINES <= lines <= _MOST_LINES
+        return bool(_FEW_LINES <= lines <= _MOST_LINES)
 
     def _with_tables(self, index: int) -> str:
         """The lines of a page and its tables from top to bottom; "" where there is no table, or it cannot be read."""

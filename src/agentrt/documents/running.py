@@ -45,9 +45,7 @@ async def read_document(
     job = Job(name, wanted, media_type, memory, seconds, paths)
     command = [sys.executable, "-I", "-X", "utf8", _WORKER, msgspec.json.encode(job).decode()]
     try:
-        said = await printed(
-            command, cwd="/", environment={}, seconds=seconds, most=MOST_ANSWERED, given=data
-        )
+        said = await printed(command, cwd="/", environment={}, seconds=seconds, most=MOST_ANSWERED, given=data)
     except TimeoutError as error:
         raise ToolError(f"{name} takes longer than {seconds} s to read: ask for fewer pages") from error
     except OSError as error:

@@ -82,7 +82,7 @@ def select(source: Source, wanted: Wanted) -> Document:
     chosen = numbers(wanted.pages, source.names, source.unit) if wanted.pages else range(1, len(source.names) + 1)
     if wanted.query:
         return _found(source, wanted, chosen)
-    parts, room = list[Part](), wanted.limit
+    parts, room, notes = list[Part](), wanted.limit, list[str]()
     for number in chosen:
         if parts and room <= 0:
             break
@@ -90,6 +90,9 @@ def select(source: Source, wanted: Wanted) -> Document:
         if parts and len(text) > room:
             break
         parts.append(Part(number, source.names[number - 1], text[: wanted.limit]))
+        if len(text) > wanted.limit:
+            whole = "" if wanted.pages else f": pages='{number}' gives more of it"
+            notes.append(f"{source.unit} {number} has {len(text):,} characters, of which the first are shown{whole}")
         room -= len(text)
     return Document(
         kind=source.kind,
@@ -98,7 +101,7 @@ def select(source: Source, wanted: Wanted) -> Document:
         parts=tuple(parts),
         title=source.title,
         more=spans(chosen[len(parts) :]),
-        notes=source.notes,
+        notes=(*notes, *source.notes),
     )
 
 

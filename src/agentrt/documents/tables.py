@@ -73,9 +73,7 @@ def select_rows(book: Book, wanted: Wanted) -> Document:
         head = f"[{count(sheet.total, 'row')}{span}]\n"
         parts.append(Part(one.index + 1, sheet.name, head + text))
         room -= len(text)
-    return Document(
-        book.kind, "table" if book.plain else "sheet", len(book.names), tuple(parts), more=",".join(more)
-    )
+    return Document(book.kind, "table" if book.plain else "sheet", len(book.names), tuple(parts), more=",".join(more))
 
 
 def _numbered(sheet: Sheet, first: int) -> Iterator[tuple[int, Row]]:
@@ -218,6 +216,4 @@ def _found(book: Book, wanted: Wanted, chosen: Sequence[Chosen]) -> Document:
     where = f"stands in {count(total, 'row')}" if total else "stands nowhere in it"
     cut = f" (the first {shown} are shown)" if shown < total else ""
     unit = "table" if book.plain else "sheet"
-    return Document(
-        book.kind, unit, len(book.names), tuple(parts), notes=(f"{wanted.query!r} {where}{cut}",)
-    )
+    return Document(book.kind, unit, len(book.names), tuple(parts), notes=(f"{wanted.query!r} {where}{cut}",))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator
 from io import BytesIO, StringIO
 from itertools import islice
@@ -10,6 +11,9 @@ from itertools import islice
 from .charsets import text_of
 from .document import DAMAGED, ENCRYPTED, Unreadable
 from .tables import Book, Row, Sheet
+
+_LOCKED = re.compile(rb"\x09\x08\x10\x00.{16}\x2f\x00", re.DOTALL)
+"""The beginning of a workbook of Excel 97 and its record FilePass (MS-XLS 2.4.21, 2.4.117)."""
 
 _SNIFFED = 64 << 10
 _DELIMITERS = ",;\t|"
@@ -27,7 +31,7 @@ def workbook(data: bytes) -> Book:
     except calamine.PasswordError as error:
         raise Unreadable(ENCRYPTED) from error
     except calamine.CalamineError as error:
-        raise Unreadable(ENCRYPTED if "assword" in str(error) else DAMAGED) from error
+        raise Unreadable(ENCRYPTED if _LOCKED.search(data) else DAMAGED) from error
 
     def sheet(index: int) -> Sheet:
         try:

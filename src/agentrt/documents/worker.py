@@ -1,5 +1,5 @@
-"""The program that reads one document: its bytes on standard input, a `Job` as JSON in its argument, a `Reply` as JSON on
-standard output.
+"""The program that reads one document: its bytes on standard input, a `Job` as JSON in its argument, a `Reply` as JSON
+on standard output.
 
 It imports nothing of the package but the readers: that would take longer than most documents do.
 """

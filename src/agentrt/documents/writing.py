@@ -82,7 +82,11 @@ def latex(data: bytes) -> Texts:
 
     known = get_default_latex_context_db()
     macros = [MacroTextSpec(name, simplify_repl=_heading(level)) for name, level in _LEVELS.items()]
-    macros += [MacroTextSpec("includegraphics", simplify_repl="[image]"), MacroTextSpec("caption", "Caption: %s")]
+    macros += [
+        MacroTextSpec("maketitle", ""),
+        MacroTextSpec("includegraphics", simplify_repl="[image]"),
+        MacroTextSpec("caption", "Caption: %s"),
+    ]
     tables = [EnvironmentTextSpec(name, simplify_repl=_tabular) for name in ("tabular", "tabular*", "longtable")]
     known.add_context_category("markdown", prepend=True, macros=macros, environments=tables)
     source = text_of(data)
@@ -106,7 +110,9 @@ def _heading(level: int) -> Any:
 def _tabular(node: Any, l2tobj: Any) -> str:
     """A table of LaTeX: rows end with two backslashes, cells with an ampersand."""
     source = "".join(each.latex_verbatim() for each in node.nodelist if each is not None)
-    source = re.sub(r"\\(?:hline|toprule|midrule|bottomrule|endhead|centering)\b|\\c(?:line|midrule)\{[^}]*\}", "", source)
+    source = re.sub(
+        r"\\(?:hline|toprule|midrule|bottomrule|endhead|centering)\b|\\c(?:line|midrule)\{[^}]*\}", "", source
+    )
     rows = [
         [flat(l2tobj.__class__(math_mode="verbatim").latex_to_text(each, tolerant_parsing=True)) for each in cells]
         for cells in (re.split(r"(?<!\\)&", row) for row in re.split(r"\\\\(?:\[[^\]]*\])?", source))

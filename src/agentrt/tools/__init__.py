@@ -13,6 +13,7 @@ from .inspect_image import inspect_image
 from .invoke_skill import invoke_skill
 from .memory import memory
 from .patch import apply_patch
+from .read_document import read_document
 from .recall import recall
 from .search import glob, grep
 from .simple import task_tracker, think
@@ -22,7 +23,7 @@ from .web import fetch, web_search
 
 BUILT_IN = (
     terminal, file_editor, apply_patch, grep, glob,
-    read_file, write_file, edit, list_directory, planning_file_editor,
+    read_file, write_file, edit, list_directory, planning_file_editor, read_document,
     task_tracker, think, finish, delegate, task, invoke_skill, recall, memory,
     switch_llm, inspect_image, fetch, web_search, *BROWSER_TOOLS, browse,
 )  # fmt: skip
@@ -46,6 +47,7 @@ __all__ = [
     "invoke_skill",
     "memory",
     "output_schema",
+    "read_document",
     "recall",
     "structured",
     "task",
