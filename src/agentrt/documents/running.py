@@ -23,6 +23,9 @@ SECONDS = 30
 MOST_ANSWERED = 32 * MIB
 """Bytes of its answer."""
 
+_KILLED = (-signal.SIGABRT, -signal.SIGKILL, -signal.SIGSEGV, -signal.SIGBUS)
+"""How a process ends whose libraries have no memory, and do not say so."""
+
 _WORKER = str(Path(__file__).with_name("worker.py"))
 
 
@@ -67,7 +70,7 @@ def _ended(said: Printed, memory: int, seconds: int) -> str:
         return "has too much text to be read at once: ask for fewer pages"
     if said.code in (-signal.SIGXCPU, -signal.SIGALRM):
         return f"takes longer than {seconds} s to read: ask for fewer pages"
-    if said.code in (-signal.SIGABRT, -signal.SIGKILL, -signal.SIGSEGV, -signal.SIGBUS):
-        return f"needs more than {memory // MIB:,} MiB of memory to be read, or is damaged: refused"
     lines = said.errors.decode("utf-8", "replace").strip().splitlines()
+    if said.code in _KILLED or lines[-1:] == ["MemoryError"]:
+        return f"needs more than {memory // MIB:,} MiB of memory to be read, or is damaged: refused"
     return f"cannot be read ({lines[-1] if lines else f'the reader ended with {said.code}'})"

@@ -1,4 +1,4 @@
-"""Stores files again with the password `secret`, by a soffice that listens at 2002: encrypt.py FILE TARGET FILTER ..."""
+"""Stores files with the password `secret`, by a soffice that listens at 2002: encrypt.py FILE TARGET FILTER ..."""
 
 import sys
 import time
