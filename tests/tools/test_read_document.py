@@ -26,7 +26,8 @@ from .context import FakeContext
 
 def page(number: int) -> str:
     """Some 6,000 characters."""
-    return "\n".join(f"page {number} line {line}: herons stand in shallow water until a fish comes by" for line in range(60))
+    words = "herons stand in shallow water until a fish comes by that is small enough to be eaten"
+    return "\n".join(f"page {number} line {line}: {words}" for line in range(60))
 
 
 async def seen(context: FakeContext, path: str, pages: str = "", query: str = "") -> ReadDocumentObservation:
@@ -41,7 +42,8 @@ async def test_a_document_by_its_beginning_pages_and_words(tmp_path: Path) -> No
     context = FakeContext(tmp_path)
     first = await seen(context, "a.pdf")
     said = plain(first.content)
-    assert said.startswith(f"[{tmp_path}/a.pdf: PDF, 30 pages]\n\n## Page 1\n\npage 1 line 0: herons")    assert said.endswith(f"[there is more: go on with pages='{first.more}']")
+    assert said.startswith(f"[{tmp_path}/a.pdf: PDF, 30 pages]\n\n## Page 1\n\npage 1 line 0: herons")
+    assert said.endswith(f"[there is more: go on with pages='{first.more}']")
     assert (first.kind, first.unit, first.total, first.parts) == ("PDF", "page", 30, (1, 2, 3, 4))
     assert len(said) < MAX_SHOWN
     assert plain((await seen(context, str(tmp_path / "a.pdf"), "29,7")).content).count("line 59:") == 2

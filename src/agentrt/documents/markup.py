@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 from typing import Any
 
 from .archive import check_prolog
@@ -19,8 +20,7 @@ _SPACE = re.compile(r"\s+")
 
 def xml(data: bytes) -> Any:
     """The root element of XML. Raises `Unreadable` for what is none, or declares entities."""
-    from lxml import etree
-
+    etree = import_module("lxml.etree")
     check_prolog(data[: 64 << 10])
     parser = etree.XMLParser(
         resolve_entities=False, load_dtd=False, no_network=True, huge_tree=False, remove_comments=True, remove_pis=True
@@ -58,7 +58,7 @@ def markdown_of(tree: Any) -> str:
     for element in list(body.iter("a")):
         if (element.get("href") or "#").startswith("#"):
             element.drop_tag()
-    source = parsing.tostring(body, encoding="unicode")
+    source = str(parsing.tostring(body, encoding="unicode"))
     said = markdownify(source, heading_style="ATX", bullets="-", strip=["img"], table_infer_header=True)
     return tidy(said)
 

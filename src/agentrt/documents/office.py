@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from importlib import import_module
 from io import BytesIO
 from typing import Any
 
@@ -16,7 +17,7 @@ _BACK = "↑"
 
 def word(data: bytes) -> Texts:
     """The text of a docx, parted at its headings. Pictures are named; nothing that it links to is opened."""
-    import mammoth
+    mammoth = import_module("mammoth")  # which has no types
 
     def image(found: Any) -> list[Any]:
         return [mammoth.html.text(f"[image: {flat(found.alt_text)}]" if found.alt_text else "[image]")]

@@ -78,8 +78,8 @@ class Pdf:
         except pypdfium2.PdfiumError:
             return False
         try:
-            kinds = (each.type for each in islice(page.get_objects(max_depth=3), _LOOKED_AT))
-            lines = sum(kind == self._raw.FPDF_PAGEOBJ_PATH for kind in kinds)
+            found: Any = islice(page.get_objects(max_depth=3), _LOOKED_AT)
+            lines = sum(each.type == self._raw.FPDF_PAGEOBJ_PATH for each in found)
         finally:
             page.close()
         return bool(_FEW_LINES <= lines <= _MOST_LINES)
