@@ -13,8 +13,9 @@ import pytest
 
 import agentrt
 from agentrt.documents.document import Document, Wanted
+from agentrt.documents.job import MIB
 from agentrt.documents.rendering import shown
-from agentrt.documents.running import MIB, read_document
+from agentrt.documents.running import read_document
 from agentrt.errors import ToolError
 from tests.network.serving import Server, pages, serving
 

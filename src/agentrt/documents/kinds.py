@@ -60,6 +60,9 @@ BINARY: frozenset[Kind] = frozenset({"pdf", "docx", "pptx", "workbook", "odt", "
 
 _SEEN = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
 _MIMETYPE = b"mimetype"
+_MIMETYPES: tuple[tuple[bytes, Kind], ...] = (
+    (b"epub+zip", "epub"), (b".spreadsheet", "workbook"), (b".presentation", "odp"), (b".opendocument.text", "odt"),
+)  # fmt: skip
 _MEMBERS: tuple[tuple[str, Kind], ...] = (
     ("word/document.xml", "docx"), ("ppt/presentation.xml", "pptx"), ("xl/workbook.xml", "workbook"),
     ("xl/workbook.bin", "workbook"), ("META-INF/container.xml", "epub"),
@@ -105,17 +108,18 @@ def image_type(data: bytes) -> str | None:
 def _in_zip(data: bytes) -> Kind:
     """An archive by its first entry (OpenDocument 1.3, part 2, 3.3; OCF 3.3, 4.3.3), else by those that it has."""
     if data[30:38] == _MIMETYPE:
-        for mark, kind in ((b"epub+zip", "epub"), (b".spreadsheet", "workbook"), (b".presentation", "odp")):
+        for mark, kind in _MIMETYPES:
             if mark in data[38:128]:
-                return kind  # type: ignore[return-value]
-        if b".opendocument.text" in data[38:128]:
-            return "odt"
+                return kind
     try:
         with zipfile.ZipFile(BytesIO(data)) as archive:
             names = set(archive.namelist())
     except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError):
         return "zip"
-    return next((kind for name, kind in _MEMBERS if name in names), "zip")
+    for name, kind in _MEMBERS:
+        if name in names:
+            return kind
+    return "zip"
 
 
 def _in_ole(data: bytes, named: Kind | None) -> Kind:

@@ -12,7 +12,7 @@ from .document import Unreadable
 from .markup import flat, html, markdown_of, table, tidy, title_of
 from .selecting import Texts, sections
 
-MOST_HTML = 5_000_000
+MOST_HTML = 2_000_000
 """Characters of a page that are parsed."""
 
 LONGEST_OUTPUT = 5_000
