@@ -15,7 +15,7 @@ import agentrt
 from agentrt.documents.document import Document, Wanted
 from agentrt.documents.job import MIB
 from agentrt.documents.rendering import shown
-from agentrt.documents.running import read_document
+from agentrt.documents.running import READERS, read_document
 from agentrt.errors import ToolError
 from tests.network.serving import Server, pages, serving
 
@@ -56,6 +56,25 @@ async def test_a_cancellation_ends_the_process() -> None:
         await read_document(SLOW, "a.html", Wanted())
     assert scope.cancelled_caught
     assert workers() == []
+
+
+async def test_a_few_are_read_at_once() -> None:
+    most, names = 0, [f"{number}.pdf" for number in range(READERS + 3)]
+    data, found = (FILES / "report.pdf").read_bytes(), list[str]()
+
+    async def one(name: str) -> None:
+        assert "Herons" in shown(await read_document(data, name, Wanted()), name)
+        found.append(name)
+
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks:
+            for name in names:
+                tasks.start_soon(one, name)
+            while len(found) < len(names):
+                most = max(most, len(workers()))
+                await anyio.sleep(0.01)
+    assert most <= READERS
+    assert sorted(found) == names
 
 
 async def test_memory_is_bounded() -> None:
@@ -118,6 +137,17 @@ def test_the_worker_imports_no_more_than_it_needs() -> None:
         "agentrt.protocols",
         "agentrt.documents.running",
     }
+
+
+def test_a_library_that_is_missing_is_named() -> None:
+    program = (
+        "import sys; sys.modules['pypdfium2'] = None\n"
+        "from agentrt.documents.job import Job, answered\n"
+        "print(answered(Job('a.pdf'), b'%PDF-1.4', sys.path[0]), answered(Job('a.txt'), b'text', sys.path[0]).parts)"
+    )
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert said.startswith("Missing(name='pypdfium2', reason=")
+    assert "text='text'" in said
 
 
 @asynccontextmanager

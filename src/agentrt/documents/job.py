@@ -61,7 +61,8 @@ def answered(job: Job, data: bytes, package: str) -> Reply:
     """The answer to a job, within its limits. Changes this process for good."""
     sys.path.extend(path for path in job.paths if path not in sys.path)
     limit(job.memory, job.seconds)
-    readable = (*sys.path, package, sys.prefix, sys.base_prefix, *sysconfig.get_paths().values())
+    known = sysconfig.get_paths()
+    readable = (*sys.path, package, *(known[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")))
     sys.addaudithook(refuse(readable))
     too_much = Refused(f"needs more than {job.memory // MIB:,} MiB of memory to be read: refused")
     try:

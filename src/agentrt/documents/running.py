@@ -6,11 +6,15 @@ import signal
 import sys
 from pathlib import Path
 
+import anyio
 import msgspec
+from anyio.lowlevel import RunVar
+from msgspec.structs import replace
 
 from ..errors import ToolError
 from ..loading import missing
 from ..sandboxes.programs import Printed, printed
+from ..specs.content import sound
 from .document import Document, Missing, Refused, Wanted
 from .job import MIB, Job, reply_of
 
@@ -22,6 +26,11 @@ SECONDS = 30
 
 MOST_ANSWERED = 32 * MIB
 """Bytes of its answer."""
+
+READERS = 4
+"""Documents that are read at once, in a process: they may take the memory of so many."""
+
+_readers: RunVar[anyio.CapacityLimiter] = RunVar("agentrt_readers")
 
 _KILLED = (-signal.SIGABRT, -signal.SIGKILL, -signal.SIGSEGV, -signal.SIGBUS)
 """How a process ends whose libraries have no memory, and do not say so."""
@@ -44,11 +53,14 @@ async def read_document(
     """
     if not data:
         raise ToolError(f"{name} is empty")
-    paths = tuple(path for path in sys.path if path)
+    name = sound(name)
+    wanted = replace(wanted, pages=sound(wanted.pages), query=sound(wanted.query))
+    paths = tuple(path for path in sys.path if Path(path).name in ("site-packages", "dist-packages"))
     job = Job(name, wanted, media_type, memory, seconds, paths)
     command = [sys.executable, "-I", "-X", "utf8", _WORKER, msgspec.json.encode(job).decode()]
     try:
-        said = await printed(command, cwd="/", environment={}, seconds=seconds, most=MOST_ANSWERED, given=data)
+        async with _turn():  # the wait for it is no part of the time that reading may take
+            said = await printed(command, cwd="/", environment={}, seconds=seconds, most=MOST_ANSWERED, given=data)
     except TimeoutError as error:
         raise ToolError(f"{name} takes longer than {seconds} s to read: ask for fewer pages") from error
     except OSError as error:
@@ -62,6 +74,16 @@ async def read_document(
             raise missing(library, "documents", reason)
         case Refused(reason):
             raise ToolError(f"{name} {reason}")
+
+
+def _turn() -> anyio.CapacityLimiter:
+    """What lets a few read at once."""
+    try:
+        return _readers.get()
+    except LookupError:
+        limiter = anyio.CapacityLimiter(READERS)
+        _readers.set(limiter)
+        return limiter
 
 
 def _ended(said: Printed, memory: int, seconds: int) -> str:
