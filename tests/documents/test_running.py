@@ -143,11 +143,10 @@ def test_a_library_that_is_missing_is_named() -> None:
     program = (
         "import sys; sys.modules['pypdfium2'] = None\n"
         "from agentrt.documents.job import Job, answered\n"
-        "print(answered(Job('a.pdf'), b'%PDF-1.4', sys.path[0]), answered(Job('a.txt'), b'text', sys.path[0]).parts)"
+        "print(answered(Job('a.pdf'), b'%PDF-1.4', sys.path[0]))"
     )
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert said.startswith("Missing(name='pypdfium2', reason=")
-    assert "text='text'" in said
 
 
 @asynccontextmanager
