@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping
@@ -24,11 +25,12 @@ from .making import FILES, changed, packed
 
 def workers() -> list[psutil.Process]:
     """The readers that run now."""
-    return [
-        each
-        for each in psutil.Process().children(recursive=True)
-        if each.status() != psutil.STATUS_ZOMBIE and any(part.endswith("worker.py") for part in each.cmdline())
-    ]
+    found: list[psutil.Process] = []
+    for each in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):  # it has ended meanwhile
+            if any(part.endswith("worker.py") for part in each.cmdline()):
+                found.append(each)
+    return found
 
 
 SLOW = b"<p>" + b"<b>word <i>and</i></b> word\n" * 250_000
