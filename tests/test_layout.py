@@ -60,6 +60,13 @@ def test_importing_it_is_light() -> None:
         "lxml",
         "trafilatura",
         "markdownify",
+        "mammoth",
+        "pdfplumber",
+        "PIL",
+        "pptx",
+        "pylatexenc",
+        "pypdfium2",
+        "python_calamine",
     }
     assert not heavy & set(loaded)
 

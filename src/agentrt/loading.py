@@ -27,10 +27,15 @@ async def load_extra(name: str, extra: str) -> ModuleType:
     try:
         return await load(name)
     except ImportError as error:
-        raise ToolError(
-            f"this tool needs {name}, which is not installed here: have the user run pip install 'agentrt[{extra}]'"
-            f" ({error})"
-        ) from error
+        raise missing(name, extra, str(error)) from error
+
+
+def missing(name: str, extra: str, reason: str) -> ToolError:
+    """What a tool raises where a library is not installed that an extra brings."""
+    return ToolError(
+        f"this tool needs {name}, which is not installed here: have the user run pip install 'agentrt[{extra}]'"
+        f" ({reason})"
+    )
 
 
 def load_now(name: str) -> ModuleType:

@@ -46,13 +46,15 @@ def test_what_does_not_fit_is_shown_as_it_was_sent() -> None:
     [
         ("fetch", '{"url":"https://a.example/x"}', "https://a.example/x"),
         ("web_search", '{"query":"tall trees"}', "tall trees"),
+        ("read_document", '{"path":"a.pdf","pages":"1-3"}', "a.pdf 1-3"),
+        ("read_document", '{"path":"a.pdf","query":"herons"}', "a.pdf herons"),
         ("browser_navigate", '{"url":"https://a.example"}', "https://a.example"),
         ("browser_click", '{"index":5}', "5"),
         ("browser_type", '{"index":5,"text":"Ada"}', "Ada"),
         ("browse", '{"code":"click(\'a1\')"}', "click('a1')"),
     ],
 )
-def test_a_headline_of_a_tool_of_the_web(tool: str, arguments: str, words: str) -> None:
+def test_a_headline_of_a_tool_that_reads(tool: str, arguments: str, words: str) -> None:
     assert words in headline(replace(samples.action(tool), arguments=msgspec.Raw(arguments.encode())))
 
 

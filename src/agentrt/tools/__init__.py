@@ -14,6 +14,7 @@ from .invoke_skill import invoke_skill
 from .ipython import ipython
 from .memory import memory
 from .patch import apply_patch
+from .read_document import read_document
 from .recall import recall
 from .search import glob, grep
 from .simple import task_tracker, think
@@ -23,7 +24,7 @@ from .web import fetch, web_search
 
 BUILT_IN = (
     terminal, file_editor, apply_patch, grep, glob,
-    read_file, write_file, edit, list_directory, planning_file_editor,
+    read_file, write_file, edit, list_directory, planning_file_editor, read_document,
     task_tracker, think, finish, delegate, task, invoke_skill, recall, memory,
     switch_llm, inspect_image, fetch, web_search, *BROWSER_TOOLS, browse,
     ipython,
@@ -49,6 +50,7 @@ __all__ = [
     "ipython",
     "memory",
     "output_schema",
+    "read_document",
     "recall",
     "structured",
     "task",

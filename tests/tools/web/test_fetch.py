@@ -24,6 +24,7 @@ from agentrt.testing import ScriptedLLM, call, say
 from agentrt.tools import fetch
 from agentrt.tools.web.fetch import MAX_SHOWN, Fetch, FetchAction, FetchObservation
 from tests.clock import Time
+from tests.documents.making import FILES
 from tests.network.serving import Asked, Server, endless, page, pages, serving
 from tests.tools.context import FakeContext
 
@@ -154,6 +155,22 @@ async def test_packed_pages_are_unpacked(tmp_path: Path) -> None:
         assert "hello" in await one(tmp_path, page(packed, "text/plain", Content_Encoding=coding))
 
 
+@pytest.mark.parametrize("kind", ["application/pdf", "application/octet-stream", ""])
+async def test_a_document_is_read(tmp_path: Path, kind: str) -> None:
+    data = (FILES / "report.pdf").read_bytes()
+    async with serving(pages({"/a.pdf": page(data, kind)})) as server:
+        executor, context = Fetch(HERE), FakeContext(tmp_path)
+        seen = await fetched(executor, context, server.url("/a.pdf"))
+        again = await fetched(executor, context, server.url("/a.pdf"), start_from_char=100)
+        with pytest.raises(ToolError, match="which is no text"):
+            await fetched(executor, context, server.url("/a.pdf"), raw=True)
+    said = plain(seen.content)
+    assert said.startswith(f"# Report on herons\n[{server.url('/a.pdf')}: HTTP 200, ")
+    assert "## Page 2" in said
+    assert "| North | 12 |" in said
+    assert (again.first, again.cached, len(server.asked)) == (100, True, 1)
+
+
 async def test_an_image_is_seen(tmp_path: Path) -> None:
     for kind in ("image/png", "application/octet-stream"):
         async with serving(pages({"/": page(PNG, kind)})) as server:
@@ -166,8 +183,8 @@ async def test_an_image_is_seen(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "body", "says"),
     [
-        ("application/pdf", b"%PDF-1.7", r"application/pdf of 8 bytes.*curl -fL -o FILE 'http://.*\?a=1&b=2'"),
-        ("video/mp4", b"\0" * 20, "video/mp4 of 20 bytes"),
+        ("video/mp4", b"\0" * 20, r"video/mp4 of 20 bytes.*curl -fL -o FILE 'http://.*\?a=1&b=2'"),
+        ("application/pdf", b"%PDF-1.7", r"http://.*\?a=1&b=2 is damaged or cut off"),
         ("image/png", b"<html>no image", "image/png"),
         ("text/plain", bytes(range(256)) * 8, "which is no text"),
         ("", b"\x7fELF\2\1\1\0\0\0\0\0\0", "unknown type"),

@@ -17,6 +17,7 @@ from ...specs import OnCrash, Same, ToolAnnotations, Workspace
 from ...specs.effects import Effects, FileText
 from ..clipping import clip
 from ..definition import Params, ToolType, file_key
+from .documents import document_at
 from .edits import Replaced, insert_after, replace_once, snippet
 from .opened import FileEditorObservation, bytes_of, edited, opened, place, shown
 from .text_file import TextFile, text_file
@@ -59,6 +60,8 @@ class FileEditor:
         path = place(str(PurePosixPath(action.path)), context)
         if action.command == "undo_edit":
             return await self._take_back(path, context)
+        if action.command == "view" and (found := await document_at(path, context)) is not None:
+            return FileEditorObservation(content=(found,), path=path)
         return await anyio.to_thread.run_sync(_do, path, action, context)
 
     async def aclose(self) -> None: ...

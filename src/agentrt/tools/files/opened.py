@@ -46,8 +46,8 @@ def shown(text: str, context: ToolContext) -> str:
     return context.masked(text, by_line=True)
 
 
-def bytes_of(path: str, context: ToolContext) -> bytes:
-    """The bytes of a file. Raises `ToolError`."""
+def bytes_of(path: str, context: ToolContext, most: int = MAX_FILE) -> bytes:
+    """The bytes of a file, at most so many. Raises `ToolError`."""
     status = context.files.status(path)
     if status is None:
         raise ToolError(f"{path} does not exist: create it, or look for it in its directory")
@@ -55,8 +55,8 @@ def bytes_of(path: str, context: ToolContext) -> bytes:
         raise ToolError(f"{path} is a directory, not a file")
     if not stat.S_ISREG(status.st_mode):
         raise ToolError(f"{path} is not a regular file: use the terminal on it")
-    if status.st_size > MAX_FILE:
-        raise ToolError(f"{path} is larger than {MAX_FILE} bytes: use the terminal on it")
+    if status.st_size > most:
+        raise ToolError(f"{path} is larger than {most} bytes: use the terminal on it")
     return context.files.read(path)
 
 

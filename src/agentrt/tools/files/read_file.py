@@ -17,6 +17,7 @@ from ...specs.effects import Effects
 from ..clipping import clip
 from ..declared import READS
 from ..definition import Params, ToolType, file_key
+from .documents import document_at
 from .opened import opened, place, shown
 from .viewing import image, is_image
 
@@ -51,13 +52,15 @@ class ReadFile:
 
     async def __call__(self, action: ReadFileAction, context: ToolContext) -> ReadFileObservation:
         """The lines. Raises `ToolError` with what to do instead."""
-        return await anyio.to_thread.run_sync(_read, action, context)
+        path = place(action.file_path, context)
+        if (found := await document_at(path, context)) is not None:
+            return ReadFileObservation(content=(found,), file_path=path)
+        return await anyio.to_thread.run_sync(_read, path, action, context)
 
     async def aclose(self) -> None: ...
 
 
-def _read(action: ReadFileAction, context: ToolContext) -> ReadFileObservation:
-    path = place(action.file_path, context)
+def _read(path: str, action: ReadFileAction, context: ToolContext) -> ReadFileObservation:
     if is_image(path):
         return ReadFileObservation(content=(image(path, context),), file_path=path)
     lines = list(StringIO(shown(opened(path, context).text, context)))

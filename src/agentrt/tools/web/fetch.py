@@ -13,6 +13,9 @@ import anyio.to_thread
 import msgspec
 from msgspec import Meta
 
+from ...documents.document import MOST, Wanted
+from ...documents.rendering import shown
+from ...documents.running import read_document
 from ...errors import ToolError
 from ...network import Bounds, Guard, Question
 from ...network.exchange import LONGEST, MOST_BYTES
@@ -88,7 +91,7 @@ class Fetch:
             return FetchObservation(
                 content=said, url=page.url, status=page.status, media_type=page.media_type, cached=cached
             )
-        if not page.is_text:
+        if not (page.is_text or page.document) or (page.document and action.raw):
             raise ToolError(_not_text(page))
         return await self._shown(action, url, page, cached, context)
 
@@ -116,6 +119,8 @@ class Fetch:
 
     async def _converted(self, page: Page) -> Converted:
         """Raises `ToolError` for what cannot be read, or not in time."""
+        if page.document:
+            return await _document(page)
         modules = await library()
         if self._threads is None:
             self._threads = anyio.CapacityLimiter(2)  # a thread that is given up goes on for a while
@@ -128,7 +133,7 @@ class Fetch:
         self, action: FetchAction, url: str, page: Page, cached: bool, context: ToolContext
     ) -> FetchObservation:
         title, text = "", page.source
-        if page.is_html and not action.raw:
+        if page.document or (page.is_html and not action.raw):
             read = await self._markdown(url, page)
             title, text = read.title, read.text
         text = await anyio.to_thread.run_sync(lambda: context.masked(sound(text), by_line=True))
@@ -148,6 +153,12 @@ class Fetch:
             total_chars=len(text),
             cached=cached,
         )
+
+
+async def _document(page: Page) -> Converted:
+    """A document as it is read from a file. Raises `ToolError`."""
+    found = await read_document(page.document, page.url, Wanted(limit=MOST), media_type=page.media_type)
+    return Converted(found.title, shown(msgspec.structs.replace(found, title=""), page.url))
 
 
 def _cleaned(url: str) -> str:

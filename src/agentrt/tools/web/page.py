@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import re
+from urllib.parse import urlsplit
 
 import msgspec
 
+from ...documents.charsets import text_of
+from ...documents.kinds import image_type, is_document, wanted_type
 from ...network import Answer
 from ...specs.content import sound
-from .charsets import text_of
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _TEXTS = re.compile(
@@ -18,14 +20,13 @@ _TEXTS = re.compile(
     r"|message/.*"
 )
 _UNSAID = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/unknown", "*/*"})
-_IMAGES = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
 _LOOKS_LIKE_HTML = re.compile(rb"(?i)^\s*(?:\xef\xbb\xbf)?\s*<(?:!doctype html|html|head|body)\b")
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
 class Page(msgspec.Struct, frozen=True):
-    """An answer that can be shown: its `source` as text, or an `image` as a URL of its data; neither where it is
-    neither text nor image.
+    """An answer that can be shown: its `source` as text, an `image` as a URL of its data, or the bytes of a `document`
+    such as a PDF; none of them where it is neither.
     """
 
     url: str
@@ -34,28 +35,31 @@ class Page(msgspec.Struct, frozen=True):
     size: int | None
     source: str = ""
     image: str = ""
+    document: bytes = b""
     is_html: bool = False
     is_text: bool = False
 
     @property
     def room(self) -> int:
         """About how much memory it takes, in characters."""
-        return len(self.source) + len(self.image)
+        return len(self.source) + len(self.image) + len(self.document)
 
 
 def wanted(media_type: str) -> bool:
-    """Whether the body of an answer may be text, or an image that a model can see."""
+    """Whether the body of an answer may be text, an image that a model can see, or a document that can be read."""
     image = media_type in ("image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp")
-    return image or media_type in _UNSAID or _TEXTS.fullmatch(media_type) is not None
+    return image or wanted_type(media_type) or media_type in _UNSAID or _TEXTS.fullmatch(media_type) is not None
 
 
 def page_of(answer: Answer) -> Page:
     """What an answer holds: by its first bytes where they tell, else by its media type."""
     body, media_type = answer.body, answer.media_type
     page = Page(answer.url, answer.status, media_type or "unknown type", answer.size)
-    if (kind := _image(body)) is not None:
+    if (kind := image_type(body)) is not None:
         data = f"data:{kind};base64,{base64.b64encode(body).decode()}"
         return msgspec.structs.replace(page, image=data, media_type=kind)
+    if media_type not in _HTML and is_document(urlsplit(answer.url).path, body, media_type):
+        return msgspec.structs.replace(page, document=body)
     is_html = media_type in _HTML or (media_type in _UNSAID | {"text/plain"} and _says_html(body))
     if not wanted(media_type) or (media_type.startswith("image/") and media_type != "image/svg+xml"):
         return page
@@ -64,12 +68,6 @@ def page_of(answer: Answer) -> Page:
     if _is_binary(body, text):
         return page
     return msgspec.structs.replace(page, source=sound(text), is_html=is_html, is_text=True)
-
-
-def _image(body: bytes) -> str | None:
-    if body[:4] == b"RIFF" and body[8:12] == b"WEBP":
-        return "image/webp"
-    return next((kind for mark, kind in _IMAGES if body.startswith(mark)), None)
 
 
 def _says_html(body: bytes) -> bool:

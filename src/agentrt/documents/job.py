@@ -1,0 +1,81 @@
+"""`Job`: what the worker is given, and how it comes to its answer."""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+
+import msgspec
+
+from .confinement import limit, refuse
+from .document import Document, Missing, Refused, Reply, Unreadable, Wanted
+from .reading import read
+
+MIB = 1 << 20
+
+
+class Job(msgspec.Struct, frozen=True):
+    """A document's name and media type, what is wanted of it, and how much that may take: bytes of memory, seconds.
+
+    `paths` are where the libraries are, as `sys.path` has them.
+    """
+
+    name: str
+    wanted: Wanted = Wanted()
+    media_type: str = ""
+    memory: int = 1024 * MIB
+    seconds: int = 30
+    paths: tuple[str, ...] = ()
+
+
+def decoded(text: str) -> Job:
+    """A job from its JSON."""
+    return msgspec.json.decode(text, type=Job)
+
+
+def encoded(reply: Reply) -> bytes:
+    """An answer as JSON; what is no Unicode becomes a question mark."""
+    try:
+        return msgspec.json.encode(reply)
+    except (UnicodeError, ValueError):
+        return msgspec.json.encode(_sound(reply))
+
+
+def reply_of(data: bytes) -> Reply:
+    """An answer from its JSON. Raises `msgspec.DecodeError`."""
+    return msgspec.json.decode(data, type=Document | Refused | Missing)
+
+
+def _sound(reply: Reply) -> Reply:
+    def mended(value: object) -> object:
+        if isinstance(value, str):
+            return value.encode("utf-8", "replace").decode()
+        if isinstance(value, dict):
+            return {key: mended(each) for key, each in value.items()}
+        return [mended(each) for each in value] if isinstance(value, (list, tuple)) else value
+
+    return msgspec.convert(mended(msgspec.to_builtins(reply)), type=Document | Refused | Missing)
+
+
+def answered(job: Job, data: bytes, package: str) -> Reply:
+    """The answer to a job, within its limits. Changes this process for good."""
+    sys.path.extend(path for path in job.paths if path not in sys.path)
+    limit(job.memory, job.seconds)
+    known = sysconfig.get_paths()
+    readable = (*sys.path, package, *(known[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")))
+    sys.addaudithook(refuse(readable))
+    too_much = Refused(f"needs more than {job.memory // MIB:,} MiB of memory to be read: refused")
+    try:
+        return read(data, job.name, job.wanted, job.media_type)
+    except Unreadable as error:
+        return Refused(str(error))
+    except ImportError as error:
+        return Missing(error.name or "a library", str(error))
+    except MemoryError:
+        return too_much
+    except RecursionError:
+        return Refused("nests too deep to be read: refused")
+    except PermissionError as error:
+        return Refused(f"asks for what is refused ({error})")
+    except Exception as error:  # of libraries that read what anybody wrote
+        return Refused(f"is damaged or cut off, or of a kind that is not understood ({type(error).__name__})")

@@ -1,0 +1,145 @@
+"""Which kind of document a file is: by its first bytes where they tell, else by its name. Pure."""
+
+from __future__ import annotations
+
+import zipfile
+from io import BytesIO
+from pathlib import PurePosixPath
+from typing import Literal, TypeAlias
+
+from .document import DAMAGED, ENCRYPTED
+
+Kind: TypeAlias = Literal[
+    "pdf", "docx", "pptx", "workbook", "odt", "odp", "epub", "html", "csv", "notebook", "latex", "mail", "zip", "image",
+    "text", "office",
+]  # fmt: skip
+"""A reader; "text" is any other text, "office" a file of Office 97 or an encrypted one."""
+
+_BY_SUFFIX: dict[str, Kind] = {
+    ".pdf": "pdf",
+    **dict.fromkeys((".docx", ".docm", ".dotx", ".dotm"), "docx"),
+    **dict.fromkeys((".pptx", ".pptm", ".ppsx", ".potx"), "pptx"),
+    **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xltx", ".xls", ".ods"), "workbook"),
+    **dict.fromkeys((".odt", ".ott"), "odt"),
+    **dict.fromkeys((".odp", ".otp"), "odp"),
+    ".epub": "epub",
+    **dict.fromkeys((".html", ".htm", ".xhtml"), "html"),
+    **dict.fromkeys((".csv", ".tsv"), "csv"),
+    ".ipynb": "notebook",
+    **dict.fromkeys((".tex", ".latex"), "latex"),
+    ".eml": "mail",
+    ".zip": "zip",
+    **dict.fromkeys((".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff"), "image"),
+    **dict.fromkeys((".doc", ".ppt", ".msg"), "office"),
+}  # fmt: skip
+
+_BY_MEDIA_TYPE: dict[str, Kind] = {
+    "application/pdf": "pdf",
+    "application/x-pdf": "pdf",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation": "pptx",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "workbook",
+    "application/vnd.ms-excel": "workbook",
+    "application/vnd.ms-excel.sheet.macroenabled.12": "workbook",
+    "application/vnd.ms-excel.sheet.binary.macroenabled.12": "workbook",
+    "application/vnd.oasis.opendocument.spreadsheet": "workbook",
+    "application/vnd.oasis.opendocument.text": "odt",
+    "application/vnd.oasis.opendocument.presentation": "odp",
+    "application/epub+zip": "epub",
+    "application/zip": "zip",
+    "application/x-zip-compressed": "zip",
+    "application/msword": "office",
+    "application/vnd.ms-powerpoint": "office",
+}
+
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+"""The first bytes of a compound file (MS-CFB 2.2), of Office 97 and of an encrypted file of a later Office."""
+
+BINARY: frozenset[Kind] = frozenset({"pdf", "docx", "pptx", "workbook", "odt", "odp", "epub", "zip", "office"})
+"""The kinds that are no text, and that no model is shown as an image."""
+
+_SEEN = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
+_MIMETYPE = b"mimetype"
+_MIMETYPES: tuple[tuple[bytes, Kind], ...] = (
+    (b"epub+zip", "epub"), (b".spreadsheet", "workbook"), (b".presentation", "odp"), (b".opendocument.text", "odt"),
+)  # fmt: skip
+_MEMBERS: tuple[tuple[str, Kind], ...] = (
+    ("word/document.xml", "docx"), ("ppt/presentation.xml", "pptx"), ("xl/workbook.xml", "workbook"),
+    ("xl/workbook.bin", "workbook"), ("META-INF/container.xml", "epub"),
+)  # fmt: skip
+
+
+def suffix_of(name: str) -> str:
+    """The suffix of a path, in lower case."""
+    return PurePosixPath(name).suffix.lower()
+
+
+def kind_of(name: str, data: bytes, media_type: str = "") -> Kind:
+    """The kind of a document; "text" where nothing else is known."""
+    named = _BY_SUFFIX.get(suffix_of(name)) or _BY_MEDIA_TYPE.get(media_type)
+    if b"%PDF-" in data[:1024] and named not in ("html", "csv", "latex", "mail"):
+        return "pdf"
+    if data.startswith(OLE):
+        return _in_ole(data, named)
+    if data.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return named if named in BINARY - {"zip", "pdf", "office"} else _in_zip(data)
+    if image_type(data) is not None:
+        return "image"
+    return named or "text"
+
+
+def is_document(name: str, data: bytes = b"", media_type: str = "") -> bool:
+    """Whether a file is of a kind that a text editor cannot show, but a reader can. Without `data` the name tells."""
+    return kind_of(name, data, media_type) in BINARY
+
+
+def wanted_type(media_type: str) -> bool:
+    """Whether a media type, in lower case and without parameters, is that of what a text editor cannot show."""
+    return media_type in _BY_MEDIA_TYPE
+
+
+def image_type(data: bytes) -> str | None:
+    """The media type of an image that models see; None for any other."""
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return next((kind for mark, kind in _SEEN if data.startswith(mark)), None)
+
+
+def _in_zip(data: bytes) -> Kind:
+    """An archive by its first entry (OpenDocument 1.3, part 2, 3.3; OCF 3.3, 4.3.3), else by those that it has."""
+    if data[30:38] == _MIMETYPE:
+        for mark, kind in _MIMETYPES:
+            if mark in data[38:128]:
+                return kind
+    try:
+        with zipfile.ZipFile(BytesIO(data)) as archive:
+            names = set(archive.namelist())
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError):
+        return "zip"
+    for name, kind in _MEMBERS:
+        if name in names:
+            return kind
+    return "zip"
+
+
+def _in_ole(data: bytes, named: Kind | None) -> Kind:
+    if _stream("EncryptedPackage") in data or _stream("WordDocument") in data:
+        return "office"
+    is_workbook = named == "workbook" or _stream("Workbook") in data or _stream("Book") in data
+    return "workbook" if is_workbook else "office"
+
+
+def _stream(name: str) -> bytes:
+    """The name of a stream as its directory entry has it (MS-CFB 2.6.1), after what ends the one before."""
+    return name.encode("utf-16-le") + b"\0\0"
+
+
+def refusal(data: bytes) -> str:
+    """Why a file of the kind "office" is not read."""
+    if _stream("EncryptedPackage") in data or _stream("EncryptionInfo") in data:
+        return ENCRYPTED
+    if _stream("__nameid_version1.0") in data:
+        return "is a message of Outlook: save it as .eml and read that"
+    if _stream("WordDocument") in data or _stream("PowerPoint Document") in data:
+        return "is a file of Office 97: convert it (soffice --headless --convert-to docx or pptx) and read that"
+    return DAMAGED

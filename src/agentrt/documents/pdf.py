@@ -1,0 +1,110 @@
+"""PDF: text by PDFium, and tables of pages that have ruled lines by pdfplumber."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from io import BytesIO
+from itertools import islice
+from typing import Any
+
+from .document import DAMAGED, ENCRYPTED, Unreadable
+from .markup import flat, table, tidy
+
+TABLE_SECONDS = 8.0
+"""Seconds for which tables are looked for in all pages; after them the text of a page is given as it stands."""
+
+_FEW_LINES = 4
+"""Ruled lines below which a page has no table."""
+
+_MOST_LINES = 3_000
+"""Ruled lines above which a page is a drawing, in which a table would be looked for too long."""
+
+_LOOKED_AT = 4_000
+"""Objects of a page among which ruled lines are counted."""
+
+NO_TEXT = "[it has no text: it may be a scan or a picture]"
+
+
+class Pdf:
+    """A `Source` of pages. Scripts and actions of the file are not run, and nothing that it names is opened."""
+
+    kind, unit = "PDF", "page"
+
+    def __init__(self, data: bytes) -> None:
+        import pypdfium2
+
+        self._data, self._raw = data, pypdfium2.raw
+        try:
+            self._pdf = pypdfium2.PdfDocument(data)
+        except pypdfium2.PdfiumError as error:
+            locked = error.err_code in (pypdfium2.raw.FPDF_ERR_PASSWORD, pypdfium2.raw.FPDF_ERR_SECURITY)
+            raise Unreadable(ENCRYPTED if locked else DAMAGED) from error
+        self.names: Sequence[str] = ("",) * len(self._pdf)
+        if not self.names:
+            raise Unreadable(DAMAGED)
+        self.title = flat(self._pdf.get_metadata_value("Title"))
+        whole = b"%%EOF" in data[-4096:]
+        self.notes: tuple[str, ...] = () if whole else ("the file is cut off: what was found in it is shown",)
+        self._until = time.monotonic() + TABLE_SECONDS
+
+    def plain(self, index: int) -> str:
+        """The text of a page as the file has it."""
+        import pypdfium2
+
+        try:
+            page = self._pdf[index]
+            text = page.get_textpage()
+        except pypdfium2.PdfiumError:
+            return f"[page {index + 1} is damaged]"
+        try:
+            return tidy(text.get_text_bounded().replace("\r\n", "\n").replace("\x02", ""))
+        finally:
+            text.close()
+            page.close()
+
+    def text(self, index: int) -> str:
+        """The text of a page, with its tables where they stand."""
+        in_time = time.monotonic() < self._until
+        if in_time and self._is_ruled(index) and (drawn := self._with_tables(index)):
+            return drawn
+        return self.plain(index) or NO_TEXT
+
+    def _is_ruled(self, index: int) -> bool:
+        import pypdfium2
+
+        try:
+            page = self._pdf[index]
+        except pypdfium2.PdfiumError:
+            return False
+        try:
+            found: Any = islice(page.get_objects(max_depth=3), _LOOKED_AT)
+            lines = sum(each.type == self._raw.FPDF_PAGEOBJ_PATH for each in found)
+        finally:
+            page.close()
+        return bool(_FEW_LINES <= lines <= _MOST_LINES)
+
+    def _with_tables(self, index: int) -> str:
+        """The lines of a page and its tables from top to bottom; "" where there is no table, or it cannot be read."""
+        import pdfplumber
+
+        try:
+            with pdfplumber.open(BytesIO(self._data), pages=[index + 1]) as pdf:
+                page = pdf.pages[0]
+                found = [(each.bbox, each.extract()) for each in page.find_tables()]
+                tables = [(box, rows) for box, rows in found if len(rows) > 1 and len(rows[0]) > 1]
+                if not tables:
+                    return ""
+                boxes = [box for box, _ in tables]
+                rest = page.filter(lambda each: not any(_within(each, box) for box in boxes))
+                blocks = [(line["top"], line["text"]) for line in rest.extract_text_lines(return_chars=False)]
+        except Exception:  # of a library that reads what anybody wrote: PDFium has the text in any case
+            return ""
+        blocks += [(box[1], f"\n{table(rows)}\n") for box, rows in tables]
+        return tidy("\n".join(text for _, text in sorted(blocks, key=lambda block: block[0])))
+
+
+def _within(thing: dict[str, Any], box: tuple[float, float, float, float]) -> bool:
+    """Whether the middle of something on a page is in a box (x0, top, x1, bottom)."""
+    across, down = (thing["x0"] + thing["x1"]) / 2, (thing["top"] + thing["bottom"]) / 2
+    return bool(box[0] <= across <= box[2] and box[1] <= down <= box[3])

@@ -1,0 +1,110 @@
+"""Reads a document: which reader it is for, and what stands in the way. Runs in the worker."""
+
+from __future__ import annotations
+
+from .archive import MOST_STREAMED, MOST_UNPACKED, Archive
+from .containers import Holder, mail, packed
+from .document import DAMAGED, Document, Unreadable, Wanted
+from .epub import Epub
+from .kinds import Kind, kind_of, refusal, suffix_of
+from .office import presentation, word
+from .opendocument import check_locked, slides, writing
+from .pdf import Pdf
+from .picture import picture
+from .selecting import Source, select
+from .tables import Book, select_rows
+from .workbooks import separated, workbook
+from .writing import latex, notebook, page, plain
+
+DEEPEST = 3
+"""How many archives may stand in each other."""
+
+
+def read(data: bytes, name: str, wanted: Wanted, media_type: str = "", depth: int = 0) -> Document:
+    """What is wanted of a document, whose `name` tells its kind where its bytes do not.
+
+    Raises `Unreadable`, `ImportError` where a library is not installed, and whatever a library raises for what it does
+    not understand.
+    """
+    if not data:
+        raise Unreadable("is empty")
+    kind = kind_of(name, data, media_type)
+    opened = _opened(kind, data, name)
+    if isinstance(opened, Book):
+        return select_rows(opened, wanted)
+    if not isinstance(opened, Holder):
+        return select(opened, wanted)
+    entry, inner = _entry(opened, wanted.pages)
+    if not entry:
+        return select(opened.texts, wanted)
+    if depth == DEEPEST:
+        raise Unreadable(f"has archives in archives, more than {DEEPEST} deep: refused")
+    try:
+        return read(opened.read(entry), entry, Wanted(inner, wanted.query, wanted.limit), depth=depth + 1)
+    except Unreadable as error:
+        raise Unreadable(f"has {entry}, which {error}") from error
+
+
+def _entry(holder: Holder, pages: str) -> tuple[str, str]:
+    """The entry that `pages` names, and what it asks of that after an exclamation mark."""
+    if pages in holder.names:
+        return pages, ""
+    name, mark, inner = pages.partition("!")
+    while mark:
+        if name in holder.names:
+            return name, inner
+        more, mark, inner = inner.partition("!")
+        name = f"{name}!{more}"
+    if pages and not pages[0].isdecimal():
+        raise Unreadable(f"has no entry {pages!r}: its beginning lists them")
+    return "", ""
+
+
+def _opened(kind: Kind, data: bytes, name: str) -> Source | Book | Holder:
+    match kind:
+        case "pdf":
+            return Pdf(data)
+        case "image":
+            return picture(data)
+        case "html":
+            return page(data)
+        case "csv":
+            return separated(data, tabs=suffix_of(name) == ".tsv")
+        case "notebook":
+            return notebook(data)
+        case "latex":
+            return latex(data)
+        case "mail":
+            return mail(data)
+        case "text":
+            return plain(data)
+        case "office":
+            raise Unreadable(refusal(data))
+        case "zip":
+            return packed(Archive(data))
+        case _:
+            return _of_zip(kind, data)
+
+
+def _of_zip(kind: Kind, data: bytes) -> Source | Book:
+    """A document that is a zip file; an old workbook is none."""
+    if kind == "workbook" and not data.startswith(b"PK"):
+        if not data.startswith(b"\xd0\xcf\x11\xe0"):
+            raise Unreadable(DAMAGED)
+        return workbook(data)
+    archive = Archive(data, MOST_STREAMED if kind == "workbook" else MOST_UNPACKED)
+    archive.check_xml()
+    check_locked(archive)
+    match kind:
+        case "docx":
+            return word(data)
+        case "pptx":
+            return presentation(data)
+        case "workbook":
+            return workbook(data)
+        case "odt":
+            return writing(archive)
+        case "odp":
+            return slides(archive)
+        case _:
+            return Epub(archive)

@@ -1,0 +1,98 @@
+"""Reads a document in a process of its own, and says what is wrong with one that cannot be read."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+
+import anyio
+import msgspec
+from anyio.lowlevel import RunVar
+from msgspec.structs import replace
+
+from ..errors import ToolError
+from ..loading import missing
+from ..sandboxes.programs import Printed, printed
+from ..specs.content import sound
+from .document import Document, Missing, Refused, Wanted
+from .job import MIB, Job, reply_of
+
+MEMORY = 1024 * MIB
+"""Bytes of address space that a reader may take."""
+
+SECONDS = 30
+"""Seconds that it may take, of the clock and of CPU."""
+
+MOST_ANSWERED = 32 * MIB
+"""Bytes of its answer."""
+
+READERS = 4
+"""Documents that are read at once, in a process: they may take the memory of so many."""
+
+_readers: RunVar[anyio.CapacityLimiter] = RunVar("agentrt_readers")
+
+_KILLED = (-signal.SIGABRT, -signal.SIGKILL, -signal.SIGSEGV, -signal.SIGBUS)
+"""How a process ends whose libraries have no memory, and do not say so."""
+
+_WORKER = str(Path(__file__).with_name("worker.py"))
+
+
+async def read_document(
+    data: bytes,
+    name: str,
+    wanted: Wanted,
+    *,
+    media_type: str = "",
+    memory: int = MEMORY,
+    seconds: int = SECONDS,
+) -> Document:
+    """What is wanted of a document; its name tells its kind where its bytes and its media type do not.
+
+    Raises `ToolError` with one sentence. When this is cancelled its process is killed.
+    """
+    if not data:
+        raise ToolError(f"{name} is empty")
+    name = sound(name)
+    wanted = replace(wanted, pages=sound(wanted.pages), query=sound(wanted.query))
+    paths = tuple(path for path in sys.path if Path(path).name in ("site-packages", "dist-packages"))
+    job = Job(name, wanted, media_type, memory, seconds, paths)
+    command = [sys.executable, "-I", "-X", "utf8", _WORKER, msgspec.json.encode(job).decode()]
+    try:
+        async with _turn():  # the wait for it is no part of the time that reading may take
+            said = await printed(command, cwd="/", environment={}, seconds=seconds, most=MOST_ANSWERED, given=data)
+    except TimeoutError as error:
+        raise ToolError(f"{name} takes longer than {seconds} s to read: ask for fewer pages") from error
+    except OSError as error:
+        raise ToolError(f"{name} cannot be read: {error.strerror or error}") from error
+    if said.code or said.cut:
+        raise ToolError(f"{name} {_ended(said, memory, seconds)}")
+    match reply_of(said.output):
+        case Document() as document:
+            return document
+        case Missing(library, reason):
+            raise missing(library, "documents", reason)
+        case Refused(reason):
+            raise ToolError(f"{name} {reason}")
+
+
+def _turn() -> anyio.CapacityLimiter:
+    """What lets a few read at once."""
+    try:
+        return _readers.get()
+    except LookupError:
+        limiter = anyio.CapacityLimiter(READERS)
+        _readers.set(limiter)
+        return limiter
+
+
+def _ended(said: Printed, memory: int, seconds: int) -> str:
+    """What a worker died of."""
+    if said.cut:
+        return "has too much text to be read at once: ask for fewer pages"
+    if said.code in (-signal.SIGXCPU, -signal.SIGALRM):
+        return f"takes longer than {seconds} s to read: ask for fewer pages"
+    lines = said.errors.decode("utf-8", "replace").strip().splitlines()
+    if said.code in _KILLED or lines[-1:] == ["MemoryError"]:
+        return f"needs more than {memory // MIB:,} MiB of memory to be read, or is damaged: refused"
+    return f"cannot be read ({lines[-1] if lines else f'the reader ended with {said.code}'})"
