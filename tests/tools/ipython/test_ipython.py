@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -40,6 +41,7 @@ from tests.proofs.waiting import eventually
 from ..context import FakeContext
 
 SECONDS = 60
+DOCUMENTS = Path(__file__).parents[2] / "documents" / "files"
 NEW = "[a new kernel: the variables of the one before are gone]"
 
 
@@ -199,3 +201,17 @@ async def test_where_it_cannot_run_says_why(tmp_path: Path) -> None:
     context.workspace = DockerWorkspace(image="x", path=str(tmp_path))
     with pytest.raises(ToolError, match="not in a container"):
         await executor(IPythonAction("1"), context)
+
+
+async def test_documents_are_parsed_for_its_code(tmp_path: Path) -> None:
+    for name in ("paper.pdf", "report.docx", "talk.pptx"):
+        shutil.copy(DOCUMENTS / name, tmp_path)
+    (tmp_path / "a.tex").write_text("\\section{Herons} They \\emph{wade}.")
+    async with notebook(tmp_path) as run:
+        said = await run(
+            "parse_pdf('paper.pdf')\nparse_docx('report.docx')\nparse_pptx('talk.pptx')\nparse_latex('a.tex')"
+        )
+        for part in ("paper.pdf: PDF", "report.docx: ", "talk.pptx: ", "Herons", "wade"):
+            assert part in said, said
+        assert "is no pdf, but docx" in await run("parse_pdf('report.docx')")
+        assert "ToolFailed: " in await run("parse_pdf('nowhere.pdf')")

@@ -15,6 +15,7 @@ from ...executing import Made, ToolContext
 from ...specs.content import plain
 from .channel import Answer, Asking
 from .outputs import Outputs
+from .parsing import parsed
 
 
 class Cell:
@@ -51,8 +52,10 @@ class Cell:
 
     async def given(self, asked: Asking) -> Answer:
         """What the code has asked for. Raises `ToolError`."""
+        if asked.what == "parse":
+            return Answer(await parsed(asked.name, asked.arguments, self._context))
         if asked.what != "call":
-            raise ToolError(f"there is nothing to parse {asked.name} with")
+            raise ToolError(f"nothing is known of {asked.what!r}: a call or a document is asked for")
         self.calls += 1
         with self._not_counted():
             made = await self._context.calls.call(asked.name, asked.arguments)

@@ -31,13 +31,10 @@ __all__ = [
     "find_file",
     "goto_line",
     "open_file",
-    "parse_audio",
     "parse_docx",
-    "parse_image",
     "parse_latex",
     "parse_pdf",
     "parse_pptx",
-    "parse_video",
     "scroll_down",
     "scroll_up",
     "search_dir",
@@ -313,20 +310,3 @@ def parse_latex(file_path: str) -> None:
 def parse_pptx(file_path: str) -> None:
     """Print the text of a PowerPoint file."""
     _parse("pptx", file_path)
-
-
-def parse_audio(file_path: str, model: str = "whisper-1") -> None:
-    """Print what is said in an audio file."""
-    _parse("audio", file_path, model=model)
-
-
-def parse_image(file_path: str, task: str = "Describe this image as detail as possible.") -> None:
-    """Print what a model that sees says of an image."""
-    _parse("image", file_path, task=task)
-
-
-def parse_video(
-    file_path: str, task: str = "Describe this image as detail as possible.", frame_interval: int = 30
-) -> None:
-    """Print what a model that sees says of every so many frames of a video."""
-    _parse("video", file_path, task=task, frame_interval=frame_interval)

@@ -37,6 +37,10 @@ class Library(msgspec.Struct, frozen=True):
     markdownify: ModuleType
 
 
+MOST_ELEMENTS = 10_000
+"""Of a page whose main content is looked for: that takes memory by the square of those that stand side by side."""
+
+
 async def library() -> Library:
     """The modules. Raises `ToolError` where they are not installed."""
     return Library(*[await load_extra(name, "web") for name in ("lxml.html", "trafilatura", "markdownify")])
@@ -50,7 +54,7 @@ def converted(source: str, url: str, library: Library) -> Converted:
     try:
         tree = _tree(source[:MOST_PARSED], url, library)
         title = _SPACE.sub(" ", tree.findtext(".//title") or "").strip()
-        main = _main(tree, url, library)
+        main = _main(tree, url, library) if source.count("<") <= 2 * MOST_ELEMENTS else ""
         whole = "" if len(main) >= FEW else _whole(tree, library)
     except Exception as error:  # of libraries that read what anybody wrote: nesting, odd names, and what else there is
         raise ToolError(f"{url} is HTML that cannot be read ({type(error).__name__}): ask with raw=true") from error
