@@ -145,6 +145,10 @@ class Models(Protocol):
         """
         ...
 
+    async def see(self, images: Sequence[Content], question: str, profile: str = "") -> str:
+        """What one that sees says of images. Raises `ToolError`."""
+        ...
+
 
 class Made(msgspec.Struct, frozen=True):
     """A call that the code of an action has made, with its result."""

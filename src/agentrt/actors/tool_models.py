@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import anyio.to_thread
@@ -13,7 +13,7 @@ from ..errors import ConfigurationError, ModelError, ProfileMissing, ToolError
 from ..events import ConversationStateUpdateEvent
 from ..protocols import ModelClient
 from ..secrets import SecretRegistry
-from ..specs import AnyLLM
+from ..specs import AnyLLM, Content
 from ..specs.content import text
 from ..specs.llm import known_of, members, named
 from ..specs.raw import raw
@@ -55,16 +55,20 @@ class ToolModels:
 
     async def look(self, number: int, question: str, profile: str) -> str:
         """What a model that sees says of an image in the conversation, from 1. Raises `ToolError`."""
-        llm = await self._prepared(profile) if profile else None
-        one = members(llm or self._log.state.spec.llm)[0]
-        if not known_of(one, self._client.known(one)).vision:
-            raise ToolError(f"{one.model} cannot see images: give the name of a profile whose model can")
         told = await self._calls.told(await self._calls.history(self._log.state))
         images = [block for message in told for block in message.content if is_image(block)]
         if not 1 <= number <= len(images):
             there = f"there are {len(images)}, from 1" if images else "there is none"
             raise ToolError(f"there is no image {number} in what you see: {there}")
-        asked = Message("user", (*text(question), images[number - 1]))
+        return await self.see([images[number - 1]], question, profile)
+
+    async def see(self, images: Sequence[Content], question: str, profile: str = "") -> str:
+        """What a model that sees says of images, within the budget of the conversation. Raises `ToolError`."""
+        llm = await self._prepared(profile) if profile else None
+        one = members(llm or self._log.state.spec.llm)[0]
+        if not known_of(one, self._client.known(one)).vision:
+            raise ToolError(f"{one.model} cannot see images: give the name of a profile whose model can")
+        asked = Message("user", (*text(question), *images))
         try:
             return (await self._calls.complete([asked], USAGE, llm)).text
         except (ModelError, ConfigurationError) as error:

@@ -29,11 +29,11 @@ from agentrt import (
 )
 from agentrt.context.replies import ModelReply
 from agentrt.errors import ToolError
-from agentrt.events import ActionEvent, AgentErrorEvent, InputRequested, ObservationEvent
+from agentrt.events import ActionEvent, AgentErrorEvent, InputRequested, ModelCalled, ObservationEvent
 from agentrt.protocols import ModelRequest
 from agentrt.specs import DockerWorkspace, ImageContent
 from agentrt.specs.content import plain
-from agentrt.testing import ScriptedLLM, call, finish
+from agentrt.testing import ScriptedLLM, call, finish, say
 from agentrt.tools.ipython import ipython
 from agentrt.tools.ipython.ipython import IPythonAction
 from tests.proofs.waiting import eventually
@@ -53,6 +53,8 @@ class Notebook:
         self.conversation: Conversation | None = None
 
     def turn(self, request: ModelRequest) -> ModelReply:
+        if any(isinstance(block, ImageContent) for block in request.messages[-1].content):
+            return say("I see a heron.")
         code, self.code = self.code, {}
         return call("ipython", **code) if code else finish("ok")
 
@@ -89,7 +91,7 @@ async def notebook(place: Path, **more: Any) -> AsyncIterator[Notebook]:
     made = Notebook()
     tools = (Tool("ipython"), Tool("terminal"))
     usual: dict[str, Any] = {"tools": tools, "confirmation": NeverConfirm(), "stuck": None}
-    spec = Agent(llm=LLM(model="scripted"), **usual | more)
+    spec = Agent(**{"llm": LLM(model="scripted"), **usual, **more})
     with anyio.fail_after(SECONDS):
         async with Runtime("memory://", client=ScriptedLLM(made.turn)) as runtime:
             async with Conversation(spec, place, runtime=runtime) as made.conversation:
@@ -215,3 +217,15 @@ async def test_documents_are_parsed_for_its_code(tmp_path: Path) -> None:
             assert part in said, said
         assert "is no pdf, but docx" in await run("parse_pdf('report.docx')")
         assert "ToolFailed: " in await run("parse_pdf('nowhere.pdf')")
+
+
+async def test_an_image_is_looked_at_within_the_budget(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(20))
+    (tmp_path / "b.png").write_bytes(b"no image")
+    async with notebook(tmp_path, llm=LLM(model="scripted", vision=True)) as run:
+        assert await run("parse_image('a.png', task='What is it?')") == "I see a heron."
+        asked = [event async for event in run.talk.events() if isinstance(event, ModelCalled)]
+        assert [event.usage_id for event in asked] == ["default", "vision", "default"]
+        assert "is no image that a model sees" in await run("parse_image('b.png')")
+    async with notebook(tmp_path, llm=LLM(model="scripted", vision=False)) as run:
+        assert "cannot see images" in await run("parse_image('a.png')")

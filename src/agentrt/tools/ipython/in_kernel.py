@@ -32,6 +32,7 @@ __all__ = [
     "goto_line",
     "open_file",
     "parse_docx",
+    "parse_image",
     "parse_latex",
     "parse_pdf",
     "parse_pptx",
@@ -310,3 +311,8 @@ def parse_latex(file_path: str) -> None:
 def parse_pptx(file_path: str) -> None:
     """Print the text of a PowerPoint file."""
     _parse("pptx", file_path)
+
+
+def parse_image(file_path: str, task: str = "Describe this image as detailed as possible.") -> None:
+    """Print what a model that sees says of an image."""
+    _parse("image", file_path, task=task)
