@@ -1,8 +1,8 @@
 """What does a cell cost beside the library's own, twenty calls of tools in one cell, and an interrupt of both?
 
 A cell of the tool and one that `jupyter_client` runs by itself (`execute_interactive`, in a kernel of its own) are
-timed in turns. A conversation with twenty calls in one cell is timed beside one in which the model asks for each of them.
-Then a cell that waits for a call is interrupted, until neither is at work.
+timed in turns. A conversation with twenty calls in one cell is timed beside one in which the model asks for each. Then
+a cell that waits for a call is interrupted, until neither is at work.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from agentrt import (
     LLM,
     Agent,
     AlwaysConfirm,
+    ClientTool,
     Conversation,
     ExecutionStatus,
     Hook,
@@ -277,3 +278,48 @@ async def test_an_interrupt_ends_the_code_and_its_calls(tmp_path: Path) -> None:
     assert len(of(AgentErrorEvent, log)) == 2
     assert all("Interrupted" in one.error for one in of(AgentErrorEvent, log))
     assert state.status is ExecutionStatus.FINISHED
+
+
+async def test_a_pause_does_not_wait_for_calls_that_wait_for_it(tmp_path: Path) -> None:
+    model = ScriptedLLM([call("cell"), finish("ok")])
+    begun, go = anyio.Event(), anyio.Event()
+
+    async def code(context: ToolContext) -> str:
+        begun.set()
+        await go.wait()
+        return said(await context.calls.call("double", {"number": 4}))
+
+    with anyio.fail_after(SECONDS):
+        async with runtime(tmp_path, code, model, double) as at:
+            async with Conversation(spec("double"), tmp_path, runtime=at) as talk:
+                await talk.send_message("go")
+                run = asyncio.ensure_future(_rest(talk))
+                await begun.wait()
+                await talk.pause()
+                go.set()
+                assert (await run) is ExecutionStatus.PAUSED
+                (outer, inner) = talk.state.branch.pending
+                assert (outer.command is not None, inner.command) == (True, None)
+                assert (await talk.run()).status is ExecutionStatus.FINISHED
+    assert plain(model.requests[-1].messages[-1].content) == "8"
+
+
+async def _rest(talk: Conversation) -> ExecutionStatus:
+    return (await talk.run()).status
+
+
+async def test_code_waits_for_the_result_of_a_client(tmp_path: Path) -> None:
+    async def code(context: ToolContext) -> str:
+        return said(await context.calls.call("press", {"label": "OK"}))
+
+    press = ClientTool("press", "Press.", {"type": "object", "properties": {"label": {"type": "string"}}})
+    model = ScriptedLLM([call("cell"), finish("ok")])
+    with anyio.fail_after(SECONDS):
+        async with runtime(tmp_path, code, model) as at:
+            async with Conversation(spec(client_tools=(press,)), tmp_path, runtime=at) as talk:
+                await talk.send_message("go")
+                assert (await talk.run()).status is ExecutionStatus.WAITING_FOR_CLIENT
+                (waiting,) = talk.pending_results
+                await talk.give_result(waiting.action.id, "pressed")
+                assert (await talk.run()).status is ExecutionStatus.FINISHED
+    assert plain(model.requests[-1].messages[-1].content) == "pressed"

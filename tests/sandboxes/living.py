@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import psutil
 
@@ -20,3 +21,12 @@ def lives(pid: int) -> bool:
 async def until(condition: Callable[[], object], seconds: float = 5.0) -> None:
     """Return once `condition` holds. Fails when it does not in time."""
     await eventually(condition, "what was waited for", seconds)
+
+
+def runs(name: str) -> bool:
+    """Whether a program of that name runs below this process."""
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):  # one that has ended meanwhile
+            if process.name() == name:
+                return True
+    return False

@@ -14,7 +14,7 @@ from agentrt.sandboxes.lending import MemoryLoan
 from agentrt.sandboxes.local import LocalConsole
 from agentrt.sandboxes.shell import Shell
 
-from .living import until
+from .living import runs, until
 
 VALUE = "hunter2-and-more"
 SHOW = 'echo "[$TOKEN]"; sh -c \'echo "[$TOKEN]"\''
@@ -145,7 +145,7 @@ async def test_options_of_the_shell_change_nothing(shell: Shell, option: str) ->
 async def test_no_file_holds_it_while_it_runs_and_after(shell: Shell, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "gate")
     await shell.begin("cat gate; sleep 0", lambda data: None, {"TOKEN": VALUE})
-    await until(lambda: any("cat" in process.name() for process in psutil.Process().children(recursive=True)))
+    await until(lambda: runs("cat"))
     scratch = shell._console.scratch
     assert (scratch / "command").read_text() == "cat gate; sleep 0\n"
     assert files_with(VALUE, scratch, tmp_path) == []

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import anyio
-import psutil
 import pytest
 
 from agentrt.errors import ToolError
@@ -15,7 +14,7 @@ from agentrt.sandboxes.console import Heard
 from agentrt.sandboxes.local import LocalConsole
 from agentrt.sandboxes.shell import Shell
 
-from .living import until
+from .living import runs, until
 
 
 @pytest.fixture(autouse=True)
@@ -116,7 +115,7 @@ async def test_a_command_may_change_what_the_next_is_run_with(shell: Shell, comm
 async def test_what_is_cut_after_a_change_ends_and_the_shell_goes_on(shell: Shell, command: str) -> None:
     """Then the rest of the line is not run, and nothing says that it has ended but the prompt."""
     await shell.begin(f"{command}\n/bin/sleep 300", lambda data: None)
-    await until(lambda: any(child.name() == "sleep" for child in psutil.Process().children(recursive=True)))
+    await until(lambda: runs("sleep"))
     assert (await shell.interrupt())[0] == "SIGINT"
     assert not shell.running
     code, text = await run(shell, "/bin/echo on || :")
@@ -178,7 +177,7 @@ async def test_where_its_files_were_removed_they_are_written_again(shell: Shell,
 
 async def test_after_a_cut_execution_no_secret_is_left(shell: Shell) -> None:
     await shell.begin("PS1=; unset PROMPT_COMMAND; sleep 300", lambda data: None, {"TOKEN": "hunter2-and-more"})
-    await until(lambda: any(child.name() == "sleep" for child in psutil.Process().children(recursive=True)))
+    await until(lambda: runs("sleep"))
     assert await shell.interrupt() == ("SIGINT",)
     assert await run(shell, "echo [$TOKEN]") == (0, "[]\n")
 

@@ -21,7 +21,7 @@ from agentrt.sandboxes.markers import Ended
 from agentrt.sandboxes.output import KEPT, Output
 from agentrt.sandboxes.shell import Shell
 
-from .living import lives, until
+from .living import lives, runs, until
 
 
 @pytest.fixture
@@ -181,7 +181,7 @@ async def test_no_trace_of_the_command_file_in_messages(shell: Shell) -> None:
 async def test_an_interrupt_keeps_the_shell_and_says_what_was_needed(shell: Shell) -> None:
     await run(shell, "kept=1")
     await shell.begin("sleep 300", lambda data: None)
-    await until(lambda: any(process.name() == "sleep" for process in psutil.Process().children(recursive=True)))
+    await until(lambda: runs("sleep"))
     assert await shell.interrupt() == ("SIGINT",)
     assert not shell.running
     assert await run(shell, "echo $kept") == (0, "1\n")
@@ -194,7 +194,7 @@ async def test_where_the_process_ignores_c_c_its_commands_do_not(tmp_path: Path)
     try:
         await shell.start()
         await shell.begin("sleep 300", lambda data: None)
-        await until(lambda: any(process.name() == "sleep" for process in psutil.Process().children(recursive=True)))
+        await until(lambda: runs("sleep"))
         assert await shell.interrupt() == ("SIGINT",)
     finally:
         signal.signal(signal.SIGINT, before)

@@ -59,6 +59,8 @@ class FileKeeper:
         self._before = anyio.Event()
         """Set once the files were kept as they were before those."""
         self._at_work = 0
+        self._acts = False
+        """Whether any call of this process has begun to act: until then what has changed was changed by others."""
         self._turn = anyio.Lock()
 
     @property
@@ -79,6 +81,7 @@ class FileKeeper:
         try:
             if self.on:
                 await self._keep_before(action.llm_response_id or action.id)
+            self._acts = True
             yield
         finally:
             self._at_work -= 1
@@ -200,7 +203,7 @@ class FileKeeper:
                     cut = cut or lost in writing
                 case AgentErrorEvent(action_id=failed, error=error):
                     cut = cut or (failed in writing and error.startswith(DIED))
-        return cut and not self._at_work
+        return cut and not self._acts
 
     async def _note_failure(self, error: WorkspaceError, at: int, when: Literal["before", "after"]) -> None:
         """Note that files are not kept: for good, or until they can be again."""

@@ -127,7 +127,7 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
 
     async def _looked_at_again(self, command: ExecuteAction) -> Event | None:
         """Has a call rated again of which a file is not as it was for its rating; an error where that goes on."""
-        if not command.files:
+        if not command.files or command.resumed:
             return None
         path = await anyio.to_thread.run_sync(changed, command.files, self._workspace)
         if path is None:

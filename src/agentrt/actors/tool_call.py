@@ -109,7 +109,7 @@ class ToolCall:
     ) -> None:
         action = command.action.id
         self.models = ToolModels(log, parts.client, calls, parts.saved, parts.secrets, action)
-        self.calls = InnerCalls(log, parts.tools, tool, action, resumed=command.attempt > 1)
+        self.calls = InnerCalls(log, parts.tools, tool, action, resumed=command.resumed)
         self._tool, self._command, self._secrets, self._retired = tool, command.id, parts.secrets, parts.retired
         self._action = action
         self.observation_id = new_id()

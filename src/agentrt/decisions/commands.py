@@ -32,6 +32,8 @@ class ExecuteAction(msgspec.Struct, frozen=True):
     action: ActionEvent
     attempt: int
     files: dict[str, str] = {}
+    resumed: bool = False
+    """Whether it was begun before, and is not to begin anew: see `OnCrash.RESUME`."""
 
 
 class Delegate(msgspec.Struct, frozen=True):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ..events import ActionEvent, ExecutionStatus
 from ..ledger import allowance
-from ..specs import CondensationReason, HookEvent, PermissionRule
+from ..specs import CondensationReason, HookEvent, OnCrash, PermissionRule
 from ..specs.hooks import hooks_for
 from ..specs.stuck import judges_all
 from ..state import Activation, Ended, Ending, Pending, State, Working, beginnable
@@ -186,7 +186,9 @@ def _for_pending(state: State) -> tuple[Command, ...]:
         return due
     if waits_below(state):
         return (AwaitChildren(f"await-{state.seq}"),)
-    awaited = any(p.awaited for p in state.branch.pending) and not state.in_flight
+    cells = {p.action.within for p in state.branch.pending if p.awaited}
+    at_work = any(p.command is not None and p.action.id not in cells for p in state.branch.pending)
+    awaited = any(p.awaited for p in state.branch.pending) and not at_work
     return (AwaitResults(f"await-{state.seq}"),) if awaited else ()
 
 
@@ -251,4 +253,4 @@ def _execution(state: State, p: Pending) -> Execution | Launch | Tell | Refuse |
         return _delegation(state, p, name, attempt)
     if tool.invokes:
         return Activate(name, Activation(invoked(p.action, tool), p.action.id), p.action, attempt)
-    return ExecuteAction(name, p.action, attempt, p.files)
+    return ExecuteAction(name, p.action, attempt, p.files, p.lost and tool.on_crash is OnCrash.RESUME)

@@ -142,7 +142,7 @@ def _apply(state: State, event: Event) -> State:
         case ExecutionLost():
             if not event.begun:
                 state = replace(state, ledger=ledger.child_untouched(state.ledger, event.action_id))
-            state = _pending(state, (event.action_id,), command=None, approved=True)
+            state = _pending(state, (event.action_id,), command=None, approved=True, lost=True)
             state = replace(state, ledger=ledger.child_left(state.ledger, event.action_id))
             return replace(state, branch=turns.uncut(turns.unasked(state.branch, event.action_id)))
         case RiskAssessed():

@@ -78,6 +78,8 @@ class Standing(msgspec.Struct, frozen=True, gc=False, array_like=True, kw_only=T
     """Whether a client was asked for its result."""
     expires: float = 0.0
     """When it has failed without one, in seconds since 1970; 0: never."""
+    lost: bool = False
+    """Whether it was at work in a process that has ended, or in a conversation that was left."""
 
 
 class Pending(Standing, frozen=True, gc=False):
@@ -309,5 +311,6 @@ class State(msgspec.Struct, frozen=True, gc=False):
         if any(child.status is ExecutionStatus.RUNNING for child in self.background.values()):
             return False
         here = self.branch
+        resting |= {p.action.within for p in here.pending if p.command is None and p.action.within is not None}
         at_work = any(p.command is not None and p.action.id not in resting for p in here.pending)
         return here.call is None and not here.cut and not at_work

@@ -53,7 +53,8 @@ class Held:
     @asynccontextmanager
     async def _opened(self, context: ToolContext) -> AsyncIterator[Session]:
         allowed, mark, most = self._allowed, context.conversation, self._most
-        browser = await context.lease("browser", lambda: chromium(allowed, mark, most), tree=True)
+        kind = f"browser that reaches {', '.join(sorted(allowed))}" if allowed else "browser"
+        browser = await context.lease(kind, lambda: chromium(allowed, mark, most), tree=True)
         async with session(browser, self._seconds) as made:
             yield made
 
