@@ -35,7 +35,7 @@ REPLY_SECONDS = 2.0
 """How long is waited for the end of what a cell shows, once it has ended: a flood may have lost its last message."""
 
 INTERRUPT_SECONDS = 0.5
-"""Between two tries to interrupt a cell."""
+"""Between the first two tries to interrupt a cell; the wait doubles."""
 
 _KERNEL = "AGENTRT_KERNEL"
 """The variable that marks what a kernel starts."""
@@ -105,10 +105,12 @@ class Kernel:
 
     async def _interrupt(self) -> None:
         """Raise `KeyboardInterrupt` in what it runs, until this is cancelled: between two cells it hears nothing."""
+        wait = INTERRUPT_SECONDS
         while True:
             with suppress(ProcessLookupError):
                 os.kill(self._process.pid, signal.SIGINT)
-            await anyio.sleep(INTERRUPT_SECONDS)
+            await anyio.sleep(wait)
+            wait *= 2
 
     async def run(self, code: str, heard: Heard, asked: Asked, *, quiet: bool = False) -> bool:
         """Run a cell to its end, and say whether that was a good one. Raises `KernelDied`.
@@ -152,7 +154,8 @@ class Kernel:
                 for function in (reply, answer, watch):
                     tasks.start_soon(function)
                 await self._listen(sent, hear)
-                await replied.wait()
+                with anyio.move_on_after(REPLY_SECONDS):  # an interrupt may have cut the reply
+                    await replied.wait()
                 tasks.cancel_scope.cancel()
         except ExceptionGroup as errors:
             raise errors.exceptions[0] from None
