@@ -136,6 +136,7 @@ KEPT = ["report.docx", "report.odt", "report.epub", "report.pdf", "counts.xlsx",
 @pytest.mark.parametrize("name", [*KEPT, "talk.pptx", "talk.odp"])
 async def test_damaged_files_are_read_or_refused_in_one_sentence(name: str) -> None:
     """Bytes are changed, also inside of the entries of archives, and nothing hangs or is left."""
+    before = set(psutil.Process().children())
     random, whole = Random(7), (FILES / name).read_bytes()
     for _ in range(12):
         data = _damaged(whole, random)
