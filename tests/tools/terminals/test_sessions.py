@@ -140,7 +140,10 @@ async def test_top_is_shown_though_it_changes(person: Person) -> None:
 
 
 async def test_a_repl(person: Person) -> None:
-    assert (await person.sees("python3 -q", screen=True)).startswith(">>>")
+    said = await person.sees("python3 -q", screen=True)
+    with anyio.fail_after(20):
+        while not said.startswith(">>>"):  # it takes its time to start
+            said = await person.sees("")
     assert "\n42\n>>>" in await person.types("6 * 7<Enter>")
     assert "KeyboardInterrupt" in await person.types("C-c")
     assert "[exit code 3" in await person.types("exit(3)<Enter>")
