@@ -18,11 +18,12 @@ from ..documents.running import read_document as read
 from ..protocols import Observation, ToolContext
 from ..sandboxes.programs import printed
 from ..specs import Content, ImageContent, OnCrash, TextContent, Workspace
-from .clipping import clip, whole_in
+from .clipping import clip
 from .declared import READS, reads_path
 from .definition import Params, ToolType, file_key
 from .files.documents import MOST_BYTES
 from .files.opened import bytes_of, place
+from .shortened import shortened
 
 MAX_SHOWN = 30_000
 """Characters of a document that the model sees of one call."""
@@ -95,12 +96,7 @@ class ReadDocument:
 async def _said(found: Document, path: str, context: ToolContext) -> list[Content]:
     """The text of a document; where it is cut the whole is kept, and a file that the model may search."""
     text = await anyio.to_thread.run_sync(lambda: context.masked(shown(found, path), by_line=True))
-    said: list[Content] = [TextContent(clip(text, MAX_SHOWN))]
-    if len(text) > MAX_SHOWN:
-        said.append(await context.keep(text.encode("utf-8", "replace"), "document"))
-        if (whole := await context.spill(text)) is not None:
-            said.append(TextContent(whole_in(whole, text)))
-    return said
+    return await shortened(text, MAX_SHOWN, "document", context)
 
 
 async def _seen(data: bytes, context: ToolContext) -> list[Content]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 from ...protocols import Observation, ToolContext
 from ...specs import BlobReference, Content, ImageContent, TextContent
 from ...specs.content import sound
-from ..clipping import clip, whole_in
+from ..clipping import clip
+from ..shortened import shortened
 from .happened import Happened, Tab
 from .session import Session
 
@@ -60,7 +60,7 @@ async def observed(
         where += [f"Tab {tab.id}{' (active)' if tab.active else ''}: {tab.url} {tab.title!r}" for tab in tabs]
     content: list[Content] = [TextContent(context.masked(sound("\n".join(filter(None, [*told, *where])))))]
     if tree is not None:
-        content += await _shown(context.masked(sound(tree), by_line=True), context)
+        content += await shortened(context.masked(sound(tree), by_line=True), MAX_SHOWN, "whole page", context)
     picture = film or image or await session.quiet_picture()
     if image is not None:
         content.append(ImageContent(f"data:image/jpeg;base64,{base64.b64encode(image).decode()}"))
@@ -73,12 +73,3 @@ async def observed(
         tabs=tuple(Tab(t.id, context.masked(sound(t.url)), context.masked(sound(t.title)), t.active) for t in tabs),
         picture=await context.keep(picture, *_FILM if film else _WINDOW) if picture is not None else None,
     )
-
-
-async def _shown(tree: str, context: ToolContext) -> Sequence[Content]:
-    if len(tree) <= MAX_SHOWN:
-        return [TextContent(tree)]
-    content: list[Content] = [TextContent(clip(tree, MAX_SHOWN)), await context.keep(tree.encode(), "whole page")]
-    if (path := await context.spill(tree)) is not None:
-        content.append(TextContent(whole_in(path, tree)))
-    return content

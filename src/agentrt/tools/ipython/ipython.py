@@ -18,8 +18,9 @@ from ...executing import Made, Observation, ToolContext
 from ...specs import Content, DockerWorkspace, OnCrash, Same, TextContent, ToolAnnotations, Workspace
 from ...specs.content import plain, text
 from ...specs.effects import Effects
-from ..clipping import clip, whole_in
+from ..clipping import clip
 from ..definition import Params, ToolType
+from ..shortened import shortened
 from .cell import Cell, failed, said
 from .channel import Channel
 from .kernel import Kernel, KernelDied
@@ -183,7 +184,7 @@ async def _load(kernel: Kernel, socket: str) -> None:
     """Give the kernel what its code has from the start. Raises `ToolError`."""
     source = await anyio.to_thread.run_sync((Path(__file__).parent / "in_kernel.py").read_text)
     problem = Outputs()
-    good = await kernel.run(_LOADING.format(source=source, socket=socket), problem.take, _nobody, quiet=True)
+    good = await kernel.run(_LOADING.format(source=source, socket=socket), problem.take, quiet=True)
     if not good:
         raise ToolError(f"the kernel does not start: {plain(problem.content)}")
 
@@ -202,18 +203,11 @@ del _agent_loads
 """
 
 
-async def _nobody(prompt: str, password: bool) -> str | None:
-    return None
-
-
 async def _clipped(content: tuple[Content, ...], context: ToolContext) -> tuple[Content, ...]:
     whole = "\n".join(block.text for block in content if isinstance(block, TextContent))
     if len(whole) <= MAX_OUTPUT:
         return content
-    whole = context.masked(whole)
-    found: list[Content] = [TextContent(clip(whole, MAX_OUTPUT)), await context.keep(whole.encode(), "full output")]
-    if (path := await context.spill(whole)) is not None:
-        found.append(TextContent(whole_in(path, whole)))
+    found = await shortened(context.masked(whole), MAX_OUTPUT, "full output", context)
     return (*found, *(block for block in content if not isinstance(block, TextContent)))
 
 

@@ -112,7 +112,7 @@ class Kernel:
             await anyio.sleep(wait)
             wait *= 2
 
-    async def run(self, code: str, heard: Heard, asked: Asked, *, quiet: bool = False) -> bool:
+    async def run(self, code: str, heard: Heard, asked: Asked | None = None, *, quiet: bool = False) -> bool:
         """Run a cell to its end, and say whether that was a good one. Raises `KernelDied`.
 
         What it shows comes to `heard`, as kind and content. Who cancels this has the cell interrupted.
@@ -139,7 +139,8 @@ class Kernel:
             while True:
                 message = await self._client.get_stdin_msg()
                 content = message["content"]
-                given = await asked(str(content.get("prompt", "")), bool(content.get("password")))
+                prompt, password = str(content.get("prompt", "")), bool(content.get("password"))
+                given = await asked(prompt, password) if asked is not None else None
                 if given is not None:
                     self._client.input(given)
                 else:
@@ -177,7 +178,7 @@ class Kernel:
         with anyio.move_on_after(seconds), suppress(KernelDied):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._interrupt)
-                await self.run("", lambda kind, content: None, _nobody, quiet=True)
+                await self.run("", lambda kind, content: None, quiet=True)
                 tasks.cancel_scope.cancel()
             return True
         return False
@@ -212,10 +213,6 @@ class Kernel:
 
 
 _BACKEND = "module://matplotlib_inline.backend_inline"
-
-
-async def _nobody(prompt: str, password: bool) -> str | None:
-    return None
 
 
 async def _removed(directory: Path) -> None:

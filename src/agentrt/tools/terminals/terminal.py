@@ -14,11 +14,11 @@ from ...errors import ToolError
 from ...protocols import Observation, ToolContext
 from ...sandboxes.place import Place, place_of
 from ...secrets import HIDDEN
-from ...specs import Content, OnCrash, Same, TextContent, ToolAnnotations, Workspace
+from ...specs import OnCrash, Same, TextContent, ToolAnnotations, Workspace
 from ...specs.effects import Effects, Source
 from ...specs.quota import PROCESSES
-from ..clipping import clip, whole_in
 from ..definition import Params, ToolType
+from ..shortened import shortened
 from .screen import COLUMNS
 from .session import Given, Session, Status
 
@@ -163,11 +163,7 @@ async def _observation(
     if session.screen is not None:
         shown = _on_screen(session, shown, context)
         cursor = session.screen.cursor if shell.running else None
-    content: list[Content] = [TextContent(clip(shown, MAX_OUTPUT))]
-    if len(shown) > MAX_OUTPUT:
-        content.append(await context.keep(shown.encode(), "full output"))
-        if (path := await context.spill(shown)) is not None:
-            content.append(TextContent(whole_in(path, shown)))
+    content = await shortened(shown, MAX_OUTPUT, "full output", context)
     content.append(TextContent(_footer(session, exit_code, status, seconds, nothing=not shown, cursor=cursor)))
     return TerminalObservation(
         content=tuple(content),
