@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from types import ModuleType
+from typing import Any
 
+from ..context.budget import TOKENS_A_SECOND
 from ..specs import LLM, Capabilities
 from ..specs.llm import known_of
 
@@ -37,7 +39,7 @@ def known(litellm: ModuleType, llm: LLM, provider: str) -> Capabilities:
     official = provider == "openai" and llm.base_url is None
     endpoints = info.get("supported_endpoints") or ()
     reasoning = bool(info.get("supports_reasoning"))
-    priced = llm.base_url is None or bool(entry.get("input_cost_per_token"))
+    priced = llm.base_url is None or bool(entry.get("input_cost_per_token") or entry.get("input_cost_per_second"))
     return known_of(
         llm,
         Capabilities(
@@ -48,9 +50,24 @@ def known(litellm: ModuleType, llm: LLM, provider: str) -> Capabilities:
             cache_marks=provider in _MARKING and "claude" in llm.model and bool(info.get("supports_prompt_caching")),
             max_input_tokens=info.get("max_input_tokens"),
             max_output_tokens=info.get("max_output_tokens"),
-            input_cost=entry.get("input_cost_per_token") if priced else None,
-            output_cost=entry.get("output_cost_per_token") if priced else None,
+            input_cost=_heard(entry) or entry.get("input_cost_per_token") if priced else None,
+            output_cost=_written(entry) if priced else None,
             cache_read_cost=info.get("cache_read_input_token_cost"),
             cache_write_cost=info.get("cache_creation_input_token_cost"),
         ),
     )
+
+
+def _heard(entry: dict[str, Any]) -> float | None:
+    """The price of a token of sound, of a model that writes down what is said (see `TOKENS_A_SECOND`)."""
+    if entry.get("mode") != "audio_transcription":
+        return None
+    by_token: float | None = entry.get("input_cost_per_audio_token")
+    by_second = max(entry.get("input_cost_per_second") or 0.0, entry.get("output_cost_per_second") or 0.0)
+    return by_token or (by_second / TOKENS_A_SECOND or None)
+
+
+def _written(entry: dict[str, Any]) -> float | None:
+    """The price of a token of an answer; what is priced by the second has its text for nothing."""
+    price: float | None = entry.get("output_cost_per_token")
+    return 0.0 if price is None and _heard(entry) is not None else price

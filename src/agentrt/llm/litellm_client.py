@@ -24,7 +24,7 @@ from ..protocols import ModelRequest, Watch
 from ..secrets import Mask
 from ..specs import LLM, AnyLLM, Capabilities
 from ..specs.llm import members
-from . import chat, library, responses
+from . import chat, library, responses, transcribing
 from .failures import model_error
 from .known import known
 from .masking import keys_of
@@ -92,7 +92,9 @@ class LiteLLMClient:
         if request.conversation and llm.base_url is None and model.provider == "openai" and llm.caching_prompt:
             given["prompt_cache_key"] = _cache_key(request.conversation)
         try:
-            if model.known.responses:
+            if request.speech is not None:
+                reply = await transcribing.complete(litellm, llm, request.speech, given)
+            elif model.known.responses:
                 reply = await responses.complete(litellm, sent, model.known, given, watch)
             else:
                 reply = await chat.complete(litellm, sent, model.provider, model.known, given, watch)
@@ -103,7 +105,7 @@ class LiteLLMClient:
             if failure is error:
                 raise
             raise failure from (error if clean else None)
-        if not model.known.native_tool_calling:
+        if not model.known.native_tool_calling and request.speech is None:
             reply = _parsed(reply, request)
         price = cost(reply.usage, model.known)
         return replace(reply, cost=price, model=llm.model, usage_id=llm.usage_id)

@@ -227,7 +227,8 @@ ipython = ToolType(
         " gives its result as a string (`.details` has the exit code of a command); several run side by side with"
         " asyncio.gather, and ToolFailed is raised where one fails. `!command` runs a shell command. There are"
         " open_file, goto_line, scroll_down, scroll_up, create_file, edit_file(start, end, content), search_dir,"
-        " search_file, find_file, parse_pdf, parse_docx, parse_latex, parse_pptx and parse_image, each of which prints."
+        " search_file, find_file, parse_pdf, parse_docx, parse_latex, parse_pptx, parse_image, parse_audio and"
+        " parse_video, each of which prints."
         " A cell that takes longer than `timeout` is interrupted."
     ),
     action=IPythonAction,
