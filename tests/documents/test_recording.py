@@ -7,7 +7,6 @@ from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 
-import av
 import pytest
 from PIL import Image
 
@@ -16,7 +15,7 @@ from agentrt.documents.kinds import format_of, is_document, kind_of
 from agentrt.documents.reading import read
 from agentrt.documents.recording import NOT_HEARD, PART_SECONDS, clock
 
-from .making import FILES
+from .making import FILES, lasts
 
 ALL = ("heron.mp3", "heron.wav", "heron.ogg", "heron.mp4", "heron.webm")
 
@@ -32,12 +31,6 @@ def silence(seconds: int) -> bytes:
         "<4sI4s4sIHHIIHH4sI", b"RIFF", size + 36, b"WAVE", b"fmt ", 16, 1, 1, 8000, 8000, 1, 8, b"data", size
     )
     return head + b"\x80" * size
-
-
-def lasts(mp3: bytes) -> float:
-    with av.open(BytesIO(mp3)) as file:
-        assert file.duration is not None
-        return file.duration / 1_000_000
 
 
 @pytest.mark.parametrize("name", ALL)

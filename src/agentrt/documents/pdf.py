@@ -32,6 +32,8 @@ PIXELS = 1_600
 MOST_SCALE = 4.0
 """Of a small page: pixels a point."""
 
+HURRIED = "the later pages are given without a search for tables: ask for fewer pages"
+
 NO_TEXT = "[it has no text: it may be a scan or a picture]"
 
 
@@ -53,9 +55,15 @@ class Pdf:
         if not self.names:
             raise Unreadable(DAMAGED)
         self.title = flat(self._pdf.get_metadata_value("Title"))
-        whole = b"%%EOF" in data[-4096:]
-        self.notes: tuple[str, ...] = () if whole else ("the file is cut off: what was found in it is shown",)
+        self._is_whole = b"%%EOF" in data[-4096:]
+        self._hurried = False
         self._until = time.monotonic() + TABLE_SECONDS
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is not as it should be."""
+        cut = () if self._is_whole else ("the file is cut off: what was found in it is shown",)
+        return (*cut, HURRIED) if self._hurried else cut
 
     def plain(self, index: int) -> str:
         """The text of a page as the file has it."""
@@ -74,8 +82,9 @@ class Pdf:
 
     def text(self, index: int) -> str:
         """The text of a page, with its tables where they stand."""
-        in_time = time.monotonic() < self._until
-        if in_time and self._is_ruled(index) and (drawn := self._with_tables(index)):
+        if time.monotonic() >= self._until:
+            self._hurried = True
+        elif self._is_ruled(index) and (drawn := self._with_tables(index)):
             return drawn
         return self.plain(index) or NO_TEXT
 

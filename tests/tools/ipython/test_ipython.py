@@ -91,10 +91,11 @@ async def notebook(place: Path, **more: Any) -> AsyncIterator[Notebook]:
     made = Notebook()
     tools = (Tool("ipython"), Tool("terminal"))
     usual: dict[str, Any] = {"tools": tools, "confirmation": NeverConfirm(), "stuck": None}
+    secrets = more.pop("secrets", {})
     spec = Agent(**{"llm": LLM(model="scripted"), **usual, **more})
     with anyio.fail_after(SECONDS):
         async with Runtime("memory://", client=ScriptedLLM(made.turn)) as runtime:
-            async with Conversation(spec, place, runtime=runtime) as made.conversation:
+            async with Conversation(spec, place, runtime=runtime, secrets=secrets) as made.conversation:
                 yield made
 
 
@@ -125,6 +126,21 @@ async def test_cells_keep_their_state_and_show_what_they_have(tmp_path: Path) ->
         assert "characters, 1 lines, are in " in said
         assert await run("'x' in dir()", restart=True) == f"False\n{NEW}"
         assert await run("import os; [name for name in os.environ if 'KEY' in name]") == "[]"
+
+
+async def test_a_cell_has_the_secrets_that_it_names_and_no_other_cell_does(tmp_path: Path) -> None:
+    async with notebook(tmp_path, secrets={"API_TOKEN": "s3cr3t-value-1"}) as run:
+        assert await run("import os, time\nlen(os.environ['API_TOKEN'])") == "14"
+        assert "s3cr3t" not in await run("os.environ['API_TOKEN']")
+        assert await run("[n for n in os.environ if n.startswith('API')]") == "[]"
+        assert "interrupted" in await run("API_TOKEN = 1\ntime.sleep(60)", timeout=0.5)
+        assert await run("[n for n in os.environ if n.startswith('API')]") == "[]"
+
+
+async def test_a_tool_finds_its_last_result_that_code_has_made(tmp_path: Path) -> None:
+    async with notebook(tmp_path, tools=(Tool("ipython"), Tool("task_tracker"))) as run:
+        await run("await tools.task_tracker(command='plan', task_list=[{'title': 'Count the herons'}])")
+        assert "Count the herons" in await run("print(await tools.task_tracker(command='view'))")
 
 
 async def test_its_code_calls_the_other_tools(tmp_path: Path) -> None:
