@@ -65,7 +65,7 @@ class Answering:
     async def _unless_taken_back(
         self, waits: Callable[[], bool], ask: Callable[..., Awaitable[T]], asked: object
     ) -> T | None:
-        """The answer; None when the question was taken back: by the person, or because nothing waits for it any more."""
+        """The answer; None when the question was taken back: by the person, or because nothing waits for it now."""
         reply: T | None = None
         async with anyio.create_task_group() as tasks:
             self._open = tasks.cancel_scope
