@@ -92,7 +92,8 @@ async def _entry(path: str, files: WorkspaceFiles) -> FileEntry | None:
 
 async def _read(entry: FileEntry, files: WorkspaceFiles) -> Content | None:
     if entry.type == "directory":
-        names = [one.name + ("/" if one.type == "directory" else "") for one in (await files.list_files(entry.path)).items]
+        found = (await files.list_files(entry.path)).items
+        names = [one.name + ("/" if one.type == "directory" else "") for one in found]
         more = f"\n[{len(names) - ENTRIES} more]" if len(names) > ENTRIES else ""
         return TextContent(f'<directory path="{entry.path}">\n' + "\n".join(names[:ENTRIES]) + more + "\n</directory>")
     if entry.type != "file" or entry.size > 64 * IMAGE_BYTES:

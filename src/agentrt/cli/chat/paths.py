@@ -16,8 +16,9 @@ OFFERED = 50
 
 
 def listed(root: str, most: int = MOST) -> list[str]:
-    """The files below a directory, and the directories that have any, without those that ignore files name, nor hidden
-    ones; at most so many files. It reads directories: run it in a thread.
+    """The directories and the files below a directory, without those that ignore files name; at most so many files.
+
+    It reads directories: run it in a thread.
     """
     try:
         files = [path.rstrip("\0") for path in islice(program.run(program.Request(root, "")), most)]

@@ -7,12 +7,16 @@ stays, and is shown above the prompt until it is.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 
 from rich.cells import cell_len
 
 ROWS = 4
 """Rows of an unfinished line that stay; what comes before them is taken out as lines."""
+
+A_FRAME = 16_384
+"""Characters that are taken out at once, about."""
 
 _PARTS = re.compile(r"(\x1b\[[0-9;]*m)|([^\S\x1b]+|[^\s\x1b]+)")
 """A change of style, or a word or what is between words."""
@@ -21,20 +25,24 @@ RESET = "\x1b[0m"
 
 
 class Scroll:
-    """A file that a console writes styled text to."""
+    """A file that a console writes styled text to; `changed` is called with everything that is written."""
 
-    def __init__(self) -> None:
-        self._whole: list[str] = []
+    def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
+        self._whole: deque[str] = deque()
+        self._changed = changed
         self.tail = ""
         """The line that is not finished."""
-        self.written = 0
-        """Rises with everything that is written."""
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether there are lines to be taken."""
+        return bool(self._whole)
 
     def write(self, text: str) -> int:
         """Take more text."""
         *lines, self.tail = (self.tail + text).split("\n")
         self._whole += lines
-        self.written += 1
+        self._changed()
         return len(text)
 
     def flush(self) -> None:
@@ -44,10 +52,20 @@ class Scroll:
         """What it is given ends on a terminal."""
         return True
 
-    def take(self, columns: int) -> list[str]:
-        """The lines that are whole by now, and what is too much of an unfinished one, for rows of so many columns."""
-        lines, self._whole = self._whole, []
-        if len(self.tail) > (ROWS - 1) * columns:
+    def take(self, columns: int, most: int = A_FRAME) -> list[str]:
+        """Lines that are whole by now, of about so many characters, and what is too much of an unfinished one, for rows
+        of so many columns.
+        """
+        lines, size = list[str](), 0
+        while self._whole and size < most:
+            line = self._whole.popleft()
+            if size + len(line) > 2 * most:
+                first, *rest = wrapped(line, columns)
+                self._whole.extendleft(reversed(rest))
+                line = first
+            lines.append(line)
+            size += len(line)
+        if not self._whole and len(self.tail) > (ROWS - 1) * columns:
             rows = list(wrapped(self.tail, columns))
             if len(rows) > ROWS:
                 lines += rows[: -ROWS + 1]
