@@ -102,7 +102,7 @@ def newest_in(workspace: Path, store: str | None) -> Found:
                     if row.delegated_by is None and row.workspace in here:
                         return Found(row.id, where)
                 after = rows[-1].mark
-        raise ConversationMissing(f"(none yet in {workspace.absolute()})")
+        raise ConversationMissing("(none yet in this workspace)")
 
     return anyio.run(found)
 

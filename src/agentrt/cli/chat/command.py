@@ -171,7 +171,8 @@ class Chatting:
 
         created = conversation.state.created
         assert created is not None
-        self._say(f"conversation {conversation.id} in {created.workspace.path}  ·  /help lists the commands")
+        self._say(f"conversation {conversation.id} in {created.workspace.path}")
+        self._say("/help lists the commands, @ attaches a file, Esc interrupts, Ctrl-D leaves")
         if isinstance(self._opening, _Old) and not told:
             await self._changed(conversation, self._opening)
         await self._beginning.of(conversation)

@@ -42,7 +42,7 @@ class ChatCompleter(Completer):
     def _commands(self, typed: str) -> Iterable[Completion]:
         for command in beginning(typed):
             text = f"/{command.name}" + (" " if command.argument else "")
-            yield Completion(text, -len(typed) - 1, display=command.usage, display_meta=command.does)
+            yield Completion(text, -len(typed) - 1, display=f"/{command.name}", display_meta=command.does)
         for name, does in self._skills():
             if name.startswith(typed):
                 words = clean(does).splitlines() or [""]

@@ -89,11 +89,8 @@ def _of_the_prompt(bindings: KeyBindings, prompt: Prompt, person: Person) -> Non
     @bindings.add("enter", filter=here & ~is_searching)
     def _(event: KeyPressEvent) -> None:
         buffer = prompt.buffer
-        chosen = buffer.complete_state.current_completion if buffer.complete_state is not None else None
-        if chosen is not None:
-            buffer.complete_state = None
-            if chosen.text.endswith(" ") or not chosen.text.startswith("/"):
-                return  # more is to follow
+        if prompt.choose():
+            return  # more is to follow on what was chosen
         if buffer.document.text_before_cursor.endswith("\\"):
             buffer.delete_before_cursor()
             buffer.newline(copy_margin=False)
@@ -111,10 +108,7 @@ def _of_the_prompt(bindings: KeyBindings, prompt: Prompt, person: Person) -> Non
 
     @bindings.add("tab", filter=here)
     def _(event: KeyPressEvent) -> None:
-        if prompt.buffer.complete_state is None:
-            prompt.buffer.start_completion(select_first=True)
-        else:
-            prompt.buffer.complete_next()
+        prompt.complete()
 
     @bindings.add("c-d", filter=here & Condition(lambda: not prompt.buffer.text))
     def _(event: KeyPressEvent) -> None:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 
 import anyio
 import msgspec
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.completion import Completer
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion, get_common_complete_suffix
 from prompt_toolkit.history import History
 
+from .commands import named
 from .kept import Kept
 from .pastes import Pastes
 
 PAUSE = 0.7
 """Seconds without a key after which a person has stopped typing, so that a question may take the prompt's place."""
+
+
+_PART = re.compile(r"/[a-z-]*")
+"""A command that nothing follows on."""
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -76,6 +82,36 @@ class Prompt:
             return None
         self.buffer.reset(append_to_history=True)
         return Typed(shown, self._pastes.unfolded(shown))
+
+    def complete(self) -> None:
+        """Go to the next one of what is offered, or type out as much as all that is offered has in common."""
+        buffer = self.buffer
+        if buffer.complete_state is not None:
+            buffer.complete_next()
+            return
+        offered = self._offered()
+        if len(offered) == 1:
+            buffer.apply_completion(offered[0])
+        elif offered:
+            buffer.insert_text(get_common_complete_suffix(buffer.document, offered))
+            buffer.start_completion()
+
+    def choose(self) -> bool:
+        """Type out what is chosen of what is offered; of a command that is not whole, the first one that is offered.
+        Whether more is to follow on it.
+        """
+        buffer = self.buffer
+        chosen = buffer.complete_state.current_completion if buffer.complete_state is not None else None
+        if chosen is None and _PART.fullmatch(buffer.text) and named(buffer.text[1:]) is None:
+            chosen = next(iter(self._offered()), None)
+            if chosen is not None:
+                buffer.apply_completion(chosen)
+        buffer.complete_state = None
+        return chosen is not None and (chosen.text.endswith(" ") or not chosen.text.startswith("/"))
+
+    def _offered(self) -> list[Completion]:
+        asked = CompleteEvent(completion_requested=True)
+        return list(self.buffer.completer.get_completions(self.buffer.document, asked))
 
     def give(self, text: str) -> None:
         """Put a text on the prompt, if nothing stands there."""

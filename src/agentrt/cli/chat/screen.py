@@ -22,7 +22,7 @@ from rich.text import Text
 from ..wording import clean, count
 from .frames import FrameOutput, Pace
 from .prompt import Asked, Prompt
-from .scroll import Scroll
+from .scroll import Scroll, wrapped
 from .status import Line, Status
 
 PLAN_ROWS = 6
@@ -174,7 +174,9 @@ class Screen:
         menu = CompletionsMenu(max_height=MENU_ROWS, scroll_offset=1)
         return HSplit(
             [
-                _rows(lambda: ANSI(self._scroll.tail), Condition(lambda: bool(self._scroll.tail))),
+                _rows(
+                    lambda: ANSI(self._scroll.shown(self._size().columns)), Condition(lambda: bool(self._scroll.tail))
+                ),
                 Window(height=1),
                 _rows(self._plan, Condition(lambda: bool(self.bottom.plan))),
                 _rows(self._queued, Condition(lambda: bool(self.bottom.queued))),
@@ -192,7 +194,10 @@ class Screen:
         return f"  {self.prompt.asked.before}> " if self.prompt.asked is not None else ""
 
     def _question(self) -> AnyFormattedText:
-        return ANSI("\n".join(self.prompt.asked.lines)) if self.prompt.asked is not None else ""
+        if self.prompt.asked is None:
+            return ""
+        columns = self._size().columns
+        return ANSI("\n".join(row for line in self.prompt.asked.lines for row in wrapped(line, columns)))
 
     def _plan(self) -> StyleAndTextTuples:
         columns = self._size().columns

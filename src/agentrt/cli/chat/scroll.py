@@ -53,34 +53,33 @@ class Scroll:
         return True
 
     def take(self, columns: int, most: int = A_FRAME) -> list[str]:
-        """Lines that are whole by now, of about so many characters, and what is too much of an unfinished one, for rows
-        of so many columns.
+        """Lines that are whole by now, of about so many characters, and what is too much of an unfinished one: as rows
+        of at most so many columns, cut between words.
         """
-        lines, size = list[str](), 0
+        rows, size = list[str](), 0
         while self._whole and size < most:
-            line = self._whole.popleft()
-            if size + len(line) > 2 * most:
-                first, *rest = wrapped(line, columns)
-                self._whole.extendleft(reversed(rest))
-                line = first
-            lines.append(line)
-            size += len(line)
+            size += len(self._whole[0])
+            rows += wrapped(self._whole.popleft(), columns)
+            if size > 2 * most and len(rows) > (kept := most // columns + 1):
+                self._whole.appendleft(_joined(rows[kept:]))
+                del rows[kept:]
         if not self._whole and len(self.tail) > (ROWS - 1) * columns:
-            rows = list(wrapped(self.tail, columns))
-            if len(rows) > ROWS:
-                lines += rows[: -ROWS + 1]
-                self.tail = "".join(_carried(rows[-ROWS + 1 :]))
-        return lines
+            last = list(wrapped(self.tail, columns))
+            if len(last) > ROWS:
+                rows += last[: -ROWS + 1]
+                self.tail = _joined(last[-ROWS + 1 :])
+        return [_trimmed(row) for row in rows]
 
-
-def _carried(rows: list[str]) -> Iterator[str]:
-    """Rows as the line that they were cut from: what ended and began the style at each cut is taken out."""
-    for number, row in enumerate(rows):
-        yield row if number == len(rows) - 1 else row.removesuffix(RESET)
+    def shown(self, columns: int) -> str:
+        """The unfinished line as rows."""
+        return "\n".join(wrapped(self.tail, columns)) if self.tail else ""
 
 
 def wrapped(line: str, columns: int) -> Iterator[str]:
-    """A styled line as rows of at most so many columns, cut between words where that goes; each has its own style."""
+    """A styled line as rows of at most so many columns, cut between words where that goes; each has its own style.
+
+    Blanks at the end of a row may go beyond.
+    """
     style, row, width = "", "", 0
     for match in _PARTS.finditer(line):
         change, word = match[1], match[2]
@@ -90,18 +89,27 @@ def wrapped(line: str, columns: int) -> Iterator[str]:
             continue
         while word:
             size = cell_len(word)
-            if width + size <= columns:
-                row, width, word = row + word, width + size, ""
+            if width + size <= columns or word.isspace():
+                row, width, word = row + word, min(width + size, columns), ""
             elif width and size <= columns:
                 yield row + (RESET if style else "")
                 row, width = style, 0
-                word = word.lstrip(" ")
             else:
                 part = _fitting(word, columns - width)
                 yield row + part + (RESET if style else "")
                 row, width, word = style, 0, word[len(part) :]
     if row or not line:
         yield row
+
+
+def _joined(rows: list[str]) -> str:
+    """Rows as the line that they were cut from: the ends of the styles at the cuts are taken out."""
+    return "".join([*(row.removesuffix(RESET) for row in rows[:-1]), rows[-1]])
+
+
+def _trimmed(row: str) -> str:
+    """A row without blanks at its end."""
+    return row.removesuffix(RESET).rstrip(" ") + RESET if row.endswith(RESET) else row.rstrip(" ")
 
 
 def _fitting(word: str, columns: int) -> str:

@@ -165,6 +165,9 @@ class Talk:
 
     async def _tell(self, after: Cursor) -> None:
         async for item in self._conversation.stream(after):
+            if isinstance(item, MessageEvent) and item.source == "user":
+                self._view.rest()
+                self._console.print()
             self._view.show(item)
             if isinstance(item, Event):
                 self._happened(item)
@@ -201,7 +204,6 @@ class Talk:
             match meant(text, [name for name, _ in self._skills()]):
                 case Mistyped(problem):
                     self._note(f"! {problem}", "yellow")
-                    self._prompt.give(typed.whole)
                 case Invoked() as invoked:
                     self._place.kept.add(text)
                     self._tasks.start_soon(self._or_say, self._do, invoked)
