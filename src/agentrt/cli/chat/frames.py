@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 
 from prompt_toolkit.data_structures import Size
+from prompt_toolkit.layout.screen import Screen
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 EVERY = 1 / 30
@@ -35,6 +36,21 @@ class FrameOutput(Vt100_Output):
 
         return cls(sys.stdout, size, os.environ.get("TERM"), enable_cpr=False)
 
+    _columns = 0
+    _screen: Screen | None = None
+
+    def drawn(self, screen: Screen | None) -> None:
+        """This is on the terminal now, at the width that it has."""
+        self._screen, self._columns = screen, self.get_size().columns
+
+    def cursor_up(self, amount: int) -> None:
+        """Go up so many rows of what was drawn, which a terminal that became narrower has broken into more of them."""
+        columns = self.get_size().columns
+        if self._screen is not None and 0 < columns < self._columns:
+            amount += more_rows(self._screen, amount, columns)
+        self._screen = None
+        super().cursor_up(amount)
+
     def begin(self) -> None:
         """From now on nothing is written."""
         self._held = True
@@ -50,6 +66,16 @@ class FrameOutput(Vt100_Output):
         """Write what there is, unless a frame is not whole."""
         if not self._held:
             super().flush()
+
+
+def more_rows(screen: Screen, rows: int, columns: int) -> int:
+    """How many rows the first ones of a screen take more where there are only so many columns."""
+    more = 0
+    for row in range(rows):
+        cells = screen.data_buffer[row]
+        width = max((column + cell.width for column, cell in cells.items() if cell.char.strip()), default=0)
+        more += max(0, -(-width // columns) - 1)
+    return more
 
 
 class Pace:

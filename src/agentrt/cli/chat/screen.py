@@ -151,6 +151,7 @@ class Screen:
 
     def _after(self, app: Application[None]) -> None:
         self._output.end()
+        self._output.drawn(app.renderer.last_rendered_screen)
         self._pace.drawn()
         if self._scroll.has_lines:
             self._pace.changed()

@@ -72,7 +72,7 @@ class Scroll:
 
     def shown(self, columns: int) -> str:
         """The unfinished line as rows."""
-        return "\n".join(wrapped(self.tail, columns)) if self.tail else ""
+        return "\n".join(map(_trimmed, wrapped(self.tail, columns))) if self.tail else ""
 
 
 def wrapped(line: str, columns: int) -> Iterator[str]:

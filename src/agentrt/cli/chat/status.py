@@ -27,6 +27,10 @@ _RESTS: dict[ExecutionStatus, tuple[str, Kind]] = {
 }
 
 
+SAID = 40
+"""Columns of what a tool said last."""
+
+
 class Status(msgspec.Struct, frozen=True):
     """What the agent is doing, and the figures beside it."""
 
@@ -35,15 +39,20 @@ class Status(msgspec.Struct, frozen=True):
     figures: tuple[str, ...]
 
     def line(self, columns: int, said: str = "") -> str:
-        """It all on a row of so many columns; `said` is what the tool that runs said last, as far as there is room."""
-        figures = "  ·  ".join(self.figures)
-        room = columns - cell_len(self.doing) - cell_len(figures) - 5
-        if said and room > 12:
-            more = f"  {said}" if cell_len(said) <= room - 2 else f"  {set_cell_size(said, room - 3)}…"
-        else:
-            more = ""
-        line = f"{self.doing}{more}  ·  {figures}" if figures else self.doing + more
-        return line if cell_len(line) <= columns else set_cell_size(line, columns - 1) + "…"
+        """It all on a row of so many columns, as far as there is room: what the tool that runs `said` last, then the
+        figures in their order.
+        """
+        line = f"{self.doing}  {_cut(said, SAID)}" if said else self.doing
+        for figure in self.figures:
+            longer = f"{line}  ·  {figure}"
+            if cell_len(longer) > columns:
+                break
+            line = longer
+        return _cut(line, columns)
+
+
+def _cut(text: str, columns: int) -> str:
+    return text if cell_len(text) <= columns else set_cell_size(text, max(columns - 1, 0)) + "…"
 
 
 def status_of(state: State, unsent: int = 0) -> Status:
@@ -68,6 +77,8 @@ def _doing(state: State) -> tuple[str, Kind]:
 def _figures(state: State, unsent: int) -> Iterable[str]:
     if state.agent is None:
         return
+    if queued := unsent + queued_in(state):
+        yield f"{queued} queued"
     yield clean(members(state.spec.llm)[0].model)
     spent = state.ledger.total
     yield money(spent.cost, spent.unpriced)
@@ -75,8 +86,6 @@ def _figures(state: State, unsent: int) -> Iterable[str]:
     if used.tokens:
         window = f" of {short(used.window)} ({used.tokens / used.window:.0%})" if used.window else ""
         yield f"{short(used.tokens)}{window} tokens"
-    if queued := unsent + queued_in(state):
-        yield f"{queued} queued"
 
 
 def queued_in(state: State) -> int:
