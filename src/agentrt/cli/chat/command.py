@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -142,29 +143,36 @@ class Chatting:
 
     async def run(self) -> int:
         """Until the person leaves; the exit code."""
-        from .doing import Anew, Beside, Left  # with prompt_toolkit, which nothing else needs
+        from .doing import Anew  # with prompt_toolkit, which nothing else needs
 
         async with Runtime(self._store, tools=offered_tools(), home=Path.home()) as runtime:
             place, opened = self._place(runtime), self._opened(runtime)
             new, told = isinstance(self._opening, _New), False
             while True:
-                async with opened as conversation:
+                async with _entered(opened, runtime, new=new) as conversation:
                     after = await self._talk(conversation, place, runtime, new=new, told=told)
-                    state, name = conversation.state, conversation.id
-                    said = bool(state.ledger.message_ids)
                     self._beginning = replace(self._beginning, goal="", title="", tags={})
-                    if isinstance(after, Anew):
-                        opened, new, told = self._again(conversation, runtime), True, False
-                    elif isinstance(after, Beside):
-                        opened, new, told = after.conversation, False, True
-                        self._say(f"from here on: a fork of {name}, which stays as it is")
-                if said:
+                    used = not new or _was_used(conversation)
+                    following = self._following(after, conversation, runtime)
+                if used:
                     self._console.print(summary(conversation.state), soft_wrap=True)
-                    self._say(f"To go on: agentrt chat {name}", "yellow")
-                elif new:
-                    await runtime.consolidations.delete(name)
-                if isinstance(after, Left):
+                    self._say(f"To go on: agentrt chat {conversation.id}", "yellow")
+                if following is None:
                     return 0
+                opened, new, told = following, isinstance(after, Anew), not isinstance(after, Anew)
+                self._console.print()
+
+    def _following(self, after: Next, conversation: Conversation, runtime: Runtime) -> Conversation | None:
+        """The conversation that comes next, not yet entered; None where the person leaves."""
+        from .doing import Anew, Beside
+
+        match after:
+            case Anew():
+                return self._again(conversation, runtime)
+            case Beside(fork):
+                return fork
+            case _:
+                return None
 
     async def _talk(self, conversation: Conversation, place: Place, runtime: Runtime, *, new: bool, told: bool) -> Next:
         from .talk import Talk
@@ -232,3 +240,23 @@ def _ready(conversation: Conversation, runtime: Runtime) -> Callable[[], Awaitab
         check_price(conversation.state.spec, runtime.client)
 
     return ready
+
+
+@asynccontextmanager
+async def _entered(opened: Conversation, runtime: Runtime, *, new: bool) -> AsyncIterator[Conversation]:
+    """A conversation, open; a new one in which nothing was said leaves nothing behind."""
+    unused = False
+    try:
+        async with opened as conversation:
+            try:
+                yield conversation
+            finally:
+                unused = new and not _was_used(conversation)
+    finally:
+        if unused:
+            await runtime.consolidations.delete(opened.id)
+
+
+def _was_used(conversation: Conversation) -> bool:
+    """Whether anything was said in it."""
+    return bool(conversation.state.ledger.message_ids)

@@ -152,7 +152,9 @@ class Doing:
         return Given(plain(event.content[:1]))  # type: ignore[attr-defined]
 
     async def _fork(self, argument: str) -> Next:
-        return Beside(await self._conversation.fork(title=argument))
+        fork = await self._conversation.fork(title=argument)
+        self._say("from here on in a fork: the conversation before it stays as it is")
+        return Beside(fork)
 
     async def _ask(self, argument: str) -> None:
         answer = await self._conversation.ask_agent(argument)

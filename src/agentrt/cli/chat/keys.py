@@ -46,11 +46,11 @@ class _CtrlC:
         now = time.monotonic()
         last, self._last = self._last, now
         buffer = self._prompt.answer if self._prompt.asked is not None else self._prompt.buffer
-        if now - last < TWICE:
-            self._person.leave()
-        elif buffer.text:
+        if buffer.text:
             buffer.reset()
             self._person.hint("Ctrl-C again leaves")
+        elif now - last < TWICE:
+            self._person.leave()
         elif not self._person.stop():
             self._person.hint("Ctrl-C again leaves, as Ctrl-D does")
 

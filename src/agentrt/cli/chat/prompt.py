@@ -86,12 +86,13 @@ class Prompt:
     def complete(self) -> None:
         """Go to the next one of what is offered, or type out as much as all that is offered has in common."""
         buffer = self.buffer
-        if buffer.complete_state is not None:
+        if (state := buffer.complete_state) is not None and len(state.completions) > 1:
             buffer.complete_next()
             return
         offered = self._offered()
         if len(offered) == 1:
             buffer.apply_completion(offered[0])
+            buffer.complete_state = None
         elif offered:
             buffer.insert_text(get_common_complete_suffix(buffer.document, offered))
             buffer.start_completion()

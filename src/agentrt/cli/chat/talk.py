@@ -206,6 +206,9 @@ class Talk:
                     self._note(f"! {problem}", "yellow")
                 case Invoked() as invoked:
                     self._place.kept.add(text)
+                    self._view.rest()
+                    self._console.print()
+                    self._note(f"› {text}", "cyan")
                     self._tasks.start_soon(self._or_say, self._do, invoked)
                 case Message(text):
                     name = new_id()
