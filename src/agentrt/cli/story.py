@@ -204,7 +204,7 @@ class Story:
         if not self._folded or len(lines) <= most + 1:
             return lines
         head = most // 2
-        return [*lines[:head], f"… {len(lines) - most} more lines", *lines[-(most - head) :]]
+        return [*lines[:head], f"… {len(lines) - most:,} more lines", *lines[-(most - head) :]]
 
 
 class _Diff(msgspec.Struct):

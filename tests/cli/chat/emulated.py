@@ -98,9 +98,13 @@ class Emulated:
             raise AssertionError(f"{holds!r} never came; the screen was:\n{self.screen}") from error
         return self.screen
 
+    def has_written(self, number: int) -> bool:
+        """Whether so many bytes were written."""
+        return len(self.bytes) >= number
+
     async def ready(self) -> str:
         """Wait for the prompt."""
-        return await self.until("ready")
+        return await self.until("○ ready")
 
     def type(self, keys: str) -> None:
         """Press keys."""

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -98,8 +99,7 @@ async def test_an_answer_streams_in_and_the_conversation_is_resumed(tmp_path: Pa
         async with Emulated(tmp_path, provider=provider) as chat:
             await chat.ready()
             chat.send("Say hello.")
-            await chat.until("› Say hello.\nHello, you.")
-            await chat.until("$0.0")
+            await chat.until("› Say hello.\nHello, you.\n\n›\n○ ready  ·  openai/scripted  ·  $0.0")
             chat.type(CTRL_D)
             assert await chat.exit_code() == 0
             (name,) = re.findall(r"To go on: agentrt chat (\S+)", chat.text)
@@ -215,8 +215,8 @@ async def test_the_size_of_the_terminal_may_change_while_text_streams(tmp_path: 
             await chat.until(lambda: chat.screen.count("word after word") > 5)
             for columns, rows in ((120, 40), (40, 12), (100, 30)):
                 chat.resize(columns, rows)
-                before = len(chat.bytes)
-                await chat.until(lambda before=before: len(chat.bytes) > before + 500)
+                enough = len(chat.bytes) + 500
+                await chat.until(partial(chat.has_written, enough))
             await chat.until("the end.")
             screen = await chat.ready()
             assert screen.count("›") == 1
@@ -277,6 +277,7 @@ async def test_a_chat_that_was_killed_is_resumed(tmp_path: Path) -> None:
             chat.process.wait()
         async with Emulated(tmp_path, "--continue") as chat:
             await chat.until("› second")
+            print(chat.text)
             assert "› first\nOne." in chat.text
             chat.send("/resume")
             await chat.until("Two.")
@@ -324,12 +325,12 @@ async def test_commands_do_what_they_say(tmp_path: Path) -> None:
         chat.type(CTRL_C)
         await chat.until("Ctrl-C again leaves")
         chat.send("/fork beside")
-        await chat.until("which stays as it is")
-        await chat.until(lambda: chat.screen.count("conversation ") == 2 and "○ ready" in chat.screen)
+        await chat.until("from here on in a fork")
+        await chat.until(lambda: chat.text.count("/help lists") == 2 and "○ ready" in chat.screen)
         chat.send("in the fork")
         await chat.until("I heard: in the fork")
         chat.send("/clear")
-        await chat.until(lambda: chat.screen.count("/help lists") == 3 and "○ ready" in chat.screen)
+        await chat.until(lambda: chat.text.count("/help lists") == 3 and "○ ready" in chat.screen)
         chat.send("/quit")
         assert await chat.exit_code() == 0
     assert len(list((tmp_path / "store" / "conversations").iterdir())) == 2

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterable, Sequence
 
+import anyio
 import anyio.to_thread
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
@@ -13,6 +15,9 @@ from ..wording import clean
 from .attachments import quoted
 from .commands import beginning
 from .paths import fitting, listed
+
+FRESH = 5.0
+"""Seconds after which paths are listed again."""
 
 _COMMAND = re.compile(r"/([a-z-]*)")
 
@@ -24,10 +29,15 @@ class ChatCompleter(Completer):
         """`root` is the workspace, and `skills` are those that a message may name, each with what it does."""
         self._root, self._skills = root, skills
         self._paths: Sequence[str] = ()
+        self._listed, self._wanted = -FRESH, anyio.Event()
 
-    async def look(self) -> None:
-        """List the paths anew."""
-        self._paths = await anyio.to_thread.run_sync(listed, self._root)
+    async def look(self, listed_anew: Callable[[], None]) -> None:
+        """List the paths, and again when they are wanted and were not listed lately."""
+        while True:
+            self._paths = await anyio.to_thread.run_sync(listed, self._root)
+            self._listed, self._wanted = time.monotonic(), anyio.Event()
+            listed_anew()
+            await self._wanted.wait()
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         """What may follow on the text before the cursor."""
@@ -36,6 +46,8 @@ class ChatCompleter(Completer):
             yield from self._commands(command[1])
         elif (path := wanted_path(before)) is not None:
             start, typed = path
+            if time.monotonic() - self._listed > FRESH:
+                self._wanted.set()
             for one in fitting(self._paths, typed):
                 yield Completion(quoted(one), start_position=start, display=clean(one))
 

@@ -8,7 +8,7 @@ import msgspec
 from rich.text import Text
 
 from ...conversation import Conversation
-from ...events import Cursor
+from ...events import Cursor, MessageEvent
 from ..story import Story
 from .status import Task, plan_in
 
@@ -34,7 +34,8 @@ async def earlier(conversation: Conversation) -> Earlier:
     lines: deque[Text] = deque(maxlen=LINES)
     async for event in conversation.events(Cursor(state.epoch, begin)):
         plan = found if (found := plan_in(event)) is not None else plan
-        for line in story.tell(event):
+        heard = [Text()] if isinstance(event, MessageEvent) and event.source == "user" else []
+        for line in (*heard, *story.tell(event)):
             lines.append(line)
             told += 1
     if begin or told > LINES:

@@ -13,6 +13,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion, get_
 from prompt_toolkit.history import History
 
 from .commands import named
+from .completing import wanted_path
 from .kept import Kept
 from .pastes import Pastes
 
@@ -96,6 +97,11 @@ class Prompt:
         elif offered:
             buffer.insert_text(get_common_complete_suffix(buffer.document, offered))
             buffer.start_completion()
+
+    def look_again(self) -> None:
+        """Offer what there is now, if a path is being typed and nothing is offered."""
+        if self.buffer.complete_state is None and wanted_path(self.buffer.document.text_before_cursor) is not None:
+            self.buffer.start_completion()
 
     def choose(self) -> bool:
         """Type out what is chosen of what is offered; of a command that is not whole, the first one that is offered.

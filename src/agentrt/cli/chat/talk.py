@@ -109,8 +109,9 @@ class Talk:
         self._look_whether_it_waits()
         self._refresh()
         async with anyio.create_task_group() as self._tasks:
-            for part in (self._ask, self._listen, self._send, self._signals, self._completer.look):
+            for part in (self._ask, self._listen, self._send, self._signals):
                 self._tasks.start_soon(part)
+            self._tasks.start_soon(self._completer.look, self._prompt.look_again)
             self._tasks.start_soon(self._or_fail, self._tell, after)
             self._tasks.start_soon(self._or_fail, self._ready)
             await self._screen.run()
