@@ -270,14 +270,13 @@ async def test_a_chat_that_was_killed_is_resumed(tmp_path: Path) -> None:
         async with Emulated(tmp_path, provider=provider) as chat:
             await chat.ready()
             chat.send("first")
-            await chat.until("One.")
+            await chat.until("One.\n\n›\n○ ready")
             chat.send("second")
             await chat.until("running terminal")
             chat.process.send_signal(signal.SIGKILL)
             chat.process.wait()
         async with Emulated(tmp_path, "--continue") as chat:
             await chat.until("› second")
-            print(chat.text)
             assert "› first\nOne." in chat.text
             chat.send("/resume")
             await chat.until("Two.")
