@@ -2,8 +2,8 @@
 
 `agentrt chat` runs on a pseudo-terminal of 120 x 40. A model that is scripted behind a real wire (HTTP over loopback)
 streams 100 pieces a second, while keys are pressed, 20 a second. For each key: milliseconds until the character that it
-types is written to the terminal. Bytes are those between the marks around a frame; a frame that answers a key counts among
-the frames a second.
+types is written to the terminal. Bytes are those between the marks around a frame; one that answers a key counts, too,
+among the frames a second.
 """
 
 from __future__ import annotations

@@ -21,6 +21,9 @@ A_FRAME = 16_384
 _PARTS = re.compile(r"(\x1b\[[0-9;]*m)|([^\S\x1b]+|[^\s\x1b]+)")
 """A change of style, or a word or what is between words."""
 
+_CHANGE = 64
+"""Characters that a change of style has at most."""
+
 RESET = "\x1b[0m"
 
 
@@ -58,11 +61,11 @@ class Scroll:
         """
         rows, size = list[str](), 0
         while self._whole and size < most:
-            size += len(self._whole[0])
-            rows += wrapped(self._whole.popleft(), columns)
-            if size > 2 * most and len(rows) > (kept := most // columns + 1):
-                self._whole.appendleft(_joined(rows[kept:]))
-                del rows[kept:]
+            line, rest = _cut(self._whole.popleft(), most)
+            if rest:
+                self._whole.appendleft(rest)
+            rows += wrapped(line, columns)
+            size += len(line)
         if not self._whole and len(self.tail) > (ROWS - 1) * columns:
             last = list(wrapped(self.tail, columns))
             if len(last) > ROWS:
@@ -88,10 +91,10 @@ def wrapped(line: str, columns: int) -> Iterator[str]:
             row += change
             continue
         while word:
-            size = cell_len(word)
+            size = cell_len(word) if len(word) <= 4 * columns else columns + 1
             if width + size <= columns or word.isspace():
                 row, width, word = row + word, min(width + size, columns), ""
-            elif width and size <= columns:
+            elif width and (size <= columns or cell_len(word[0]) > columns - width):
                 yield row + (RESET if style else "")
                 row, width = style, 0
             else:
@@ -100,6 +103,18 @@ def wrapped(line: str, columns: int) -> Iterator[str]:
                 row, width, word = style, 0, word[len(part) :]
     if row or not line:
         yield row
+
+
+def _cut(line: str, most: int) -> tuple[str, str]:
+    """The beginning of a very long line, and its rest in the same style; a line that is not is left whole."""
+    if len(line) <= 2 * most:
+        return line, ""
+    place = most if (change := line.rfind("\x1b", most - _CHANGE, most)) < 0 else change
+    style = ""
+    for match in _PARTS.finditer(line, 0, place):
+        if match[1]:
+            style = "" if match[1] in (RESET, "\x1b[m") else style + match[1]
+    return line[:place] + (RESET if style else ""), style + line[place:]
 
 
 def _joined(rows: list[str]) -> str:
