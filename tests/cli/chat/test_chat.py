@@ -58,6 +58,14 @@ def test_without_a_terminal_it_says_in_a_line_what_to_use(tmp_path: Path) -> Non
     assert ran.stderr == 'agentrt: a chat needs a terminal: without one, use agentrt run "TASK"\n'
 
 
+async def test_there_is_a_prompt_with_a_status_and_help(tmp_path: Path) -> None:
+    async with Emulated(tmp_path) as chat:
+        assert "›\n○ ready  ·  openai/scripted  ·  $0.0000" in await chat.ready()
+        chat.send("/help")
+        await chat.until("clear the screen")
+
+
+@pytest.mark.proof
 async def test_help_lines_pastes_history_and_ctrl_c(tmp_path: Path) -> None:
     """What needs no model, in one chat and the next: nothing is said, so no conversation is left behind."""
     async with Emulated(tmp_path) as chat:
@@ -93,6 +101,7 @@ async def test_help_lines_pastes_history_and_ctrl_c(tmp_path: Path) -> None:
         assert await chat.exit_code() == 0
 
 
+@pytest.mark.proof
 async def test_an_answer_streams_in_and_the_conversation_is_resumed(tmp_path: Path) -> None:
     turns = [say("Hello, you."), say("Hello again.")]
     async with ScriptedProvider(turns) as provider:
