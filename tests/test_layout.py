@@ -42,6 +42,7 @@ def test_importing_it_is_light() -> None:
     program = "import sys, agentrt; print(*sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     heavy = {
+        "prompt_toolkit",
         "pyte",
         "regex",
         "pathspec",

@@ -139,9 +139,9 @@ def withdraw_(place: Place, digest: str) -> None:
     click.echo("withdrawn: it is asked about again")
 
 
-def show_usage(used: ContextUsage) -> None:
+def show_usage(used: ContextUsage, console: Console | None = None) -> None:
     """Print what fills a model's context window, a line a kind."""
-    console = Console() if sys.stdout.isatty() or "COLUMNS" in os.environ else Console(width=PIPED)
+    console = console or _console()
     if not used.parts:
         console.print("the model was not called yet")
         return
@@ -159,9 +159,13 @@ def show_usage(used: ContextUsage) -> None:
     console.print()
 
 
+def _console() -> Console:
+    return Console() if sys.stdout.isatty() or "COLUMNS" in os.environ else Console(width=PIPED)
+
+
 def show(told: ContextResolved, offers: Sequence[Offer], plugins: Sequence[PluginSource] = ()) -> None:
     """Print what an agent is told, what waits for a person's word, and what could not be used."""
-    console = Console() if sys.stdout.isatty() or "COLUMNS" in os.environ else Console(width=PIPED)
+    console = _console()
     if told.sources:
         table = Table(box=None, header_style="bold", pad_edge=False)
         for column in ("kind", "name", "from", "tokens", "when"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import anyio
 import click
 import msgspec
@@ -63,9 +65,8 @@ def diff(
     told = anyio.run(ask)
     if isinstance(told, str):
         console = Console()
-        for line in told.splitlines():
-            style = "bold" if line.startswith(("diff ", "+++", "---")) else _STYLES.get(line[:1], "")
-            console.print(Text(clean(line), style), soft_wrap=True)
+        for line in colored(told):
+            console.print(line, soft_wrap=True)
         return
     items = [one for one in told.items if one.path == path or one.path.startswith(f"{path}/" if path else "")]
     if as_json:
@@ -77,3 +78,10 @@ def diff(
         console.print(
             Text.assemble((f"{mark} ", style), clean(one.path), (f"  {', '.join(one.by)}", "dim")), soft_wrap=True
         )
+
+
+def colored(told: str) -> Iterator[Text]:
+    """The lines of a unified diff."""
+    for line in told.splitlines():
+        style = "bold" if line.startswith(("diff ", "+++", "---")) else _STYLES.get(line[:1], "")
+        yield Text(clean(line), style)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -85,6 +86,23 @@ def find(name: str | None, store: str | None) -> Found:
     async def found() -> Found:
         async with open_storage(where, lazy=True) as storage:
             return Found(await _id_of(name, storage), where)
+
+    return anyio.run(found)
+
+
+def newest_in(workspace: Path, store: str | None) -> Found:
+    """The newest conversation in a workspace. Raises `ConversationMissing`."""
+    where, here = store or default_store(), {str(workspace.absolute()), os.path.realpath(workspace)}
+
+    async def found() -> Found:
+        async with open_storage(where, lazy=True) as storage:
+            after: Mark | None = None
+            while rows := await storage.listing.page(100, after):
+                for row in rows:
+                    if row.delegated_by is None and row.workspace in here:
+                        return Found(row.id, where)
+                after = rows[-1].mark
+        raise ConversationMissing("(none yet in this workspace)")
 
     return anyio.run(found)
 

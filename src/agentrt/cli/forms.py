@@ -16,6 +16,8 @@ from .wording import clean
 Filled: TypeAlias = tuple[InputVerdict, dict[str, Any]]
 Fill: TypeAlias = Callable[[InputRequested], Awaitable[Filled]]
 """Answers a question of a tool."""
+Line: TypeAlias = Callable[[str], Awaitable[str | None]]
+"""The line that a person gives to a prompt; None: no more."""
 
 
 async def decline(asked: InputRequested) -> Filled:
@@ -23,22 +25,26 @@ async def decline(asked: InputRequested) -> Filled:
     return "decline", {}
 
 
-def fill_in(console: Console) -> Fill:
-    """Ask on the terminal, a line for each member of the form; an empty line takes what stands in brackets."""
+def fill_in(console: Console, line: Line | None = None) -> Fill:
+    """Ask on the terminal, a line for each member of the form; an empty line takes what stands in brackets.
+
+    `line` reads a line for a prompt; None: that of the terminal.
+    """
+    line = line or line_of(console)
 
     async def fill(asked: InputRequested) -> Filled:
         console.print(Text.assemble(("? ", "bold yellow"), f"{clean(asked.asks)} asks: {clean(asked.message)}"))
         if asked.url:
             console.print(Text(f"  {clean(asked.url)}", "underline"), soft_wrap=True)
-            return await _yes_or_no(console, "open it in a browser, then y; n: no")
+            return await _yes_or_no(line, "open it in a browser, then y; n: no")
         form = msgspec.json.decode(asked.schema, type=_Form)
         if not form.properties:
-            return await _yes_or_no(console, "y: yes, anything else: no")
+            return await _yes_or_no(line, "y: yes, anything else: no")
         console.print(Text("  Ctrl-D: no", "dim"))
         found: dict[str, Any] = {}
         for name, member in form.properties.items():
             while True:
-                said = await _line(console, prompt_of(name, member, required=name in form.required))
+                said = await line(prompt_of(name, member, required=name in form.required))
                 if said is None:
                     return "decline", {}
                 try:
@@ -107,14 +113,19 @@ def value_of(said: str, member: dict[str, Any]) -> Any:
             return said
 
 
-async def _yes_or_no(console: Console, prompt: str) -> Filled:
-    said = await _line(console, prompt)
+async def _yes_or_no(line: Line, prompt: str) -> Filled:
+    said = await line(prompt)
     return ("accept" if (said or "").strip().lower() in ("y", "yes") else "decline"), {}
 
 
-async def _line(console: Console, prompt: str) -> str | None:
-    console.print(Text(f"  {prompt} > ", "bold yellow"), end="")
-    said = await typed()
-    if said is None:
-        console.print()
-    return said
+def line_of(console: Console) -> Line:
+    """Lines of the terminal, as it gives them."""
+
+    async def line(prompt: str) -> str | None:
+        console.print(Text(f"  {prompt} > ", "bold yellow"), end="")
+        said = await typed()
+        if said is None:
+            console.print()
+        return said
+
+    return line

@@ -23,6 +23,7 @@ from ..state import fold
 from .agents import agents
 from .asking import Answer, approve, ask_person, refuse
 from .browser import browser
+from .chat import chat
 from .consenting import offer_consent
 from .context import context
 from .diff import diff
@@ -265,6 +266,7 @@ def demo(pace: float, as_json: bool, store: str | None) -> None:
 for command in (
     agents,
     browser,
+    chat,
     context,
     delete,
     diff,

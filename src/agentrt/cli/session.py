@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import time
-from contextlib import suppress
 
 import anyio
 from anyio.abc import TaskStatus
@@ -16,9 +15,9 @@ from ..errors import AgentrtError
 from ..events import ChildWaiting, ConfirmationRequested, ExecutionStatus, InputRequested
 from ..state import State
 from ..storing import Storage
-from .asking import Answer, Approve, Quit, Refuse, Reply
-from .forms import Fill, Filled, decline
-from .questions import Question, question_of
+from .answering import Answering
+from .asking import Answer
+from .forms import Fill, decline
 from .story import summary
 from .views import View
 
@@ -70,11 +69,14 @@ class _Session:
     """What a run and a person who may interrupt it share."""
 
     def __init__(self, conversation: Conversation, view: View, answer: Answer, store: Storage, fill: Fill) -> None:
-        self._conversation, self._view, self._answer, self._store = conversation, view, answer, store
-        self._fill = fill
-        self._question: anyio.CancelScope | None = None
-        self.interrupted = False
+        self._conversation, self._view = conversation, view
+        self._answering = Answering(conversation, store, answer, fill)
         self.failure: AgentrtError | None = None
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the person wants it to stop."""
+        return self._answering.stopped
 
     async def run(self) -> None:
         """Show what happens, and ask where it waits; nobody is slowed by a question but who waits for its answer."""
@@ -99,72 +101,16 @@ class _Session:
             task_status.started()
             async for _ in signals:
                 again = self.interrupted or not self._conversation.state.status.at_work
-                self.interrupted = True
+                self._answering.stopped = True
                 try:
                     if again:
                         run.cancel()
-                    elif self._question is not None:
-                        self._question.cancel()
-                    else:
+                    elif not self._answering.take_back():
                         await self._conversation.interrupt()
                 except AgentrtError as error:
                     self.failure = error
                     run.cancel()
 
     async def _ask(self) -> None:
-        """Ask about what waits, one after the other, until nothing does."""
         self._view.rest()
-        while not self.interrupted and (inputs := self._conversation.pending_inputs):
-            verdict, content = await self._filled(inputs[0])
-            if self.interrupted:
-                await self._conversation.interrupt()
-            elif inputs[0] in self._conversation.pending_inputs:
-                await self._conversation.give_input(inputs[0].id, content, verdict)
-        while not self.interrupted and (waiting := self._conversation.pending_confirmation):
-            question = await question_of(self._conversation, waiting[0], self._store)
-            reply = await self._answered(question)
-            if self.interrupted:
-                await self._conversation.interrupt()
-            elif reply is not None and self._waits(question):
-                await self._pass_on(question, reply)
-
-    async def _filled(self, asked: InputRequested) -> Filled:
-        """The form as a person fills it in; "decline" where the question was taken back, by Ctrl-C."""
-        filled: Filled = "decline", {}
-        with anyio.CancelScope() as self._question:
-            filled = await self._fill(asked)
-        self._question = None
-        return filled
-
-    async def _answered(self, question: Question) -> Reply | None:
-        """The answer; None when the question was taken back: by Ctrl-C, or because the action waits no more."""
-        reply: Reply | None = None
-        async with anyio.create_task_group() as tasks:
-            self._question = tasks.cancel_scope
-            tasks.start_soon(self._take_back, question, tasks.cancel_scope)
-            reply = await self._answer(question)
-            tasks.cancel_scope.cancel()
-        self._question = None
-        return reply
-
-    async def _take_back(self, question: Question, scope: anyio.CancelScope) -> None:
-        """Cancel the question once its action waits no more; a log that fails is the run's to tell."""
-        with suppress(AgentrtError):
-            async for _ in self._conversation.stream(self._conversation.cursor):
-                if not self._waits(question):
-                    break
-        scope.cancel()
-
-    def _waits(self, question: Question) -> bool:
-        return any(pending.action.id == question.action.id for pending in self._conversation.pending_confirmation)
-
-    async def _pass_on(self, question: Question, reply: Reply) -> None:
-        match reply:
-            case Approve(always):
-                rule = question.always if always is not None else None
-                await self._conversation.confirm(question.action.id, always=always, rule=rule)
-            case Refuse(reason):
-                await self._conversation.reject(reason, question.action.id)
-            case Quit():
-                self.interrupted = True
-                await self._conversation.interrupt()
+        await self._answering.ask()

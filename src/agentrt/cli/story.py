@@ -41,6 +41,9 @@ FOLDED = 6
 FOLDED_DIFF = 16
 """The same for a change of a file."""
 
+FOLDED_SAID = 24
+"""The same for what a person said."""
+
 RISK = {
     SecurityRisk.LOW: "green",
     SecurityRisk.MEDIUM: "yellow",
@@ -148,12 +151,22 @@ class Story:
     def _message(self, event: MessageEvent) -> Iterator[Text]:
         if event.id in self.said:
             return
-        said = clean(plain(event.content))
         if event.source == "user":
-            yield Text.assemble(("› ", "bold cyan"), (said, "bold"))
+            yield from self._heard(event)
         else:
             told = _TOLD.get(event.source, "")
-            yield Text(told + said + (" [cut]" if event.partial else ""), "dim" if told else "")
+            yield Text(told + clean(plain(event.content)) + (" [cut]" if event.partial else ""), "dim" if told else "")
+
+    def _heard(self, event: MessageEvent) -> Iterator[Text]:
+        """What a person said, and in a line each what came along with it: files, images."""
+        blocks = [clean(plain([block])) for block in event.content]
+        said, *more = blocks if self._folded and blocks else ["\n".join(blocks)]
+        lines = self._fold(said.splitlines(), FOLDED_SAID)
+        yield Text.assemble(("› ", "bold cyan"), ("\n".join(lines), "bold"))
+        for block in more:
+            begin, _, rest = block.partition("\n")
+            folded = f"  … {count(rest.count(chr(10)) + 1, 'more line')}" if rest else ""
+            yield Text(f"  │ {begin}{folded}", "dim")
 
     def _headline(self, action: ActionEvent) -> str:
         return headline(action, self._tools.get(action.tool_name))
@@ -191,7 +204,7 @@ class Story:
         if not self._folded or len(lines) <= most + 1:
             return lines
         head = most // 2
-        return [*lines[:head], f"… {len(lines) - most} more lines", *lines[-(most - head) :]]
+        return [*lines[:head], f"… {len(lines) - most:,} more lines", *lines[-(most - head) :]]
 
 
 class _Diff(msgspec.Struct):

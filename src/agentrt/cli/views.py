@@ -71,16 +71,60 @@ class PlainView:
         """Nothing to do."""
 
 
-class LiveView:
-    """Text as it streams in, and a spinner while the model thinks or a tool runs."""
+class Indicator(Protocol):
+    """Says what is under way."""
+
+    def start(self, what: str) -> None:
+        """This is under way from now on."""
+        ...
+
+    def update(self, what: str) -> None:
+        """This is what it last said, if it is under way."""
+        ...
+
+    def stop(self) -> None:
+        """Nothing is."""
+        ...
+
+
+class Spinner:
+    """An `Indicator` on the terminal's last line."""
 
     def __init__(self, console: Console) -> None:
+        self._console = console
+        self._status: Status | None = None
+
+    def start(self, what: str) -> None:
+        """Turn."""
+        self.stop()
+        self._status = self._console.status(Text(what, "dim"), spinner="dots")
+        self._status.start()
+
+    def update(self, what: str) -> None:
+        """Show the words beside it."""
+        if self._status is not None:
+            self._status.update(Text(f"running  {what}", "dim"))
+
+    def stop(self) -> None:
+        """Take it away."""
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+
+
+class LiveView:
+    """Text as it streams in, and an indicator while the model thinks or a tool runs; with `thoughts` also what a model
+    thinks aloud.
+    """
+
+    def __init__(self, console: Console, indicator: Indicator | None = None, *, thoughts: bool = False) -> None:
         self._console, self._story = console, Story()
-        self._spinner: Status | None = None
+        self._indicator = indicator or Spinner(console)
+        self._channels = ("text", "reasoning") if thoughts else ("text",)
         self._open = False
         """Whether a line is unfinished."""
-        self._streamed = ("", 0)
-        """The id of what streamed in last, and how many characters of it."""
+        self._streamed = ("", "", 0)
+        """The id and channel of what streamed in last, and how many characters of it."""
 
     def begin(self, tools: Iterable[ToolDefinition]) -> None:
         """Take the tools' words for their calls."""
@@ -100,48 +144,46 @@ class LiveView:
             self._console.print(line)
         match item:
             case ModelCallStarted():
-                self._spin("thinking")
+                self._begin("thinking")
             case ExecutionStarted():
-                self._spin("running")
+                self._begin("running")
             case _:
                 pass
 
     def rest(self) -> None:
-        """Stop the spinner and end an open line."""
-        if self._spinner is not None:
-            self._spinner.stop()
-            self._spinner = None
+        """Stop the indicator and end an open line."""
+        self._indicator.stop()
         if self._open:
             self._console.print()
             self._open = False
 
     def _piece(self, delta: Delta) -> None:
-        if delta.channel == "text":
-            if self._streamed != (delta.becomes, delta.start):
+        if delta.channel in self._channels:
+            if self._streamed != (delta.becomes, delta.channel, delta.start):
                 self.rest()
-                if delta.start == 0:
-                    self._story.said.add(delta.becomes)
-                else:  # some was skipped: the story tells the whole
-                    self._story.said.discard(delta.becomes)
-            self._write(delta.text)
-            self._streamed = (delta.becomes, delta.start + len(delta.text))
-        elif self._spinner is not None and delta.channel == "output" and delta.text.strip():
-            last = clean(delta.text.strip().splitlines()[-1])
-            self._spinner.update(Text(f"running  {last[:80]}", "dim"))
+                if delta.channel == "text":
+                    if delta.start == 0:
+                        self._story.said.add(delta.becomes)
+                    else:  # some was skipped: the story tells the whole
+                        self._story.said.discard(delta.becomes)
+            self._write(delta.text, "dim italic" if delta.channel == "reasoning" else "")
+            self._streamed = (delta.becomes, delta.channel, delta.start + len(delta.text))
+        elif delta.channel == "output" and delta.text.strip():
+            self._indicator.update(clean(delta.text.strip().splitlines()[-1])[:80])
 
-    def _write(self, text: str) -> None:
+    def _write(self, text: str, style: str = "") -> None:
         if not self._open:
             self.rest()
             self._open = True
-        self._console.print(Text(clean(text)), end="", soft_wrap=True)
+        self._console.print(Text(clean(text), style), end="", soft_wrap=True)
 
     def _complete(self, event: Event) -> None:
         """Write what did not stream in of an event that began to, and end its line."""
-        streamed, place = self._streamed
+        streamed, channel, place = self._streamed
         match event:
-            case MessageEvent(id=id) if id == streamed:
+            case MessageEvent(id=id) if id == streamed and channel == "text":
                 rest = plain(event.content)[place:]
-            case ActionEvent(id=id) if id == streamed:
+            case ActionEvent(id=id) if id == streamed and channel == "text":
                 rest = event.thought[place:]
             case _:
                 rest = ""
@@ -149,10 +191,9 @@ class LiveView:
             self._write(rest)
         self.rest()
 
-    def _spin(self, what: str) -> None:
+    def _begin(self, what: str) -> None:
         self.rest()
-        self._spinner = self._console.status(Text(what, "dim"), spinner="dots")
-        self._spinner.start()
+        self._indicator.start(what)
 
 
 def view_for(console: Console, *, as_json: bool) -> View:

@@ -159,21 +159,25 @@ class Walk:
     def files(self) -> Iterator[tuple[int, str, str]]:
         """The descriptor of a file's directory, its name there, and its path from the start on."""
         stack = [self._start]
-        while stack:
-            at = stack[-1]
-            prefix = f"{at.path}/" if at.path else ""
-            for name in at.names:
-                path = f"{prefix}{name}"
-                shown = path[self._skip :]
-                if name == ".git" or (self._include and not any(one.match(shown) for one in self._include)):
-                    continue
-                if at.place is None or not ignored(path, at.place):
-                    yield at.descriptor, name, shown
-            at.names.clear()
-            if (below := self._next(at, prefix)) is not None:
-                stack.append(below)
-            elif not at.below:
-                os.close(stack.pop().descriptor)
+        try:
+            while stack:
+                at = stack[-1]
+                prefix = f"{at.path}/" if at.path else ""
+                for name in at.names:
+                    path = f"{prefix}{name}"
+                    shown = path[self._skip :]
+                    if name == ".git" or (self._include and not any(one.match(shown) for one in self._include)):
+                        continue
+                    if at.place is None or not ignored(path, at.place):
+                        yield at.descriptor, name, shown
+                at.names.clear()
+                if (below := self._next(at, prefix)) is not None:
+                    stack.append(below)
+                elif not at.below:
+                    os.close(stack.pop().descriptor)
+        finally:  # whoever has seen enough leaves the rest
+            for at in stack:
+                os.close(at.descriptor)
 
     def named(self, paths: Sequence[str]) -> Iterator[tuple[int, str, str]]:
         """The same of files that are named by their paths from the start on; those that are gone are left out."""

@@ -1,0 +1,5 @@
+"""`agentrt chat`: a conversation in the terminal."""
+
+from .command import chat
+
+__all__ = ["chat"]

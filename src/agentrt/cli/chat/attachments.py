@@ -1,0 +1,101 @@
+"""Files of the workspace that a message names as `@path`, sent along with it."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Collection
+
+from ...conversation.workspace import WorkspaceFiles
+from ...documents.kinds import image_type
+from ...errors import WorkspaceError
+from ...specs import Content, ImageContent, TextContent
+from ...workspaces import FileEntry
+
+MOST = 10
+"""Files that one message names."""
+
+TEXT_BYTES = 128 * 1024
+"""Bytes of a text that are sent along; the agent reads the rest itself."""
+
+IMAGE_BYTES = 5 * 1024 * 1024
+"""Bytes of an image that is sent along."""
+
+ENTRIES = 200
+"""Names of a directory that are sent along."""
+
+_MENTION = re.compile(r'(?<!\S)@(?:"([^"\n]+)"|(\S+))')
+
+
+def mentions(text: str, servers: Collection[str] = ()) -> tuple[str, ...]:
+    """The paths that a text names, each once, without the marks that end a sentence; `@server:uri` is no path. Pure."""
+    found = []
+    for match in _MENTION.finditer(text):
+        path = match[1] or match[2].rstrip(".,;:!?)'\"")
+        if path and path.partition(":")[0] not in servers:
+            found.append(path.removeprefix("./").rstrip("/"))
+    return tuple(dict.fromkeys(path for path in found if path))[:MOST]
+
+
+def quoted(path: str) -> str:
+    """A path as it is typed after the @."""
+    return f'"{path}"' if re.search(r"\s", path) or path != path.rstrip(".,;:!?)'\"") else path
+
+
+def as_content(path: str, data: bytes, size: int) -> Content | None:
+    """A file as the model sees it, of whose `size` bytes these are the first; None for one that is no text. Pure."""
+    kind = image_type(data)
+    if kind is not None:
+        if size > IMAGE_BYTES:
+            return None
+        return ImageContent(f"data:{kind};base64,{b64encode(data).decode()}")
+    try:
+        text = data[:TEXT_BYTES].decode()
+    except UnicodeDecodeError as error:
+        if error.start < TEXT_BYTES - 4 or error.reason != "unexpected end of data":
+            return None
+        text = data[: error.start].decode()
+    if "\0" in text:
+        return None
+    more = f"\n[cut: the file has {size:,} bytes]" if size > TEXT_BYTES else ""
+    return TextContent(f'<file path="{path}">\n{text.removesuffix(chr(10))}{more}\n</file>')
+
+
+async def attached(text: str, files: WorkspaceFiles, servers: Collection[str] = ()) -> tuple[list[Content], list[str]]:
+    """What a message brings along, and what could not be brought. What is no file of the workspace is only words."""
+    blocks: list[Content] = []
+    problems: list[str] = []
+    for path in mentions(text, servers):
+        try:
+            entry = await _entry(path, files)
+            if entry is None:
+                continue
+            block = await _read(entry, files)
+        except WorkspaceError as error:
+            problems.append(f"@{path} is not attached: {error}")
+            continue
+        if block is None:
+            problems.append(f"@{path} is not attached: it is no text and no image that fits; the agent has its name")
+        else:
+            blocks.append(block)
+    return blocks, problems
+
+
+async def _entry(path: str, files: WorkspaceFiles) -> FileEntry | None:
+    above, _, name = path.rpartition("/")
+    try:
+        found = await files.list_files(above)
+    except WorkspaceError:
+        return None
+    return next((entry for entry in found.items if entry.name == name), None)
+
+
+async def _read(entry: FileEntry, files: WorkspaceFiles) -> Content | None:
+    if entry.type == "directory":
+        found = (await files.list_files(entry.path)).items
+        names = [one.name + ("/" if one.type == "directory" else "") for one in found]
+        more = f"\n[{len(names) - ENTRIES} more]" if len(names) > ENTRIES else ""
+        return TextContent(f'<directory path="{entry.path}">\n' + "\n".join(names[:ENTRIES]) + more + "\n</directory>")
+    if entry.type != "file" or entry.size > 64 * IMAGE_BYTES:
+        return None
+    return as_content(entry.path, await files.read_file(entry.path), entry.size)
