@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +48,9 @@ if TYPE_CHECKING:
 
 KEPT_ALIVE = 100
 """Connections that wait for the next call."""
+
+DRAINING = 0.1
+"""Seconds in which the end of an answer is waited for that has said all: its connection serves the next call then."""
 
 _LONGEST_ERROR = 1 << 20
 """Bytes of an answer with an error that are read."""
@@ -249,13 +252,16 @@ async def _refused(answer: httpx.Response, model: _Model) -> ModelError:
 
 
 async def _follow(answer: httpx.Response, reader: Reader, alarm: asyncio.Timeout, patience: float) -> None:
-    """Have a stream read as it comes; it ends when its format says so. Raises `TimeoutError` when nothing comes."""
-    loop, events = asyncio.get_running_loop(), ServerSentEvents()
-    async for piece in answer.aiter_bytes():
+    """Have a stream read as it comes, up to what its format ends it with. Raises `TimeoutError` when nothing comes."""
+    loop, events, pieces = asyncio.get_running_loop(), ServerSentEvents(), answer.aiter_bytes()
+    async for piece in pieces:
         alarm.reschedule(loop.time() + patience)
-        for data in events.feed(piece):
-            if reader.take(data):
-                return
-    for data in events.end():
-        if reader.take(data):
-            return
+        if any(map(reader.take, events.feed(piece))):
+            break
+    else:
+        any(map(reader.take, events.end()))
+        return
+    with suppress(TimeoutError):
+        async with asyncio.timeout(DRAINING):
+            async for _ in pieces:
+                pass
