@@ -153,7 +153,8 @@ export class Open {
     for (const item of items) {
       if ("event" in item) {
         events.push(item.event);
-        this.drafts.settle(item.event);
+        this.transcript.add(item.event);
+        this.drafts.settle(item.event, () => this.transcript.running.length > 0);
       } else this.drafts.grow(item.delta);
     }
     if (events.length > 0) {
@@ -161,7 +162,6 @@ export class Open {
       this.told.value = events.reduce(toldAfter, this.told.value);
       for (const event of events) {
         this.events.push(event);
-        this.transcript.add(event);
         if (this.live.value) announceEvent(event, this.transcript);
       }
       const before = this.info.value;

@@ -53,7 +53,7 @@ export function Header({ conversation }: { conversation: Open }) {
           <IconButton icon="play" label="Run" keys="g" onClick={() => void run()} text />
         )}
       </div>
-      <div class="header-panels" role="group" aria-label="Panels">
+      <div class="header-panels" id="panel-buttons" role="group" aria-label="Panels">
         {PANELS.map(({ icon, label, keys, shown, toggle }) => (
           <IconButton key={keys} icon={icon} label={label} keys={keys} {...(shown ? { pressed: shown() } : {})} onClick={toggle} />
         ))}
@@ -64,7 +64,7 @@ export function Header({ conversation }: { conversation: Open }) {
 }
 
 export function OpenDrawer() {
-  return <IconButton icon="menu" label="Conversations" class="only-phone" expanded={drawer.value} onClick={() => (drawer.value = true)} />;
+  return <IconButton icon="menu" label="Conversations" id="open-drawer" class="only-phone" expanded={drawer.value} onClick={() => (drawer.value = true)} />;
 }
 
 interface PanelButton {

@@ -68,13 +68,15 @@ interface ButtonProps {
   disabled?: boolean;
   text?: boolean;
   class?: string;
+  id?: string;
 }
 
 /** A button with an icon, named for those who do not see it; `keys` is its shortcut. */
-export function IconButton({ icon, label, onClick, keys, pressed, expanded, disabled, text, class: look = "" }: ButtonProps) {
+export function IconButton({ icon, label, onClick, keys, pressed, expanded, disabled, text, class: look = "", id }: ButtonProps) {
   return (
     <button
       type="button"
+      id={id}
       class={`${text ? "button" : "icon-button"} ${look}`}
       title={keys ? `${label} (${keys})` : label}
       aria-label={text ? undefined : label}
