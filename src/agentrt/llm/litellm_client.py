@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 
 import anyio
+import anyio.to_thread
 from msgspec.structs import replace
 
 from ..context import prompted
@@ -25,6 +26,7 @@ from ..secrets import Mask
 from ..specs import LLM, AnyLLM, Capabilities
 from ..specs.llm import members
 from . import chat, library, responses
+from .catalogue import KnownModel, known_models, matching
 from .failures import model_error
 from .known import known
 from .masking import keys_of
@@ -52,6 +54,7 @@ class LiteLLMClient:
         self._litellm: ModuleType | None = None
         self._lock = anyio.Lock()
         self._models: dict[str, _Model] = {}
+        self._table: tuple[KnownModel, ...] = ()
 
     async def load(self) -> None:
         """Import litellm, off the loop."""
@@ -65,6 +68,14 @@ class LiteLLMClient:
             self._key(one, litellm, model.provider)
             if model.known.responses:
                 responses.check(one)
+
+    async def models(self, query: str) -> Sequence[KnownModel]:
+        """The models that litellm knows whose names have all words of a query; first those whose key is there."""
+        litellm = await self._load()
+        if not self._table:
+            self._table = await anyio.to_thread.run_sync(known_models, litellm.model_cost)
+        keyed = {one.provider for one in self._table if self._environment.get(f"{one.provider.upper()}_API_KEY")}
+        return matching(self._table, query, keyed)
 
     def known(self, llm: LLM) -> Capabilities:
         """What is known of a model; once it was prepared."""
