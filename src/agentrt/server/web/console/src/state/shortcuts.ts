@@ -24,7 +24,7 @@ export const SHORTCUTS = [
   { keys: "x", what: "Interrupt" },
   { keys: "y", what: "Fork" },
   { keys: "h", what: "History" },
-  { keys: "f", what: "Files changed" },
+  { keys: "f", what: "Files of the workspace" },
   { keys: "i", what: "Context: what the agent is told" },
   { keys: "m", what: "MCP servers" },
   { keys: "e", what: "Details" },

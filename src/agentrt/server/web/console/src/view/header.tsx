@@ -82,7 +82,7 @@ function toggling(name: Panel): Pick<PanelButton, "shown" | "toggle"> {
 /** Buttons of their own where there is room, else in the menu. */
 const PANELS: PanelButton[] = [
   { icon: "history", label: "History", keys: "h", shown: () => historyShown.value, toggle: () => (historyShown.value = !historyShown.value) },
-  { icon: "files", label: "Files changed", keys: "f", ...toggling("files") },
+  { icon: "files", label: "Files", keys: "f", ...toggling("files") },
   { icon: "list", label: "Context", keys: "i", ...toggling("context") },
   { icon: "plug", label: "MCP servers", keys: "m", ...toggling("servers") },
   { icon: "info", label: "Details", keys: "e", ...toggling("details") },

@@ -3,7 +3,7 @@ import type { Open } from "../state/open";
 import { linkTo } from "../state/route";
 import { panel } from "../state/ui";
 import { Context } from "./context";
-import { Files } from "./files";
+import { Files } from "./files/panel";
 import { IconButton } from "./icons";
 import { Servers } from "./servers";
 
@@ -22,7 +22,7 @@ export function Inspector({ conversation }: { conversation: Open }) {
 }
 
 const PANELS = {
-  files: { title: "Files changed", Shown: Files },
+  files: { title: "Files", Shown: Files },
   context: { title: "Context", Shown: Context },
   servers: { title: "MCP servers", Shown: Servers },
   details: { title: "Details", Shown: Details },
