@@ -4,7 +4,7 @@ import { clean, titleOf } from "../../model/words";
 import { save, sending, upload } from "../../state/files";
 import type { Open } from "../../state/open";
 import { may, rest } from "../../state/session";
-import { filesOf, hasFiles } from "../dropping";
+import { dropping } from "../dropping";
 import { Icon } from "../icons";
 
 /** What is in it takes files that are dropped there, into the workspace; above it are the buttons for all of it. */
@@ -17,20 +17,7 @@ export function Uploading({ conversation, children }: { conversation: Open; chil
   return (
     <div
       class={`drop ${over ? "drop-over" : ""}`}
-      onDragOver={(event) => {
-        if (!takes || !hasFiles(event)) return;
-        event.preventDefault();
-        setOver(true);
-      }}
-      onDragLeave={(event) => {
-        if (!(event.relatedTarget instanceof Node && event.currentTarget.contains(event.relatedTarget))) setOver(false);
-      }}
-      onDrop={(event) => {
-        setOver(false);
-        if (!takes || !hasFiles(event)) return;
-        event.preventDefault();
-        void upload(id, "", filesOf(event.dataTransfer));
-      }}
+      {...dropping(setOver, takes ? (files) => void upload(id, "", files) : null)}
     >
       <div class="files-bar">
         {takes ? <UploadButton id={id} directory="" look="button" /> : null}
