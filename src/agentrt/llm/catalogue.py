@@ -16,6 +16,10 @@ _PROVIDERS = {"bedrock_converse": "bedrock", "cohere_chat": "cohere"}
 """Providers that litellm's table calls otherwise than a model's name does."""
 
 
+_USUAL = ("anthropic", "openai", "gemini", "mistral", "deepseek", "xai")
+"""Providers of their own models, which are looked for more often than those who sell them on."""
+
+
 class KnownModel(msgspec.Struct, frozen=True, kw_only=True):
     """A model and what is known of it; costs in USD a token, null where nobody knows them."""
 
@@ -52,10 +56,14 @@ def known_as(llm: LLM, known: Capabilities) -> KnownModel:
 
 
 def matching(models: Iterable[KnownModel], query: str, first: Collection[str] = ()) -> Sequence[KnownModel]:
-    """Those whose name has all words of the query; those of the providers named `first` first, then short names."""
+    """Those whose name has all words of the query: first those of the providers named `first`, short names first."""
     words = query.lower().split()
     found = [one for one in models if all(word in one.model.lower() for word in words)]
-    return sorted(found, key=lambda one: (one.provider not in first, len(one.model), one.model))
+    return sorted(found, key=lambda one: (_rank(one.provider, first), len(one.model), one.model))
+
+
+def _rank(provider: str, first: Collection[str]) -> int:
+    return 0 if provider in first else 1 if provider in _USUAL else 2
 
 
 def _name(key: str, entry: Mapping[str, Any]) -> str:

@@ -1,10 +1,10 @@
 import "@preact/signals";
 import { effect } from "@preact/signals";
 import { render } from "preact";
-import { titleOf } from "./model/words";
 import * as list from "./state/list";
 import "./state/menus";
-import { open, show } from "./state/open";
+import "./state/notifying";
+import { show } from "./state/open";
 import { route } from "./state/route";
 import { introduce } from "./state/session";
 import { onKey } from "./state/shortcuts";
@@ -26,12 +26,6 @@ effect(() => {
   show(route.value.id);
   over("refusal"); // what was refused elsewhere
 });
-effect(() => {
-  const info = open.value?.info.value;
-  const waits = info?.status === "waiting_for_confirmation" ? "● " : "";
-  document.title = info ? `${waits}${titleOf(info)} · agentrt` : "agentrt";
-});
-
 addEventListener("keydown", onKey);
 addEventListener("agentrt:key", () => {
   show(null);

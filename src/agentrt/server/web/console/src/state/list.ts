@@ -9,12 +9,15 @@ import { explain, rest } from "./session";
 const PAGE = 40;
 const MOST = 100;
 const EVERY = 4000;
+const HIDDEN = 15_000;
 
 export const items = signal<ConversationInfo[] | null>(null);
 export const next = signal<string | null>(null);
 export const query = signal("");
 export const status = signal<Status | "">("");
 export const failed = signal(false);
+/** Whether it is read also while nobody sees the page. */
+export const watchedFromAfar = signal(false);
 
 /** Each under the one that it works for. */
 export const tree = computed(() => treeOf(items.value ?? []));
@@ -57,6 +60,7 @@ export async function refresh(): Promise<void> {
 }
 
 function later(): void {
+  if (watchedFromAfar.value) timer = setTimeout(() => void refresh(), HIDDEN);
   document.addEventListener("visibilitychange", () => void refresh(), { once: true });
 }
 

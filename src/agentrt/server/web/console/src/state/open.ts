@@ -17,7 +17,7 @@ const LOCKED = 1500;
 const FAILED = 3000;
 
 /** The events that say what the agent is told. */
-const TELLING = ["ContextResolved", "ConsentGiven", "ContextChanged"] as const;
+const TELLING = ["ContextResolved", "ConsentGiven", "ContextChanged", "SystemPromptEvent", "ToolsChanged"] as const;
 
 export class Open {
   readonly info = signal<ConversationInfo | null>(null);
@@ -105,7 +105,7 @@ export class Open {
       batch(() => {
         this.cursor.value = { epoch: page.cursor.epoch ?? 0, seq: 0 };
         this.take(page.items);
-        this.told.value = told.flatMap(({ items }) => items).reduce(toldAfter, NOTHING);
+        this.told.value = told.flatMap(({ items }) => items).sort((one, other) => one.seq - other.seq).reduce(toldAfter, NOTHING);
         this.stands(page.items.reduce(after, info));
         this.loading.value = this.locked.value = false;
       });

@@ -35,7 +35,7 @@ function Details({ conversation }: { conversation: Open }) {
   const facts: [string, string][] = [
     ["Model", info.model ?? ""],
     ["Workspace", info.workspace ?? ""],
-    ["Cost", `$${info.cost.toFixed(6)}`],
+    ["Cost", info.cost === 0 && info.unpriced > 0 ? "price unknown" : `$${info.cost.toFixed(6)}`],
     ["Unpriced calls", info.unpriced > 0 ? info.unpriced.toLocaleString("en") : ""],
     ["Tokens in", info.prompt_tokens.toLocaleString("en")],
     ["Tokens out", info.completion_tokens.toLocaleString("en")],

@@ -70,7 +70,7 @@ export function ModelPicker({ id, value, placeholder, required = false, onType, 
         onInput={(event) => {
           onType(event.currentTarget.value);
           setTyped(event.currentTarget.value);
-          setShown(true);
+          setShown(event.currentTarget.value !== ""); // whoever empties it goes on elsewhere
           setActive(-1);
         }}
         onKeyDown={onKeyDown}
