@@ -5,6 +5,7 @@ import { batch, computed, signal } from "@preact/signals";
 import { below, type Branch, isLively, treeOf } from "../model/tree";
 import { route } from "./route";
 import { explain, rest } from "./session";
+import { over } from "./ui";
 
 const PAGE = 40;
 const MOST = 100;
@@ -45,6 +46,7 @@ export async function refresh(): Promise<void> {
     const wanted = Math.max(PAGE, items.value?.length ?? 0);
     const page = await rest.conversations({ limit: Math.min(wanted, MOST), query: query.value, ...(status.value ? { status: status.value } : {}) });
     if (mine !== asked) return;
+    over("server");
     batch(() => {
       items.value = page.items;
       next.value = page.next;
