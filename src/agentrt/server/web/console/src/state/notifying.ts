@@ -12,6 +12,8 @@ import { toolOf } from "./tools";
 import { toast } from "./ui";
 
 const KEPT = "agentrt.notify";
+/** Characters of what is asked that a notification shows. */
+const MOST = 160;
 const supported = "Notification" in globalThis;
 
 /** Whether the browser may notify, as the person has said here. */
@@ -71,9 +73,12 @@ function notify(info: ConversationInfo): Notification | null {
   return notification;
 }
 
-function bodyOf({ pending, inputs }: ConversationInfo): string {
-  const first = pending[0];
-  if (first === undefined) return clean(inputs[0]?.message ?? "").slice(0, 160);
-  const tool = toolOf(first.tool_name);
-  return clean(`${labelOf(tool)} ${headline(tool, first.arguments as Record<string, unknown>)}`).slice(0, 160);
+/** What is asked; of the conversation that is open its events say so before the server does. */
+function bodyOf({ id, pending, inputs }: ConversationInfo): string {
+  const here = open.peek();
+  const waits = here?.id === id ? here.transcript.waiting[0] : undefined;
+  const name = waits?.event.tool_name ?? pending[0]?.tool_name;
+  if (name === undefined) return clean(inputs[0]?.message ?? "").slice(0, MOST);
+  const given = waits?.arguments ?? (pending[0]?.arguments as Record<string, unknown>);
+  return clean(`${labelOf(toolOf(name))} ${headline(toolOf(name), given)}`).slice(0, MOST);
 }
