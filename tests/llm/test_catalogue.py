@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from agentrt.llm import LiteLLMClient
 from agentrt.llm.catalogue import KnownModel, known_models, matching
 
-TABLE = {
+TABLE: dict[str, dict[str, Any]] = {
     "gpt-9": {
         "mode": "responses",
         "litellm_provider": "openai",

@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
-from playwright.async_api import Download, Locator, Page, expect
+from playwright.async_api import Download, FilePayload, Locator, Page, expect
 
 from agentrt import LLM
 from agentrt.llm.profiles import ProfileStore
@@ -28,8 +28,9 @@ pytestmark = pytest.mark.proof
 GREEN = _png(64, 48, b"".join(b"\0" + bytes((47, 93, 80)) * 64 for _ in range(48)))
 SHOWN = f"data:image/png;base64,{b64encode(GREEN).decode()}"
 RISKY = call("terminal", "I clean up.", command="rm -rf build && git push --force origin main")
-NOTES = {"name": "notes.md", "mimeType": "text/markdown", "buffer": b"# Notes\n\nFrom elsewhere.\n"}
-PICTURE = {"name": "green.png", "mimeType": "image/png", "buffer": GREEN}
+NOTES: FilePayload = {"name": "notes.md", "mimeType": "text/markdown", "buffer": b"# Notes\n\nFrom elsewhere.\n"}
+OTHER: FilePayload = {"name": "notes.md", "mimeType": "text/markdown", "buffer": b"# Other\n"}
+PICTURE: FilePayload = {"name": "green.png", "mimeType": "image/png", "buffer": GREEN}
 
 
 @asynccontextmanager
@@ -109,7 +110,7 @@ async def test_files_are_sent_by_button_and_by_drop(tmp_path: Path) -> None:
         await _row(panel, "notes.md").click()
         await expect(panel.get_by_text("From elsewhere.")).to_be_visible()
         assert (project / "notes.md").read_bytes() == NOTES["buffer"]
-        await panel.get_by_label("Files for the workspace").set_input_files([NOTES | {"buffer": b"# Other\n"}])
+        await panel.get_by_label("Files for the workspace").set_input_files([OTHER])
         sure = tab.page.get_by_role("dialog", name="Replace the file")
         await expect(sure.get_by_text("notes.md is there already.")).to_be_visible()
         assert await tab.violations() == []
