@@ -177,11 +177,12 @@ async def test_output_of_an_interrupted_tool_ends_with_its_error(tmp_path: Path)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(drain, conversation)
             await noisy.waits.wait()
-            assert len(growing()) == 1
+            (draft,) = growing()
             await conversation.interrupt()
         events = [event async for event in conversation.events()]
         (error,) = [event for event in events if isinstance(event, AgentErrorEvent)]
         assert "one\ntwo" in error.error
+        assert error.id == draft
         assert growing() == []
 
 

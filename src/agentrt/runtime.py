@@ -34,7 +34,7 @@ from .host.children import children_of
 from .host.consolidating import Consolidations
 from .host.earlier import of_storage
 from .host.implementations import Implementations
-from .host.profiles import saved_in
+from .host.profiles import Models, saved_in
 from .ids import new_id
 from .llm import LimitedClient, ModelsClient, PacedClient, ProviderLimits, RetryingClient, RoutedClient, ThinkingClient
 from .llm.masking import keys_of
@@ -122,6 +122,7 @@ class Runtime:
         self.client: ModelClient = PacedClient(
             ThinkingClient(RoutedClient(client, functions(routers, "Runtime", "routers")))
         )
+        self.models = Models(self._own_client, self.client, self.store)
         self._known = Implementations(tools, analyzers, hooks, critics, condensers)
         self._cipher = None if cipher is None else instance(cipher, Cipher, "Runtime", "cipher")
         self._restarts, self._quota = restarts, instance(quota, Quota, "Runtime", "quota")
@@ -132,9 +133,8 @@ class Runtime:
         self.leases, self.resolver = Leases(), Resolver(home, cache, self.store.shelf, saved_profile)
         """What tools share, and what reads the files that agents are told from."""
         self._resolve = resolve or self.resolver.resolve
-        self._hidden: list[str] = []
-        self.ports: set[int] = set()
-        """Where this runtime is served: requests to these ports of this machine are rated HIGH."""
+        self._hidden, self.ports = list[str](), set[int]()
+        """`ports`: where this runtime is served: requests to these ports of this machine are rated HIGH."""
         self.observers: list[Observer] = []
         """Who is told of all batches of events that are committed from now on; quick, and no coroutines."""
         self.log_mask = LogMask()

@@ -269,7 +269,7 @@ async def test_on_a_phone(tmp_path: Path) -> None:
         await expect(tab.page.get_by_role("navigation")).to_be_hidden()
         await tab.page.get_by_role("button", name="Approve").last.tap()
         await tab.stands("Finished")
-        for panel in ("Files changed", "Context", "MCP servers", "Details"):
+        for panel in ("Files", "Context", "MCP servers", "Details"):
             await tab.press(panel)
             wide = await tab.page.evaluate("document.documentElement.scrollWidth")
             assert wide <= PHONE["width"]
@@ -360,8 +360,10 @@ async def test_what_changed_in_the_files(tmp_path: Path) -> None:
         await tab.stands("Finished")
         await expect(tab.page.locator(".entry .diff-remove")).to_contain_text("two")
         await expect(tab.page.locator(".entry .diff-add")).to_contain_text("three")
-        await tab.page.get_by_role("button", name="Files changed").click()
-        await tab.page.get_by_role("complementary").get_by_text("a.txt").click()
+        await tab.press("Files")
+        await tab.page.get_by_role("tab", name="Changes").click()
+        await expect(tab.page.get_by_text("Since the last commit")).to_be_visible()
+        await tab.page.get_by_role("complementary").get_by_text("a.txt").first.click()
         await expect(tab.page.get_by_role("complementary").locator(".diff-add")).to_contain_text("three")
         await tab.page.keyboard.press("Control+k")
         await tab.page.get_by_label("Search for").fill("three")

@@ -73,7 +73,8 @@ async def test_it_looks_as_in_the_documentation(tmp_path: Path) -> None:
             await tab.page.mouse.move(150, 600)
             if scheme == "dark":
                 await tab.page.keyboard.press("f")
-                await tab.page.get_by_role("complementary").get_by_text("invoices.py").click()
+                await tab.page.get_by_role("tab", name="Changes").click()
+                await tab.page.get_by_role("complementary").get_by_text("invoices.py").first.click()
                 await expect(tab.page.get_by_role("complementary").locator(".diff-add")).to_be_visible(timeout=PATIENCE)
             await tab.page.screenshot(path=pictures / f"{name}.png")
         await tab.page.emulate_media(color_scheme="light")

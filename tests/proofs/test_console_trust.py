@@ -140,7 +140,7 @@ async def test_it_is_accessible(tmp_path: Path, scheme: str, size: dict[str, int
             await tab.settings(section)
             assert await tab.violations() == []
         await tab.page.keyboard.press("Escape")
-        for keys in ("e", "f", "?"):
+        for keys in ("e", "i", "m", "f", "?"):
             await tab.page.keyboard.press(keys)
             await expect(tab.page.get_by_text("Loading…")).to_have_count(0)
             assert await tab.violations() == []

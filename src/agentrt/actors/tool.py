@@ -11,6 +11,7 @@ from zlib import crc32
 import anyio
 import anyio.to_thread
 import msgspec
+from msgspec.structs import replace
 
 from ..cancelling import guarded
 from ..context.replies import BadCall
@@ -115,7 +116,7 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
         resumes = self._log.state.definition(action.tool_name).on_crash is OnCrash.RESUME
         if resumes and not self._log.state.branch.cut:
             return ExecutionLost(action_id=action.id, caused_by=action.id)
-        return action_error(action, f"Interrupted after {seconds:.1f} s.{call.so_far()}")
+        return _failed(action, call, f"Interrupted after {seconds:.1f} s.{call.so_far()}")
 
     def _writes_mark(self, action: ActionEvent) -> bool:
         """Whether a call would act on what stands for a secret, where there are secrets that it may stand for."""
@@ -154,7 +155,7 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
             details, fingerprint = _details(observation), _fingerprint(observation)
         except Exception as failure:  # a tool's failure is the model's to handle
             told = clip(content.sound(f"{self._name} failed: {type(failure).__name__}: {failure}"), MAX_RESULT)
-            return action_error(action, told)
+            return _failed(action, call, told)
         return ObservationEvent(
             id=call.observation_id,
             action_id=action.id,
@@ -183,6 +184,11 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
         rated = next((p.labels for p in self._log.state.branch.pending if p.action.id == action.id), ())
         declared = self._tools.labels(action.tool_name)
         return tuple(sorted({*rated, *declared, *said})) if declared or said else rated
+
+
+def _failed(action: ActionEvent, call: ToolCall, told: str) -> Event:
+    """The error of a call that began: it has the id that its output named while it grew, which is void now."""
+    return replace(action_error(action, told), id=call.observation_id)
 
 
 def _fingerprint(observation: Observation) -> int:

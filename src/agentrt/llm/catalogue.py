@@ -36,6 +36,10 @@ class Catalogue:
         """All of them."""
         return tuple(self._entries)
 
+    def whole(self) -> dict[str, dict[str, Any]]:
+        """All entries, decoded; for a thread."""
+        return {name: msgspec.json.decode(raw) for name, raw in self._entries.items()}
+
     def entry(self, model: str) -> dict[str, Any] | None:
         """What is known of a model; None for one that nobody knows."""
         provider, name = named(model)

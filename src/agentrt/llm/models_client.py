@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
+
+import anyio.to_thread
 
 from ..context.replies import ModelReply
 from ..protocols import ModelRequest, Watch
 from ..specs import LLM, AnyLLM, Capabilities
 from ..specs.llm import members
+from .known_models import KnownModel, known_models, matching
 from .litellm_client import LiteLLMClient
 from .providers import way
 from .wire_client import WireClient
@@ -17,7 +21,9 @@ class ModelsClient:
     """A `ModelClient` for every model. Keys come from `environment` (None: the process's)."""
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+        self._environment = os.environ if environment is None else environment
         self._wire, self._litellm = WireClient(environment), LiteLLMClient(environment)
+        self._table: tuple[KnownModel, ...] = ()
 
     async def load(self) -> None:
         """Import what most calls need, off the loop."""
@@ -27,6 +33,18 @@ class ModelsClient:
         """Load what the calls of these models need. Raises `ConfigurationError` when none can work."""
         for one in members(llm):
             await self._of(one).prepare(one)
+
+    async def look(self, llm: LLM) -> None:
+        """Load what `known` needs of a model, also where no call can work."""
+        await self._of(llm).load()
+
+    async def models(self, query: str) -> Sequence[KnownModel]:
+        """The models that are known whose names have all words of a query; first those whose key is there."""
+        if not self._table:
+            catalogue = await self._wire.catalogue()
+            self._table = await anyio.to_thread.run_sync(lambda: known_models(catalogue.whole()))
+        keyed = {one.provider for one in self._table if self._environment.get(f"{one.provider.upper()}_API_KEY")}
+        return matching(self._table, query, keyed)
 
     def known(self, llm: LLM) -> Capabilities:
         """What is known of a model; once it was prepared."""

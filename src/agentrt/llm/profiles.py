@@ -46,6 +46,10 @@ class ProfileStore:
         """Those that there are, sorted."""
         return tuple(sorted(self._read()))
 
+    def all(self) -> dict[str, AnyLLM]:
+        """All profiles, by name."""
+        return dict(sorted(self._read().items()))
+
     def load(self, name: str) -> AnyLLM:
         """A profile. Raises `ProfileMissing`."""
         profiles = self._read()

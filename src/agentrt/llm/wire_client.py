@@ -104,6 +104,12 @@ class WireClient:
             if model.known.responses:
                 responses.check(one)
 
+    async def catalogue(self) -> Catalogue:
+        """What is known of models."""
+        await self._ready()
+        assert self._catalogue is not None
+        return self._catalogue
+
     def known(self, llm: LLM) -> Capabilities:
         """What is known of a model; once it was prepared."""
         return self._model(llm).known

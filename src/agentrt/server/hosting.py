@@ -22,7 +22,7 @@ from ..events import PauseEvent
 from ..ids import new_id
 from ..listing import CRASHED, Filter, Mark, Row
 from ..runtime import Runtime
-from ..specs import Agent
+from ..specs import Agent, AnyLLM
 from ..state import State, seq_of
 from .permissions import check, looks_at_agent, of_control, of_creation, of_fork
 from .principals import Principal, Scope
@@ -193,7 +193,7 @@ class Hosting:
         Raises `ConfigurationError`, `WorkspaceMissing`, `ConversationExists`, or `Refusal` for an agent that the
         principal may not have.
         """
-        check(principal, of_creation(agent, self.settings.agent))
+        check(principal, of_creation(agent, self.settings.agent, await self.saved(principal)))
         if self.stopping:
             raise stopping()
         name = _free(conversation_id) or new_id()
@@ -242,11 +242,22 @@ class Hosting:
         if self.stopping and not isinstance(control, Pause | Interrupt):
             raise stopping()
         conversation = await self.get(conversation_id, principal)
-        agent = (await self._whole(conversation)).agent if looks_at_agent(control) else None
-        check(principal, of_control(control, agent, self.settings.agent))
+        looks = looks_at_agent(control)
+        agent = (await self.whole(conversation)).agent if looks else None
+        saved = await self.saved(principal) if looks else ()
+        check(principal, of_control(control, agent, self.settings.agent, saved))
         if isinstance(control, Fork):
             return Forked((await self.fork(conversation_id, principal, control)).id)
         return await conversation.do(control, principal.owner)
+
+    async def saved(self, principal: Principal) -> tuple[AnyLLM, ...]:
+        """The profiles, for a principal who may not name any address for a model; none where they cannot be read."""
+        if principal.may(Scope.ADMIN):
+            return ()
+        try:
+            return tuple((await self.runtime.models.profiles()).values())
+        except ConfigurationError:
+            return ()
 
     async def fork(self, conversation_id: str, principal: Principal, wanted: Fork) -> Conversation:
         """Begin a conversation that shares the events up to a place; it has the same owner.
@@ -255,7 +266,7 @@ class Hosting:
         """
         conversation = await self.get(conversation_id, principal)
         if wanted.place is not None or wanted.agent is not None:
-            now = then = await self._whole(conversation)
+            now = then = await self.whole(conversation)
             if wanted.place is not None:
                 at = seq_of(wanted.place, conversation.state)
                 then = await self.runtime.store.history(conversation_id).state(at)
@@ -304,7 +315,7 @@ class Hosting:
             if not lock.statistics().tasks_waiting and not lock.locked():
                 self._opening.pop(conversation_id, None)
 
-    async def _whole(self, conversation: Conversation) -> State:
+    async def whole(self, conversation: Conversation) -> State:
         """The state, with the configuration that it has also while it sleeps."""
         if conversation.state.agent is not None:
             return conversation.state

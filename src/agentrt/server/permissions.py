@@ -135,11 +135,13 @@ def check(principal: Principal, demands: Iterable[Demand]) -> None:
         raise refusal(403, "Not allowed", f"this needs a key with the scope {needed}: {why}", "scope")
 
 
-def of_creation(agent: Agent, default: Agent | None) -> Iterator[Demand]:
-    """What beginning a conversation with an agent needs, on a server whose own agent is `default`."""
+def of_creation(agent: Agent, default: Agent | None, saved: Iterable[AnyLLM] = ()) -> Iterator[Demand]:
+    """What beginning a conversation with an agent needs, on a server whose own agent is `default`, and whose profiles
+    are `saved`.
+    """
     yield Demand(Scope.STEER, "it begins a conversation")
     if agent != default:
-        yield from _of_agent(agent, default or BASELINE, bounded=default is not None)
+        yield from _of_agent(agent, default or BASELINE, bounded=default is not None, saved=tuple(saved))
 
 
 def looks_at_agent(control: AnyControl) -> bool:
@@ -147,13 +149,16 @@ def looks_at_agent(control: AnyControl) -> bool:
     return isinstance(control, SwitchLLM | AskAgent | GenerateTitle | SetGoal | Configure)
 
 
-def of_control(control: AnyControl, agent: Agent | None, default: Agent | None) -> Iterator[Demand]:
-    """What a control needs of a conversation whose agent is `agent`; that counts only where `looks_at_agent`.
+def of_control(
+    control: AnyControl, agent: Agent | None, default: Agent | None, saved: Iterable[AnyLLM] = ()
+) -> Iterator[Demand]:
+    """What a control needs of a conversation whose agent is `agent`; that and what is `saved` as profiles counts only
+    where `looks_at_agent`.
 
     Raises `msgspec.ValidationError` for changes that make no sense.
     """
     yield Demand(scope_of(type(control)), f"{tag_of(control)!r} needs it")
-    known = tuple(llm for one in (default, agent) if one is not None for llm in _llms(one))
+    known = (*saved, *(llm for one in (default, agent) if one is not None for llm in _llms(one)))
     match control:
         case SwitchLLM(llm=llm):
             yield from _of_llm(llm, known)
@@ -188,7 +193,7 @@ def _with_rules(agent: Agent, state: State) -> Agent:
     return msgspec.structs.replace(agent, rules=(*agent.rules, *state.ledger.rules))
 
 
-def _of_agent(agent: Agent, base: Agent, *, bounded: bool) -> Iterator[Demand]:
+def _of_agent(agent: Agent, base: Agent, *, bounded: bool, saved: tuple[AnyLLM, ...] = ()) -> Iterator[Demand]:
     """What an agent needs beside one that is allowed; `bounded` by its tools and limits, too."""
 
     def approve(why: str) -> Demand:
@@ -215,10 +220,10 @@ def _of_agent(agent: Agent, base: Agent, *, bounded: bool) -> Iterator[Demand]:
     if bounded and not _within(agent.limits, base.limits):
         yield approve("its `limits` are wider")
     for llm in agent.models:
-        yield from _of_llm(llm, _llms(base))
+        yield from _of_llm(llm, (*saved, *_llms(base)))
     for other in agent.agents.values():
         if other not in base.agents.values():
-            yield from _of_agent(other, base, bounded=bounded)
+            yield from _of_agent(other, base, bounded=bounded, saved=saved)
 
 
 def _all(agent: Agent) -> Iterator[Agent]:
@@ -291,7 +296,7 @@ def _of_llm(llm: AnyLLM, known: Iterable[AnyLLM]) -> Iterator[Demand]:
             yield Demand(Scope.APPROVE, f"the prices of {member.model!r} are what budgets go by")
 
 
-_WAY = "no `base_url`, `api_key_env`, `extra_headers` or `extra_body` but those of the server's agent"
+_WAY = "no `base_url`, `api_key_env`, `extra_headers` or `extra_body` but those of the server's agent and its profiles"
 
 
 def _way(llm: LLM) -> tuple[object, ...]:

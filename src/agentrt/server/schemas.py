@@ -12,7 +12,8 @@ from ..context.usage import ContextUsage
 from ..events import Cursor, ExecutionStatus
 from ..ledger import AddedRule, GoalStatus
 from ..listing import Hit
-from ..specs import Agent, SecurityRisk, ToolDefinition
+from ..llm.known_models import KnownModel
+from ..specs import Agent, AnyLLM, SecurityRisk, ToolDefinition
 from ..specs.secrets import SavedSecret
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"
@@ -309,6 +310,32 @@ class ToolList(msgspec.Struct, frozen=True):
     """The tools that an agent may name here."""
 
     items: tuple[ToolDefinition, ...]
+
+
+class ModelsQuery(_Request, frozen=True, kw_only=True):
+    """Words that the name of a model has, all of them, in any case."""
+
+    query: Annotated[str, Meta(max_length=200)] = ""
+    limit: Annotated[int, Meta(ge=1, le=200)] = 50
+
+
+class SavedModel(msgspec.Struct, frozen=True, kw_only=True):
+    """A model with its settings, and what is known of it; of several, of the first."""
+
+    name: str
+    """That of the profile; "": the server's own agent has it."""
+    llm: AnyLLM
+    known: KnownModel
+
+
+class ModelList(msgspec.Struct, frozen=True, kw_only=True):
+    """Models that a conversation may have; `truncated` where more are known than are listed."""
+
+    own: SavedModel | None
+    """That of the server's agent, with its address."""
+    profiles: tuple[SavedModel, ...]
+    items: tuple[KnownModel, ...]
+    truncated: bool
 
 
 class SearchQuery(_Request, frozen=True, kw_only=True):

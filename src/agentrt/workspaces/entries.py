@@ -16,6 +16,8 @@ class FileEntry(msgspec.Struct, frozen=True, kw_only=True):
     type: Literal["file", "directory", "link", "other"]
     size: int
     modified: datetime
+    ignored: bool = False
+    """Whether ignore files leave it out; known of files as they are now."""
 
 
 class FileList(msgspec.Struct, frozen=True, kw_only=True):

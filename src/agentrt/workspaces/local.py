@@ -27,6 +27,7 @@ from .asking import (
 from .beneath import Beneath, parts_of
 from .entries import FileEntry, FileList
 from .git import changes, diff
+from .ignoring import marked
 from .kept_files import KeptFiles
 from .streaming import close, open_archive, open_file, pieces, writer
 
@@ -55,7 +56,8 @@ class LocalFiles:
                 return await self._then.diff(path, since, until)
             case ListFiles(path=path):
                 entries = await anyio.to_thread.run_sync(self._tree.list, path)
-                return FileList(path=path, items=tuple(entries[:LISTED]), truncated=len(entries) > LISTED)
+                items = await marked(self._root, entries[:LISTED])
+                return FileList(path=path, items=items, truncated=len(entries) > LISTED)
             case AskChanges():
                 return await changes(self._root)
             case AskDiff(path=path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..auth.endpoints import ENDPOINTS as KEYS
 from ..routing import Endpoint
-from . import checkpoints, controls, conversations, files, finding, git, health, history, metrics, servers
+from . import checkpoints, controls, conversations, files, finding, git, health, history, metrics, models, servers
 from .documentation import documentation
 
 _OPERATIONS = (
@@ -17,6 +17,7 @@ _OPERATIONS = (
     *git.ENDPOINTS,
     *checkpoints.ENDPOINTS,
     *servers.ENDPOINTS,
+    *models.ENDPOINTS,
     *finding.ENDPOINTS,
     *KEYS,
 )

@@ -46,7 +46,8 @@ async def create_conversation(call: Call[CreateConversation, None]) -> Answered:
         raise ConfigurationError("this server has no agent of its own: give one, or start it with --model")
     checked_tags(wanted.tags)
     if wanted.message is not None:
-        check(call.principal, of_creation(agent, services.settings.agent))
+        saved = await services.hosting.saved(call.principal)
+        check(call.principal, of_creation(agent, services.settings.agent, saved))
         await services.runtime.client.prepare(agent.llm)  # what cannot run is told before it is begun
     name = wanted.id or (_name_of(call.key, call.principal.owner) if call.key else None)
     conversation = await _existing(call, name) if call.key and name else None

@@ -1,7 +1,7 @@
 /** REST calls of a server; errors are `Refused`. */
 import type { Event, EventType } from "./events.js";
 import type { Control } from "./frames.js";
-import type { Answer, ChangeConversation, ConversationInfo, ConversationPage, ConversationsQuery, CreateConversation, EventPage, FileChanges, FileDiff, FileList, Forked, GitChanges, GitDiff, Hit, LoginAddress, ServerInfo, ServerList, ServerStatus, StateInfo } from "./types.js";
+import type { Answer, ChangeConversation, ConversationInfo, ConversationPage, ConversationsQuery, CreateConversation, EventPage, FileChanges, FileDiff, FileEntry, FileList, Forked, GitChanges, GitDiff, Hit, KnownModel, LoginAddress, ModelList, ServerInfo, ServerList, ServerStatus, StateInfo } from "./types.js";
 export interface RestOptions {
     /** Where the server answers, without a slash at the end; "": where this page comes from. */
     base?: string;
@@ -68,8 +68,16 @@ export declare class Rest {
     logOutAtServer(id: string, name: string): Promise<ServerStatus>;
     /** What is in a directory of the workspace, or was after an event. */
     files(id: string, path?: string, seq?: number): Promise<FileList>;
-    /** A file of the workspace, as it is or was after an event. */
-    file(id: string, path: string, seq?: number): Promise<Blob>;
+    /** A file of the workspace, as it is or was after an event; of one as it is `most` bytes, where that is given. */
+    file(id: string, path: string, seq?: number, most?: number): Promise<Blob>;
+    /** A directory of the workspace as a zip archive. */
+    archive(id: string, path?: string): Promise<Blob>;
+    /** Write a file of the workspace whole; one that is there is replaced. */
+    writeFile(id: string, path: string, content: Blob): Promise<FileEntry>;
+    /** Models that a conversation may have, and what they cost; those that are known by words of their names. */
+    models(query?: string, limit?: number): Promise<ModelList>;
+    /** What is known of the model that answers in a conversation. */
+    model(id: string): Promise<KnownModel>;
     /** Which files were not the same after two events, and who changed them. */
     fileChanges(id: string, since: number, until: number): Promise<FileChanges>;
     /** How a file differs between two events. */

@@ -102,9 +102,26 @@ export class Rest {
     files(id, path = "", seq) {
         return this.json("GET", `${at(id)}/files${search({ path, at: seq })}`);
     }
-    /** A file of the workspace, as it is or was after an event. */
-    async file(id, path, seq) {
-        return (await this.send("GET", `${at(id)}/files/content${search({ path, at: seq })}`)).blob();
+    /** A file of the workspace, as it is or was after an event; of one as it is `most` bytes, where that is given. */
+    async file(id, path, seq, most) {
+        const range = most === undefined ? {} : { Range: `bytes=0-${most - 1}` };
+        return (await this.send("GET", `${at(id)}/files/content${search({ path, at: seq })}`, undefined, "omit", range)).blob();
+    }
+    /** A directory of the workspace as a zip archive. */
+    async archive(id, path = "") {
+        return (await this.send("GET", `${at(id)}/files/archive${search({ path })}`)).blob();
+    }
+    /** Write a file of the workspace whole; one that is there is replaced. */
+    writeFile(id, path, content) {
+        return this.json("PUT", `${at(id)}/files/content${search({ path })}`, content);
+    }
+    /** Models that a conversation may have, and what they cost; those that are known by words of their names. */
+    models(query = "", limit = 50) {
+        return this.json("GET", `/models${search({ query, limit })}`);
+    }
+    /** What is known of the model that answers in a conversation. */
+    model(id) {
+        return this.json("GET", `${at(id)}/model`);
     }
     /** Which files were not the same after two events, and who changed them. */
     fileChanges(id, since, until) {
@@ -142,16 +159,17 @@ export class Rest {
         const response = await this.send(method, path, body, credentials);
         return (response.status === 204 ? undefined : await response.json());
     }
-    async send(method, path, body, credentials = "omit") {
-        const headers = {};
+    async send(method, path, body, credentials = "omit", more = {}) {
+        const headers = { ...more };
         const key = this.options.key?.();
+        const file = body instanceof Blob;
         if (key)
             headers.Authorization = `Bearer ${key}`;
         if (body !== undefined)
-            headers["Content-Type"] = "application/json";
+            headers["Content-Type"] = file ? "application/octet-stream" : "application/json";
         const request = { method, headers, cache: "no-store", credentials };
         if (body !== undefined)
-            request.body = JSON.stringify(body);
+            request.body = file ? body : JSON.stringify(body);
         const response = await (this.options.fetch ?? fetch)(this.base + path, request);
         if (!response.ok)
             throw new Refused(await problemOf(response));

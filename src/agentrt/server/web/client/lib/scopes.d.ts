@@ -10,6 +10,7 @@ export declare const SCOPES: {
     readonly confirm: "approve";
     readonly confirmation_policy: "approve";
     readonly connect_server: "steer";
+    readonly conversation_model: "observe";
     readonly count_conversations: "observe";
     readonly count_events: "observe";
     readonly create_conversation: "steer";
@@ -35,6 +36,7 @@ export declare const SCOPES: {
     readonly list_events: "observe";
     readonly list_files: "observe";
     readonly list_keys: "admin";
+    readonly list_models: "steer";
     readonly list_tools: "observe";
     readonly load_plugin: "admin";
     readonly log_in_at_server: "approve";

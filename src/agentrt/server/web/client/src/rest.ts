@@ -15,12 +15,15 @@ import type {
   EventPage,
   FileChanges,
   FileDiff,
+  FileEntry,
   FileList,
   Forked,
   GitChanges,
   GitDiff,
   Hit,
+  KnownModel,
   LoginAddress,
+  ModelList,
   SearchResults,
   ServerInfo,
   ServerList,
@@ -180,9 +183,30 @@ export class Rest {
     return this.json("GET", `${at(id)}/files${search({ path, at: seq })}`);
   }
 
-  /** A file of the workspace, as it is or was after an event. */
-  async file(id: string, path: string, seq?: number): Promise<Blob> {
-    return (await this.send("GET", `${at(id)}/files/content${search({ path, at: seq })}`)).blob();
+  /** A file of the workspace, as it is or was after an event; of one as it is `most` bytes, where that is given. */
+  async file(id: string, path: string, seq?: number, most?: number): Promise<Blob> {
+    const range: Record<string, string> = most === undefined ? {} : { Range: `bytes=0-${most - 1}` };
+    return (await this.send("GET", `${at(id)}/files/content${search({ path, at: seq })}`, undefined, "omit", range)).blob();
+  }
+
+  /** A directory of the workspace as a zip archive. */
+  async archive(id: string, path = ""): Promise<Blob> {
+    return (await this.send("GET", `${at(id)}/files/archive${search({ path })}`)).blob();
+  }
+
+  /** Write a file of the workspace whole; one that is there is replaced. */
+  writeFile(id: string, path: string, content: Blob): Promise<FileEntry> {
+    return this.json("PUT", `${at(id)}/files/content${search({ path })}`, content);
+  }
+
+  /** Models that a conversation may have, and what they cost; those that are known by words of their names. */
+  models(query = "", limit = 50): Promise<ModelList> {
+    return this.json("GET", `/models${search({ query, limit })}`);
+  }
+
+  /** What is known of the model that answers in a conversation. */
+  model(id: string): Promise<KnownModel> {
+    return this.json("GET", `${at(id)}/model`);
   }
 
   /** Which files were not the same after two events, and who changed them. */
@@ -229,13 +253,14 @@ export class Rest {
     return (response.status === 204 ? undefined : await response.json()) as T;
   }
 
-  private async send(method: string, path: string, body?: unknown, credentials: RequestCredentials = "omit"): Promise<Response> {
-    const headers: Record<string, string> = {};
+  private async send(method: string, path: string, body?: unknown, credentials: RequestCredentials = "omit", more: Record<string, string> = {}): Promise<Response> {
+    const headers: Record<string, string> = { ...more };
     const key = this.options.key?.();
+    const file = body instanceof Blob;
     if (key) headers.Authorization = `Bearer ${key}`;
-    if (body !== undefined) headers["Content-Type"] = "application/json";
+    if (body !== undefined) headers["Content-Type"] = file ? "application/octet-stream" : "application/json";
     const request: RequestInit = { method, headers, cache: "no-store", credentials };
-    if (body !== undefined) request.body = JSON.stringify(body);
+    if (body !== undefined) request.body = file ? body : JSON.stringify(body);
     const response = await (this.options.fetch ?? fetch)(this.base + path, request);
     if (!response.ok) throw new Refused(await problemOf(response));
     return response;

@@ -468,6 +468,22 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/conversations/{id}/model": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["conversation_model"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/conversations/{id}/pause": {
         parameters: {
             query?: never;
@@ -844,6 +860,22 @@ export interface paths {
             cookie?: never;
         };
         get: operations["metrics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["list_models"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2072,6 +2104,8 @@ export interface components {
             truncated: boolean;
         };
         FileEntry: {
+            /** @default false */
+            ignored: boolean;
             modified: string;
             name: string;
             path: string;
@@ -2535,6 +2569,19 @@ export interface components {
         KeyPage: {
             items: components["schemas"]["KeyInfo"][];
         };
+        KnownModel: {
+            /** @default null */
+            input_cost: number | null;
+            /** @default null */
+            max_input_tokens: number | null;
+            /** @default null */
+            max_output_tokens: number | null;
+            model: string;
+            /** @default null */
+            output_cost: number | null;
+            /** @default false */
+            vision: boolean;
+        };
         Limits: {
             /** @default null */
             max_cost?: number | null;
@@ -2832,6 +2879,12 @@ export interface components {
             timestamp: string;
             /** @constant */
             type: "ModelCallStarted";
+        };
+        ModelList: {
+            items: components["schemas"]["KnownModel"][];
+            own: components["schemas"]["SavedModel"] | null;
+            profiles: components["schemas"]["SavedModel"][];
+            truncated: boolean;
         };
         NamedCondenser: {
             /** @default 2 */
@@ -3255,6 +3308,11 @@ export interface components {
             /** @constant */
             type: "LookupSecret";
             url: string;
+        };
+        SavedModel: {
+            known: components["schemas"]["KnownModel"];
+            llm: components["schemas"]["LLM"] | components["schemas"]["FallbackLLM"] | components["schemas"]["RouterLLM"];
+            name: string;
         };
         SavedStatic: {
             /** @default  */
@@ -5094,6 +5152,33 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    conversation_model: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnownModel"];
+                };
+            };
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            406: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
     pause: {
         parameters: {
             query?: never;
@@ -5885,6 +5970,34 @@ export interface operations {
             401: components["responses"]["Problem"];
             403: components["responses"]["Problem"];
             406: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    list_models: {
+        parameters: {
+            query?: {
+                limit?: number;
+                query?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelList"];
+                };
+            };
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            406: components["responses"]["Problem"];
+            422: components["responses"]["Problem"];
             429: components["responses"]["Problem"];
             default: components["responses"]["Problem"];
         };

@@ -1,13 +1,14 @@
 import "@preact/signals";
 import { effect } from "@preact/signals";
 import { render } from "preact";
-import { titleOf } from "./model/words";
 import * as list from "./state/list";
-import { open, show } from "./state/open";
+import "./state/menus";
+import "./state/notifying";
+import { show } from "./state/open";
 import { route } from "./state/route";
 import { introduce } from "./state/session";
 import { onKey } from "./state/shortcuts";
-import { toast } from "./state/ui";
+import { over, toast } from "./state/ui";
 import { App } from "./view/app";
 import "./styles/tokens.css";
 import "./styles/base.css";
@@ -21,26 +22,15 @@ import "./styles/markdown.css";
 import "./styles/output.css";
 import "./styles/dialogs.css";
 
-effect(() => show(route.value.id));
 effect(() => {
-  const info = open.value?.info.value;
-  const waits = info?.status === "waiting_for_confirmation" ? "● " : "";
-  document.title = info ? `${waits}${titleOf(info)} · agentrt` : "agentrt";
+  show(route.value.id);
+  over("refusal"); // what was refused elsewhere
 });
-
 addEventListener("keydown", onKey);
 addEventListener("agentrt:key", () => {
   show(null);
   show(route.value.id);
 });
-// a menu closes when something in it was chosen, or when the focus goes elsewhere
-addEventListener("click", (event) => {
-  for (const menu of document.querySelectorAll<HTMLDetailsElement>("details.menu[open]")) {
-    const inside = event.target instanceof Node && menu.contains(event.target);
-    if (!inside || (event.target as Element).closest(".menu-items")) menu.open = false;
-  }
-});
-
 // a part of the page that is loaded late is gone when the server was replaced by another version
 addEventListener("vite:preloadError", (event) => {
   event.preventDefault();

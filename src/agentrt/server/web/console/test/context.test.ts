@@ -1,6 +1,6 @@
 import type { Event } from "@agentrt/client";
 import { expect, test } from "vitest";
-import { always, bounds, byKind, factsOf, fullness, NOTHING, toldAfter, unagreed } from "../src/model/context";
+import { always, bounds, briefOf, byKind, factsOf, fullness, NOTHING, toldAfter, toolsOf, unagreed } from "../src/model/context";
 
 const place = { id: "e", seq: 1, timestamp: "2026-01-01T00:00:00Z" };
 const resolved: Event = {
@@ -43,4 +43,18 @@ test("how full the window is, and when it is summed up", () => {
   const unknown = { ...usage, window: 0, max_events: null, max_tokens: null };
   expect(fullness(unknown)).toBe("About 1,500 tokens in 12 events");
   expect(bounds(unknown)).toBe("It is never summed up");
+});
+
+test("tools are told by who brings them, as that changes", () => {
+  const tool = (name: string, server = ""): object => ({ name, server, description: `Does ${name}. And more.`, parameters: {} });
+  const prompt = { ...place, type: "SystemPromptEvent", tools: [tool("ls"), tool("git__log", "git")] } as unknown as Event;
+  const changed = { ...place, type: "ToolsChanged", server: "git", tools: [tool("git__log", "git"), tool("git__show", "git")], deferred: true } as unknown as Event;
+  const told = toldAfter(toldAfter(NOTHING, prompt), changed);
+  expect(toolsOf(told).map(([title, tools]) => [title, tools.map(({ name }) => name)])).toEqual([
+    ["Its own: 1", ["ls"]],
+    ["From the MCP server git: 2, found by a search", ["git__log", "git__show"]],
+  ]);
+  expect(briefOf(toolsOf(told)[0]![1][0]!)).toBe("Does ls.");
+  const gone = { ...place, type: "ToolsChanged", server: "git", problem: "down" } as unknown as Event;
+  expect(toolsOf(toldAfter(told, gone))).toHaveLength(1);
 });

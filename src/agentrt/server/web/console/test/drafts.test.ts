@@ -39,3 +39,13 @@ it("keeps an output while a model call ends", () => {
   drafts.settle(event("ModelCalled"));
   expect(drafts.all).toHaveLength(1);
 });
+
+it("is void with the last action that runs, whoever has cut it", () => {
+  const drafts = new Drafts();
+  drafts.grow(delta("a", 0, "output"));
+  drafts.settle(event("InterruptEvent"), () => true);
+  drafts.settle(event("AgentErrorEvent", { id: "other" }), () => true);
+  expect(drafts.all).toHaveLength(1);
+  drafts.settle(event("AgentErrorEvent", { id: "another" }), () => false);
+  expect(drafts.all).toEqual([]);
+});

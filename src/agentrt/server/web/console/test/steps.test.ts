@@ -1,7 +1,7 @@
 import type { Event } from "@agentrt/client";
 import { expect, test } from "vitest";
 import { noticeOf } from "../src/model/notices";
-import { stepAt, stepsOf } from "../src/model/steps";
+import { keepingOf, stepAt, stepsOf } from "../src/model/steps";
 
 const time = { timestamp: "2026-01-01T00:00:00Z" };
 const kept = (seq: number, at: number, when: "before" | "after", tree = `t${seq}`): Event => ({ ...time, id: `${seq}`, seq, type: "WorkspaceSnapshot", at, when, tree });
@@ -25,4 +25,15 @@ test("what a rewind left, and that files are not kept, is told", () => {
   expect(noticeOf(log[0]!)).toBeUndefined();
   expect(noticeOf(log[2]!)?.text).toBe("Files are not kept for a rewind: too many files");
   expect(noticeOf(restored)).toEqual({ tone: "warning", text: "2 files as after event 3; 1 file left as people changed it", detail: "a.txt" });
+});
+
+test("it says between which events files are kept, and why they are not", () => {
+  const kept = (fields: Record<string, unknown>): Event => ({ type: "WorkspaceSnapshot", seq: 9, at: 9, ...fields }) as unknown as Event;
+  expect(keepingOf([])).toEqual({ steps: [], last: null, off: "", leftOut: [] });
+  expect(keepingOf([kept({ at: 5, tree: "a" }), kept({ at: 8, tree: "b", when: "after", left_out: ["what is ignored"] }), kept({ off: "too many" })])).toEqual({
+    steps: [{ since: 5, until: 8, by: "agent" }],
+    last: 8,
+    off: "too many",
+    leftOut: ["what is ignored"],
+  });
 });

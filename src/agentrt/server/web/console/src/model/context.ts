@@ -1,6 +1,7 @@
 /** What an agent is told besides its task, as its log says. Pure. */
 
 import type { Event, StateInfo } from "@agentrt/client";
+import type { Tool } from "./tools";
 import { count } from "./words";
 
 type Resolved = Extract<Event, { type: "ContextResolved" }>;
@@ -16,9 +17,13 @@ export interface Told {
   /** The files that have changed since they were read. */
   changed: ReadonlySet<string>;
   agreed: ReadonlySet<string>;
+  /** Its tools, by the MCP server that brings them; "": the program itself. */
+  tools: ReadonlyMap<string, readonly Tool[]>;
+  /** The servers whose tools are found by a search, and not offered with each call. */
+  deferred: ReadonlySet<string>;
 }
 
-export const NOTHING: Told = { sources: [], offers: [], problems: [], changed: new Set(), agreed: new Set() };
+export const NOTHING: Told = { sources: [], offers: [], problems: [], changed: new Set(), agreed: new Set(), tools: new Map(), deferred: new Set() };
 
 /** What is told after one more event. */
 export function toldAfter(told: Told, event: Event): Told {
@@ -29,9 +34,33 @@ export function toldAfter(told: Told, event: Event): Told {
       return { ...told, agreed: new Set([...told.agreed, event.digest]) };
     case "ContextChanged":
       return { ...told, changed: new Set([...told.changed, ...event.paths]) };
+    case "SystemPromptEvent": {
+      const servers = new Set(event.tools.map((tool) => tool.server ?? ""));
+      return { ...told, tools: new Map([...servers].map((name) => [name, event.tools.filter((tool) => (tool.server ?? "") === name)])) };
+    }
+    case "ToolsChanged": {
+      const { server, tools = [], deferred } = event;
+      const others = [...told.deferred].filter((name) => name !== server);
+      return { ...told, tools: new Map([...told.tools, [server, tools]]), deferred: new Set(deferred ? [...others, server] : others) };
+    }
     default:
       return told;
   }
+}
+
+/** Where tools come from, with how many there are, those of the program first. */
+export function toolsOf(told: Told): [title: string, tools: readonly Tool[]][] {
+  const bySource = [...told.tools].filter(([, tools]) => tools.length > 0).sort(([one], [other]) => (one < other ? -1 : 1));
+  return bySource.map(([server, tools]) => {
+    const from = server === "" ? "Its own" : `From the MCP server ${server}`;
+    return [`${from}: ${tools.length}${told.deferred.has(server) ? ", found by a search" : ""}`, tools];
+  });
+}
+
+/** What a tool is good for, in its first words. */
+export function briefOf({ description = "" }: Tool): string {
+  const first = description.trim().split(/(?<=[.!?])\s|\n/)[0] ?? "";
+  return first.length > 200 ? `${first.slice(0, 200)}…` : first;
 }
 
 /** What waits for a person's word. */

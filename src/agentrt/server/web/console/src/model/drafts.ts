@@ -33,13 +33,14 @@ export class Drafts {
     this.drafts.set(becomes, { ...before, [channel]: text.slice(-KEPT) });
   }
 
-  /** An event has come: what became of it is over. */
-  settle(event: Event): void {
+  /** An event has come: what became of it is over. `running`: whether any action runs after it. */
+  settle(event: Event, running: () => boolean = () => true): void {
     this.drop(event.id);
     if (event.type === "ModelCallRetried" && event.draft) this.drop(event.draft);
     if (event.type === "ModelCalled" || event.type === "InterruptEvent" || event.type === "HeadMoved")
       for (const draft of this.all) if (draft.output === "") this.drop(draft.becomes);
-    if (event.type === "ObservationEvent" || event.type === "AgentErrorEvent") this.drop(event.id);
+    // what was cut by somebody else than its tool has another id than its output named
+    if (event.type === "AgentErrorEvent" && !running()) for (const draft of this.all) if (draft.output !== "") this.drop(draft.becomes);
   }
 
   clear(): void {

@@ -1,6 +1,7 @@
 /** Which models answer, and with which settings. Pure. */
 
-import type { AnyLLM, LLM } from "@agentrt/client";
+import type { AnyLLM, KnownModel, LLM, ModelList } from "@agentrt/client";
+import { compact } from "./words";
 
 /** The models that may answer, the first choice first. */
 export function membersOf(llm: AnyLLM): LLM[] {
@@ -28,6 +29,75 @@ export function switched(before: LLM, model: string): LLM {
   for (const name of OF_ONE_MODEL) delete next[name];
   if (providerOf(model) !== providerOf(before.model)) for (const name of OF_A_PROVIDER) delete next[name];
   return next;
+}
+
+/** Another model at its provider's usual place, whatever the address of the one before. */
+export function usual(before: LLM, model: string): LLM {
+  const next = { ...switched(before, model) };
+  for (const name of OF_A_PROVIDER) delete next[name];
+  return next;
+}
+
+/** A model that is offered: what it is called, what is told of it, and what it comes to. */
+export interface Offered {
+  key: string;
+  label: string;
+  facts: string;
+  /** As it is configured here; null: by its name alone, at its provider's usual place. */
+  llm: AnyLLM | null;
+  model: string;
+  known?: KnownModel;
+}
+
+export type Offer = readonly [title: string, items: readonly Offered[]];
+
+/** What is offered for the words that were typed: what is configured here first. */
+export function offersOf({ own, profiles, items }: ModelList, used: readonly string[], query: string): Offer[] {
+  const words = query.toLowerCase().split(/\s+/);
+  const fits = ({ label, model, facts }: Offered): boolean => words.every((word) => `${label} ${model} ${facts}`.toLowerCase().includes(word));
+  const saved = [...(own ? [{ ...own, name: "" }] : []), ...profiles].map(({ name, llm, known }): Offered => ({
+    key: `profile ${name}`,
+    label: name || named(llm),
+    facts: [name ? named(llm) : "the server’s own", priceOf(known), addressOf(llm)].filter(Boolean).join(" · "),
+    llm,
+    model: membersOf(llm)[0]!.model,
+    known,
+  }));
+  const known = items.map((one): Offered => ({ key: `known ${one.model}`, label: one.model, facts: factsOf(one), llm: null, model: one.model, known: one }));
+  const names = new Set([...saved, ...known].map(({ model }) => model));
+  const others = used.filter((model) => !names.has(model)).map((model): Offered => ({ key: `used ${model}`, label: model, facts: "price unknown", llm: null, model }));
+  const offers: Offer[] = [
+    ["This server", saved.slice(0, own ? 1 : 0).filter(fits)],
+    ["Profiles", saved.slice(own ? 1 : 0).filter(fits)],
+    ["Used before", others.filter(fits)],
+    ["Known by name", known],
+  ];
+  return offers.filter(([, found]) => found.length > 0);
+}
+
+/** What a model costs, by the million tokens. */
+export function priceOf({ input_cost: given, output_cost: made }: KnownModel): string {
+  if (given == null || made == null) return "price unknown";
+  return given === 0 && made === 0 ? "no charge" : `${dollars(given)} in, ${dollars(made)} out a million tokens`;
+}
+
+function dollars(cost: number): string {
+  const million = cost * 1e6;
+  return `$${million >= 100 ? Math.round(million) : Number(million.toPrecision(3))}`;
+}
+
+function factsOf(known: KnownModel): string {
+  const window = known.max_input_tokens ? `reads ${compact(known.max_input_tokens)}` : "";
+  return [priceOf(known), window, known.vision ? "sees images" : ""].filter(Boolean).join(" · ");
+}
+
+function addressOf(llm: AnyLLM): string {
+  return [...new Set(membersOf(llm).map((member) => member.base_url ?? ""))].filter(Boolean).join(", ");
+}
+
+/** The models that may answer, by name. */
+export function named(llm: AnyLLM): string {
+  return membersOf(llm).map((member) => member.model).join(" | ");
 }
 
 function providerOf(model: string): string {

@@ -21,6 +21,28 @@ export function stepsOf(events: readonly Event[]): Step[] {
   return moments.slice(1).map((event, at) => ({ since: placeOf(moments[at]!), until: placeOf(event), by: whose(event) }));
 }
 
+/** What is kept of the files of a conversation: between which events, why not any more, and what is left out. */
+export interface Keeping {
+  steps: Step[];
+  /** The last event after which they are known; null: after none. */
+  last: number | null;
+  off: string;
+  leftOut: readonly string[];
+}
+
+export function keepingOf(events: readonly Event[]): Keeping {
+  const kept = events.filter(isKept);
+  const moments = kept.filter((event) => event.tree);
+  const newest = kept.at(-1);
+  const last = moments.at(-1);
+  return {
+    steps: stepsOf(events),
+    last: last ? Math.max(1, placeOf(last)) : null,
+    off: newest?.type === "WorkspaceSnapshot" ? (newest.off ?? "") : "",
+    leftOut: moments.findLast((event) => event.type === "WorkspaceSnapshot")?.left_out ?? [],
+  };
+}
+
 /** The step that an event is in, or the last before it. */
 export function stepAt(steps: readonly Step[], seq: number): Step | undefined {
   return steps.findLast((step) => step.since < seq) ?? undefined;

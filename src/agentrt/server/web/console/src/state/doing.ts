@@ -1,6 +1,6 @@
 /** What a person does with the conversation that is open. */
 
-import type { Control } from "@agentrt/client";
+import type { Content, Control } from "@agentrt/client";
 import { newId } from "../model/ids";
 import * as list from "./list";
 import { open } from "./open";
@@ -20,7 +20,7 @@ export async function control(wanted: Control): Promise<boolean> {
   return reply !== undefined;
 }
 
-export function say(content: string, run: boolean, busy?: Busy): Promise<boolean> {
+export function say(content: string | Content[], run: boolean, busy?: Busy): Promise<boolean> {
   return control({ type: "message", content, id: newId(), run, ...(busy ? { busy } : {}) });
 }
 

@@ -5,16 +5,20 @@ import { batch, computed, signal } from "@preact/signals";
 import { below, type Branch, isLively, treeOf } from "../model/tree";
 import { route } from "./route";
 import { explain, rest } from "./session";
+import { over } from "./ui";
 
 const PAGE = 40;
 const MOST = 100;
 const EVERY = 4000;
+const HIDDEN = 15_000;
 
 export const items = signal<ConversationInfo[] | null>(null);
 export const next = signal<string | null>(null);
 export const query = signal("");
 export const status = signal<Status | "">("");
 export const failed = signal(false);
+/** Whether it is read also while nobody sees the page. */
+export const watchedFromAfar = signal(false);
 
 /** Each under the one that it works for. */
 export const tree = computed(() => treeOf(items.value ?? []));
@@ -42,6 +46,7 @@ export async function refresh(): Promise<void> {
     const wanted = Math.max(PAGE, items.value?.length ?? 0);
     const page = await rest.conversations({ limit: Math.min(wanted, MOST), query: query.value, ...(status.value ? { status: status.value } : {}) });
     if (mine !== asked) return;
+    over("server");
     batch(() => {
       items.value = page.items;
       next.value = page.next;
@@ -57,6 +62,7 @@ export async function refresh(): Promise<void> {
 }
 
 function later(): void {
+  if (watchedFromAfar.value) timer = setTimeout(() => void refresh(), HIDDEN);
   document.addEventListener("visibilitychange", () => void refresh(), { once: true });
 }
 

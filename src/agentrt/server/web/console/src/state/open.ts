@@ -17,7 +17,7 @@ const LOCKED = 1500;
 const FAILED = 3000;
 
 /** The events that say what the agent is told. */
-const TELLING = ["ContextResolved", "ConsentGiven", "ContextChanged"] as const;
+const TELLING = ["ContextResolved", "ConsentGiven", "ContextChanged", "SystemPromptEvent", "ToolsChanged"] as const;
 
 export class Open {
   readonly info = signal<ConversationInfo | null>(null);
@@ -105,7 +105,7 @@ export class Open {
       batch(() => {
         this.cursor.value = { epoch: page.cursor.epoch ?? 0, seq: 0 };
         this.take(page.items);
-        this.told.value = told.flatMap(({ items }) => items).reduce(toldAfter, NOTHING);
+        this.told.value = told.flatMap(({ items }) => items).sort((one, other) => one.seq - other.seq).reduce(toldAfter, NOTHING);
         this.stands(page.items.reduce(after, info));
         this.loading.value = this.locked.value = false;
       });
@@ -153,7 +153,8 @@ export class Open {
     for (const item of items) {
       if ("event" in item) {
         events.push(item.event);
-        this.drafts.settle(item.event);
+        this.transcript.add(item.event);
+        this.drafts.settle(item.event, () => this.transcript.running.length > 0);
       } else this.drafts.grow(item.delta);
     }
     if (events.length > 0) {
@@ -161,7 +162,6 @@ export class Open {
       this.told.value = events.reduce(toldAfter, this.told.value);
       for (const event of events) {
         this.events.push(event);
-        this.transcript.add(event);
         if (this.live.value) announceEvent(event, this.transcript);
       }
       const before = this.info.value;

@@ -1,9 +1,9 @@
 /** The server that this page came from, and the key that it is asked with. */
 
 import { allows, type Connection, type Operation, Refused, Rest, type Scope, type ServerInfo, Stream } from "@agentrt/client";
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import { capitalized } from "../model/words";
-import { dialog, toast } from "./ui";
+import { dialog, over, toast } from "./ui";
 
 const KEY = "agentrt.key";
 
@@ -22,6 +22,9 @@ function takeToken(): void {
 takeToken();
 addEventListener("hashchange", takeToken);
 export const connection = signal<Connection>("closed");
+effect(() => {
+  if (connection.value === "open") over("server");
+});
 
 /** Where the server answers: beside this page, which may be mounted below another application. */
 const base = location.pathname.replace(/\/[^/]*$/, "");
@@ -67,7 +70,10 @@ export function askForKey(): void {
 /** Do something with the server; what it refuses is said, and undefined comes back. */
 export async function attempt<T>(what: () => Promise<T>): Promise<T | undefined> {
   try {
-    return await what();
+    const done = await what();
+    over("server");
+    over("refusal");
+    return done;
   } catch (error) {
     explain(error);
     return undefined;
@@ -76,7 +82,7 @@ export async function attempt<T>(what: () => Promise<T>): Promise<T | undefined>
 
 export function explain(error: unknown): void {
   if (error instanceof Refused && error.problem.status === 401) askForKey();
-  else toast(reasonOf(error), isLocked(error) ? "quiet" : "danger");
+  else toast(reasonOf(error), isLocked(error) ? "quiet" : "danger", error instanceof Refused ? "refusal" : "server");
 }
 
 /** What went wrong, in a sentence. */

@@ -3,10 +3,11 @@
 import { shownOf } from "../model/tree";
 import { approve, askToReject, fork, interrupt, pause, run } from "./doing";
 import * as list from "./list";
+import { closeMenu, stepInMenu } from "./menus";
 import { open } from "./open";
 import { go, route } from "./route";
 import { may } from "./session";
-import { dialog, drawer, historyShown, nextTheme, panel, shortcutsOn } from "./ui";
+import { dialog, dismiss, drawer, historyShown, nextTheme, panel, shortcutsOn, toasts } from "./ui";
 
 export const SHORTCUTS = [
   { keys: "n", what: "New conversation" },
@@ -23,7 +24,7 @@ export const SHORTCUTS = [
   { keys: "x", what: "Interrupt" },
   { keys: "y", what: "Fork" },
   { keys: "h", what: "History" },
-  { keys: "f", what: "Files changed" },
+  { keys: "f", what: "Files of the workspace" },
   { keys: "i", what: "Context: what the agent is told" },
   { keys: "m", what: "MCP servers" },
   { keys: "e", what: "Details" },
@@ -66,7 +67,8 @@ export function onKey(event: KeyboardEvent): void {
     dialog.value = { name: "search" };
     return;
   }
-  if (event.key === "Escape") drawer.value = false;
+  if (event.key === "Escape" && dialog.value === null && escape(event)) return;
+  if (stepInMenu(event)) return;
   const target = event.target as Element | null;
   const typing = target?.closest("input, textarea, select, [contenteditable], dialog") != null;
   if (!shortcutsOn.value || typing || event.ctrlKey || event.metaKey || event.altKey || dialog.value !== null) return;
@@ -74,6 +76,25 @@ export function onKey(event: KeyboardEvent): void {
   if (does === undefined) return;
   event.preventDefault();
   does();
+}
+
+/** Escape closes what is open, the nearest first; whether there was something. */
+function escape(event: KeyboardEvent): boolean {
+  const target = event.target as Element | null;
+  if (closeMenu()) return true;
+  if (drawer.value) {
+    drawer.value = false;
+    focus("open-drawer");
+    return true;
+  }
+  if (panel.value !== "none" && target?.closest(".inspector, #panel-buttons")) {
+    panel.value = "none";
+    focus("transcript");
+    return true;
+  }
+  const last = toasts.value.at(-1);
+  if (last !== undefined) dismiss(last.id);
+  return last !== undefined && target?.closest("textarea, input") == null;
 }
 
 function waits(): boolean {

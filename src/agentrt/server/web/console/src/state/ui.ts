@@ -33,23 +33,49 @@ export function nextTheme(): void {
   theme.value = order[(order.indexOf(theme.value) + 1) % order.length]!;
 }
 
+/** What a toast is about, where it may be over before its time: the server does not answer, or something was refused. */
+export type About = "server" | "refusal";
+
 export interface Toast {
   id: number;
   text: string;
   tone: "quiet" | "danger";
+  about?: About;
 }
 
 export const toasts = signal<Toast[]>([]);
+const timers = new Map<number, ReturnType<typeof setTimeout>>();
 let made = 0;
 
-export function toast(text: string, tone: Toast["tone"] = "quiet"): void {
-  const id = ++made;
-  toasts.value = [...toasts.value.filter((one) => one.text !== text), { id, text, tone }].slice(-3);
-  setTimeout(() => dismiss(id), tone === "danger" ? 10_000 : 4000);
+export function toast(text: string, tone: Toast["tone"] = "quiet", about?: About): void {
+  const one: Toast = { id: ++made, text, tone, ...(about ? { about } : {}) };
+  const kept = [...toasts.value.filter((other) => other.text !== text), one].slice(-3);
+  for (const { id } of toasts.value) if (!kept.some((other) => other.id === id)) hold(id);
+  toasts.value = kept;
+  release(one.id);
+}
+
+/** Keep a toast for as long as somebody reads it. */
+export function hold(id: number): void {
+  clearTimeout(timers.get(id));
+  timers.delete(id);
+}
+
+/** Let a toast go after its time, which begins now. */
+export function release(id: number): void {
+  const one = toasts.peek().find((other) => other.id === id);
+  hold(id);
+  if (one !== undefined) timers.set(id, setTimeout(() => dismiss(id), one.tone === "danger" ? 10_000 : 4000));
 }
 
 export function dismiss(id: number): void {
-  toasts.value = toasts.value.filter((one) => one.id !== id);
+  hold(id);
+  toasts.value = toasts.peek().filter((one) => one.id !== id);
+}
+
+/** What toasts of this kind say is over. */
+export function over(about: About): void {
+  for (const one of toasts.peek()) if (one.about === about) dismiss(one.id);
 }
 
 /** What was announced last, for `aria-live`. */

@@ -1,12 +1,15 @@
 import { announced, dialog, drawer } from "../state/ui";
+import { attach } from "../state/attaching";
 import { open } from "../state/open";
 import { past } from "../state/past";
-import { Composer } from "./composer";
+import { may } from "../state/session";
+import { Composer, hovered } from "./composer";
 import { Ask, Key, Sure } from "./dialogs/ask";
 import { EventDialog } from "./dialogs/event";
 import { Help } from "./dialogs/help";
 import { New } from "./dialogs/new";
 import { Search } from "./dialogs/search";
+import { dropping } from "./dropping";
 import { Header, OpenDrawer } from "./header";
 import { History } from "./history";
 import { Inspector } from "./inspector";
@@ -65,7 +68,7 @@ function Main() {
   if (conversation.locked.value && conversation.info.value === null) return <LockedPage conversation={conversation} />;
   return (
     <div class="work">
-      <main class="main">
+      <main class="main" {...dropping((now) => (hovered.value = now), past.value === null && may("write_file") ? (files) => void attach(conversation.id, files) : null)}>
         <Header conversation={conversation} />
         <div class="stage">
           {conversation.loading.value ? <p class="hint">Loading…</p> : <TranscriptView conversation={conversation} />}

@@ -1,7 +1,7 @@
 import type { Status } from "@agentrt/client";
 import type { Child } from "../model/transcript";
 import { headline, labelOf } from "../model/tools";
-import { clean, compact, money, STATUS } from "../model/words";
+import { clean, compact, spentOf, STATUS } from "../model/words";
 import * as list from "../state/list";
 import { linkTo } from "../state/route";
 import { toolOf } from "../state/tools";
@@ -23,7 +23,8 @@ export function Children({ children, past }: { children: Child[]; past: boolean 
 function Card({ child, past }: { child: Child; past: boolean }) {
   const info = past ? undefined : list.items.value?.find((one) => one.id === child.id);
   const status = child.status in STATUS ? (child.status as Status) : "idle";
-  const cost = Math.max(child.cost, info?.cost ?? 0);
+  const spent = { cost: Math.max(child.cost, info?.cost ?? 0), unpriced: info?.unpriced ?? 0 };
+  const price = spent.cost > 0 || spent.unpriced > 0 ? spentOf(spent) : "";
   const tokens = (info?.prompt_tokens ?? 0) + (info?.completion_tokens ?? 0);
   return (
     <div class="child" data-child={child.id} data-status={status}>
@@ -31,8 +32,8 @@ function Card({ child, past }: { child: Child; past: boolean }) {
         <StatusDot status={status} word />
         {child.agent ? <span class="child-agent">{clean(child.agent)}</span> : null}
         <span class="quiet">
-          {cost > 0 ? money(cost) : ""}
-          {tokens > 0 ? `${cost > 0 ? " · " : ""}${compact(tokens)} tokens` : ""}
+          {price}
+          {tokens > 0 ? `${price ? " · " : ""}${compact(tokens)} tokens` : ""}
         </span>
         <span class="child-open">
           Open<span class="unseen"> the conversation: {clean(child.task)}</span> <Icon name="right" size={15} />

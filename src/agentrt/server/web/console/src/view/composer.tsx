@@ -1,11 +1,17 @@
 import { signal } from "@preact/signals";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { atWork } from "../model/words";
+import { attach, attachedTo, detachAll, withAttached } from "../state/attaching";
 import { type Busy, COMPACT, condense, say } from "../state/doing";
 import type { Open } from "../state/open";
 import { past } from "../state/past";
 import { may } from "../state/session";
+import { AttachButton, Attached } from "./attached";
+import { filesOf } from "./dropping";
 import { Icon } from "./icons";
+
+/** Whether files are held above the conversation. */
+export const hovered = signal(false);
 
 /** What was typed and not sent, by conversation. */
 const typed = signal<Record<string, string>>({});
@@ -29,13 +35,28 @@ export function Composer({ conversation }: { conversation: Open }) {
     element.style.height = `${Math.min(element.scrollHeight, innerHeight * 0.4)}px`;
   }, [text]);
 
+  const empty = text.trim() === "" && attachedTo(id).length === 0;
+  const saying = async (run: boolean): Promise<boolean> => {
+    const content = await withAttached(id, text);
+    return content !== undefined && say(content, run, working && busy ? busy : undefined);
+  };
   const send = async (run: boolean): Promise<void> => {
-    if (text.trim() === "" || sending) return;
+    if (empty || sending) return;
     area.current?.focus(); // now, and not once it is sent: by then the focus may have gone on
     setSending(true);
-    const done = text.trim() === COMPACT ? condense() : say(text, run, working && busy ? busy : undefined);
-    if (await done) keep("");
+    if (text.trim() === COMPACT) {
+      if (await condense()) keep("");
+    } else if (await saying(run)) {
+      keep("");
+      detachAll(id);
+    }
     setSending(false);
+  };
+  const onPaste = (event: ClipboardEvent): void => {
+    const files = filesOf(event.clipboardData);
+    if (files.length === 0 || event.clipboardData?.types.includes("text/plain")) return; // a table, say, is text and a picture
+    event.preventDefault();
+    void attach(id, files);
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
@@ -48,13 +69,14 @@ export function Composer({ conversation }: { conversation: Open }) {
   if (!may("message")) return <p class="hint">This key may look on, and not steer: that needs the scope “steer”.</p>;
   return (
     <form
-      class="composer"
+      class={`composer ${hovered.value ? "drop-over" : ""}`}
       aria-label="Message"
       onSubmit={(event) => {
         event.preventDefault();
         void send(true);
       }}
     >
+      <Attached id={id} conversation={conversation} />
       <textarea
         id="composer"
         ref={area}
@@ -65,8 +87,10 @@ export function Composer({ conversation }: { conversation: Open }) {
         aria-describedby="composer-hint"
         onInput={(event) => keep(event.currentTarget.value)}
         onKeyDown={onKeyDown}
+        onPaste={onPaste}
       />
       <div class="composer-row">
+        {may("write_file") ? <AttachButton id={id} /> : null}
         <span id="composer-hint" class="quiet hint-keys">
           <kbd>Enter</kbd> sends, <kbd>Shift</kbd> <kbd>Enter</kbd> is a new line
         </span>
@@ -77,11 +101,11 @@ export function Composer({ conversation }: { conversation: Open }) {
             <option value="interrupt">cut all that runs</option>
           </select>
         ) : (
-          <button type="button" class="link" disabled={text.trim() === ""} onClick={() => void send(false)} title="Alt+Enter">
+          <button type="button" class="link" disabled={empty || sending} onClick={() => void send(false)} title="Alt+Enter">
             Send without running
           </button>
         )}
-        <button type="submit" class="button primary send" disabled={text.trim() === "" || sending} aria-label={working ? "Send" : "Send and run"}>
+        <button type="submit" class="button primary send" disabled={empty || sending} aria-label={working ? "Send" : "Send and run"}>
           <Icon name="send" size={17} />
         </button>
       </div>

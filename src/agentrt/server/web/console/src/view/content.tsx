@@ -1,5 +1,7 @@
 import type { Content } from "@agentrt/client";
 import { useEffect, useState } from "preact/hooks";
+import { clean } from "../model/words";
+import { save } from "../state/files";
 import { open } from "../state/open";
 import { rest } from "../state/session";
 import { Icon } from "./icons";
@@ -26,7 +28,10 @@ function Attachment({ block }: { block: Content }) {
   if (block.type === "file") {
     return (
       <p class="attachment">
-        <Icon name="files" size={15} /> {block.path}
+        <Icon name="files" size={15} /> {clean(block.path)}{" "}
+        <button type="button" class="link" onClick={() => void save(block.path.split("/").at(-1)!, () => rest.file(open.value?.id ?? "", block.path))}>
+          Download<span class="unseen"> {clean(block.path)}</span>
+        </button>
       </p>
     );
   }

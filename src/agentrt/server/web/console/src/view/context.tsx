@@ -1,6 +1,7 @@
 import type { Control } from "@agentrt/client";
 import { useEffect, useState } from "preact/hooks";
-import { always, bounds, byKind, factsOf, fullness, NOTHING, type Offer, type Source, type Told, unagreed, type Usage } from "../model/context";
+import { always, bounds, briefOf, byKind, factsOf, fullness, NOTHING, type Offer, type Source, type Told, toolsOf, unagreed, type Usage } from "../model/context";
+import { labelOf } from "../model/tools";
 import { clean, count } from "../model/words";
 import { condense, control } from "../state/doing";
 import type { Open } from "../state/open";
@@ -13,6 +14,7 @@ export function Context({ conversation }: { conversation: Open }) {
     <div class="context">
       <Window conversation={conversation} />
       {told === NOTHING || told.sources.length + told.problems.length === 0 ? <p class="hint">It is told nothing but its task and the facts of its place.</p> : <Sources told={told} />}
+      <Tools told={told} />
     </div>
   );
 }
@@ -78,6 +80,31 @@ function Sources({ told }: { told: Told }) {
         </p>
       ))}
     </>
+  );
+}
+
+/** What it can do, and who brings that. */
+function Tools({ told }: { told: Told }) {
+  const sources = toolsOf(told);
+  if (sources.length === 0) return null;
+  return (
+    <section aria-label="Tools">
+      <h3>Tools</h3>
+      {sources.map(([title, tools]) => (
+        <details key={title}>
+          <summary>{clean(title)}</summary>
+          <ul>
+            {tools.map((tool) => (
+              <li key={tool.name}>
+                <strong>{clean(labelOf(tool))}</strong>
+                <span class="context-facts">{clean([tool.name, tool.annotations?.read_only ? "reads only" : "", tool.changed ? "says something else than at first" : ""].filter(Boolean).join(" · "))}</span>
+                <span>{clean(briefOf(tool))}</span>
+              </li>
+            ))}
+          </ul>
+        </details>
+      ))}
+    </section>
   );
 }
 

@@ -53,7 +53,7 @@ export function Header({ conversation }: { conversation: Open }) {
           <IconButton icon="play" label="Run" keys="g" onClick={() => void run()} text />
         )}
       </div>
-      <div class="header-panels" role="group" aria-label="Panels">
+      <div class="header-panels" id="panel-buttons" role="group" aria-label="Panels">
         {PANELS.map(({ icon, label, keys, shown, toggle }) => (
           <IconButton key={keys} icon={icon} label={label} keys={keys} {...(shown ? { pressed: shown() } : {})} onClick={toggle} />
         ))}
@@ -64,7 +64,7 @@ export function Header({ conversation }: { conversation: Open }) {
 }
 
 export function OpenDrawer() {
-  return <IconButton icon="menu" label="Conversations" class="only-phone" expanded={drawer.value} onClick={() => (drawer.value = true)} />;
+  return <IconButton icon="menu" label="Conversations" id="open-drawer" class="only-phone" expanded={drawer.value} onClick={() => (drawer.value = true)} />;
 }
 
 interface PanelButton {
@@ -82,7 +82,7 @@ function toggling(name: Panel): Pick<PanelButton, "shown" | "toggle"> {
 /** Buttons of their own where there is room, else in the menu. */
 const PANELS: PanelButton[] = [
   { icon: "history", label: "History", keys: "h", shown: () => historyShown.value, toggle: () => (historyShown.value = !historyShown.value) },
-  { icon: "files", label: "Files changed", keys: "f", ...toggling("files") },
+  { icon: "files", label: "Files", keys: "f", ...toggling("files") },
   { icon: "list", label: "Context", keys: "i", ...toggling("context") },
   { icon: "plug", label: "MCP servers", keys: "m", ...toggling("servers") },
   { icon: "info", label: "Details", keys: "e", ...toggling("details") },

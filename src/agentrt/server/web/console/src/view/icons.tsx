@@ -34,6 +34,11 @@ const PATHS = {
   branch: "M7 5v14M7 13a6 6 0 0 0 6-6h4M17 7l-2.5-2.5M17 7l-2.5 2.5",
   tool: "M14.5 6a4 4 0 0 1 5 5L11 19.5 4.5 13z",
   code: "M9 8l-4 4 4 4M15 8l4 4-4 4",
+  folder: "M3 6h7l2 2.5h9V19H3z",
+  upload: "M12 16V5M7 9.5 12 4.5l5 5M5 19h14",
+  download: "M12 4v11M7 10.5l5 5 5-5M5 19h14",
+  clip: "M20 11.5 12 19.5a5 5 0 0 1-7-7l8-8a3.3 3.3 0 0 1 4.7 4.7l-8 8a1.6 1.6 0 0 1-2.3-2.3l7.3-7.3",
+  bell: "M6 16V11a6 6 0 0 1 12 0v5l1.5 2h-15zM10 20.5h4",
   trash: "M5 7h14M10 7V4h4v3M7 7l1 13h8l1-13",
 } as const;
 
@@ -68,13 +73,15 @@ interface ButtonProps {
   disabled?: boolean;
   text?: boolean;
   class?: string;
+  id?: string;
 }
 
 /** A button with an icon, named for those who do not see it; `keys` is its shortcut. */
-export function IconButton({ icon, label, onClick, keys, pressed, expanded, disabled, text, class: look = "" }: ButtonProps) {
+export function IconButton({ icon, label, onClick, keys, pressed, expanded, disabled, text, class: look = "", id }: ButtonProps) {
   return (
     <button
       type="button"
+      id={id}
       class={`${text ? "button" : "icon-button"} ${look}`}
       title={keys ? `${label} (${keys})` : label}
       aria-label={text ? undefined : label}

@@ -3,7 +3,7 @@ import type { Open } from "../state/open";
 import { linkTo } from "../state/route";
 import { panel } from "../state/ui";
 import { Context } from "./context";
-import { Files } from "./files";
+import { Files } from "./files/panel";
 import { IconButton } from "./icons";
 import { Servers } from "./servers";
 
@@ -22,7 +22,7 @@ export function Inspector({ conversation }: { conversation: Open }) {
 }
 
 const PANELS = {
-  files: { title: "Files changed", Shown: Files },
+  files: { title: "Files", Shown: Files },
   context: { title: "Context", Shown: Context },
   servers: { title: "MCP servers", Shown: Servers },
   details: { title: "Details", Shown: Details },
@@ -35,7 +35,7 @@ function Details({ conversation }: { conversation: Open }) {
   const facts: [string, string][] = [
     ["Model", info.model ?? ""],
     ["Workspace", info.workspace ?? ""],
-    ["Cost", `$${info.cost.toFixed(6)}`],
+    ["Cost", info.cost === 0 && info.unpriced > 0 ? "price unknown" : `$${info.cost.toFixed(6)}`],
     ["Unpriced calls", info.unpriced > 0 ? info.unpriced.toLocaleString("en") : ""],
     ["Tokens in", info.prompt_tokens.toLocaleString("en")],
     ["Tokens out", info.completion_tokens.toLocaleString("en")],

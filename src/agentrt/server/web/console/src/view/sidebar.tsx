@@ -3,6 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { below, type Branch } from "../model/tree";
 import { ago, clean, count, spentOf, STATUS, titleOf } from "../model/words";
 import * as list from "../state/list";
+import { notifying, toggleNotifying } from "../state/notifying";
 import { linkTo, route } from "../state/route";
 import { connection, key, may } from "../state/session";
 import { dialog, drawer, nextTheme, now, theme } from "../state/ui";
@@ -126,7 +127,7 @@ function Item({ branch }: { branch: Branch }) {
           <span class="conversation-facts">
             <StatusDot status={info.status} word={info.status !== "idle" && info.status !== "finished"} />
             <span>{ago(info.updated, now.value)}</span>
-            {info.cost > 0 ? <span class="conversation-cost">{spentOf(info)}</span> : null}
+            {info.cost > 0 || info.unpriced > 0 ? <span class="conversation-cost">{spentOf(info)}</span> : null}
           </span>
         </a>
         {children.length > 0 ? <Unfold branch={branch} unfolded={unfolded} under={under} /> : null}
@@ -177,6 +178,7 @@ function Foot() {
         {CONNECTIONS[connection.value]}
       </span>
       {key.value === null ? null : <IconButton icon="key" label="Change the API key" onClick={() => (dialog.value = { name: "key" })} />}
+      <IconButton icon="bell" label="Notify me when I am asked" pressed={notifying.value} onClick={() => void toggleNotifying()} />
       <IconButton icon={icon} label={`Theme: ${THEMES[theme.value]}`} keys="t" onClick={nextTheme} />
       <IconButton icon="help" label="Keyboard shortcuts" keys="?" onClick={() => (dialog.value = { name: "help" })} />
     </div>

@@ -1,10 +1,16 @@
 import { useState } from "preact/hooks";
 import { newId } from "../model/ids";
+import { attach, attachedTo, detachAll, withAttached } from "../state/attaching";
 import * as list from "../state/list";
 import { go } from "../state/route";
 import { attempt, may, rest, server } from "../state/session";
 import { dialog } from "../state/ui";
+import { AttachButton, Attached } from "./attached";
+import { dropping, filesOf } from "./dropping";
 import { Icon } from "./icons";
+
+/** Under which what is attached to the first message is kept. */
+const NEW = "";
 
 /** Where no conversation is open: begin one, with the server's own agent where there is one. */
 export function Start() {
@@ -24,10 +30,19 @@ function Task({ model }: { model: string }) {
   const [task, setTask] = useState("");
   const [id, setId] = useState(newId);
   const [busy, setBusy] = useState(false);
+  const [over, setOver] = useState(false);
+  const empty = task.trim() === "" && attachedTo(NEW).length === 0;
+  const files = may("write_file");
   const begin = async (): Promise<void> => {
-    if (task.trim() === "" || busy) return;
+    if (empty || busy) return;
     setBusy(true);
-    const made = await attempt(() => rest.create({ id, message: task }));
+    const alone = attachedTo(NEW).length === 0;
+    const made = await attempt(() => rest.create(alone ? { id, message: task } : { id }));
+    if (made !== undefined && !alone) {
+      const content = await withAttached(made.id, task, NEW);
+      if (content !== undefined) await attempt(() => rest.do(made.id, { type: "message", content, id: newId(), run: true }));
+      detachAll(NEW);
+    }
     setBusy(false);
     setId(newId());
     if (made === undefined) return;
@@ -36,12 +51,14 @@ function Task({ model }: { model: string }) {
   };
   return (
     <form
-      class="start"
+      class={`start ${over ? "drop-over" : ""}`}
+      {...dropping(setOver, files ? (dropped) => void attach(NEW, dropped) : null)}
       onSubmit={(event) => {
         event.preventDefault();
         void begin();
       }}
     >
+      <Attached id={NEW} />
       <textarea
         rows={3}
         value={task}
@@ -53,13 +70,20 @@ function Task({ model }: { model: string }) {
           event.preventDefault();
           void begin();
         }}
+        onPaste={(event) => {
+          const pasted = filesOf(event.clipboardData);
+          if (!files || pasted.length === 0 || event.clipboardData?.types.includes("text/plain")) return;
+          event.preventDefault();
+          void attach(NEW, pasted);
+        }}
       />
       <div class="start-foot">
+        {files ? <AttachButton id={NEW} /> : null}
         <span class="quiet">{model}</span>
         <button type="button" class="link" onClick={() => (dialog.value = { name: "new" })}>
           More choices
         </button>
-        <button type="submit" class="button primary" disabled={task.trim() === "" || busy}>
+        <button type="submit" class="button primary" disabled={empty || busy}>
           Start
         </button>
       </div>

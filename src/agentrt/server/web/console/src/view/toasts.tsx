@@ -1,4 +1,4 @@
-import { dismiss, toasts } from "../state/ui";
+import { dismiss, hold, release, toasts } from "../state/ui";
 import { Icon } from "./icons";
 
 /** What is said in passing; within a dialog where one is open, since all else is behind it. */
@@ -6,7 +6,14 @@ export function Toasts() {
   return (
     <div class="toasts" role="status">
       {toasts.value.map((toast) => (
-        <div key={toast.id} class={`toast toast-${toast.tone}`}>
+        <div
+          key={toast.id}
+          class={`toast toast-${toast.tone}`}
+          onMouseEnter={() => hold(toast.id)}
+          onMouseLeave={() => release(toast.id)}
+          onFocusIn={() => hold(toast.id)}
+          onFocusOut={() => release(toast.id)}
+        >
           <span>{toast.text}</span>
           <button type="button" aria-label="Dismiss" onClick={() => dismiss(toast.id)}>
             <Icon name="close" size={14} />

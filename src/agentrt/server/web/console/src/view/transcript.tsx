@@ -23,7 +23,7 @@ export function TranscriptView({ conversation }: { conversation: Open }) {
   const scroll = useFollowing(conversation, then?.at ?? null, first);
   return (
     <>
-      <div class="transcript" ref={scroll.box} onScroll={scroll.onScroll} tabIndex={0} role="region" aria-label="Transcript">
+      <div class="transcript" id="transcript" ref={scroll.box} onScroll={scroll.onScroll} tabIndex={0} role="region" aria-label="Transcript">
         <div class="entries" ref={scroll.inside}>
           {first > 1 ? (
             <p class="older">

@@ -1,10 +1,12 @@
-import type { CreateConversation } from "@agentrt/client";
+import type { AnyLLM, CreateConversation, KnownModel } from "@agentrt/client";
 import { useState } from "preact/hooks";
 import { newId } from "../../model/ids";
+import { named } from "../../model/llms";
 import * as list from "../../state/list";
 import { go } from "../../state/route";
 import { attempt, reasonOf, rest, server } from "../../state/session";
 import { drawer } from "../../state/ui";
+import { ModelPicker, usePrice } from "../models";
 import { close, Frame } from "./frame";
 
 const REMEMBERED = "agentrt.new";
@@ -36,6 +38,9 @@ export function New() {
   const before = remembered();
   const [task, setTask] = useState("");
   const [model, setModel] = useState(before.model);
+  const [profile, setProfile] = useState<AnyLLM | null>(null); // with its settings, as long as its name is not changed
+  const [known, setKnown] = useState<KnownModel | undefined>();
+  const price = usePrice(model.trim(), known?.model === model.trim() ? known : undefined);
   const [base, setBase] = useState(before.base);
   const [policy, setPolicy] = useState<Policy>(before.policy);
   const [workspace, setWorkspace] = useState("");
@@ -43,20 +48,20 @@ export function New() {
   const [busy, setBusy] = useState(false);
   const [failed, setFailed] = useState("");
   const own = server.value?.agent ?? true; // whether there is an agent to begin with
-  const named = model.trim() !== "";
-  const offered = POLICIES.filter(([name]) => name !== "" || (own && !named));
+  const chose = model.trim() !== "";
+  const offered = POLICIES.filter(([name]) => name !== "" || (own && !chose));
   const chosen = offered.some(([name]) => name === policy) ? policy : "ConfirmRisky";
 
   const create = async (): Promise<void> => {
     const wanted: CreateConversation = {};
-    if (named) {
-      const llm = { type: "LLM" as const, model: model.trim(), ...(base.trim() ? { base_url: base.trim() } : {}) };
+    if (chose) {
+      const llm = profile ?? { type: "LLM" as const, model: model.trim(), ...(base.trim() ? { base_url: base.trim() } : {}) };
       wanted.agent = { llm, confirmation: { type: chosen || "ConfirmRisky" } };
     }
     if (workspace.trim()) wanted.workspace = workspace.trim();
     if (title.trim()) wanted.title = title.trim();
     // so that it is refused as a whole when the model cannot be had; a policy of its own has to be there first
-    const first = !named && chosen !== "";
+    const first = !chose && chosen !== "";
     if (!first && task.trim()) wanted.message = task;
     localStorage.setItem(REMEMBERED, JSON.stringify({ model: model.trim(), base: base.trim(), policy }));
     setBusy(true);
@@ -94,12 +99,30 @@ export function New() {
           }}
         />
       </label>
-      <label class="field">
-        <span>
+      <div class="field">
+        <label for="new-model">
           Model <em class="quiet">{own ? "empty: the server’s own agent" : "this server has none of its own"}</em>
+        </label>
+        <ModelPicker
+          id="new-model"
+          value={model}
+          required={!own}
+          placeholder={server.value?.model ?? "anthropic/claude-opus-4-5"}
+          onType={(text) => {
+            setModel(text);
+            setProfile(null);
+          }}
+          onChoose={(offered) => {
+            setModel(offered.llm ? named(offered.llm) : offered.model);
+            setProfile(offered.llm);
+            setKnown(offered.known);
+            setBase(offered.llm?.type === "LLM" ? (offered.llm.base_url ?? "") : "");
+          }}
+        />
+        <span class="quiet" role="status">
+          {price}
         </span>
-        <input type="text" value={model} required={!own} placeholder={server.value?.model ?? "anthropic/claude-opus-4-5"} autocomplete="off" spellcheck={false} onInput={(event) => setModel(event.currentTarget.value)} />
-      </label>
+      </div>
       <fieldset class="field">
         <legend>When does it ask you?</legend>
         <div class="choices">
@@ -126,7 +149,10 @@ export function New() {
           <span>
             Base URL <em class="quiet">where the provider answers, if not at its usual place</em>
           </span>
-          <input type="url" value={base} placeholder="http://127.0.0.1:8080/v1" onInput={(event) => setBase(event.currentTarget.value)} />
+          <input type="url" value={base} placeholder="http://127.0.0.1:8080/v1" onInput={(event) => {
+              setBase(event.currentTarget.value);
+              setProfile(null);
+            }} />
         </label>
         <label class="field">
           <span>Title</span>

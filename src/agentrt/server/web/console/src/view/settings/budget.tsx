@@ -13,7 +13,7 @@ export function Budget(props: SectionProps) {
   const unpriced = conversation.info.value?.unpriced ?? 0;
   return (
     <>
-      <Spent spent={spent} most={limit === null ? null : limit + granted} />
+      <Spent spent={spent} unpriced={unpriced} most={limit === null ? null : limit + granted} />
       {unpriced > 0 ? <p class="hint">{unpriced.toLocaleString("en")} model calls have no known price, and are not in that.</p> : null}
       {limit === null ? null : <Grant {...props} />}
       <Limit {...props} />
@@ -21,8 +21,8 @@ export function Budget(props: SectionProps) {
   );
 }
 
-function Spent({ spent, most }: { spent: number; most: number | null }) {
-  if (most === null) return <p>{money(spent)} spent. There is no limit, so nothing needs to be granted.</p>;
+function Spent({ spent, unpriced, most }: { spent: number; unpriced: number; most: number | null }) {
+  if (most === null) return <p>{spent === 0 && unpriced > 0 ? "Nobody knows what was spent." : `${money(spent)} spent.`} There is no limit, so nothing needs to be granted.</p>;
   const share = most > 0 ? Math.min(1, spent / most) : 1;
   return (
     <div class="budget">

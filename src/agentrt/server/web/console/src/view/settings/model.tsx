@@ -1,7 +1,8 @@
-import type { LLM } from "@agentrt/client";
-import { membersOf, switched } from "../../model/llms";
-import * as list from "../../state/list";
-import { server } from "../../state/session";
+import type { AnyLLM, KnownModel, LLM } from "@agentrt/client";
+import { useEffect, useState } from "preact/hooks";
+import { membersOf, named, switched, usual } from "../../model/llms";
+import { rest } from "../../state/session";
+import { ModelPicker, usePrice } from "../models";
 import { Field, Form, lacking, useDraft, useSaving } from "./parts";
 import type { SectionProps } from "./settings";
 
@@ -26,10 +27,16 @@ export function Model(props: SectionProps) {
   return <Choose {...props} saving={saving} before={before} others={alone ? [] : members.map((member) => member.model)} />;
 }
 
-function Choose({ saving, before, others }: SectionProps & { saving: ReturnType<typeof useSaving>; before: LLM; others: string[] }) {
-  const there = typed(before);
-  const [draft, setDraft] = useDraft(there);
-  const wanted = made(before, draft);
+function Choose({ conversation, saving, before, others }: SectionProps & { saving: ReturnType<typeof useSaving>; before: LLM; others: string[] }) {
+  const [from, setFrom] = useState<AnyLLM>(before);
+  useEffect(() => setFrom(before), [JSON.stringify(before)]);
+  const base = membersOf(from)[0]!;
+  const several = from.type !== "LLM";
+  const [draft, setDraft] = useDraft(typed(base));
+  const wanted = several ? from : made(base, draft);
+  const now = useKnown(conversation.id, before);
+  const [chosen, setChosen] = useState<KnownModel | undefined>();
+  const price = usePrice(draft.model.trim(), [chosen, now].find((one) => one?.model === draft.model.trim()));
   const set = (name: keyof Typed) => (event: { currentTarget: HTMLInputElement | HTMLSelectElement }) => setDraft({ ...draft, [name]: event.currentTarget.value });
   const elsewhere = lacking({ scope: "admin" });
   return (
@@ -42,13 +49,37 @@ function Choose({ saving, before, others }: SectionProps & { saving: ReturnType<
     >
       {others.length > 0 ? <p class="quiet">Now one of {others.join(", ")} is chosen for each call. What you name here takes the place of them all.</p> : null}
       <p class="quiet">It answers from the next call on: one that is under way ends as it began.</p>
-      <Field label="Model" hint="a provider and its name for it">
-        <input type="text" list="models" value={draft.model} required autocomplete="off" spellcheck={false} onInput={set("model")} />
-        <datalist id="models">
-          {suggested().map((name) => (
-            <option key={name} value={name} />
-          ))}
-        </datalist>
+      <div class="field">
+        <label for="model-name">
+          Model <em class="quiet">a provider and its name for it, or a profile</em>
+        </label>
+        <ModelPicker
+          id="model-name"
+          value={several ? named(from) : draft.model}
+          required
+          onType={(model) => {
+            if (several) setFrom(before);
+            else setDraft({ ...draft, model });
+          }}
+          onChoose={({ llm, model, known }) => {
+            setFrom(llm ?? usual(before, model));
+            setChosen(known);
+          }}
+        />
+        <span class="quiet" role="status">
+          {price}
+        </span>
+      </div>
+      {several ? <p class="quiet">One of {named(from)} answers each call.</p> : <Details draft={draft} set={set} elsewhere={elsewhere} />}
+    </Form>
+  );
+}
+
+function Details({ draft, set, elsewhere }: { draft: Typed; set: (name: keyof Typed) => (event: { currentTarget: HTMLInputElement | HTMLSelectElement }) => void; elsewhere: string }) {
+  return (
+    <>
+      <Field label="Base URL" hint={elsewhere || "where the provider answers, if not at its usual place"}>
+        <input type="url" value={draft.base} disabled={elsewhere !== ""} placeholder="its usual place" onInput={set("base")} />
       </Field>
       <Field label="Reasoning effort">
         <select value={draft.effort} onChange={set("effort")}>
@@ -66,12 +97,23 @@ function Choose({ saving, before, others }: SectionProps & { saving: ReturnType<
         <Field label="Tokens of a reply at most">
           <input type="number" min="1" step="1" value={draft.tokens} placeholder="as the provider has it" onInput={set("tokens")} />
         </Field>
-        <Field label="Base URL" hint={elsewhere || "where the provider answers, if not at its usual place"}>
-          <input type="url" value={draft.base} disabled={elsewhere !== ""} onInput={set("base")} />
-        </Field>
       </details>
-    </Form>
+    </>
   );
+}
+
+/** What is known of the model that answers now. */
+function useKnown(id: string, before: LLM): KnownModel | undefined {
+  const [known, setKnown] = useState<KnownModel | undefined>();
+  useEffect(() => {
+    let wanted = true;
+    setKnown(undefined);
+    rest.model(id).then((found) => wanted && setKnown(found), () => undefined);
+    return () => {
+      wanted = false;
+    };
+  }, [id, JSON.stringify(before)]);
+  return known;
 }
 
 function typed(llm: LLM): Typed {
@@ -94,10 +136,4 @@ function made(before: LLM, draft: Typed): LLM {
   if (draft.temperature !== there.temperature) llm.temperature = number(draft.temperature);
   if (draft.tokens !== there.tokens) llm.max_output_tokens = number(draft.tokens);
   return llm;
-}
-
-/** Models that were used here. */
-function suggested(): string[] {
-  const used = [server.value?.model ?? "", ...(list.items.value ?? []).map((info) => info.model)];
-  return [...new Set(used.filter((name) => name !== "" && !name.includes(" | ")))];
 }

@@ -1,0 +1,144 @@
+import type { GitChanges } from "@agentrt/client";
+import { useEffect, useState } from "preact/hooks";
+import { isKept, KEEPING, type Keeping, keepingOf, type Step, stepAt } from "../../model/steps";
+import { clean } from "../../model/words";
+import type { Open } from "../../state/open";
+import { rest } from "../../state/session";
+import { Diff, DiffCount } from "../diff";
+import { useFresh } from "../fresh";
+
+const SHOWN = 50;
+const WHO = { agent: "the agent", people: "people", rewind: "a rewind" } as const;
+
+/** What changed: since the beginning, since the last commit, and step by step. */
+export function Changes({ conversation }: { conversation: Open }) {
+  const keeping = useKeeping(conversation);
+  if (keeping === null) return <p class="hint">Loading…</p>;
+  return (
+    <>
+      <h3>Since the beginning</h3>
+      <SinceBeginning conversation={conversation} keeping={keeping} />
+      <SinceCommit conversation={conversation} />
+      <h3>Step by step</h3>
+      {keeping.steps.length === 0 ? <p class="hint">No step has changed a file yet.</p> : null}
+      {keeping.steps.slice(-SHOWN).reverse().map((step) => (
+        <Unfolded key={`${step.since}-${step.until}`} conversation={conversation} step={step} />
+      ))}
+    </>
+  );
+}
+
+/** By the trees that were kept: no repository is needed. */
+function SinceBeginning({ conversation, keeping: { last, off, leftOut } }: { conversation: Open; keeping: Keeping }) {
+  if (last === null)
+    return <p class="hint">{off ? `Files are not kept here: ${clean(off)}.` : "No files were kept yet: that begins with the first step that may change one."}</p>;
+  return (
+    <>
+      {off ? <p class="hint">Files are kept no more since the last of these: {clean(off)}.</p> : null}
+      {leftOut.length > 0 ? <p class="hint">Not looked at: {clean(leftOut.join(", "))}.</p> : null}
+      <Between conversation={conversation} since={1} until={last} />
+    </>
+  );
+}
+
+/** Where the workspace is a repository. */
+function SinceCommit({ conversation }: { conversation: Open }) {
+  const seq = conversation.info.value?.cursor.seq;
+  const ask = async (): Promise<GitChanges | null> => {
+    const { items } = await rest.files(conversation.id);
+    return items.some((entry) => entry.name === ".git" && entry.type === "directory") ? rest.changes(conversation.id) : null;
+  };
+  const { found, problem } = useFresh(ask, [conversation, seq]);
+  if (found === null && !problem) return null;
+  return (
+    <>
+      <h3>Since the last commit</h3>
+      {problem ? <p class="hint">{problem}</p> : null}
+      {found?.items.length === 0 ? <p class="hint">Nothing changed.</p> : null}
+      {found?.items.map((change) => (
+        <Changed key={change.path} path={change.path} status={change.status} diff={() => rest.diff(conversation.id, change.path)} when={seq ?? 0} />
+      ))}
+    </>
+  );
+}
+
+/** What the step changed that an event of the past is in. */
+export function ChangesThen({ conversation, at }: { conversation: Open; at: number }) {
+  const keeping = useKeeping(conversation);
+  if (keeping === null) return <p class="hint">Loading…</p>;
+  const step = stepAt(keeping.steps, at);
+  return (
+    <>
+      <h3>Changed in this step</h3>
+      {step ? <p class="hint">{titleOf(step)}</p> : <p class="hint">Nothing was changed before this.</p>}
+      {step ? <Between conversation={conversation} since={step.since} until={step.until} /> : null}
+    </>
+  );
+}
+
+function titleOf({ since, until, by }: Step): string {
+  return `Events ${since} to ${until}, by ${WHO[by]}`;
+}
+
+/** What was kept in the whole conversation, which may be longer than what is loaded of it. */
+function useKeeping(conversation: Open): Keeping | null {
+  const loaded = (conversation.version.value, conversation.events.filter(isKept).length);
+  const { found } = useFresh(() => rest.eventsOf(conversation.id, [...KEEPING], 0, conversation.epoch), [conversation, loaded]);
+  return found && keepingOf(found.events);
+}
+
+/** A step, whose changes are asked for once it is unfolded. */
+function Unfolded({ conversation, step }: { conversation: Open; step: Step }) {
+  const [shown, setShown] = useState(false);
+  return (
+    <details class="step" onToggle={(event) => setShown(event.currentTarget.open)}>
+      <summary>{titleOf(step)}</summary>
+      {shown ? <Between conversation={conversation} since={step.since} until={step.until} /> : null}
+    </details>
+  );
+}
+
+function Between({ conversation: { id }, since, until }: { conversation: Open; since: number; until: number }) {
+  const { found, problem } = useFresh(() => rest.fileChanges(id, since, until), [id, since, until]);
+  if (problem) return <p class="hint">{problem}</p>;
+  if (found === null) return <p class="hint">Loading…</p>;
+  return (
+    <>
+      {found.items.length === 0 ? <p class="hint">Nothing changed.</p> : null}
+      {found.items.map(({ path, status }) => (
+        <Changed key={path} path={path} status={status} diff={() => rest.fileDiff(id, since, until, path)} when={until} />
+      ))}
+      {found.truncated ? <p class="hint">These are the first {found.items.length}.</p> : null}
+    </>
+  );
+}
+
+interface ChangedProps {
+  path: string;
+  status: string;
+  diff: () => Promise<{ diff: string }>;
+  /** Asked again when this has changed. */
+  when: number;
+}
+
+function Changed({ path, status, diff: ask, when }: ChangedProps) {
+  const [shown, setShown] = useState(false);
+  const [diff, setDiff] = useState<string | null>(null);
+  useEffect(() => {
+    let wanted = true;
+    if (shown) ask().then((found) => wanted && setDiff(found.diff), () => wanted && setDiff(""));
+    return () => {
+      wanted = false;
+    };
+  }, [shown, when, path]);
+  return (
+    <details class="file" onToggle={(event) => setShown(event.currentTarget.open)}>
+      <summary>
+        <span class={`file-status file-${status.toLowerCase()}`}>{status}</span>
+        <span class="file-path">{clean(path)}</span>
+        {diff ? <DiffCount diff={diff} /> : null}
+      </summary>
+      {diff === null ? <p class="hint">Loading…</p> : diff === "" ? <p class="hint">No difference to show.</p> : <Diff diff={diff} label={`Changes of ${path}`} path={path} most={60} />}
+    </details>
+  );
+}

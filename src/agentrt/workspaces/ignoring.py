@@ -1,0 +1,66 @@
+"""Which files of a workspace its ignore files leave out, as git reads them, with or without a repository there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+from msgspec.structs import replace
+
+from ..sandboxes.programs import printed
+from .entries import FileEntry
+
+SECONDS = 5.0
+"""How long git may take for the files of a directory."""
+
+OUTPUT = 4 << 20
+"""Bytes of its answer that are taken."""
+
+OURS = frozenset({".git", ".agentrt"})
+"""Directories that are no work of anyone's, whatever ignore files say."""
+
+
+async def marked(workspace: str, entries: Sequence[FileEntry]) -> tuple[FileEntry, ...]:
+    """The entries of a directory, with those marked that are ignored; none where git cannot be asked."""
+    paths = [entry.path + ("/" if entry.type == "directory" else "") for entry in entries]
+    ignored = await _ignored(workspace, paths) if paths else ()
+    return tuple(
+        replace(entry, ignored=True) if path in ignored or OURS & {*path.split("/")} else entry
+        for entry, path in zip(entries, paths, strict=True)
+    )
+
+
+async def _ignored(workspace: str, paths: Sequence[str]) -> Collection[str]:
+    """Those of the paths that are ignored. Git is given a directory of its own: it runs nothing of the workspace's."""
+    made = await anyio.to_thread.run_sync(tempfile.mkdtemp)
+    environment = {
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "HOME": made,
+        "GIT_DIR": made,
+        "GIT_WORK_TREE": workspace,
+    }
+    command = ("git", "--no-optional-locks", "check-ignore", "--no-index", "-z", "--stdin")
+    given = "".join(f"{path}\0" for path in paths).encode("utf-8", "surrogateescape")
+    try:
+        await anyio.to_thread.run_sync(_prepare, Path(made))
+        said = await printed(command, cwd=workspace, environment=environment, seconds=SECONDS, most=OUTPUT, given=given)
+    except (OSError, TimeoutError):
+        return ()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(shutil.rmtree, made, True)
+    return set(said.output.decode("utf-8", "surrogateescape").split("\0"))
+
+
+def _prepare(made: Path) -> None:
+    """Make the directory what git takes for a repository; for a thread."""
+    (made / "config").write_text("[core]\n\trepositoryFormatVersion = 0\n\tbare = false\n")
+    (made / "HEAD").write_text("ref: refs/heads/none\n")
+    for name in ("objects", "refs"):
+        (made / name).mkdir()
