@@ -31,7 +31,7 @@ from agentrt.testing import ScriptedProvider, call, say
 
 WORK = Path(__file__).with_name("peers_work.py")
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "agentrt" / "peers"
-AT = (10, 200, 500, 1000)
+AT = (10, 100, 250, 500)
 WIDTH = 20
 """Steps that a step's figure is the mean of."""
 TIMEOUT = 900
@@ -189,7 +189,7 @@ def main() -> None:
     """Measure all, and report."""
     parser = harness.parser(__doc__)
     parser.add_argument("--cache", type=Path, default=CACHE, metavar="DIRECTORY", help="where environments are kept")
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=2)
     options = parser.parse_args()
     harness.set_directory(options.dir)
     at, repeats = ((10, 60), 1) if options.quick else (AT, options.repeats)
