@@ -1,4 +1,4 @@
-"""What does one step of an agent cost in agentrt, pydantic-ai, OpenAI Agents and LangGraph, on this machine, in one run?
+"""What does one step of an agent cost in agentrt, pydantic-ai, OpenAI Agents and LangGraph, measured in one run?
 
 All call the same scripted provider over HTTP on loopback, in a process of its own: chat completions, whole answers, one
 call of a tool that does nothing in each step. CPU is that of the SDK's process, of all its threads. Each SDK has an

@@ -1,4 +1,4 @@
-# mypy: disable-error-code="import-not-found, misc, no-any-unimported, untyped-decorator, no-untyped-call, no-any-return, unused-ignore"
+# mypy: disable-error-code="import-not-found, misc, untyped-decorator"
 """The work of `compare_peers.py`, by one SDK; runs under that SDK's interpreter, from stdin.
 
     python - pydantic_ai '{"base_url": "http://127.0.0.1:9000/v1", "steps": 200}' < peers_work.py
