@@ -152,7 +152,7 @@ def figures(peer: Peer, runs: Sequence[Run], at: Sequence[int]) -> dict[str, Any
     """The medians of a peer's repeats."""
 
     def middle(value: Any) -> float:
-        return statistics.median(value(one) for one in runs)
+        return float(statistics.median(value(one) for one in runs))
 
     return {
         "peer": peer.name,

@@ -39,7 +39,7 @@ def mark() -> str:
 
 async def agentrt(place: Path, base_url: str, steps: int) -> None:
     """One conversation, every event synced."""
-    from agentrt import LLM, Agent, Conversation, Limits, tool
+    from agentrt import LLM, Agent, Conversation, Limits, NoOpCondenser, Tool, tool
     from agentrt.specs import ToolAnnotations
 
     @tool(annotations=ToolAnnotations(read_only=True))
@@ -48,7 +48,7 @@ async def agentrt(place: Path, base_url: str, steps: int) -> None:
         return mark()
 
     llm = LLM(model="openai/scripted", base_url=base_url, stream=False)
-    agent = Agent(llm=llm, tools=("noop",), limits=Limits(max_steps=steps + 2), condenser=None)
+    agent = Agent(llm=llm, tools=(Tool("noop"),), limits=Limits(max_steps=steps + 2), condenser=NoOpCondenser())
     async with Conversation(agent, place, store=place / "store", tools=[noop]) as conversation:
         await conversation.prompt("Begin.")
 
@@ -112,7 +112,7 @@ async def langgraph(place: Path, base_url: str, steps: int) -> None:
         config = {"configurable": {"thread_id": "1"}, "recursion_limit": 2 * steps + 10}
         await graph.compile(saver).ainvoke(
             {"messages": [{"role": "user", "content": "Begin."}]},
-            config,  # type: ignore[arg-type]
+            config,
             durability="sync",
         )
 

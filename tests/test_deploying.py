@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from agentrt import LLM, Agent, Conversation, Limits, Runtime
+from agentrt import LLM, Agent, Conversation, Limits, Runtime, Tool
 from agentrt.protocols import ModelRequest
 from agentrt.storage import conversations
 from agentrt.storage.checking import verify
@@ -27,7 +27,7 @@ LONG = "x" * 50_000
 def shown(name: str) -> str:
     """The file of that name on the page, whose first or second line has its name."""
     blocks = re.findall(r"```\w*\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    return next(block for block in blocks if name in "".join(block.splitlines(keepends=True)[:2]))
+    return next(str(block) for block in blocks if name in "".join(block.splitlines(keepends=True)[:2]))
 
 
 def script(name: str, place: Path) -> Path:
@@ -70,7 +70,7 @@ async def test_a_store_that_is_written_is_backed_up_and_restored(tmp_path: Path)
             return call("terminal", command=f"echo {number} > file.txt; printf '%s' {LONG if number % 5 == 0 else ''}")
         return finish("Done.")
 
-    agent = Agent(llm=LLM(model="scripted"), tools=("terminal",), limits=Limits(max_steps=STEPS + 1), stuck=None)
+    agent = Agent(llm=LLM(model="scripted"), tools=(Tool("terminal"),), limits=Limits(max_steps=STEPS + 1), stuck=None)
     async with Runtime(store, client=ScriptedLLM(turn)) as runtime:  # type: ignore[arg-type]
         async with Conversation(agent, workspace, runtime=runtime) as conversation:
             await conversation.send_message("Work.")

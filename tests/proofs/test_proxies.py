@@ -9,6 +9,7 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import anyio
@@ -61,7 +62,7 @@ Proxy = Callable[[Path, int, int], list[str]]
 
 
 @asynccontextmanager
-async def proxied(make: Proxy, place: Path, **given: int) -> AsyncIterator[aiohttp.ClientSession]:
+async def proxied(make: Proxy, place: Path, **given: Any) -> AsyncIterator[aiohttp.ClientSession]:
     """A client of a server with one key, through the proxy, which has the name of the page."""
     assert shutil.which(make.__name__), f"{make.__name__} is not installed: .ci/run installs it"
     port = free_port()
