@@ -3,7 +3,7 @@
 All call the same scripted provider over HTTP on loopback, in a process of its own: chat completions, whole answers, one
 call of a tool that does nothing in each step. CPU is that of the SDK's process, of all its threads. Each SDK has an
 environment of its own, made from the package registry once and kept (`--cache`); the four take turns. A step's cost
-includes the SDK's own HTTP client, which serializes the whole history for each call.
+includes the SDK's HTTP client, which serializes the whole history for each call; with `--in-process` there is none.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -169,7 +169,7 @@ def figures(peer: Peer, runs: Sequence[Run], at: Sequence[int]) -> dict[str, Any
 def print_figures(rows: Sequence[dict[str, Any]], failed: dict[str, str], at: Sequence[int], facts: Any) -> None:
     """The one table."""
     table = Table(
-        title=f"a step of an agent, over HTTP; CPU ms (wall ms), in a run of {at[-1]} steps",
+        title=f"a step of an agent, its model {facts['model']}; CPU ms (wall ms), in a run of {at[-1]} steps",
         caption=harness.machine_line(facts),
         title_justify="left",
         caption_justify="left",
@@ -189,6 +189,9 @@ def main() -> None:
     """Measure all, and report."""
     parser = harness.parser(__doc__)
     parser.add_argument("--cache", type=Path, default=CACHE, metavar="DIRECTORY", help="where environments are kept")
+    parser.add_argument(
+        "--in-process", action="store_true", help="no HTTP: each SDK gets the model's words in its process"
+    )
     parser.add_argument("--repeats", type=int, default=2)
     options = parser.parse_args()
     harness.set_directory(options.dir)
@@ -196,7 +199,7 @@ def main() -> None:
     failed: dict[str, str] = {}
     runs: dict[str, list[Run]] = {peer.name: [] for peer in PEERS}
     begun = time.monotonic()
-    with provided(at[-1]) as base_url:
+    with nullcontext("") if options.in_process else provided(at[-1]) as base_url:
         for peer in PEERS * repeats:
             if peer.name in failed:
                 continue
@@ -205,7 +208,8 @@ def main() -> None:
                 runs[peer.name].append(run(peer, python, base_url, at[-1], options.dir))
             except PeerFailed as failure:
                 failed[peer.name] = str(failure)
-    facts = harness.machine() | {"seconds": round(time.monotonic() - begun)}
+    way = "in the process" if options.in_process else "over HTTP"
+    facts = harness.machine() | {"seconds": round(time.monotonic() - begun), "model": way}
     rows = [figures(peer, runs[peer.name], at) for peer in PEERS if runs[peer.name]]
     print_figures(rows, failed, at, facts)
     harness.write(options.json, "compare_peers", facts, rows)
