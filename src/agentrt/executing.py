@@ -149,6 +149,13 @@ class Models(Protocol):
         """What one that sees says of images. Raises `ToolError`."""
         ...
 
+    async def hear(self, mp3: bytes, seconds: float, model: str) -> str:
+        """What is said in a piece of sound, as a model writes it down: a saved one, or any that litellm knows.
+
+        Raises `ToolError`.
+        """
+        ...
+
 
 class Made(msgspec.Struct, frozen=True):
     """A call that the code of an action has made, with its result."""

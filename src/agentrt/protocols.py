@@ -39,6 +39,13 @@ from .storing import Shelf as Shelf
 from .storing import Storage as Storage
 
 
+class Speech(msgspec.Struct, frozen=True):
+    """Sound that a model is to write down: an MP3, and how many seconds it lasts."""
+
+    mp3: bytes
+    seconds: float
+
+
 class ModelRequest(msgspec.Struct, frozen=True):
     """All that a model is given."""
 
@@ -47,6 +54,13 @@ class ModelRequest(msgspec.Struct, frozen=True):
     tools: tuple[ToolDefinition, ...]
     conversation: str = ""
     """Whose call it is: calls are shared out fairly between conversations, and one's prompts are cached together."""
+    speech: Speech | None = None
+    """Of a model that writes down what is said; `messages` only name it then."""
+
+    @property
+    def seconds(self) -> float:
+        """How long the sound lasts that goes along."""
+        return 0.0 if self.speech is None else self.speech.seconds
 
     @property
     def one(self) -> LLM:

@@ -36,7 +36,7 @@ from .host.earlier import of_storage
 from .host.implementations import Implementations
 from .host.profiles import saved_in
 from .ids import new_id
-from .llm import LimitedClient, LiteLLMClient, PacedClient, ProviderLimits, RetryingClient, RoutedClient, ThinkingClient
+from .llm import LimitedClient, ModelsClient, PacedClient, ProviderLimits, RetryingClient, RoutedClient, ThinkingClient
 from .llm.masking import keys_of
 from .llm.profiles import saved_profile
 from .mcp.connections import Connections
@@ -113,7 +113,7 @@ class Runtime:
         self.hosts = Hosts(self, converted(idle_after, Amount | None, "Runtime", "idle_after"))
         """The conversations that have a place here: whoever opens one that is there shares it."""
         self.consolidations = Consolidations(self, self.store)
-        self._own_client = None if client is not None else LiteLLMClient(environment)
+        self._own_client = None if client is not None else ModelsClient(environment)
         if self._own_client is not None:
             client = RetryingClient(
                 LimitedClient(self._own_client, converted(dict(limits), dict[str, ProviderLimits], "Runtime", "limits"))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from email.message import EmailMessage
 from io import BytesIO
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 FILES = Path(__file__).parent / "files"
 
@@ -160,3 +160,12 @@ def mail(attached: Mapping[str, bytes]) -> bytes:
     for name, content in attached.items():
         message.add_attachment(content, maintype="application", subtype="octet-stream", filename=name)
     return message.as_bytes()
+
+
+def lasts(mp3: bytes) -> float:
+    """The seconds of an MP3."""
+    import av
+
+    file: Any = av.open(BytesIO(mp3), format="mp3")
+    with file:
+        return float(file.duration) / 1_000_000

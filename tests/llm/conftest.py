@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrt.llm import LiteLLMClient
+from agentrt.llm import LiteLLMClient, WireClient
 
 _OF_LITELLM = (
     "ignore::DeprecationWarning",
@@ -25,10 +25,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.filterwarnings(said))
 
 
-@pytest.fixture
-async def client(request: pytest.FixtureRequest) -> AsyncIterator[LiteLLMClient]:
-    """A client with the `KEYS` of the test's module, which nobody accepts; without any when there are none."""
-    made = LiteLLMClient(getattr(request.module, "KEYS", {}))
+@pytest.fixture(params=[LiteLLMClient, WireClient], ids=["litellm", "wire"])
+async def client(request: pytest.FixtureRequest) -> AsyncIterator[LiteLLMClient | WireClient]:
+    """A client with the `KEYS` of the test's module, which nobody accepts; without any when there are none.
+
+    Each test has both, so that a call means the same on either way.
+    """
+    made = request.param(getattr(request.module, "KEYS", {}))
     yield made
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

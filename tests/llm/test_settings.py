@@ -14,8 +14,8 @@ from agentrt.context.messages import Message, ToolCall
 from agentrt.context.replies import ModelReply
 from agentrt.errors import ConfigurationError
 from agentrt.llm import LiteLLMClient, RoutedClient
-from agentrt.llm.chat import ROOM_FOR_EFFORT
-from agentrt.llm.litellm_client import _cache_key
+from agentrt.llm.thinking_room import ROOM_FOR_EFFORT
+from agentrt.llm.wires.format import cache_key
 from agentrt.protocols import ModelRequest, Watch
 from agentrt.specs import Capabilities, FallbackLLM, ImageContent, TextContent, Thinking
 from agentrt.specs.content import text
@@ -123,9 +123,9 @@ async def test_what_responses_do_not_have_is_refused_before_a_call(client: LiteL
 
 
 def test_a_long_name_of_a_conversation_is_a_digest_where_it_goes_to_the_provider() -> None:
-    assert _cache_key("c" * 64) == "c" * 64
-    assert len(_cache_key("c" * 65)) == 32
-    assert _cache_key("c" * 65) != _cache_key("c" * 66)
+    assert cache_key("c" * 64) == "c" * 64
+    assert len(cache_key("c" * 65)) == 32
+    assert cache_key("c" * 65) != cache_key("c" * 66)
 
 
 class Begun(Watch):
@@ -187,7 +187,7 @@ async def test_the_messages_are_the_same_by_the_sdk_and_past_it(client: LiteLLMC
     image = {"type": "image_url", "image_url": {"url": PNG.url, "detail": "auto"}}
     made = [{"id": c.id, "type": "function", "function": {"name": "look", "arguments": c.arguments}} for c in calls]
     assert sent["messages"] == [
-        {"role": role, "content": "Be short."},
+        {"role": role if isinstance(client, LiteLLMClient) else "system", "content": "Be short."},
         {"role": "user", "content": [{"type": "text", "text": "see"}, image]},
         {"role": "assistant", "tool_calls": made},
         {"role": "tool", "content": "a picture", "tool_call_id": "c1"},

@@ -108,7 +108,7 @@ class Draft(Watch):
     def _estimated(self) -> int:
         assert self._sent is not None
         request, _ = self._sent
-        self.prompt = estimated_tokens(request.messages, request.tools)
+        self.prompt = estimated_tokens(request.messages, request.tools, request.seconds)
         return int(self.prompt * self._miscount)
 
     def so_far(self, caused_by: str) -> tuple[Event, ...]:

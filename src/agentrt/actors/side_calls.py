@@ -15,7 +15,7 @@ from ..context.titles import titled, titling
 from ..errors import ConfigurationError, ModelError
 from ..events import Event, MessageEvent
 from ..ids import new_id
-from ..protocols import ModelClient, ModelRequest
+from ..protocols import ModelClient, ModelRequest, Speech
 from ..specs import AnyLLM
 from ..specs.content import plain, sound, text
 from ..specs.llm import named, named_as, window_of
@@ -36,7 +36,9 @@ class SideCalls:
     def __init__(self, log: Log, client: ModelClient, veil: Veil) -> None:
         self._log, self._client, self._veil = log, client, veil
 
-    async def complete(self, messages: Sequence[Message], usage_id: str, llm: AnyLLM | None = None) -> ModelReply:
+    async def complete(
+        self, messages: Sequence[Message], usage_id: str, llm: AnyLLM | None = None, speech: Speech | None = None
+    ) -> ModelReply:
         """A reply to `messages` of `llm`, or of the agent's own model. Raises `ModelError` or `ConfigurationError`."""
         state = self._log.state
         assert state.created is not None
@@ -47,7 +49,7 @@ class SideCalls:
         tools = self._veil.tools(state.tools) if any(message.tool_calls for message in messages) else ()
         try:
             reply = await self._client.complete(
-                ModelRequest(chosen, self._veil.messages(messages), tools, state.created.conversation_id), draft
+                ModelRequest(chosen, self._veil.messages(messages), tools, state.created.conversation_id, speech), draft
             )
         except ModelError as error:
             await self._log.append(draft.ended(error.code))

@@ -20,7 +20,7 @@ from ..ids import new_id
 from ..protocols import ModelClient
 from ..sandboxes.processes import process_mark
 from ..secrets import CurrentMask, SecretRegistry, StreamMask
-from ..specs import BlobReference, Workspace
+from ..specs import BlobReference, OnCrash, Workspace
 from ..specs.content import TEXT
 from ..specs.policies import NeverConfirm
 from ..storing import Shelf
@@ -121,6 +121,9 @@ class ToolCall:
         self._masked = StreamMask(parts.secrets.mask)
 
     async def previous(self) -> msgspec.Raw | None:
+        if any(tool.on_crash is OnCrash.RESUME for tool in self._log.state.tools):  # its code may have made calls
+            results = await self.recollection.results(self._tool)
+            return results[-1].details if results else None
         last = await self._log.newest(lambda seen: seen.type == "ObservationEvent" and seen.tool_name == self._tool)
         return last.details if isinstance(last, ObservationEvent) else None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from hashlib import sha256
 
 import anyio.to_thread
 
@@ -11,17 +12,17 @@ from ..context.images import is_image
 from ..context.messages import Message
 from ..errors import ConfigurationError, ModelError, ProfileMissing, ToolError
 from ..events import ConversationStateUpdateEvent
-from ..protocols import ModelClient
+from ..protocols import ModelClient, Speech
 from ..secrets import SecretRegistry
-from ..specs import AnyLLM, Content
+from ..specs import LLM, AnyLLM, Content
 from ..specs.content import text
 from ..specs.llm import known_of, members, named
 from ..specs.raw import raw
 from .event_log import Log
 from .side_calls import SideCalls
 
-USAGE = "vision"
-"""Under which name looking at images is summed."""
+USAGE, HEARING = "vision", "transcription"
+"""Under which names looking at images and writing down what is said are summed."""
 
 Saved = Callable[[str, SecretRegistry], AnyLLM]
 """Gives the model of a profile, whose keys are secrets from then on; for a thread. Raises `ConfigurationError`."""
@@ -74,6 +75,19 @@ class ToolModels:
         except (ModelError, ConfigurationError) as error:
             raise ToolError(f"{one.model} could not be asked: {error}") from error
 
+    async def hear(self, mp3: bytes, seconds: float, model: str) -> str:
+        """What is said in a piece of sound, within the budget of the conversation. Raises `ToolError`."""
+        digest = (await anyio.to_thread.run_sync(sha256, mp3)).hexdigest()
+        asked = [Message("user", text(f"[{seconds:.1f} s of sound, SHA-256 {digest}]"))]
+        try:
+            llm = await anyio.to_thread.run_sync(partial(self._saved, model, self._secrets))
+        except ConfigurationError:
+            llm = beside(members(self._log.state.spec.llm)[0], model)
+        try:
+            return (await self._calls.complete(asked, HEARING, llm, Speech(mp3, seconds))).text
+        except (ModelError, ConfigurationError) as error:
+            raise ToolError(f"{named(llm)} could not write down what is said: {error}") from error
+
     async def _prepared(self, profile: str) -> AnyLLM:
         try:
             llm = await anyio.to_thread.run_sync(partial(self._saved, profile, self._secrets))
@@ -81,3 +95,21 @@ class ToolModels:
         except ConfigurationError as error:
             raise ToolError(str(error)) from error
         return llm
+
+
+def beside(own: LLM, model: str) -> LLM:
+    """A model by its name; one of the provider that the agent's own model is of is called at the same address."""
+    provider, slash, _ = own.model.partition("/")
+    same = model.startswith(f"{provider}/") or ("/" not in model and (provider == "openai" or not slash))
+    if not same or own.base_url is None:
+        return LLM(model=model, api_key_env=own.api_key_env if same else None)
+    return LLM(
+        model=model if "/" in model else f"openai/{model}",
+        base_url=own.base_url,
+        api_key_env=own.api_key_env,
+        extra_headers=own.extra_headers,
+        timeout=own.timeout,
+        num_retries=own.num_retries,
+        retry_min_wait=own.retry_min_wait,
+        retry_max_wait=own.retry_max_wait,
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import msgspec
@@ -19,6 +20,9 @@ BYTES_A_TOKEN = 2
 TOKENS_A_MESSAGE = 12
 """What a message, or a call, has besides its words."""
 
+TOKENS_A_SECOND = 10
+"""Of sound, as OpenAI's models count it. What is priced by the second is given a price a token by it."""
+
 ANSWER_TOKENS = 16_384
 """The longest answer that is reckoned with where nobody says how long one may be."""
 
@@ -34,8 +38,8 @@ class Reservation(msgspec.Struct, frozen=True):
     cost: float
 
 
-def estimated_tokens(messages: Iterable[Message], tools: Iterable[ToolDefinition]) -> int:
-    """How many tokens a prompt may have at most, about."""
+def estimated_tokens(messages: Iterable[Message], tools: Iterable[ToolDefinition], seconds: float = 0.0) -> int:
+    """How many tokens a prompt may have at most, about, with so many seconds of sound."""
     size = sum(len(tool.description.encode()) + len(bytes(tool.parameters)) for tool in tools)
     images = items = 0
     for message in messages:
@@ -48,7 +52,12 @@ def estimated_tokens(messages: Iterable[Message], tools: Iterable[ToolDefinition
                 images += 1
         if message.thinking is not None:
             size += len(bytes(message.thinking.blocks))
-    return size // BYTES_A_TOKEN + items * TOKENS_A_MESSAGE + images * IMAGE_TOKENS
+    return size // BYTES_A_TOKEN + items * TOKENS_A_MESSAGE + images * IMAGE_TOKENS + heard_tokens(seconds)
+
+
+def heard_tokens(seconds: float) -> int:
+    """The tokens of so many seconds of sound."""
+    return math.ceil(seconds * TOKENS_A_SECOND)
 
 
 def afford(left: Allowance, limits: Limits, prompt: int, wanted: int | None, known: Capabilities) -> Reservation:

@@ -15,7 +15,7 @@ _REFUSED = (
     "os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate", "os.chmod", "os.chown",
     "os.chflags", "os.utime", "os.kill", "os.setxattr", "os.removexattr", "shutil.", "tempfile.", "urllib.", "http.",
     "ftplib.", "smtplib.", "poplib.", "imaplib.", "telnetlib.", "nntplib.", "webbrowser.", "sqlite3.", "syslog.",
-    "signal.pthread_kill", "resource.setrlimit", "resource.prlimit", "code.__new__", "winreg.",
+    "signal.pthread_kill", "resource.setrlimit", "resource.prlimit", "winreg.",
 )  # fmt: skip
 """The beginnings of the audit events (PEP 578) of what is refused."""
 

@@ -20,19 +20,38 @@ class Wanted(msgspec.Struct, frozen=True):
 
     `pages` are numbers from 1 and ranges such as "1-3,7,10-", names of sheets, rows of one ("Sheet1!100-200"), or the
     name of an entry. `limit` is in characters: no part is begun that would go past it, but for the first one.
+
+    With `media`, what is no text goes along: pages that have none as pictures, the sound of a recording, and so many
+    `pictures` of its film: one in so many frames (`every`), or with 0 spread over the parts that are asked for.
     """
 
     pages: str = ""
     query: str = ""
     limit: int = BEGINNING
+    media: bool = False
+    pictures: int = 10
+    every: int = 0
 
 
-class Part(msgspec.Struct, frozen=True):
-    """A page, slide, sheet, chapter or cell: its number from 1, its name ("" where it has none), its Markdown."""
+class Picture(msgspec.Struct, frozen=True):
+    """A page, or a frame of a film, as a JPEG; what it is of: "at 1:30"."""
+
+    label: str
+    jpeg: bytes
+
+
+class Part(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A page, slide, sheet, chapter or cell: its number from 1, its name ("" where it has none), its Markdown.
+
+    Of a recording `sound` is a part of it as MP3, `seconds` long.
+    """
 
     number: int
     name: str
     text: str
+    pictures: tuple[Picture, ...] = ()
+    sound: bytes = b""
+    seconds: float = 0.0
 
 
 class Document(msgspec.Struct, frozen=True, tag="document"):

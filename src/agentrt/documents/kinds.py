@@ -11,9 +11,9 @@ from .document import DAMAGED, ENCRYPTED
 
 Kind: TypeAlias = Literal[
     "pdf", "docx", "pptx", "workbook", "odt", "odp", "epub", "html", "csv", "notebook", "latex", "mail", "zip", "image",
-    "text", "office",
+    "media", "text", "office",
 ]  # fmt: skip
-"""A reader; "text" is any other text, "office" a file of Office 97 or an encrypted one."""
+"""A reader; "media" is audio or video, "text" any other text, "office" a file of Office 97 or an encrypted one."""
 
 _BY_SUFFIX: dict[str, Kind] = {
     ".pdf": "pdf",
@@ -31,6 +31,9 @@ _BY_SUFFIX: dict[str, Kind] = {
     ".zip": "zip",
     **dict.fromkeys((".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff"), "image"),
     **dict.fromkeys((".doc", ".ppt", ".msg"), "office"),
+    **dict.fromkeys((".mp3", ".wav", ".flac", ".ogg", ".oga", ".opus", ".m4a", ".aac", ".aif", ".aiff"), "media"),
+    **dict.fromkeys((".mp4", ".m4v", ".mov", ".webm", ".mkv", ".avi", ".mpg", ".mpeg", ".flv", ".3gp"), "media"),
+    **dict.fromkeys((".wma", ".wmv"), "media"),
 }  # fmt: skip
 
 _BY_MEDIA_TYPE: dict[str, Kind] = {
@@ -55,8 +58,19 @@ _BY_MEDIA_TYPE: dict[str, Kind] = {
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 """The first bytes of a compound file (MS-CFB 2.2), of Office 97 and of an encrypted file of a later Office."""
 
-BINARY: frozenset[Kind] = frozenset({"pdf", "docx", "pptx", "workbook", "odt", "odp", "epub", "zip", "office"})
+BINARY: frozenset[Kind] = frozenset({"pdf", "docx", "pptx", "workbook", "odt", "odp", "epub", "zip", "office", "media"})
 """The kinds that are no text, and that no model is shown as an image."""
+
+_FORMATS = (
+    (0, b"ID3", "mp3"), (0, b"OggS", "ogg"), (0, b"fLaC", "flac"), (0, b"\x1aE\xdf\xa3", "matroska"),
+    (8, b"WAVE", "wav"), (8, b"AVI ", "avi"), (8, b"AIFF", "aiff"), (8, b"AIFC", "aiff"), (4, b"ftyp", "mov"),
+    (4, b"moov", "mov"), (4, b"mdat", "mov"), (4, b"wide", "mov"), (0, b"FLV\x01", "flv"),
+    (0, b"\x30\x26\xb2\x75\x8e\x66\xcf\x11", "asf"), (0, b"\x00\x00\x01\xba", "mpeg"),
+)  # fmt: skip
+"""Of audio and video: where a mark stands, the mark, and FFmpeg's name of the format."""
+
+_STILL = (b"heic", b"heix", b"mif1", b"msf1", b"avif", b"avis")
+"""Brands of images in the container of MP4 (ISO/IEC 23008-12)."""
 
 _SEEN = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
 _MIMETYPE = b"mimetype"
@@ -85,6 +99,8 @@ def kind_of(name: str, data: bytes, media_type: str = "") -> Kind:
         return named if named in BINARY - {"zip", "pdf", "office"} else _in_zip(data)
     if image_type(data) is not None:
         return "image"
+    if format_of(name, data) is not None:
+        return "media"
     return named or "text"
 
 
@@ -103,6 +119,16 @@ def image_type(data: bytes) -> str | None:
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for mark, kind in _SEEN if data.startswith(mark)), None)
+
+
+def format_of(name: str, data: bytes) -> str | None:
+    """FFmpeg's name of the format of audio or video; None for what is neither."""
+    for place, mark, found in _FORMATS:
+        if data[place : place + len(mark)] == mark:
+            return None if found == "mov" and data[8:12] in _STILL else found
+    if data[:1] == b"\xff" and data[1:2] >= b"\xe0":  # a frame without a header before it: no mark, only a sync word
+        return {".mp3": "mp3", ".mpga": "mp3", ".aac": "aac"}.get(suffix_of(name))
+    return None
 
 
 def _in_zip(data: bytes) -> Kind:

@@ -8,8 +8,11 @@ from io import BytesIO
 from itertools import islice
 from typing import Any
 
-from .document import DAMAGED, ENCRYPTED, Unreadable
+from msgspec.structs import replace
+
+from .document import DAMAGED, ENCRYPTED, Part, Picture, Unreadable, Wanted
 from .markup import flat, table, tidy
+from .picture import jpeg
 
 TABLE_SECONDS = 8.0
 """Seconds for which tables are looked for in all pages; after them the text of a page is given as it stands."""
@@ -22,6 +25,14 @@ _MOST_LINES = 3_000
 
 _LOOKED_AT = 4_000
 """Objects of a page among which ruled lines are counted."""
+
+PIXELS = 1_600
+"""The longer side of a page that is drawn."""
+
+MOST_SCALE = 4.0
+"""Of a small page: pixels a point."""
+
+HURRIED = "the later pages are given without a search for tables: ask for fewer pages"
 
 NO_TEXT = "[it has no text: it may be a scan or a picture]"
 
@@ -44,9 +55,15 @@ class Pdf:
         if not self.names:
             raise Unreadable(DAMAGED)
         self.title = flat(self._pdf.get_metadata_value("Title"))
-        whole = b"%%EOF" in data[-4096:]
-        self.notes: tuple[str, ...] = () if whole else ("the file is cut off: what was found in it is shown",)
+        self._is_whole = b"%%EOF" in data[-4096:]
+        self._hurried = False
         self._until = time.monotonic() + TABLE_SECONDS
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is not as it should be."""
+        cut = () if self._is_whole else ("the file is cut off: what was found in it is shown",)
+        return (*cut, HURRIED) if self._hurried else cut
 
     def plain(self, index: int) -> str:
         """The text of a page as the file has it."""
@@ -65,10 +82,30 @@ class Pdf:
 
     def text(self, index: int) -> str:
         """The text of a page, with its tables where they stand."""
-        in_time = time.monotonic() < self._until
-        if in_time and self._is_ruled(index) and (drawn := self._with_tables(index)):
+        if time.monotonic() >= self._until:
+            self._hurried = True
+        elif self._is_ruled(index) and (drawn := self._with_tables(index)):
             return drawn
         return self.plain(index) or NO_TEXT
+
+    def perceived(self, parts: Sequence[Part], wanted: Wanted) -> Sequence[Part]:
+        """The pages that have no text as pictures, the first few of them."""
+        blank = [part.number for part in parts if part.text == NO_TEXT][: wanted.pictures]
+        drawn = {number: self._drawn(number - 1) for number in blank}
+        return [replace(part, pictures=drawn.get(part.number, ())) for part in parts]
+
+    def _drawn(self, index: int) -> tuple[Picture, ...]:
+        import pypdfium2
+
+        try:
+            page = self._pdf[index]
+        except pypdfium2.PdfiumError:
+            return ()
+        try:
+            bitmap = page.render(scale=min(PIXELS / max(*page.get_size(), 1), MOST_SCALE))
+            return (Picture(f"page {index + 1}", jpeg(bitmap.to_pil())),)
+        finally:
+            page.close()
 
     def _is_ruled(self, index: int) -> bool:
         import pypdfium2

@@ -4,9 +4,23 @@ from __future__ import annotations
 
 import warnings
 from io import BytesIO
+from typing import TYPE_CHECKING
 
 from .document import DAMAGED, Unreadable
 from .selecting import Texts
+
+if TYPE_CHECKING:
+    from PIL.Image import Image as Pixels
+
+QUALITY = 80
+"""Of a JPEG that is made for a model, in percent."""
+
+
+def jpeg(pixels: Pixels) -> bytes:
+    """An image as a JPEG that a model sees."""
+    data = BytesIO()
+    pixels.convert("RGB").save(data, "JPEG", quality=QUALITY)
+    return data.getvalue()
 
 
 def picture(data: bytes) -> Texts:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from .archive import MOST_STREAMED, MOST_UNPACKED, Archive
 from .containers import Holder, mail, packed
 from .document import DAMAGED, Document, Unreadable, Wanted
 from .epub import Epub
-from .kinds import Kind, kind_of, refusal, suffix_of
+from .kinds import Kind, format_of, kind_of, refusal, suffix_of
 from .office import presentation, word
 from .opendocument import check_locked, slides, writing
 from .pdf import Pdf
 from .picture import picture
+from .recording import Recording
 from .selecting import Source, select
 from .tables import Book, select_rows
 from .workbooks import separated, workbook
@@ -32,6 +35,8 @@ def read(data: bytes, name: str, wanted: Wanted, media_type: str = "", depth: in
     opened = _opened(kind, data, name)
     if isinstance(opened, Book):
         return select_rows(opened, wanted)
+    if isinstance(opened, Recording):  # words in it are looked for when it was heard
+        return select(opened, wanted if not wanted.query else replace(wanted, query="", pages=wanted.pages or "1-"))
     if not isinstance(opened, Holder):
         return select(opened, wanted)
     entry, inner = _entry(opened, wanted.pages)
@@ -40,7 +45,7 @@ def read(data: bytes, name: str, wanted: Wanted, media_type: str = "", depth: in
     if depth == DEEPEST:
         raise Unreadable(f"has archives in archives, more than {DEEPEST} deep: refused")
     try:
-        return read(opened.read(entry), entry, Wanted(inner, wanted.query, wanted.limit), depth=depth + 1)
+        return read(opened.read(entry), entry, replace(wanted, pages=inner), depth=depth + 1)
     except Unreadable as error:
         raise Unreadable(f"has {entry}, which {error}") from error
 
@@ -66,6 +71,8 @@ def _opened(kind: Kind, data: bytes, name: str) -> Source | Book | Holder:
             return Pdf(data)
         case "image":
             return picture(data)
+        case "media":
+            return Recording(data, _format(name, data))
         case "html":
             return page(data)
         case "csv":
@@ -84,6 +91,12 @@ def _opened(kind: Kind, data: bytes, name: str) -> Source | Book | Holder:
             return packed(Archive(data))
         case _:
             return _of_zip(kind, data)
+
+
+def _format(name: str, data: bytes) -> str:
+    if (found := format_of(name, data)) is None:
+        raise Unreadable(DAMAGED)
+    return found
 
 
 def _of_zip(kind: Kind, data: bytes) -> Source | Book:

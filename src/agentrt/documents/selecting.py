@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -56,6 +56,15 @@ class Source(Protocol):
         ...
 
 
+@runtime_checkable
+class Perceptible(Protocol):
+    """A `Source` in which there is more than text."""
+
+    def perceived(self, parts: Sequence[Part], wanted: Wanted) -> Sequence[Part]:
+        """The parts with their pictures and their sound."""
+        ...
+
+
 class Texts(msgspec.Struct, frozen=True):
     """A `Source` whose parts are all there."""
 
@@ -94,6 +103,8 @@ def select(source: Source, wanted: Wanted) -> Document:
             whole = "" if wanted.pages else f": pages='{number}' gives more of it"
             notes.append(f"{source.unit} {number} has {len(text):,} characters, of which the first are shown{whole}")
         room -= len(text)
+    if wanted.media and isinstance(source, Perceptible):
+        parts = [*source.perceived(parts, wanted)]
     return Document(
         kind=source.kind,
         unit=source.unit,

@@ -1,18 +1,22 @@
-"""Model calls: litellm behind limits, retries and routes, each a `ModelClient` around another."""
+"""Model calls: directly or through litellm, behind limits, retries and routes, each a `ModelClient` around another."""
 
 from .limits import LimitedClient, ProviderLimits
 from .litellm_client import LiteLLMClient
+from .models_client import ModelsClient
 from .pacing import PacedClient
 from .retrying import RetryingClient
 from .routing import RoutedClient
 from .thinking import ThinkingClient
+from .wire_client import WireClient
 
 __all__ = [
     "LimitedClient",
     "LiteLLMClient",
+    "ModelsClient",
     "PacedClient",
     "ProviderLimits",
     "RetryingClient",
     "RoutedClient",
     "ThinkingClient",
+    "WireClient",
 ]

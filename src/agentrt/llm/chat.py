@@ -16,13 +16,8 @@ from ..protocols import ModelRequest, Watch
 from ..specs import LLM, Capabilities, Thinking
 from ..usage import Usage
 from .streams import follow
+from .thinking_room import LEAST_THINKING, ROOM_FOR_EFFORT, unthought, wants
 from .wire import wire_messages, wire_tool
-
-LEAST_THINKING = 1024
-"""Tokens that Anthropic lets a model think at least."""
-
-ROOM_FOR_EFFORT = {"minimal": 4096, "low": 4096, "medium": 4096, "high": 8192, "xhigh": 16_384, "max": 32_768}
-"""Tokens of an answer below which an effort is not asked for: at least twice the thinking that litellm makes of it."""
 
 _PLACEHOLDER = {"role": "user", "content": "-"}
 """What litellm is given in place of messages that go into the body by themselves."""
@@ -34,8 +29,8 @@ async def complete(
     """One call; `given` is where it goes and what it may use. Raises what litellm raises, or `ModelError`."""
     llm = request.one
     messages = wire_messages(request.messages, llm, marks=known.cache_marks and llm.caching_prompt)
-    thinks = _thinks(llm) and not (known.cache_marks and _unthought(messages) and not _adapts(litellm, llm))
-    if _thinks(llm) and not thinks:
+    thinks = wants(llm) and not (known.cache_marks and unthought(messages) and not _adapts(litellm, llm))
+    if wants(llm) and not thinks:
         for message in messages:
             message.pop("thinking_blocks", None)
     settings = _settings(llm, known, given.pop("max_output_tokens"), thinks)
@@ -74,19 +69,6 @@ def _untouched(litellm: ModuleType, llm: LLM, provider: str) -> bool:
     return bool(info.get("mode") != "responses")
 
 
-def _thinks(llm: LLM) -> bool:
-    return llm.thinking_budget is not None or llm.reasoning_effort not in (None, "none")
-
-
-def _unthought(messages: list[dict[str, Any]]) -> bool:
-    """Whether the calls that the model goes on from have no thinking of its own before them.
-
-    Claude refuses to think then. They may be those of another model, in whose place it answers.
-    """
-    last = next((message for message in reversed(messages) if message["role"] == "assistant"), None)
-    return last is not None and "tool_calls" in last and "thinking_blocks" not in last
-
-
 def _adapts(litellm: ModuleType, llm: LLM) -> bool:
     """Whether the model itself decides when it thinks, and so may be asked to at any time."""
     return llm.thinking_budget is None and bool(litellm.get_model_info(llm.model).get("supports_adaptive_thinking"))
@@ -99,7 +81,7 @@ def _settings(llm: LLM, known: Capabilities, most: int | None, thinks: bool) -> 
         "top_k": llm.top_k,
         "seed": llm.seed,
         "max_tokens": most,
-        "reasoning_effort": llm.reasoning_effort if thinks or not _thinks(llm) else None,
+        "reasoning_effort": llm.reasoning_effort if thinks or not wants(llm) else None,
         "stream_options": {"include_usage": True} if llm.stream else None,
     }
     if thinks and (llm.thinking_budget is not None or known.cache_marks):

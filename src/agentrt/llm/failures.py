@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
 from types import ModuleType
 
-from ..errors import (
-    AuthenticationFailed,
-    BadModelRequest,
-    ContentRefused,
-    ContextWindowExceeded,
-    ModelError,
-    ModelTimeout,
-    ModelUnavailable,
-    RateLimited,
-)
+from ..errors import ContentRefused, ContextWindowExceeded, ModelError
 from ..secrets import Mask
 from ..specs import LLM
+from .refusals import late, one_line, refusal, seconds_of, unreachable
 
-_LONGEST = 300
+_PREFIX = re.compile(r"^(?:litellm\.\w+: |\w+(?:Exception|Error)(?: - |: ))+")
+"""What litellm puts before the provider's words."""
 
-_TOO_LONG = ("context_length_exceeded", "exceeds the context window", "prompt is too long", "maximum context length")
-_NO_CREDIT = ("insufficient_quota", "credit balance is too low")
-_REFUSED = ("content filtering policy", "content_policy", "violating our usage policy")
+
+_UNCONNECTED = "Connect"
+"""What the names of all exceptions have in them that libraries raise where there is no connection."""
 
 
 def model_error(litellm: ModuleType, error: Exception, llm: LLM, mask: Mask) -> ModelError:
@@ -38,39 +30,35 @@ def model_error(litellm: ModuleType, error: Exception, llm: LLM, mask: Mask) -> 
         return error
     kinds = litellm.exceptions
     error = _cause(error)
+    if any(isinstance(one, TimeoutError | kinds.Timeout) for one in _chain(error)):
+        return late(llm)
     words, said = " ".join(map(_words, _chain(error))), _one_line(error, mask)
-    key = llm.api_key_env or "the provider's key"
-    if any(part in words for part in _NO_CREDIT):
-        return AuthenticationFailed(f"the account at the provider of {llm.model!r} has no credit left ({said})")
+    if isinstance(error, kinds.ContextWindowExceededError):
+        return ContextWindowExceeded(f"the conversation is longer than {llm.model!r} can read ({said})")
+    if isinstance(error, kinds.ContentPolicyViolationError):
+        return ContentRefused(f"the provider of {llm.model!r} refused the content ({said})")
+    status = _status_of(kinds, error)
+    if status is None or any(_UNCONNECTED in type(one).__name__ for one in _chain(error)):
+        return unreachable(llm, said)
+    return refusal(llm, status, said, words, llm.api_key_env or "the provider's key", _retry_after(error))
+
+
+def _status_of(kinds: ModuleType, error: Exception) -> int | None:
+    """The HTTP status of a failure; None without an answer. litellm calls much a bad request."""
     match error:
-        case _ if any(isinstance(one, TimeoutError | kinds.Timeout) for one in _chain(error)):
-            return ModelTimeout(f"{llm.model!r} did not answer within {llm.timeout:g} s")
         case kinds.RateLimitError():
-            return RateLimited(f"the provider of {llm.model!r} asks to wait ({said})", retry_after=_retry_after(error))
+            return 429
         case kinds.NotFoundError():
-            return BadModelRequest(f"the provider has no model {llm.model!r} ({said})")
+            return 404
         case kinds.AuthenticationError() | kinds.PermissionDeniedError():
-            return AuthenticationFailed(f"the provider of {llm.model!r} refused the key: check {key} ({said})")
+            return 401
         case kinds.BadRequestError() | kinds.UnprocessableEntityError():
-            status = _status(error)  # litellm calls much a bad request, by a word in it
-            if status in (401, 403):
-                return AuthenticationFailed(f"the provider of {llm.model!r} refused the key: check {key} ({said})")
-            if status == 429:
-                return RateLimited(
-                    f"the provider of {llm.model!r} asks to wait ({said})", retry_after=_retry_after(error)
-                )
-            if isinstance(error, kinds.ContextWindowExceededError) or any(part in words for part in _TOO_LONG):
-                return ContextWindowExceeded(f"the conversation is longer than {llm.model!r} can read ({said})")
-            if isinstance(error, kinds.ContentPolicyViolationError) or any(part in words for part in _REFUSED):
-                return ContentRefused(f"the provider of {llm.model!r} refused the content ({said})")
-            return BadModelRequest(f"the provider of {llm.model!r} rejected the request ({said})")
+            return _status(error) or 400
+        case kinds.APIConnectionError():
+            return None
         case _:
-            return ModelUnavailable(f"{llm.model!r} cannot be reached{_where(llm)} ({said})")
-
-
-def _where(llm: LLM) -> str:
-    """The address that somebody gave for it, without what may be a password in it."""
-    return "" if llm.base_url is None else f" at {re.sub('//[^/@]*@', '//', llm.base_url)}: does a server run there?"
+            status = _status(error)
+            return status if status is not None and status >= 400 else 0
 
 
 def _cause(error: Exception) -> Exception:
@@ -100,17 +88,10 @@ def _status(error: BaseException) -> int | None:
 
 
 def _one_line(error: Exception, mask: Mask) -> str:
-    """What is said, masked before it is cut: half a key is one too."""
     text = mask.text(str(error).partition("Traceback (most recent")[0])
-    said = " ".join(text.split()) or type(error).__name__
-    return said if len(said) <= _LONGEST else said[:_LONGEST] + "..."
+    return one_line(_PREFIX.sub("", text.strip()), mask) or type(error).__name__
 
 
 def _retry_after(error: Exception) -> float | None:
-    """Seconds, where the provider says a number of them that can be waited for."""
     headers = getattr(error, "litellm_response_headers", None) or {}
-    try:
-        seconds = float(headers["retry-after"])
-    except (KeyError, ValueError):
-        return None
-    return seconds if math.isfinite(seconds) and seconds >= 0 else None
+    return seconds_of(headers.get("retry-after"))

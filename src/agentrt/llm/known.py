@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from types import ModuleType
+from typing import Any
 
+from ..context.budget import TOKENS_A_SECOND
 from ..specs import LLM, Capabilities
 from ..specs.llm import known_of
 
@@ -18,6 +20,8 @@ _UNKNOWN = {
     "supports_vision": True,
 }
 """Of a model that litellm does not know, it must be told that it streams and thinks: else it does not let it."""
+
+_PRICES = ("input_cost_per_token", "output_cost_per_token", "input_cost_per_audio_token", "input_cost_per_second")
 
 _OURS = "registered_by_agentrt"
 """The member of an entry that we made: nothing in it is known of the model."""
@@ -34,23 +38,45 @@ def known(litellm: ModuleType, llm: LLM, provider: str) -> Capabilities:
     entry = litellm.model_cost.get(info["key"], info)  # in `info` a price that nobody knows is 0
     if entry.get(_OURS):
         return known_of(llm)
+    return capabilities(llm, provider, info | {name: entry.get(name) for name in _PRICES})
+
+
+def capabilities(llm: LLM, provider: str, entry: dict[str, Any] | None) -> Capabilities:
+    """What a model can do, by its entry in the catalogue: a price that it does not have is not known."""
+    if entry is None:
+        return known_of(llm)
     official = provider == "openai" and llm.base_url is None
-    endpoints = info.get("supported_endpoints") or ()
-    reasoning = bool(info.get("supports_reasoning"))
-    priced = llm.base_url is None or bool(entry.get("input_cost_per_token"))
+    endpoints = entry.get("supported_endpoints") or ()
+    reasoning = bool(entry.get("supports_reasoning"))
+    priced = llm.base_url is None or bool(entry.get("input_cost_per_token") or entry.get("input_cost_per_second"))
     return known_of(
         llm,
         Capabilities(
-            native_tool_calling=bool(info.get("supports_function_calling")),
-            vision=bool(info.get("supports_vision")),
+            native_tool_calling=bool(entry.get("supports_function_calling")),
+            vision=bool(entry.get("supports_vision")),
             reasoning=reasoning,
-            responses=info.get("mode") == "responses" or (official and reasoning and "/v1/responses" in endpoints),
-            cache_marks=provider in _MARKING and "claude" in llm.model and bool(info.get("supports_prompt_caching")),
-            max_input_tokens=info.get("max_input_tokens"),
-            max_output_tokens=info.get("max_output_tokens"),
-            input_cost=entry.get("input_cost_per_token") if priced else None,
-            output_cost=entry.get("output_cost_per_token") if priced else None,
-            cache_read_cost=info.get("cache_read_input_token_cost"),
-            cache_write_cost=info.get("cache_creation_input_token_cost"),
+            responses=entry.get("mode") == "responses" or (official and reasoning and "/v1/responses" in endpoints),
+            cache_marks=provider in _MARKING and "claude" in llm.model and bool(entry.get("supports_prompt_caching")),
+            max_input_tokens=entry.get("max_input_tokens"),
+            max_output_tokens=entry.get("max_output_tokens"),
+            input_cost=_heard(entry) or entry.get("input_cost_per_token") if priced else None,
+            output_cost=_written(entry) if priced else None,
+            cache_read_cost=entry.get("cache_read_input_token_cost"),
+            cache_write_cost=entry.get("cache_creation_input_token_cost"),
         ),
     )
+
+
+def _heard(entry: dict[str, Any]) -> float | None:
+    """The price of a token of sound, of a model that writes down what is said (see `TOKENS_A_SECOND`)."""
+    if entry.get("mode") != "audio_transcription":
+        return None
+    by_token: float | None = entry.get("input_cost_per_audio_token")
+    by_second = max(entry.get("input_cost_per_second") or 0.0, entry.get("output_cost_per_second") or 0.0)
+    return by_token or (by_second / TOKENS_A_SECOND or None)
+
+
+def _written(entry: dict[str, Any]) -> float | None:
+    """The price of a token of an answer; what is priced by the second has its text for nothing."""
+    price: float | None = entry.get("output_cost_per_token")
+    return 0.0 if price is None and _heard(entry) is not None else price

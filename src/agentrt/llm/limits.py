@@ -62,7 +62,7 @@ class LimitedClient(Around):
         gate = self._gate(request.one.model)
         if gate is None:
             return await self._inner.complete(request, watch)
-        estimate = estimated_tokens(request.messages, request.tools) if gate.counts_tokens else 0
+        estimate = estimated_tokens(request.messages, request.tools, request.seconds) if gate.counts_tokens else 0
         await gate.enter(request.conversation, estimate)
         used = estimate
         try:

@@ -5,32 +5,26 @@ litellm's own retries are off: they would be hidden from the log.
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import ModuleType
 
 import anyio
 from msgspec.structs import replace
 
-from ..context import prompted
 from ..context.budget import cost
-from ..context.images import after_results, has_images, without_images
-from ..context.messages import Message
 from ..context.replies import ModelReply
-from ..context.thoughts import reasoned
 from ..errors import MissingKey, UnknownModel
 from ..protocols import ModelRequest, Watch
 from ..secrets import Mask
 from ..specs import LLM, AnyLLM, Capabilities
 from ..specs.llm import members
-from . import chat, library, responses
+from . import chat, library, responses, transcribing
+from .adapting import adapted, parsed
 from .failures import model_error
 from .known import known
 from .masking import keys_of
-
-_LONGEST_CACHE_KEY = 64
-"""Characters that OpenAI takes."""
+from .wires.format import cache_key
 
 
 class _Model:
@@ -76,7 +70,7 @@ class LiteLLMClient:
         litellm, llm = await self._load(), request.one
         model = self._model(llm, litellm)
         key = self._key(llm, litellm, model.provider) or ("none" if llm.base_url else None)
-        sent = _adapted(request, model.known)
+        sent = adapted(request, model.known)
         most = await watch.begin(sent, model.known)
         given = {
             "model": llm.model,
@@ -90,9 +84,11 @@ class LiteLLMClient:
             "max_output_tokens": min((n for n in (most, llm.max_output_tokens) if n is not None), default=None),
         }
         if request.conversation and llm.base_url is None and model.provider == "openai" and llm.caching_prompt:
-            given["prompt_cache_key"] = _cache_key(request.conversation)
+            given["prompt_cache_key"] = cache_key(request.conversation)
         try:
-            if model.known.responses:
+            if request.speech is not None:
+                reply = await transcribing.complete(litellm, llm, request.speech, given)
+            elif model.known.responses:
                 reply = await responses.complete(litellm, sent, model.known, given, watch)
             else:
                 reply = await chat.complete(litellm, sent, model.provider, model.known, given, watch)
@@ -103,8 +99,8 @@ class LiteLLMClient:
             if failure is error:
                 raise
             raise failure from (error if clean else None)
-        if not model.known.native_tool_calling:
-            reply = _parsed(reply, request)
+        if not model.known.native_tool_calling and request.speech is None:
+            reply = parsed(reply, request)
         price = cost(reply.usage, model.known)
         return replace(reply, cost=price, model=llm.model, usage_id=llm.usage_id)
 
@@ -142,28 +138,3 @@ class LiteLLMClient:
             if missing and not needed["keys_in_environment"]:
                 raise MissingKey(llm.model, missing)
         return self._environment.get(f"{provider.upper()}_API_KEY") or None
-
-
-def _cache_key(conversation: str) -> str:
-    """The name of a conversation, or a digest of one that is too long."""
-    if len(conversation) <= _LONGEST_CACHE_KEY:
-        return conversation
-    return hashlib.sha256(conversation.encode()).hexdigest()[:32]
-
-
-def _adapted(request: ModelRequest, known: Capabilities) -> ModelRequest:
-    """The request as this model can read it: its images, and its tools."""
-    messages: Sequence[Message] = request.messages
-    if has_images(messages):
-        blind = not known.vision
-        messages = without_images(messages, request.one.model, request.tools) if blind else after_results(messages)
-    if known.native_tool_calling:
-        return replace(request, messages=messages)
-    return replace(request, messages=prompted.prompted(messages, request.tools), tools=())
-
-
-def _parsed(reply: ModelReply, request: ModelRequest) -> ModelReply:
-    """The reply of a model that calls tools in its text; what it only thinks of calling it does not call."""
-    reply = reasoned(reply)
-    parsed = prompted.parse(reply.text, request.tools, cut=reply.finish_reason == "length")
-    return replace(reply, text=parsed.thought, tool_calls=parsed.calls, complaint=parsed.complaint)

@@ -39,21 +39,26 @@ async def complete(
 ) -> ModelReply:
     """One call; `given` is where it goes and what it may use. Raises what litellm raises, or `ModelError`."""
     llm = request.one
-    system = [message for message in request.messages if message.role == "system"]
-    rest = [message for message in request.messages if message.role != "system"]
     response = await litellm.aresponses(
-        input=list(_items(rest, llm)),
-        instructions="\n\n".join(plain(message.content) for message in system) or None,
-        tools=[_tool(definition) for definition in request.tools] or None,
-        store=False,
-        drop_params=True,
-        extra_body=llm.extra_body or None,
-        **given,
-        **_settings(llm, known),
+        **asked_for(request, known), drop_params=True, extra_body=llm.extra_body or None, **given
     )
     if llm.stream:
         response = await _gather(response, watch, llm.timeout)
-    return _reply(response, llm)
+    return reply_of(response.model_dump(mode="json", exclude_none=True, warnings=False), llm)
+
+
+def asked_for(request: ModelRequest, known: Capabilities) -> dict[str, Any]:
+    """The members of a request, but for where it goes and what it may use."""
+    llm = request.one
+    system = [message for message in request.messages if message.role == "system"]
+    rest = [message for message in request.messages if message.role != "system"]
+    return {
+        "input": list(_items(rest, llm)),
+        "instructions": "\n\n".join(plain(message.content) for message in system) or None,
+        "tools": [_tool(definition) for definition in request.tools] or None,
+        "store": False,
+        **_settings(llm, known),
+    }
 
 
 def _settings(llm: LLM, known: Capabilities) -> dict[str, Any]:
@@ -138,8 +143,8 @@ async def _gather(stream: Any, watch: Watch, patience: float) -> Any:
     return whole
 
 
-def _reply(response: Any, llm: LLM) -> ModelReply:
-    whole: dict[str, Any] = response.model_dump(mode="json", exclude_none=True, warnings=False)
+def reply_of(whole: dict[str, Any], llm: LLM) -> ModelReply:
+    """The reply that a response is. Raises `ModelError`."""
     if whole.get("status") == "failed":
         said = (whole.get("error") or {}).get("message", "it failed")
         raise ModelUnavailable(f"{llm.model!r} could not answer ({said})")

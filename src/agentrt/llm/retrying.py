@@ -16,7 +16,8 @@ class RetryingClient(Around):
     """A `ModelClient` that makes the call of another one again, with growing waits, up to `LLM.num_retries` times.
 
     A model call changes nothing in the world, so each may be repeated whose failure may pass; what an answer that was
-    cut had shown is void. A provider's Retry-After is honoured, up to `LLM.retry_max_wait`.
+    cut had shown is void. A provider's Retry-After is honoured; one that is longer than
+    `LLM.retry_max_wait` ends the tries.
     """
 
     def __init__(self, inner: ModelClient, sleep: Sleep = anyio.sleep) -> None:
@@ -38,20 +39,35 @@ class RetryingClient(Around):
             sleep=self._sleep,
             stop=stop_after_attempt(llm.num_retries + 1),
             wait=lambda state: _wait(state, llm),
-            retry=retry_if_exception(lambda error: isinstance(error, ModelError) and error.retryable),
+            retry=retry_if_exception(lambda error: _may_pass(error, llm)),
             before_sleep=failed,
             reraise=True,
         )
-        return await retrying(self._inner.complete, request, watch)
+        try:
+            return await retrying(self._inner.complete, request, watch)
+        except ModelError as error:
+            if error.retryable and _asks_too_long(error, llm):
+                asked = f"it asks to wait {error.retry_after:g} s, and LLM.retry_max_wait is {llm.retry_max_wait:g} s"
+                error.args = (f"{error}: {asked}",)
+            raise
+
+
+def _may_pass(error: BaseException, llm: LLM) -> bool:
+    """Whether a failure may pass within the time that somebody is willing to wait."""
+    return isinstance(error, ModelError) and error.retryable and not _asks_too_long(error, llm)
+
+
+def _asks_too_long(error: ModelError, llm: LLM) -> bool:
+    return error.retry_after is not None and error.retry_after > llm.retry_max_wait
 
 
 def _wait(state: RetryCallState, llm: LLM) -> float:
-    """Seconds until the next try: what the provider asked for, up to the longest wait, else a random wait.
+    """Seconds until the next try: what the provider asked for, else a random wait.
 
     That is between the shortest wait and a bound, which doubles with each try and is the longest wait at most.
     """
     error = state.outcome.exception() if state.outcome else None
     if isinstance(error, ModelError) and error.retry_after is not None:
-        return min(error.retry_after, llm.retry_max_wait)
+        return error.retry_after
     shortest = llm.retry_min_wait
     return wait_random_exponential(multiplier=2 * shortest, min=shortest, max=llm.retry_max_wait)(state)

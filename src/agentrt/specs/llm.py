@@ -29,6 +29,8 @@ class LLM(Given, frozen=True, kw_only=True, omit_defaults=True, tag=True):
     """Name of the environment variable that holds the key; None: the provider's usual one."""
     api: Literal["auto", "chat", "responses"] = "auto"
     """Which of the provider's interfaces is called: OpenAI's Responses, or chat completions, which all have."""
+    client: Literal["auto", "wire", "litellm"] = "auto"
+    """How it is called: directly where agentrt speaks the provider's interface, else through litellm; or always so."""
     temperature: Amount | None = None
     top_p: Share | None = None
     top_k: Count | None = None

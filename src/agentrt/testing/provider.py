@@ -19,9 +19,12 @@ from aiohttp import web
 from ..context.replies import ModelReply
 from ..specs import LLM
 from .turns import Broken, Cut, Fault, Stall, Turn
-from .wires import Anthropic, Chat, Frame, Responses, Wire
+from .wires import Anthropic, Chat, Frame, Responses, Wire, transcriptions
 
 Script: TypeAlias = Callable[[dict[str, Any]], Turn]
+
+MP3_BITS = 32_000
+"""Bits a second of the MP3s that are sent."""
 
 _PAGE = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body><h1>502 Bad Gateway</h1></body>\r\n</html>\r\n"
 
@@ -31,16 +34,27 @@ class ScriptedProvider:
 
     From a list, the turn is chosen by how many turns of the model the request has, so a resumed conversation
     goes on where it was. From a function, by the request's JSON. It waits `pace` seconds between streamed pieces.
-    It listens on `port` of 127.0.0.1; 0 is one that is free.
+    It listens on `port` of 127.0.0.1; 0 is one that is free. Sound that is to be written down gets the `transcripts` in
+    their order.
     """
 
-    def __init__(self, turns: Iterable[Turn] | Script, *, pace: float = 0.0, port: int = 0) -> None:
+    def __init__(
+        self,
+        turns: Iterable[Turn] | Script,
+        *,
+        pace: float = 0.0,
+        port: int = 0,
+        transcripts: Iterable[ModelReply | Fault] = (),
+    ) -> None:
         self._script = turns if callable(turns) else None
         self._turns: tuple[Turn, ...] = () if callable(turns) else tuple(turns)
         self._pace = pace
         self._port = port
         known = [turn for turn in self._turns if isinstance(turn, ModelReply)]
         self._wires: tuple[Wire, ...] = (Chat(), Responses(known), Anthropic(known))
+        self._transcripts = iter(transcripts)
+        self.sounds: list[bytes] = []
+        """The files that were to be written down."""
         self.requests: list[dict[str, Any]] = []
         self.paths: list[str] = []
         self.keys: list[str] = []
@@ -57,6 +71,7 @@ class ScriptedProvider:
         app = web.Application(client_max_size=256 * 1024 * 1024)
         for wire in self._wires:
             app.router.add_post(wire.path, partial(self._handle, wire))
+        app.router.add_post(transcriptions.PATH, self._transcribe)
         self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
         await self._runner.setup()
         self._listener = await asyncio.get_running_loop().create_server(self._accept, "127.0.0.1", self._port)
@@ -108,6 +123,21 @@ class ScriptedProvider:
             raise
         finally:
             self.active -= 1
+
+    async def _transcribe(self, request: web.Request) -> web.StreamResponse:
+        form = dict(await request.post())
+        file = form.pop("file", None)
+        name, sound = (file.filename, file.file.read()) if isinstance(file, web.FileField) else ("", b"")
+        self.requests.append(form)
+        self.paths.append(request.path)
+        self.keys.append(request.headers.get("Authorization", ""))
+        self.sounds.append(sound)
+        turn = transcriptions.refusal(form, name, sound) or next(
+            self._transcripts, Fault(400, "there is no transcript")
+        )
+        if isinstance(turn, Fault):
+            return _error(Chat(), turn)
+        return web.json_response(transcriptions.answer(form, turn, _seconds(sound)))
 
     async def _answer(self, wire: Wire, request: web.Request, body: dict[str, Any]) -> web.StreamResponse:
         refusal = wire.refusal(body)
@@ -164,6 +194,11 @@ async def _whole(wire: Wire, request: web.Request, body: dict[str, Any], turn: T
     if isinstance(turn, Broken):
         answer = answer[: len(answer) // 2]
     return web.Response(body=answer, content_type="application/json")
+
+
+def _seconds(mp3: bytes) -> float:
+    """How long an MP3 of one constant bit rate lasts, as a provider finds out that bills by the second."""
+    return len(mp3) * 8 / MP3_BITS
 
 
 def _words(turn: Turn) -> ModelReply:

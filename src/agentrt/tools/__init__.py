@@ -6,6 +6,7 @@ from .browser import BROWSER_TOOLS, browse
 from .definition import Tools, ToolType
 from .delegate import delegate, task
 from .depends import Depends
+from .documents import read_document
 from .files import edit, file_editor, list_directory, planning_file_editor, read_file, write_file
 from .finish import finish, output_schema, structured
 from .functions import AnyTool, as_tool_types, distinct, tool, tools_in
@@ -14,7 +15,6 @@ from .invoke_skill import invoke_skill
 from .ipython import ipython
 from .memory import memory
 from .patch import apply_patch
-from .read_document import read_document
 from .recall import recall
 from .search import glob, grep
 from .simple import task_tracker, think

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-import aiofiles
 import anyio
 from aiofiles.threadpool import wrap
 
@@ -64,11 +64,18 @@ async def _open(
 ) -> AsyncBufferedReader:
     # the name is that of the errors only where something else opens it: it may be none that a file can have
     name = path if opener is None else "."
-    file: AsyncBufferedReader | None = None
-    with anyio.CancelScope(shield=True):  # what a thread has opened is not left open
-        file = await aiofiles.open(name, mode, opener=opener, executor=_filing())  # type: ignore[call-overload]
-    assert file is not None
-    return file
+    how: Callable[[], Any] = partial(open, name, mode, opener=opener)
+    opening = asyncio.get_running_loop().run_in_executor(_filing(), how)
+    try:
+        return reader(await asyncio.shield(opening))
+    except asyncio.CancelledError:
+        opening.add_done_callback(_given_up)  # what a thread has opened is not left open
+        raise
+
+
+def _given_up(opening: asyncio.Future[Any]) -> None:
+    if not opening.cancelled() and opening.exception() is None:
+        opening.result().close()
 
 
 async def close(file: AsyncBufferedIOBase) -> None:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes the small documents of the tests from `sources`, once; what it makes is committed.
-# Needs: apt-get install --no-install-recommends libreoffice-writer libreoffice-calc libreoffice-impress python3-uno texlive-latex-base qpdf, and PyPI
+# Needs: apt-get install --no-install-recommends libreoffice-writer libreoffice-calc libreoffice-impress python3-uno texlive-latex-base qpdf ffmpeg espeak-ng, and PyPI
 set -euo pipefail
 cd "$(dirname "$0")"
 work=$(mktemp -d)
@@ -25,5 +25,14 @@ python3 -m venv "$work/venv" && "$work/venv/bin/pip" install -q msoffcrypto-tool
 for file in report.docx counts.xlsx talk.pptx; do
   "$work/venv/bin/msoffcrypto-tool" -e -p secret "$work/$file" "$work/encrypted.${file##*.}"
 done
+said="The heron stood in the water. It waited for a fish. The meeting is on Thursday at nine."
+espeak-ng -v en-gb -w "$work/said.wav" "$said"
+media() { ffmpeg -v error -y "$@"; }
+media -i "$work/said.wav" -ac 1 -ar 16000 -b:a 24k "$work/heron.mp3"
+media -i "$work/said.wav" -ac 1 -ar 8000 "$work/heron.wav"
+media -i "$work/said.wav" -c:a libopus -b:a 16k "$work/heron.ogg"
+media -f lavfi -i "testsrc=size=320x240:rate=10:duration=8" -i "$work/said.wav" -c:v libx264 -g 20 -preset veryslow -crf 40 -pix_fmt yuv420p -c:a aac -b:a 24k "$work/heron.mp4"
+media -i "$work/heron.mp4" -c:v libvpx -b:v 60k "$work/heron.webm"
+cp "$work"/heron.* .
 cp "$work"/*.{docx,doc,odt,epub,pdf,xlsx,xls,ods,pptx,odp} .
 ls -l

@@ -33,7 +33,7 @@ from agentrt.events import ActionEvent, AgentErrorEvent, InputRequested, ModelCa
 from agentrt.protocols import ModelRequest
 from agentrt.specs import DockerWorkspace, ImageContent
 from agentrt.specs.content import plain
-from agentrt.testing import ScriptedLLM, call, finish, say
+from agentrt.testing import ScriptedLLM, ScriptedProvider, call, finish, say
 from agentrt.tools.ipython import ipython
 from agentrt.tools.ipython.ipython import IPythonAction
 from tests.proofs.waiting import eventually
@@ -91,10 +91,11 @@ async def notebook(place: Path, **more: Any) -> AsyncIterator[Notebook]:
     made = Notebook()
     tools = (Tool("ipython"), Tool("terminal"))
     usual: dict[str, Any] = {"tools": tools, "confirmation": NeverConfirm(), "stuck": None}
+    secrets = more.pop("secrets", {})
     spec = Agent(**{"llm": LLM(model="scripted"), **usual, **more})
     with anyio.fail_after(SECONDS):
         async with Runtime("memory://", client=ScriptedLLM(made.turn)) as runtime:
-            async with Conversation(spec, place, runtime=runtime) as made.conversation:
+            async with Conversation(spec, place, runtime=runtime, secrets=secrets) as made.conversation:
                 yield made
 
 
@@ -127,6 +128,21 @@ async def test_cells_keep_their_state_and_show_what_they_have(tmp_path: Path) ->
         assert await run("import os; [name for name in os.environ if 'KEY' in name]") == "[]"
 
 
+async def test_a_cell_has_the_secrets_that_it_names_and_no_other_cell_does(tmp_path: Path) -> None:
+    async with notebook(tmp_path, secrets={"API_TOKEN": "s3cr3t-value-1"}) as run:
+        assert await run("import os, time\nlen(os.environ['API_TOKEN'])") == "14"
+        assert "s3cr3t" not in await run("os.environ['API_TOKEN']")
+        assert await run("[n for n in os.environ if n.startswith('API')]") == "[]"
+        assert "interrupted" in await run("API_TOKEN = 1\ntime.sleep(60)", timeout=0.5)
+        assert await run("[n for n in os.environ if n.startswith('API')]") == "[]"
+
+
+async def test_a_tool_finds_its_last_result_that_code_has_made(tmp_path: Path) -> None:
+    async with notebook(tmp_path, tools=(Tool("ipython"), Tool("task_tracker"))) as run:
+        await run("await tools.task_tracker(command='plan', task_list=[{'title': 'Count the herons'}])")
+        assert "Count the herons" in await run("print(await tools.task_tracker(command='view'))")
+
+
 async def test_its_code_calls_the_other_tools(tmp_path: Path) -> None:
     async with notebook(tmp_path) as run:
         code = "said = await tools.terminal(command='echo hi; (exit 3)')"
@@ -148,12 +164,12 @@ async def test_its_code_calls_the_other_tools(tmp_path: Path) -> None:
 
 async def test_a_cell_is_interrupted_by_its_limit_and_by_a_person(tmp_path: Path) -> None:
     async with notebook(tmp_path) as run:
-        assert await run("import time\nx = 1\ntime.sleep(60)", timeout=0.5) == "[interrupted after 0.5 s, its limit]"
+        await run("import time\nx = 1")
+        assert await run("time.sleep(60)", timeout=0.5) == "[interrupted after 0.5 s, its limit]"
         assert await run("x") == "1"
-        waits = "import time\ntry:\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    x = 2"
-        running = asyncio.ensure_future(run.begin(waits))
-        await eventually(lambda: run.talk.state.branch.pending, "it runs", 20)
-        await anyio.sleep(0.3)
+        waits = "open('begun', 'x').close()\n    time.sleep(60)"
+        running = asyncio.ensure_future(run.begin(f"try:\n    {waits}\nexcept KeyboardInterrupt:\n    x = 2"))
+        await eventually(lambda: (tmp_path / "begun").exists(), "it runs", 20)
         await run.talk.interrupt("enough")
         await running
         last = await run.last()
@@ -175,6 +191,35 @@ async def test_a_kernel_that_dies_is_told_and_another_one_starts(tmp_path: Path)
         await eventually(lambda: not kernels(), "it has ended")
         assert await run("2 + 2") == f"4\n{NEW}"
     await eventually(lambda: not kernels(), "no kernel is left", 10)
+
+
+async def test_recordings_are_heard_and_watched(tmp_path: Path) -> None:
+    cells = ["parse_audio('heron.mp3')", "parse_video('heron.mp4', task='What is it?', frame_interval=40)"]
+    cells += ["parse_audio('paper.pdf')", "parse_video('heron.mp3')", "parse_video('heron.mp4', frame_interval=0)"]
+    for name in ("heron.mp3", "heron.mp4", "paper.pdf"):
+        shutil.copy(DOCUMENTS / name, tmp_path)
+
+    def turn(body: dict[str, Any]) -> ModelReply:
+        if "image_url" in str(body["messages"][-1]["content"]):
+            return say("a test picture")
+        done = sum(message["role"] == "tool" for message in body["messages"])
+        return call("ipython", code=cells[done]) if done < len(cells) else finish("ok")
+
+    with anyio.fail_after(SECONDS):
+        async with ScriptedProvider(turn, transcripts=[say("Good morning.")]) as provider:
+            agent = Agent(llm=provider.llm(vision=True), tools=(Tool("ipython"),), confirmation=NeverConfirm())
+            async with Runtime("memory://") as runtime, Conversation(agent, tmp_path, runtime=runtime) as talk:
+                await talk.send_message("go")
+                await talk.run()
+                log = [event async for event in talk.events()]
+    said = [plain(event.content) for event in log if isinstance(event, ObservationEvent)]
+    assert said[0] == "Good morning."
+    assert said[1] == "at 0:00: a test picture\n\nat 0:04: a test picture"
+    assert "is no audio or video, but pdf" in said[2]
+    assert "has no frames: it is audio" in said[3]
+    assert "frame_interval is a number of frames, from 1" in said[4]
+    used = [event.usage_id for event in log if isinstance(event, ModelCalled)]
+    assert used == ["default", "transcription", "default", "vision", "vision", *["default"] * 4]
 
 
 async def test_input_is_asked_of_a_person(tmp_path: Path) -> None:

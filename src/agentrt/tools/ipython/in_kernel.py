@@ -31,11 +31,13 @@ __all__ = [
     "find_file",
     "goto_line",
     "open_file",
+    "parse_audio",
     "parse_docx",
     "parse_image",
     "parse_latex",
     "parse_pdf",
     "parse_pptx",
+    "parse_video",
     "scroll_down",
     "scroll_up",
     "search_dir",
@@ -316,3 +318,15 @@ def parse_pptx(file_path: str) -> None:
 def parse_image(file_path: str, task: str = "Describe this image as detailed as possible.") -> None:
     """Print what a model that sees says of an image."""
     _parse("image", file_path, task=task)
+
+
+def parse_audio(file_path: str, model: str = "whisper-1") -> None:
+    """Print what is said in a recording, as a model writes it down."""
+    _parse("audio", file_path, model=model)
+
+
+def parse_video(
+    file_path: str, task: str = "Describe this image as detailed as possible.", frame_interval: int = 30
+) -> None:
+    """Print what a model that sees says of each 30th frame of a video, of 30 frames at most."""
+    _parse("video", file_path, task=task, every=frame_interval)

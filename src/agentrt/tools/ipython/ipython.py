@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import anyio
 import anyio.to_thread
@@ -68,6 +68,8 @@ class IPython:
         self._channel: Channel | None = None
         self._ended = False
         """Whether there was a kernel before."""
+        self._lent = frozenset[str]()
+        """The names of the secrets that the code has."""
 
     async def __call__(self, action: IPythonAction, context: ToolContext) -> IPythonObservation:
         """Run a cell. Raises `ToolError`."""
@@ -76,12 +78,13 @@ class IPython:
         if action.restart:
             await self.aclose()
         begun, cell = time.monotonic(), Cell(context, action.timeout or CELL_SECONDS)
+        lent = await context.secrets(action.code)
         kernel, again = await self._there(context)
         try:
-            status = await self._run(kernel, action.code, cell)
+            status = await self._run(kernel, action.code, cell, lent)
         except KernelDied:  # since the last cell: nothing of this one was run
             kernel, again = await self._there(context)
-            status = await self._run(kernel, action.code, cell)
+            status = await self._run(kernel, action.code, cell, lent)
         made = await context.calls.made() if cell.calls else ()
         content = await _clipped(cell.outputs.content, context)
         footer = [cell.word] if cell.word else []
@@ -131,13 +134,17 @@ class IPython:
         again, self._ended = self._ended, False
         return kernel, again
 
-    async def _run(self, kernel: Kernel, code: str, cell: Cell) -> str:
-        """Run a cell; how it ended. One that is cancelled, or has taken its time, is interrupted."""
+    async def _run(self, kernel: Kernel, code: str, cell: Cell, lent: Mapping[str, str]) -> str:
+        """Run a cell, which has secrets in its environment; how it ended. One that is cancelled, or has taken its time,
+        is interrupted.
+        """
         assert self._channel is not None
         self._channel.given = cell.given
         try:
             with cell.limit:
+                await self._lend(kernel, lent)
                 good = await kernel.run(code, cell.heard, cell.asked)
+                await self._lend(kernel, {})
                 return "ok" if good else "error"
             cell.word = f"[interrupted after {cell.seconds:g} s, its limit]"
             if not await kernel.settle(SETTLE_SECONDS):
@@ -158,6 +165,12 @@ class IPython:
         finally:
             if self._channel is not None:
                 self._channel.given = None
+
+    async def _lend(self, kernel: Kernel, secrets: Mapping[str, str]) -> None:
+        """Give the code secrets in its environment, in place of those that it had; no cell keeps them."""
+        if secrets or self._lent:
+            await kernel.run(_LENT.format(old=[*self._lent], new=dict(secrets)), _unheard, quiet=True)
+            self._lent = frozenset(secrets)
 
 
 def _left(made: Sequence[Made]) -> IPythonObservation:
@@ -203,6 +216,15 @@ del _agent_loads
 """
 
 
+_LENT = """
+(lambda env: ([env.pop(name, None) for name in {old!r}], env.update({new!r})))(__import__("os").environ)
+"""
+
+
+def _unheard(kind: str, content: Mapping[str, Any]) -> None:
+    """Nobody hears what a cell of ours shows."""
+
+
 async def _clipped(content: tuple[Content, ...], context: ToolContext) -> tuple[Content, ...]:
     whole = "\n".join(block.text for block in content if isinstance(block, TextContent))
     if len(whole) <= MAX_OUTPUT:
@@ -227,7 +249,8 @@ ipython = ToolType(
         " gives its result as a string (`.details` has the exit code of a command); several run side by side with"
         " asyncio.gather, and ToolFailed is raised where one fails. `!command` runs a shell command. There are"
         " open_file, goto_line, scroll_down, scroll_up, create_file, edit_file(start, end, content), search_dir,"
-        " search_file, find_file, parse_pdf, parse_docx, parse_latex, parse_pptx and parse_image, each of which prints."
+        " search_file, find_file, parse_pdf, parse_docx, parse_latex, parse_pptx, parse_image, parse_audio and"
+        " parse_video, each of which prints."
         " A cell that takes longer than `timeout` is interrupted."
     ),
     action=IPythonAction,

@@ -2,49 +2,78 @@
 
 from __future__ import annotations
 
-import base64
 from functools import partial
 from typing import Any
 
 import anyio.to_thread
 
-from ...documents.document import MOST, Wanted
-from ...documents.kinds import image_type, kind_of
+from ...documents.document import MOST, Document, Wanted
+from ...documents.kinds import kind_of
 from ...documents.rendering import shown
 from ...documents.running import read_document
 from ...errors import ToolError
 from ...executing import ToolContext
-from ...specs import ImageContent
+from ..documents.hearing import SECONDS, TRANSCRIBER, heard
+from ..documents.seeing import image_of, pictures, seeable
 from ..files.documents import MOST_BYTES
 from ..files.opened import bytes_of, place
 
-_KINDS = ("pdf", "docx", "latex", "pptx")
+_KINDS = ("pdf", "docx", "latex", "pptx", "image", "audio", "video")
 
-MOST_SEEN = 5 << 20
-"""Bytes of an image that a model is shown."""
+MOST_FRAMES = 30
+"""Frames of a video that a model is asked about."""
 
 
 async def parsed(kind: str, arguments: dict[str, Any], context: ToolContext) -> str:
-    """The text of a document of that kind, without secrets; of an image, what a model says that sees.
+    """The text of a document of that kind, without secrets; what a model says of an image, of the frames of a video, or
+    hears in a recording.
 
     Raises `ToolError`.
     """
-    if kind not in (*_KINDS, "image"):
+    if kind not in _KINDS:
         raise ToolError(f"there is nothing to parse {kind} with; there is: {', '.join(_KINDS)}")
     path = place(str(arguments.get("path", "")), context)
     data = await anyio.to_thread.run_sync(partial(bytes_of, path, context, MOST_BYTES))
-    if kind == "image":
-        return await _seen(path, data, str(arguments.get("task", "")), context)
-    if (found := kind_of(path, data)) not in (kind, "office"):  # which the reader tells from one that is encrypted
-        raise ToolError(f"{path} is no {kind}, but {found}")
-    document = await read_document(data, path, Wanted(limit=MOST))
-    return await anyio.to_thread.run_sync(lambda: context.masked(shown(document, path), by_line=True))
+    task = str(arguments.get("task", ""))
+    match kind:
+        case "image":
+            return await context.models.see([seeable(path, data)], task)
+        case "audio":
+            return await _heard(path, data, str(arguments.get("model") or TRANSCRIBER), context)
+        case "video":
+            return await _watched(path, data, task, arguments.get("every", 0), context)
+        case _:
+            if (found := kind_of(path, data)) not in (kind, "office"):  # its reader tells one that is encrypted
+                raise ToolError(f"{path} is no {kind}, but {found}")
+            document = await read_document(data, path, Wanted(limit=MOST))
+            return await anyio.to_thread.run_sync(lambda: context.masked(shown(document, path), by_line=True))
 
 
-async def _seen(path: str, data: bytes, task: str, context: ToolContext) -> str:
-    if (media_type := image_type(data)) is None:
-        raise ToolError(f"{path} is no image that a model sees: PNG, JPEG, GIF or WebP")
-    if len(data) > MOST_SEEN:
-        raise ToolError(f"{path} has {len(data):,} bytes: an image of at most {MOST_SEEN:,} can be seen")
-    image = ImageContent(f"data:{media_type};base64,{base64.b64encode(data).decode()}")
-    return await context.models.see([image], task)
+async def _recording(path: str, data: bytes, wanted: Wanted) -> Document:
+    if (found := kind_of(path, data)) != "media":
+        raise ToolError(f"{path} is no audio or video, but {found}")
+    return await read_document(data, path, wanted, seconds=SECONDS)
+
+
+async def _heard(path: str, data: bytes, model: str, context: ToolContext) -> str:
+    """What is said, as it would be read: without the lines that say where in the file."""
+    wanted = Wanted(pages="1-", media=True, pictures=0)
+    recording = await heard(await _recording(path, data, wanted), wanted, model, context)
+    if not any(part.seconds for part in recording.parts):
+        raise ToolError(f"{path} has no sound")
+    rest = f"\n[there is more: read_document(path, pages={recording.more!r}) goes on]" if recording.more else ""
+    return "\n".join(part.text for part in recording.parts) + rest
+
+
+async def _watched(path: str, data: bytes, task: str, every: Any, context: ToolContext) -> str:
+    """What a model says of each of some frames."""
+    if not isinstance(every, int) or every < 1:
+        raise ToolError("frame_interval is a number of frames, from 1")
+    wanted = Wanted(pages="1-", media=True, pictures=MOST_FRAMES, every=every)
+    said = [
+        f"{picture.label}: {await context.models.see([image_of(picture.jpeg)], task)}"
+        for picture in pictures((await _recording(path, data, wanted)).parts)
+    ]
+    if not said:
+        raise ToolError(f"{path} has no frames: it is audio")
+    return "\n\n".join(said)

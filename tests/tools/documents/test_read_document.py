@@ -16,13 +16,13 @@ from agentrt.specs import ImageContent, LocalWorkspace, OnCrash
 from agentrt.specs.content import plain
 from agentrt.specs.effects import Effects
 from agentrt.tools import read_document
+from agentrt.tools.documents.read_document import MAX_SHOWN, ReadDocumentAction, ReadDocumentObservation
 from agentrt.tools.files import file_editor, read_file
 from agentrt.tools.files.file_editor import FileEditorAction
 from agentrt.tools.files.read_file import ReadFileAction
-from agentrt.tools.read_document import MAX_SHOWN, ReadDocumentAction, ReadDocumentObservation
 from tests.documents.making import FILES, pdf
 
-from .context import FakeContext
+from ..context import FakeContext
 
 
 def page(number: int) -> str:

@@ -1,0 +1,36 @@
+"""Having a model write down what is said, by litellm: `POST /audio/transcriptions` of OpenAI, and the like."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from ..context.budget import heard_tokens
+from ..context.replies import ModelReply
+from ..errors import BadModelRequest
+from ..protocols import Speech
+from ..specs import LLM
+from ..usage import Usage
+
+_NAME = "speech.mp3"
+"""Of the file that is sent: providers tell its format by that."""
+
+
+async def complete(litellm: ModuleType, llm: LLM, speech: Speech, given: dict[str, Any]) -> ModelReply:
+    """What is said in it. Raises what litellm raises; cancelling closes the connection."""
+    names = ("model", "api_key", "api_base", "timeout", "extra_headers", "max_retries")
+    sent = {name: given[name] for name in names if given.get(name) is not None}
+    answer = await litellm.atranscription(file=(_NAME, speech.mp3), response_format="json", **sent)
+    text = getattr(answer, "text", None)
+    if not isinstance(text, str):
+        raise BadModelRequest(f"the provider of {llm.model!r} sent no transcript")
+    return ModelReply(text=text.strip(), usage=_usage(answer, speech))
+
+
+def _usage(answer: Any, speech: Speech) -> Usage:
+    """Tokens, where they are counted, else those of the seconds that were sent."""
+    said = getattr(answer, "usage", None)
+    heard, written = getattr(said, "input_tokens", None), getattr(said, "output_tokens", None)
+    if heard:
+        return Usage(heard, written or 0)
+    return Usage(heard_tokens(getattr(said, "seconds", None) or speech.seconds))

@@ -1,0 +1,261 @@
+"""`WireClient`: one call to a provider that is called directly: built once, sent by one pool, read as it comes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.to_thread
+import msgspec
+from msgspec.structs import replace
+
+from ..context.budget import cost
+from ..context.replies import ModelReply
+from ..errors import MissingKey, ModelError, UnknownModel
+from ..loading import load
+from ..protocols import ModelRequest, Watch
+from ..secrets import Mask
+from ..specs import LLM, AnyLLM, Capabilities
+from ..specs.llm import members
+from . import responses
+from .adapting import adapted, parsed
+from .catalogue import Catalogue
+from .known import capabilities
+from .masking import keys_of
+from .providers import Provider, named, provider_of
+from .refusals import late, one_line, refusal, seconds_of, unreachable
+from .streams import CLOSING
+from .wires import (
+    AnthropicMessages,
+    Asked,
+    ChatCompletions,
+    Format,
+    OpenAIResponses,
+    Reader,
+    Sent,
+    ServerSentEvents,
+    WireError,
+    error_in,
+)
+
+if TYPE_CHECKING:
+    import httpx2 as httpx
+
+KEPT_ALIVE = 100
+"""Connections that wait for the next call."""
+
+_LONGEST_ERROR = 1 << 20
+"""Bytes of an answer with an error that are read."""
+
+
+class _Model:
+    """What was found out about one `LLM`."""
+
+    __slots__ = ("base", "entry", "key", "keys", "known", "llm", "mask", "name", "official", "provider")
+
+    def __init__(
+        self, llm: LLM, provider: Provider, entry: dict[str, Any] | None, environment: Mapping[str, str]
+    ) -> None:
+        prefix, self.name = named(llm.model)
+        self.llm, self.provider, self.entry = llm, provider, entry or {}
+        self.known: Capabilities = capabilities(llm, prefix, entry)
+        given = llm.base_url or _address_in(environment, prefix)
+        self.official = given is None
+        base = (given or provider.url).rstrip("/")
+        self.base = base if base.endswith(provider.suffix) else base + provider.suffix
+        self.keys = (llm.api_key_env,) if llm.api_key_env is not None else provider.keys
+        self.key = next((value for name in self.keys if (value := environment.get(name))), None)
+        self.mask = Mask(keys_of(llm, environment))
+
+
+class WireClient:
+    """A `ModelClient` for the models of `providers.PROVIDERS`.
+
+    Keys come from `environment` (None: the process's), and go nowhere but into the call. Proxies and certificates are
+    those of the environment, as httpx2 reads it.
+    """
+
+    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+        self._environment = os.environ if environment is None else environment
+        self._models: dict[str, _Model] = {}
+        self._catalogue: Catalogue | None = None
+        self._http: httpx.AsyncClient | None = None
+        self._library: ModuleType | None = None
+        self._lock = anyio.Lock()
+
+    async def load(self) -> None:
+        """Import what calls need, off the loop."""
+        await self._ready()
+
+    async def prepare(self, llm: AnyLLM) -> None:
+        """Load what a call needs, off the loop. Raises `ConfigurationError` when none can work."""
+        await self._ready()
+        for one in members(llm):
+            model = self._model(one)
+            self._check(model)
+            if model.known.responses:
+                responses.check(one)
+
+    def known(self, llm: LLM) -> Capabilities:
+        """What is known of a model; once it was prepared."""
+        return self._model(llm).known
+
+    async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
+        """Call the model once. Raises `ModelError`, `UnknownModel`, `MissingKey`; cancelling closes the connection."""
+        await self._ready()
+        llm = request.one
+        model = self._model(llm)
+        self._check(model)
+        sent = adapted(request, model.known)
+        allowed = await watch.begin(sent, model.known)
+        most = min((n for n in (allowed, llm.max_output_tokens) if n is not None), default=None)
+        asked = Asked(sent, model.provider, model.name, model.known, model.entry, most, model.official)
+        form = _format(model)
+        reader = form.reader(asked, watch)
+        try:
+            await self._call(model, form.sent(asked), reader)
+            reply = reader.reply()
+        except ModelError as error:
+            error.args = (one_line(str(error), model.mask),)
+            raise
+        if not model.known.native_tool_calling:
+            reply = parsed(reply, request)
+        return replace(reply, cost=cost(reply.usage, model.known), model=llm.model, usage_id=llm.usage_id)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        http, self._http = self._http, None
+        if http is not None:
+            await http.aclose()
+
+    async def _call(self, model: _Model, sent: Sent, reader: Reader) -> None:
+        """Post a request and have its answer read. Raises `ModelError`, without what may have a key in it."""
+        llm, failure = model.llm, None
+        try:
+            async with self._posted(model, sent) as (answer, alarm):
+                if answer.status_code >= 400:
+                    failure = await _refused(answer, model)
+                elif llm.stream and "event-stream" in answer.headers.get("content-type", ""):
+                    await _follow(answer, reader, alarm, llm.timeout)
+                else:
+                    reader.whole(await answer.aread())
+        except TimeoutError:
+            failure = late(llm)
+        except WireError as error:
+            failure = self._failed(model, error)
+        except (msgspec.DecodeError, UnicodeDecodeError, ValueError):
+            failure = refusal(llm, 0, "its answer is not understood", "", "")
+        except self._failures as error:
+            failure = unreachable(llm, one_line(str(error) or type(error).__name__, model.mask))
+        if failure is not None:
+            raise failure
+
+    def _failed(self, model: _Model, error: WireError) -> ModelError:
+        said = one_line(error.said, model.mask)
+        return refusal(model.llm, error.status, said, f"{error.said} {error.code}", _named(model))
+
+    @asynccontextmanager
+    async def _posted(self, model: _Model, sent: Sent) -> AsyncIterator[tuple[httpx.Response, asyncio.Timeout]]:
+        """An answer whose body is still to be read; it is closed in the end, and at once when this is cancelled."""
+        assert self._http is not None
+        headers = {"content-type": "application/json", **_key_header(model), **sent.headers}
+        headers |= {name.lower(): value for name, value in model.llm.extra_headers.items()}
+        if "authorization" in headers and "x-api-key" in headers and model.provider.speaks == "anthropic":
+            headers = {name: value for name, value in headers.items() if name != "x-api-key"}
+        async with asyncio.timeout(model.llm.timeout) as alarm:
+            request = self._http.build_request("POST", model.base + sent.path, content=sent.body, headers=headers)
+            answer = await self._http.send(request, stream=True)
+            try:
+                yield answer, alarm
+            finally:
+                with anyio.CancelScope(shield=True), anyio.move_on_after(CLOSING):
+                    await answer.aclose()
+
+    @property
+    def _failures(self) -> tuple[type[Exception], ...]:
+        assert self._library is not None
+        return (self._library.HTTPError, self._library.InvalidURL, self._library.StreamError, OSError)
+
+    async def _ready(self) -> None:
+        if self._http is not None:
+            return
+        async with self._lock:
+            if self._http is None:
+                self._library = await load("httpx2")
+                if self._catalogue is None:
+                    self._catalogue = await anyio.to_thread.run_sync(Catalogue.read)
+                self._http = await anyio.to_thread.run_sync(_pool, self._library)
+
+    def _model(self, llm: LLM) -> _Model:
+        found = self._models.get(llm.model)
+        if found is None or found.llm != llm:
+            provider = provider_of(llm)
+            assert self._catalogue is not None
+            if provider is None:
+                raise UnknownModel(llm.model)
+            found = self._models[llm.model] = _Model(llm, provider, self._catalogue.entry(llm.model), self._environment)
+        return found
+
+    def _check(self, model: _Model) -> None:
+        if model.key is None and (model.llm.api_key_env is not None or (model.official and model.provider.needs_key)):
+            raise MissingKey(model.llm.model, model.keys[:1])
+
+
+def _pool(library: Any) -> Any:
+    """The connections: HTTP/2 where a provider speaks it, and no time limit of their own. It reads certificates."""
+    limits = library.Limits(max_connections=None, max_keepalive_connections=KEPT_ALIVE, keepalive_expiry=60.0)
+    return library.AsyncClient(http2=True, timeout=None, limits=limits, follow_redirects=False)
+
+
+def _format(model: _Model) -> Format:
+    if model.provider.speaks == "anthropic":
+        return AnthropicMessages()
+    return OpenAIResponses() if model.known.responses else ChatCompletions()
+
+
+def _key_header(model: _Model) -> dict[str, str]:
+    key = model.key or ("none" if not model.official else None)
+    if key is None:
+        return {}
+    return {"x-api-key": key} if model.provider.speaks == "anthropic" else {"authorization": f"Bearer {key}"}
+
+
+def _address_in(environment: Mapping[str, str], prefix: str) -> str | None:
+    """The address of a provider that the environment names, as litellm and the vendors' programs read it."""
+    names = (f"{prefix.upper()}_BASE_URL", f"{prefix.upper()}_API_BASE")
+    return next((value for name in names if (value := environment.get(name))), None)
+
+
+def _named(model: _Model) -> str:
+    return model.keys[0] if model.keys else "the provider's key"
+
+
+async def _refused(answer: httpx.Response, model: _Model) -> ModelError:
+    """What an answer with a status of an error says."""
+    data = bytearray()
+    async for piece in answer.aiter_bytes():
+        data += piece
+        if len(data) > _LONGEST_ERROR:
+            break
+    error = error_in(bytes(data))
+    said = one_line(error.said, model.mask) or answer.reason_phrase
+    wait = seconds_of(answer.headers.get("retry-after"))
+    return refusal(model.llm, answer.status_code, said, f"{error.said} {error.code}", _named(model), wait)
+
+
+async def _follow(answer: httpx.Response, reader: Reader, alarm: asyncio.Timeout, patience: float) -> None:
+    """Have a stream read as it comes; it ends when its format says so. Raises `TimeoutError` when nothing comes."""
+    loop, events = asyncio.get_running_loop(), ServerSentEvents()
+    async for piece in answer.aiter_bytes():
+        alarm.reschedule(loop.time() + patience)
+        for data in events.feed(piece):
+            if reader.take(data):
+                return
+    for data in events.end():
+        if reader.take(data):
+            return

@@ -1,0 +1,20 @@
+"""The interfaces of providers that are spoken to directly, each a `Format`."""
+
+from .anthropic import AnthropicMessages
+from .chat import ChatCompletions
+from .format import Asked, Format, Reader, Sent, WireError, error_in
+from .responses import OpenAIResponses
+from .sse import ServerSentEvents
+
+__all__ = [
+    "AnthropicMessages",
+    "Asked",
+    "ChatCompletions",
+    "Format",
+    "OpenAIResponses",
+    "Reader",
+    "Sent",
+    "ServerSentEvents",
+    "WireError",
+    "error_in",
+]

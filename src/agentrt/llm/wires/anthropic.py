@@ -1,0 +1,293 @@
+"""Anthropic's messages.
+
+Source: the API reference of Anthropic, "Messages", "Streaming messages", "Extended thinking" and "Prompt caching".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from ...context.messages import ToolCall
+from ...context.replies import ModelReply
+from ...errors import ContentRefused
+from ...ids import new_id
+from ...protocols import Watch
+from ...specs import LLM, Thinking, ToolDefinition
+from ...usage import Usage
+from ..thinking_room import Thinks, thinking
+from ..wire import wire_messages
+from .format import Asked, Sent, cut, error_in
+
+VERSION = "2023-06-01"
+
+LEAST_KNOWN_ANSWER = 4096
+"""Tokens of an answer that are asked for where nobody says how long one may be: the interface wants a number."""
+
+_REASONS = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "pause_turn": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "tool_use": "tool_calls",
+    "refusal": "content_filter",
+}
+
+
+class AnthropicMessages:
+    """A `Format`."""
+
+    def sent(self, asked: Asked) -> Sent:
+        """`POST /v1/messages`."""
+        request, llm = asked.request, asked.request.one
+        wire = wire_messages(request.messages, llm, marks=asked.known.cache_marks and llm.caching_prompt)
+        thinks = thinking(llm, asked.known, asked.most, asked.entry, wire)
+        if not thinks.keeps:
+            for message in wire:
+                message.pop("thinking_blocks", None)
+        body: dict[str, Any] = {
+            "model": asked.name,
+            "system": [block for one in wire if one["role"] == "system" for block in _blocks(one["content"])] or None,
+            "messages": list(_turns(one for one in wire if one["role"] != "system")),
+            "max_tokens": asked.most or asked.known.max_output_tokens or LEAST_KNOWN_ANSWER,
+            "stream": llm.stream or None,
+            "tools": [_tool(definition) for definition in request.tools] or None,
+            **_settings(llm, thinks),
+            **llm.extra_body,
+        }
+        whole = msgspec.json.encode({name: value for name, value in body.items() if value is not None})
+        return Sent("/v1/messages", whole, {"anthropic-version": VERSION})
+
+    def reader(self, asked: Asked, watch: Watch) -> AnthropicReader:
+        """One for a `message`, or for its events."""
+        return AnthropicReader(asked, watch)
+
+
+def _settings(llm: LLM, thinks: Thinks) -> dict[str, Any]:
+    usual = {"temperature": llm.temperature, "top_p": llm.top_p, "top_k": llm.top_k}
+    if thinks.thinking is None:
+        return usual
+    return {"thinking": thinks.thinking, "output_config": thinks.output}
+
+
+def _tool(definition: ToolDefinition) -> dict[str, Any]:
+    schema = msgspec.json.decode(definition.parameters)
+    return {"name": definition.name, "description": definition.description, "input_schema": schema}
+
+
+def _turns(messages: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Messages by turns, as the interface wants them: the results of calls are said by the user."""
+    held: dict[str, Any] | None = None
+    for message in messages:
+        role = "assistant" if message["role"] == "assistant" else "user"
+        content = [*_said(message)] if role == "assistant" else [*_heard(message)]
+        if held is not None and held["role"] == role:
+            held["content"] += content
+            continue
+        if held is not None and held["content"]:
+            yield held
+        held = {"role": role, "content": content}
+    if held is not None and held["content"]:
+        yield held
+
+
+def _said(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield from message.get("thinking_blocks", ())
+    yield from _blocks(message["content"])
+    for call in message.get("tool_calls", ()):
+        function = call["function"]
+        yield {"type": "tool_use", "id": call["id"], "name": function["name"], "input": _input(function["arguments"])}
+
+
+def _input(arguments: str) -> dict[str, Any]:
+    """Arguments as an object; those that are none were refused, and the model is told so in the result."""
+    try:
+        found = msgspec.json.decode(arguments or "{}")
+    except msgspec.DecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _heard(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    blocks = [*_blocks(message["content"])]
+    if message["role"] != "tool":
+        yield from blocks
+        return
+    marked = [mark for block in blocks if (mark := block.pop("cache_control", None))]
+    result = {"type": "tool_result", "tool_use_id": message["tool_call_id"], "content": blocks or ""}
+    yield {**result, "cache_control": marked[-1]} if marked else result
+
+
+def _blocks(content: Any) -> Iterator[dict[str, Any]]:
+    """Content in the form of chat completions as blocks; those without text are left out, since they are refused."""
+    if isinstance(content, str):
+        content = [{"type": "text", "text": content}]
+    for block in content or ():
+        if block["type"] == "image_url":
+            yield _image(block)
+        elif block["text"].strip():
+            yield block
+
+
+def _image(block: dict[str, Any]) -> dict[str, Any]:
+    url = block["image_url"]["url"]
+    marks = {"cache_control": block["cache_control"]} if "cache_control" in block else {}
+    head, comma, data = url.partition(",")
+    if not comma or not head.startswith("data:"):
+        return {"type": "image", "source": {"type": "url", "url": url}, **marks}
+    kind = head.removeprefix("data:").partition(";")[0]
+    return {"type": "image", "source": {"type": "base64", "media_type": kind, "data": data}, **marks}
+
+
+class _Details(msgspec.Struct):
+    thinking_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    output_tokens_details: _Details | None = None
+
+
+class _Delta(msgspec.Struct):
+    type: str = ""
+    text: str = ""
+    thinking: str = ""
+    signature: str = ""
+    partial_json: str = ""
+    stop_reason: str | None = None
+
+
+class _Message(msgspec.Struct):
+    id: str | None = None
+    content: list[dict[str, Any]] = []
+    stop_reason: str | None = None
+    usage: _Usage | None = None
+
+
+class _Event(msgspec.Struct):
+    type: str = ""
+    index: int = 0
+    delta: _Delta | None = None
+    content_block: dict[str, Any] | None = None
+    message: _Message | None = None
+    usage: _Usage | None = None
+
+
+_decode = msgspec.json.Decoder(_Event, strict=False).decode
+_decode_whole = msgspec.json.Decoder(_Message, strict=False).decode
+
+
+class AnthropicReader:
+    """A `Reader`."""
+
+    def __init__(self, asked: Asked, watch: Watch) -> None:
+        self._llm, self._watch = asked.request.one, watch
+        self._blocks: dict[int, dict[str, Any]] = {}
+        self._pieces: dict[int, list[str]] = {}
+        self._id = self._reason = ""
+        self._usage = _Usage()
+
+    def take(self, data: bytes) -> bool:
+        event = _decode(data)
+        match event.type:
+            case "content_block_delta" if event.delta is not None:
+                self._more(event.index, event.delta)
+            case "content_block_start" if event.content_block is not None:
+                self._blocks[event.index] = event.content_block
+                self._pieces[event.index] = []
+            case "message_start" if event.message is not None:
+                self._id = event.message.id or ""
+                self._counted(event.message.usage)
+            case "message_delta":
+                self._reason = (event.delta.stop_reason if event.delta is not None else None) or self._reason
+                self._counted(event.usage)
+            case "message_stop":
+                return True
+            case "error":
+                raise error_in(data)
+            case _:
+                pass
+        return False
+
+    def whole(self, data: bytes) -> None:
+        message = _decode_whole(data)
+        if message.stop_reason is None and not message.content:
+            raise error_in(data)
+        self._id, self._reason = message.id or "", message.stop_reason or "end_turn"
+        self._blocks = dict(enumerate(message.content))
+        self._counted(message.usage)
+
+    def _more(self, index: int, delta: _Delta) -> None:
+        block = self._blocks.setdefault(index, {"type": "text", "text": ""})
+        pieces = self._pieces.setdefault(index, [])
+        match delta.type:
+            case "text_delta":
+                pieces.append(delta.text)
+                self._watch.show("text", delta.text)
+            case "thinking_delta":
+                pieces.append(delta.thinking)
+                self._watch.show("reasoning", delta.thinking)
+            case "input_json_delta":
+                pieces.append(delta.partial_json)
+            case "signature_delta":
+                block["signature"] = block.get("signature", "") + delta.signature
+            case _:
+                pass
+
+    def _counted(self, usage: _Usage | None) -> None:
+        for name in usage.__struct_fields__ if usage is not None else ():
+            if (value := getattr(usage, name)) is not None:
+                setattr(self._usage, name, value)
+
+    def reply(self) -> ModelReply:
+        if not self._reason:
+            raise cut()
+        text, reasoning, calls, thoughts = list[str](), list[str](), list[ToolCall](), list[dict[str, Any]]()
+        for index, block in sorted(self._blocks.items()):
+            more = "".join(self._pieces.get(index, ()))
+            match block.get("type"):
+                case "text":
+                    text.append(block.get("text", "") + more)
+                case "thinking":
+                    whole = block.get("thinking", "") + more
+                    reasoning.append(whole)
+                    thoughts.append({**block, "thinking": whole})
+                case "redacted_thinking":
+                    thoughts.append(block)
+                case "tool_use":
+                    given = more or msgspec.json.encode(block.get("input") or {}).decode()
+                    calls.append(ToolCall(str(block.get("id") or new_id()), str(block.get("name", "")), given))
+                case _:
+                    pass
+        said = "".join(text)
+        reason = _REASONS.get(self._reason, self._reason)
+        if reason == "content_filter" and not said and not calls:
+            raise ContentRefused(f"{self._llm.model!r} refused to answer, or its provider held back the answer")
+        return ModelReply(
+            text=said,
+            tool_calls=tuple(calls),
+            reasoning="".join(reasoning),
+            thinking=Thinking(self._llm.model, msgspec.Raw(msgspec.json.encode(thoughts))) if thoughts else None,
+            response_id=self._id or new_id(),
+            usage=self._used(),
+            finish_reason=reason,
+        )
+
+    def _used(self) -> Usage:
+        """In the interface's terms `input_tokens` are those that have nothing to do with the cache."""
+        used = self._usage
+        read, write = used.cache_read_input_tokens or 0, used.cache_creation_input_tokens or 0
+        details = used.output_tokens_details
+        return Usage(
+            prompt_tokens=(used.input_tokens or 0) + read + write,
+            completion_tokens=used.output_tokens or 0,
+            cache_read_tokens=read,
+            cache_write_tokens=write,
+            reasoning_tokens=(details.thinking_tokens if details is not None else None) or 0,
+        )

@@ -1,0 +1,275 @@
+"""Chat completions of OpenAI, and of all who speak them.
+
+Sources: the API reference of OpenAI, "Create chat completion" and "Streaming"; what vLLM, Mistral, DeepSeek and others
+send that differs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ...context.budget import BYTES_A_TOKEN, estimated_tokens
+from ...context.messages import ToolCall
+from ...context.replies import ModelReply
+from ...errors import ContentRefused
+from ...ids import new_id
+from ...protocols import Watch
+from ...specs import Capabilities
+from ...usage import Usage
+from ..wire import wire_messages, wire_tool
+from .format import Asked, Sent, cut, error_in
+
+DONE = b"[DONE]"
+
+
+class ChatCompletions:
+    """A `Format`."""
+
+    def sent(self, asked: Asked) -> Sent:
+        """`POST /chat/completions`."""
+        request, llm = asked.request, asked.request.one
+        marks = asked.known.cache_marks and llm.caching_prompt
+        body: dict[str, Any] = {
+            "model": asked.name,
+            "messages": [*map(_known, wire_messages(request.messages, llm, marks=marks))],
+            "stream": llm.stream or None,
+            "stream_options": {"include_usage": True} if llm.stream and asked.provider.counts_streams else None,
+            "tools": [wire_tool(definition) for definition in request.tools] or None,
+            **_settings(asked),
+            **llm.extra_body,
+        }
+        return Sent("/chat/completions", _encoded(body))
+
+    def reader(self, asked: Asked, watch: Watch) -> ChatReader:
+        """One for a `chat.completion`, or for its chunks."""
+        return ChatReader(asked, watch)
+
+
+def _settings(asked: Asked) -> dict[str, Any]:
+    llm, reasons = asked.request.one, asked.official and _reasons(asked.name, asked.known)
+    return {
+        "temperature": None if reasons else llm.temperature,
+        "top_p": None if reasons else llm.top_p,
+        "top_k": llm.top_k,
+        "seed": llm.seed,
+        "max_completion_tokens" if reasons else "max_tokens": asked.most,
+        "reasoning_effort": llm.reasoning_effort,
+        "prompt_cache_key": asked.cache_key,
+    }
+
+
+def _reasons(name: str, known: Capabilities) -> bool:
+    """Whether it is one of OpenAI's that think before they answer: those take other settings."""
+    return known.reasoning and name.startswith(("o1", "o3", "o4", "gpt-5"))
+
+
+def _known(members: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def _encoded(body: dict[str, Any]) -> bytes:
+    return msgspec.json.encode(_known(body))
+
+
+class _Function(msgspec.Struct):
+    name: Any = None
+    arguments: Any = None
+
+
+class _Call(msgspec.Struct):
+    index: int | None = None
+    id: Any = None
+    function: _Function | None = None
+
+
+class _Message(msgspec.Struct):
+    content: Any = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    refusal: str | None = None
+    tool_calls: list[_Call] | None = None
+
+
+class _Choice(msgspec.Struct):
+    delta: _Message | None = None
+    message: _Message | None = None
+    finish_reason: str | None = None
+
+
+class _Prompt(msgspec.Struct):
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+
+
+class _Completion(msgspec.Struct):
+    reasoning_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: _Prompt | None = None
+    completion_tokens_details: _Completion | None = None
+    cache_creation_input_tokens: int | None = None
+    prompt_cache_hit_tokens: int | None = None
+
+
+class _Chunk(msgspec.Struct):
+    id: Any = None
+    choices: list[_Choice] | None = None
+    usage: _Usage | None = None
+    error: msgspec.Raw = msgspec.Raw(b"null")
+
+
+_decode = msgspec.json.Decoder(_Chunk, strict=False).decode
+
+
+class _Growing:
+    """A call as it comes in pieces."""
+
+    __slots__ = ("arguments", "id", "name")
+
+    def __init__(self, id: str, name: str) -> None:
+        self.id, self.name, self.arguments = id, name, list[str]()
+
+
+class ChatReader:
+    """A `Reader`. It takes what providers really send: calls without an id or an index, several under one index,
+    arguments that are no text, usage that comes twice or not at all, no `[DONE]`.
+    """
+
+    def __init__(self, asked: Asked, watch: Watch) -> None:
+        self._asked, self._llm, self._show = asked, asked.request.one, watch.show
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._calls: list[_Growing] = []
+        self._at: dict[int, _Growing] = {}
+        self._id = self._reason = self._refusal = ""
+        self._usage: _Usage | None = None
+
+    def take(self, data: bytes) -> bool:
+        if data == DONE:
+            return True
+        chunk = _decode(data)
+        if not chunk.choices and bytes(chunk.error) != b"null":
+            raise error_in(data)
+        self._read(chunk)
+        return False
+
+    def whole(self, data: bytes) -> None:
+        chunk = _decode(data)
+        if not chunk.choices:
+            raise error_in(data)
+        self._read(chunk)
+        self._reason = self._reason or "stop"
+
+    def _read(self, chunk: _Chunk) -> None:
+        if chunk.usage is not None:
+            self._usage = chunk.usage
+        if chunk.id is not None and not self._id:
+            self._id = str(chunk.id)
+        for choice in chunk.choices or ():
+            if (message := choice.delta or choice.message) is not None:
+                self._said(message)
+            if choice.finish_reason:
+                self._reason = choice.finish_reason
+
+    def _said(self, message: _Message) -> None:
+        if thought := message.reasoning_content or message.reasoning:
+            self._think(thought)
+        content = message.content
+        if content and type(content) is str:
+            self._speak(content)
+        elif content:
+            self._parts(content)
+        if message.refusal:
+            self._refusal += message.refusal
+        for call in message.tool_calls or ():
+            self._call(call)
+
+    def _speak(self, piece: str) -> None:
+        self._text.append(piece)
+        if self._llm.stream:
+            self._show("text", piece)
+
+    def _think(self, piece: str) -> None:
+        self._reasoning.append(piece)
+        if self._llm.stream:
+            self._show("reasoning", piece)
+
+    def _parts(self, parts: Any) -> None:
+        """Content in parts, as Mistral sends it."""
+        for part in parts if isinstance(parts, list) else ():
+            match part:
+                case {"type": "text", "text": str(piece)} if piece:
+                    self._speak(piece)
+                case {"type": "thinking", "thinking": list(thoughts)}:
+                    for thought in thoughts:
+                        self._think(str(thought.get("text", "")) if isinstance(thought, dict) else str(thought))
+                case _:
+                    pass
+
+    def _call(self, call: _Call) -> None:
+        made = call.function or _Function()
+        own, name = "" if call.id is None else str(call.id), "" if made.name is None else str(made.name)
+        index = call.index
+        growing = self._at.get(index) if index is not None else (self._calls[-1] if self._calls else None)
+        begins = growing is None or (bool(name) and bool(own) and growing.id != own) or (index is None and bool(name))
+        if begins or growing is None:
+            growing = _Growing(own, name)
+            self._calls.append(growing)
+            if index is not None:
+                self._at[index] = growing
+        else:
+            growing.id = growing.id or own
+            growing.name = growing.name or name
+        if made.arguments is not None:
+            given = made.arguments
+            growing.arguments.append(given if isinstance(given, str) else msgspec.json.encode(given).decode())
+
+    def reply(self) -> ModelReply:
+        if not self._reason:
+            raise cut()
+        text, reason = "".join(self._text), _REASONS.get(self._reason, self._reason)
+        calls = tuple(ToolCall(call.id or new_id(), call.name, "".join(call.arguments)) for call in self._calls)
+        if self._refusal or (self._reason in ("content_filter", "refusal") and not text and not calls):
+            said = f" ({self._refusal})" if self._refusal else ""
+            raise ContentRefused(f"{self._llm.model!r} refused to answer, or its provider held back the answer{said}")
+        return ModelReply(
+            text=text,
+            tool_calls=calls,
+            reasoning="".join(self._reasoning),
+            response_id=self._id or new_id(),
+            usage=self._used(text, calls),
+            finish_reason="tool_calls" if calls and reason == "stop" else reason,
+        )
+
+    def _used(self, text: str, calls: tuple[ToolCall, ...]) -> Usage:
+        """What was used, estimated where the provider does not say."""
+        used = self._usage
+        if used is None or not (used.prompt_tokens or used.completion_tokens):
+            written = len(text) + sum(len(call.arguments) for call in calls) + sum(map(len, self._reasoning))
+            request = self._asked.request
+            return Usage(estimated_tokens(request.messages, request.tools), written // BYTES_A_TOKEN)
+        prompt, completion = used.prompt_tokens_details, used.completion_tokens_details
+        read = (prompt.cached_tokens if prompt is not None else None) or used.prompt_cache_hit_tokens
+        write = used.cache_creation_input_tokens or (prompt.cache_write_tokens if prompt is not None else None)
+        return Usage(
+            prompt_tokens=used.prompt_tokens or 0,
+            completion_tokens=used.completion_tokens or 0,
+            cache_read_tokens=read or 0,
+            cache_write_tokens=write or 0,
+            reasoning_tokens=(completion.reasoning_tokens if completion is not None else None) or 0,
+        )
+
+
+_REASONS = {
+    "function_call": "tool_calls",
+    "end_turn": "stop",
+    "eos": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+}
+"""How an answer ends, in OpenAI's words."""

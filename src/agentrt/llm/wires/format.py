@@ -1,0 +1,159 @@
+"""`Format`: what a provider's interface is asked with, and how its answer is read; `Reader`: one answer. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Protocol
+
+import msgspec
+
+from ...context.replies import ModelReply
+from ...errors import ModelUnavailable
+from ...protocols import ModelRequest, Watch
+from ...specs import Capabilities
+from ..providers import PROVIDERS, Provider
+
+OPENAI = PROVIDERS["openai"]
+
+_LONGEST_CACHE_KEY = 64
+"""Characters that OpenAI takes."""
+
+
+class Sent(msgspec.Struct, frozen=True):
+    """What is posted: a path below the provider's address, a body, and headers besides the key."""
+
+    path: str
+    body: bytes
+    headers: dict[str, str] = {}
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A request, with what is known of its model and where it goes; `most` is how long its answer may be, in tokens."""
+
+    request: ModelRequest
+    provider: Provider
+    name: str
+    """The model's, as the provider knows it."""
+    known: Capabilities
+    entry: dict[str, Any]
+    """The model's in the catalogue."""
+    most: int | None = None
+    official: bool = True
+    """Whether it goes to the provider's own address."""
+
+    @property
+    def cache_key(self) -> str | None:
+        """Under which name OpenAI caches the prompts of a conversation; None for others, and for what is not cached."""
+        request = self.request
+        if (
+            not self.official
+            or not request.conversation
+            or not request.one.caching_prompt
+            or self.provider is not OPENAI
+        ):
+            return None
+        return cache_key(request.conversation)
+
+
+class Reader(Protocol):
+    """Reads one answer."""
+
+    def take(self, data: bytes) -> bool:
+        """The data of an event of the stream; whether it was the last one.
+
+        Raises `WireError` for one that says that the provider failed, and `msgspec.DecodeError`.
+        """
+        ...
+
+    def whole(self, data: bytes) -> None:
+        """An answer that is no stream. Raises as `take`."""
+        ...
+
+    def reply(self) -> ModelReply:
+        """What was answered. Raises `ModelError`."""
+        ...
+
+
+class Format(Protocol):
+    """A provider's interface."""
+
+    def sent(self, asked: Asked) -> Sent:
+        """What is posted."""
+        ...
+
+    def reader(self, asked: Asked, watch: Watch) -> Reader:
+        """What reads the answer, and shows it as it comes."""
+        ...
+
+
+class WireError(Exception):
+    """Raised for an answer that is an error: what was said, and the HTTP status that fits, else 0."""
+
+    def __init__(self, said: str, status: int = 0, code: str = "") -> None:
+        self.said, self.status, self.code = said, status, code
+        super().__init__(said)
+
+
+def cache_key(conversation: str) -> str:
+    """The name of a conversation, or a digest of one that is too long."""
+    if len(conversation) <= _LONGEST_CACHE_KEY:
+        return conversation
+    return hashlib.sha256(conversation.encode()).hexdigest()[:32]
+
+
+def cut() -> ModelUnavailable:
+    """An answer that has no end."""
+    return ModelUnavailable("the model's answer was cut before its end")
+
+
+class _Error(msgspec.Struct):
+    message: Any = ""
+    type: Any = ""
+    code: Any = ""
+
+
+class _Envelope(msgspec.Struct):
+    error: _Error | str | None = None
+    message: Any = ""
+    detail: Any = ""
+    type: str = ""
+
+
+_envelope = msgspec.json.Decoder(_Envelope, strict=False)
+_LONGEST = 2_000
+
+
+def error_in(data: bytes) -> WireError:
+    """The error that a body, or an event, tells of: OpenAI's envelope, Anthropic's, FastAPI's, or any text."""
+    try:
+        found = _envelope.decode(data)
+    except msgspec.DecodeError:
+        return WireError(data[:_LONGEST].decode("utf-8", "replace"))
+    match found.error:
+        case _Error(message=message, type=kind, code=code):
+            words = " ".join(str(one) for one in (message, kind, code) if one)
+            return WireError(str(message or words or "it failed"), _STATUSES.get(str(kind), _number(code)), words)
+        case str(said):
+            return WireError(said)
+        case _:
+            return WireError(str(found.message or found.detail or data[:_LONGEST].decode("utf-8", "replace")))
+
+
+def _number(code: Any) -> int:
+    return int(code) if isinstance(code, int) or (isinstance(code, str) and code.isdecimal() and len(code) == 3) else 0
+
+
+_STATUSES = {
+    "overloaded_error": 529,
+    "api_error": 500,
+    "server_error": 500,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "authentication_error": 401,
+    "permission_error": 403,
+    "billing_error": 402,
+    "invalid_request_error": 400,
+    "not_found_error": 404,
+    "timeout_error": 408,
+}
+"""What the kinds of errors in a stream are as statuses of HTTP."""

@@ -1,0 +1,132 @@
+"""`read_document`: PDF, office files, books, tables, e-mail, archives, images, audio and video as Markdown."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated
+
+import anyio.to_thread
+import msgspec
+from msgspec import Meta
+from msgspec.structs import replace
+
+from ...documents.document import BEGINNING, MOST, Document, Wanted
+from ...documents.rendering import shown
+from ...documents.running import read_document as read
+from ...executing import Observation, ToolContext
+from ...specs import Content, OnCrash, Workspace
+from ..declared import READS, reads_path
+from ..definition import Params, ToolType, file_key
+from ..files.documents import MOST_BYTES
+from ..files.opened import bytes_of, place
+from ..shortened import shortened
+from .hearing import SECONDS, TRANSCRIBER, heard
+from .seeing import labelled, pictures, recognized, seen
+
+MAX_SHOWN = 30_000
+"""Characters of a document that the model sees of one call."""
+
+
+class ReadDocumentAction(msgspec.Struct, frozen=True):
+    """Arguments of `read_document`."""
+
+    path: Annotated[str, Meta(description="The file: an absolute path, or one from the workspace on.")]
+    pages: Annotated[
+        str,
+        Meta(
+            description=(
+                "Pages, slides, chapters, sections, cells or 5-minute parts such as '1-3,7,10-'; a sheet and its rows:"
+                " 'Costs!100-200'; an entry of a zip or e-mail: 'a/b.pdf', with pages of its own: 'a/b.pdf!2'. Default:"
+                " the beginning."
+            )
+        ),
+    ] = ""
+    query: Annotated[str, Meta(description="Words to look for: gives the pages or rows in which they stand.")] = ""
+
+
+class ReadDocumentObservation(Observation, frozen=True, kw_only=True):
+    """What the document is, which of its parts are shown, from 1, and of how many."""
+
+    path: str
+    kind: str = ""
+    unit: str = ""
+    total: int = 0
+    parts: tuple[int, ...] = ()
+    title: str = ""
+    more: str = ""
+
+
+class ReadDocument:
+    """The executor; `transcriber` among its parameters is the model that writes down what is said in a recording."""
+
+    def __init__(self, params: Params) -> None:
+        given = params.get("transcriber")
+        self._transcriber = given if isinstance(given, str) and given else TRANSCRIBER
+
+    async def __call__(self, action: ReadDocumentAction, context: ToolContext) -> ReadDocumentObservation:
+        """What was asked for. Raises `ToolError` with what to do instead."""
+        path = place(action.path, context)
+        data = await anyio.to_thread.run_sync(partial(bytes_of, path, context, MOST_BYTES))
+        limit = MOST if action.pages.strip() or action.query.strip() else BEGINNING
+        wanted = Wanted(action.pages.strip(), action.query.strip(), limit, media=True)
+        found = await _with_scans(await read(data, path, wanted, seconds=SECONDS))
+        found = await heard(found, wanted, self._transcriber, context)
+        said = await _said(found, path, context)
+        said += labelled(found.parts)
+        if found.unit == "image":
+            said += await seen(data, context, MAX_SHOWN)
+        return ReadDocumentObservation(
+            content=tuple(said),
+            path=path,
+            kind=found.kind,
+            unit=found.unit,
+            total=found.total,
+            parts=tuple(part.number for part in found.parts),
+            title=context.masked(found.title),
+            more=found.more,
+        )
+
+    async def aclose(self) -> None: ...
+
+
+async def _with_scans(found: Document) -> Document:
+    """A document whose pages without text have that which tesseract reads, where it is installed."""
+    if found.unit != "page":
+        return found
+    texts = {picture.label: await recognized(picture.jpeg) for picture in pictures(found.parts)}
+    parts = (
+        replace(part, text=f"[as tesseract reads it:]\n\n{read_so}")
+        if part.pictures and (read_so := texts[part.pictures[0].label])
+        else part
+        for part in found.parts
+    )
+    return replace(found, parts=tuple(parts))
+
+
+async def _said(found: Document, path: str, context: ToolContext) -> list[Content]:
+    """The text of a document; where it is cut the whole is kept, and a file that the model may search."""
+    text = await anyio.to_thread.run_sync(lambda: context.masked(shown(found, path), by_line=True))
+    return await shortened(text, MAX_SHOWN, "document", context)
+
+
+def _touches(action: ReadDocumentAction, workspace: Workspace) -> tuple[str, ...]:
+    return (file_key(action.path, workspace),)
+
+
+read_document = ToolType(
+    name="read_document",
+    description=(
+        "Read a document as Markdown: PDF, docx, pptx, xlsx, xls, ods, odt, odp, EPUB, HTML, CSV, notebooks, LaTeX,"
+        " e-mail, zip, images, audio and video (what is said, and frames). Shows its beginning, the pages that are"
+        " asked for, or where words stand in it."
+    ),
+    action=ReadDocumentAction,
+    executor=ReadDocument,
+    annotations=READS,
+    on_crash=OnCrash.RETRY,
+    resources=_touches,
+    effects=reads_path,
+    headline=("{path} {pages} {query}", "{path} {pages}", "{path} {query}", "{path}"),
+    aliases=("read_pdf", "view_document", "parse_document", "read_docx"),
+    parts={"read": {}},
+)
