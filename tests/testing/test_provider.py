@@ -57,6 +57,13 @@ async def test_what_it_was_asked_is_kept_in_order() -> None:
             await another.post(provider.url)
 
 
+async def test_it_listens_on_the_port_that_it_is_given() -> None:
+    async with ScriptedProvider([say("Hello.")]) as provider:
+        port = int(provider.url.rpartition(":")[2])
+    async with ScriptedProvider([say("Hello.")], port=port) as again:
+        assert again.base_url == provider.base_url
+
+
 async def test_connections_are_counted() -> None:
     path, body = WIRES["chat"]
     async with ScriptedProvider(lambda body: say("Hi.")) as provider:

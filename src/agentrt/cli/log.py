@@ -24,7 +24,7 @@ from .wording import clean, count
 
 @click.group()
 def log() -> None:
-    """Check, mend, export or replay a conversation's log.
+    """Check, repair, export or replay a conversation's log.
 
     Each takes a CONVERSATION (an id, a unique part of one, or a directory); without one, the newest.
     """

@@ -254,7 +254,7 @@ def show(conversation: str | None, whole: bool, at: Cursor | None, as_json: bool
 @json_option
 @store_option
 def demo(pace: float, as_json: bool, store: str | None) -> None:
-    """Watch an agent mend a small project, without a key and without a network.
+    """Watch an agent fix a small project, without a key and without a network.
 
     The model's words are scripted; the HTTP, the shell, the files, the test runs and the log are real.
     """

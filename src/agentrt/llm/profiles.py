@@ -85,7 +85,7 @@ class ProfileStore:
         try:
             file = _decoder.decode(found[0])
         except (msgspec.MsgspecError, UnicodeError) as error:
-            raise ConfigurationError(f"cannot read the profiles in {self.path}: {error}; mend or move it") from error
+            raise ConfigurationError(f"cannot read the profiles in {self.path}: {error}; fix or move it") from error
         if file.version != VERSION:
             raise ConfigurationError(
                 f"the profiles in {self.path} are of version {file.version}, not {VERSION}: update agentrt"

@@ -34,15 +34,22 @@ class ScriptedProvider:
 
     From a list, the turn is chosen by how many turns of the model the request has, so a resumed conversation
     goes on where it was. From a function, by the request's JSON. It waits `pace` seconds between streamed pieces.
-    Sound that is to be written down gets the `transcripts` in their order.
+    It listens on `port` of 127.0.0.1; 0 is one that is free. Sound that is to be written down gets the `transcripts` in
+    their order.
     """
 
     def __init__(
-        self, turns: Iterable[Turn] | Script, *, pace: float = 0.0, transcripts: Iterable[ModelReply | Fault] = ()
+        self,
+        turns: Iterable[Turn] | Script,
+        *,
+        pace: float = 0.0,
+        port: int = 0,
+        transcripts: Iterable[ModelReply | Fault] = (),
     ) -> None:
         self._script = turns if callable(turns) else None
         self._turns: tuple[Turn, ...] = () if callable(turns) else tuple(turns)
         self._pace = pace
+        self._port = port
         known = [turn for turn in self._turns if isinstance(turn, ModelReply)]
         self._wires: tuple[Wire, ...] = (Chat(), Responses(known), Anthropic(known))
         self._transcripts = iter(transcripts)
@@ -67,7 +74,7 @@ class ScriptedProvider:
         app.router.add_post(transcriptions.PATH, self._transcribe)
         self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
         await self._runner.setup()
-        self._listener = await asyncio.get_running_loop().create_server(self._accept, "127.0.0.1", 0)
+        self._listener = await asyncio.get_running_loop().create_server(self._accept, "127.0.0.1", self._port)
         self.url = f"http://127.0.0.1:{self._listener.sockets[0].getsockname()[1]}"
         self.base_url = f"{self.url}/v1"
         return self

@@ -97,7 +97,7 @@ class Keyring:
         try:
             file = _decoder.decode(data)
         except (msgspec.MsgspecError, UnicodeError) as error:
-            raise ConfigurationError(f"cannot read the keys in {where}: {error}; mend or move it") from error
+            raise ConfigurationError(f"cannot read the keys in {where}: {error}; fix or move it") from error
         if file.version != VERSION:
             raise ConfigurationError(f"the keys in {where} are of version {file.version}: update agentrt")
         return file.keys
