@@ -35,6 +35,7 @@ from .lineage import delete, fork
 from .listing import list_, search
 from .log import log
 from .mcp import mcp
+from .models import models
 from .options import (
     Beginning,
     agent_of,
@@ -275,6 +276,7 @@ for command in (
     list_,
     log,
     mcp,
+    models,
     profile,
     rename,
     rules,
