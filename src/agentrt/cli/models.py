@@ -105,8 +105,8 @@ def _lines(llm: LLM, known: Capabilities) -> Iterator[tuple[str, str]]:
 
 
 def _interface(speaks: str, known: Capabilities) -> str:
-    if speaks == "anthropic":
-        return "Anthropic messages"
+    if speaks != "openai":
+        return {"anthropic": "Anthropic messages", "gemini": "Gemini generateContent"}[speaks]
     return "OpenAI Responses" if known.responses else "OpenAI chat completions"
 
 

@@ -13,7 +13,7 @@ import msgspec
 from ..specs import LLM
 
 Way: TypeAlias = Literal["wire", "litellm"]
-Spoken: TypeAlias = Literal["openai", "anthropic"]
+Spoken: TypeAlias = Literal["openai", "anthropic", "gemini"]
 
 
 class Provider(msgspec.Struct, frozen=True):
@@ -33,6 +33,9 @@ class Provider(msgspec.Struct, frozen=True):
 PROVIDERS: dict[str, Provider] = {
     "openai": Provider("https://api.openai.com/v1", ("OPENAI_API_KEY",)),
     "anthropic": Provider("https://api.anthropic.com", ("ANTHROPIC_API_KEY",), "anthropic"),
+    "gemini": Provider(
+        "https://generativelanguage.googleapis.com/v1beta", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), "gemini"
+    ),
     "openrouter": Provider("https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
     "groq": Provider("https://api.groq.com/openai/v1", ("GROQ_API_KEY",)),
     "deepseek": Provider("https://api.deepseek.com", ("DEEPSEEK_API_KEY",)),

@@ -20,7 +20,13 @@ from ..specs import LLM
 
 _LONGEST = 300
 
-_TOO_LONG = ("context_length_exceeded", "exceeds the context window", "prompt is too long", "maximum context length")
+_TOO_LONG = (
+    "context_length_exceeded",
+    "exceeds the context window",
+    "prompt is too long",
+    "maximum context length",
+    "exceeds the maximum number of tokens",
+)
 _NO_CREDIT = ("insufficient_quota", "credit balance is too low")
 _REFUSED = ("content filtering policy", "content_policy", "violating our usage policy")
 

@@ -35,6 +35,7 @@ from .wires import (
     Asked,
     ChatCompletions,
     Format,
+    GeminiContent,
     OpenAIResponses,
     Reader,
     Sent,
@@ -222,16 +223,26 @@ def _pool(library: Any) -> Any:
 
 
 def _format(model: _Model) -> Format:
-    if model.provider.speaks == "anthropic":
-        return AnthropicMessages()
-    return OpenAIResponses() if model.known.responses else ChatCompletions()
+    match model.provider.speaks:
+        case "anthropic":
+            return AnthropicMessages()
+        case "gemini":
+            return GeminiContent()
+        case _:
+            return OpenAIResponses() if model.known.responses else ChatCompletions()
 
 
 def _key_header(model: _Model) -> dict[str, str]:
     key = model.key or ("none" if not model.official else None)
     if key is None:
         return {}
-    return {"x-api-key": key} if model.provider.speaks == "anthropic" else {"authorization": f"Bearer {key}"}
+    match model.provider.speaks:
+        case "anthropic":
+            return {"x-api-key": key}
+        case "gemini":
+            return {"x-goog-api-key": key}
+        case _:
+            return {"authorization": f"Bearer {key}"}
 
 
 def _address_in(environment: Mapping[str, str], prefix: str) -> str | None:

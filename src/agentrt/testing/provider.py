@@ -7,7 +7,7 @@ real ones it refuses what is no valid conversation.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from types import TracebackType
 from typing import Any, TypeAlias
@@ -19,7 +19,7 @@ from aiohttp import web
 from ..context.replies import ModelReply
 from ..specs import LLM
 from .turns import Broken, Cut, Fault, Stall, Turn
-from .wires import Anthropic, Chat, Frame, Responses, Wire, transcriptions
+from .wires import Anthropic, Chat, Frame, Gemini, Responses, Wire, transcriptions
 
 Script: TypeAlias = Callable[[dict[str, Any]], Turn]
 
@@ -30,7 +30,7 @@ _PAGE = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body><h1>502 
 
 
 class ScriptedProvider:
-    """An async context manager; `llm()`, `responses_llm()` and `anthropic_llm()` give configurations that reach it.
+    """An async context manager; `llm()`, `responses_llm()`, `anthropic_llm()` and `gemini_llm()` give models of it.
 
     From a list, the turn is chosen by how many turns of the model the request has, so a resumed conversation
     goes on where it was. From a function, by the request's JSON. It waits `pace` seconds between streamed pieces.
@@ -51,7 +51,7 @@ class ScriptedProvider:
         self._pace = pace
         self._port = port
         known = [turn for turn in self._turns if isinstance(turn, ModelReply)]
-        self._wires: tuple[Wire, ...] = (Chat(), Responses(known), Anthropic(known))
+        self._wires: tuple[Wire, ...] = (Chat(), Responses(known), Anthropic(known), Gemini())
         self._transcripts = iter(transcripts)
         self.sounds: list[bytes] = []
         """The files that were to be written down."""
@@ -105,6 +105,10 @@ class ScriptedProvider:
         """The like, by Anthropic's messages."""
         return self.llm(**({"model": "anthropic/claude-opus-4-5", "base_url": self.url} | changes))
 
+    def gemini_llm(self, **changes: Any) -> LLM:
+        """The like, by Gemini's content."""
+        return self.llm(**({"model": "gemini/gemini-3-pro-preview", "base_url": f"{self.url}/v1beta"} | changes))
+
     def _accept(self) -> asyncio.BaseProtocol:
         self.connections += 1
         assert self._runner.server is not None
@@ -112,9 +116,12 @@ class ScriptedProvider:
 
     async def _handle(self, wire: Wire, request: web.Request) -> web.StreamResponse:
         body: dict[str, Any] = msgspec.json.decode(await request.read())
+        if isinstance(wire, Gemini):  # which has both in the address
+            name, _, verb = request.match_info["verb"].partition(":")
+            body |= {"model": name, "stream": verb.startswith("stream")}
         self.requests.append(body)
         self.paths.append(request.path)
-        self.keys.append(request.headers.get("Authorization", request.headers.get("x-api-key", "")))
+        self.keys.append(_key_in(request.headers))
         self.active += 1
         try:
             return await self._answer(wire, request, body)
@@ -199,6 +206,10 @@ async def _whole(wire: Wire, request: web.Request, body: dict[str, Any], turn: T
 def _seconds(mp3: bytes) -> float:
     """How long an MP3 of one constant bit rate lasts, as a provider finds out that bills by the second."""
     return len(mp3) * 8 / MP3_BITS
+
+
+def _key_in(headers: Mapping[str, str]) -> str:
+    return next((headers[name] for name in ("Authorization", "x-api-key", "x-goog-api-key") if name in headers), "")
 
 
 def _words(turn: Turn) -> ModelReply:

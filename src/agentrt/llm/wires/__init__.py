@@ -3,6 +3,7 @@
 from .anthropic import AnthropicMessages
 from .chat import ChatCompletions
 from .format import Asked, Format, Reader, Sent, WireError, error_in
+from .gemini import GeminiContent
 from .responses import OpenAIResponses
 from .sse import ServerSentEvents
 
@@ -11,6 +12,7 @@ __all__ = [
     "Asked",
     "ChatCompletions",
     "Format",
+    "GeminiContent",
     "OpenAIResponses",
     "Reader",
     "Sent",

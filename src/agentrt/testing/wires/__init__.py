@@ -2,7 +2,8 @@
 
 from .anthropic import Anthropic
 from .chat import Chat
+from .gemini import Gemini
 from .responses import Responses
 from .wire import Answer, Frame, Wire
 
-__all__ = ["Answer", "Anthropic", "Chat", "Frame", "Responses", "Wire"]
+__all__ = ["Answer", "Anthropic", "Chat", "Frame", "Gemini", "Responses", "Wire"]

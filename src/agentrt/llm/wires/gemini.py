@@ -1,0 +1,265 @@
+"""Google's Gemini, by `generateContent` and `streamGenerateContent`.
+
+Source: the API reference of Gemini, "Generating content", "Function calling", "Thinking" and "Thought signatures".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from ...context.messages import Message, ToolCall
+from ...context.replies import ModelReply
+from ...errors import ContentRefused
+from ...ids import new_id
+from ...protocols import Watch
+from ...specs import LLM, Content, ImageContent, Thinking, ToolDefinition
+from ...specs.content import plain
+from ...usage import Usage
+from ..thinking_room import BUDGETS, wants
+from .format import Asked, Sent, cut, error_in
+
+SIGNED = "gemini_signature"
+"""The type of the blocks that are kept of an answer: the signature of its text, or of its call number `call`."""
+
+UNSIGNED = "skip_thought_signature_validator"
+"""What stands in place of the signature of a call that another model has made: Gemini 3 refuses one without."""
+
+_OLD = re.compile(r"gemini-(1|2\.0)")
+"""Models that do not think."""
+
+_LEVELS = {"minimal": "low", "low": "low", "medium": "high", "high": "high", "xhigh": "high", "max": "high"}
+"""Efforts as the levels of Gemini 3, all of whose models have these two."""
+
+_REASONS = {"STOP": "stop", "MAX_TOKENS": "length"}
+_HELD_BACK = ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY")
+
+
+class GeminiContent:
+    """A `Format`."""
+
+    def sent(self, asked: Asked) -> Sent:
+        """`POST /models/NAME:streamGenerateContent`."""
+        request, llm = asked.request, asked.request.one
+        system = [plain(message.content) for message in request.messages if message.role == "system"]
+        body = {
+            "contents": list(_turns((m for m in request.messages if m.role != "system"), llm.model)),
+            "systemInstruction": {"parts": [{"text": text} for text in system]} if system else None,
+            "tools": [{"functionDeclarations": [*map(_tool, request.tools)]}] if request.tools else None,
+            "generationConfig": _settings(llm, asked.most) or None,
+            **llm.extra_body,
+        }
+        verb = "streamGenerateContent?alt=sse" if llm.stream else "generateContent"
+        whole = {name: value for name, value in body.items() if value is not None}
+        return Sent(f"/models/{asked.name}:{verb}", msgspec.json.encode(whole))
+
+    def reader(self, asked: Asked, watch: Watch) -> GeminiReader:
+        """One for a response, or for those of a stream."""
+        return GeminiReader(asked, watch)
+
+
+def _settings(llm: LLM, most: int | None) -> dict[str, Any]:
+    settings = {
+        "temperature": llm.temperature,
+        "topP": llm.top_p,
+        "topK": llm.top_k,
+        "seed": llm.seed,
+        "maxOutputTokens": most,
+        "thinkingConfig": _thinking(llm),
+    }
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def _thinking(llm: LLM) -> dict[str, Any] | None:
+    if llm.thinking_budget is not None:
+        return {"thinkingBudget": llm.thinking_budget, "includeThoughts": True}
+    if not wants(llm):
+        return {"thinkingBudget": 0} if llm.reasoning_effort == "none" and "2.5-flash" in llm.model else None
+    effort = llm.reasoning_effort or "high"
+    if "gemini-2.5" in llm.model:
+        return {"thinkingBudget": BUDGETS[effort], "includeThoughts": True}
+    return None if _OLD.search(llm.model) else {"thinkingLevel": _LEVELS[effort], "includeThoughts": True}
+
+
+def _tool(definition: ToolDefinition) -> dict[str, Any]:
+    schema = msgspec.json.decode(definition.parameters)
+    return {"name": definition.name, "description": definition.description, "parametersJsonSchema": schema}
+
+
+def _turns(messages: Iterable[Message], model: str) -> Iterator[dict[str, Any]]:
+    """Messages by turns: the results of calls are the user's, and name the tool that was called."""
+    names: dict[str, str] = {}
+    held: dict[str, Any] | None = None
+    for message in messages:
+        names |= {call.id: call.name for call in message.tool_calls}
+        role = "model" if message.role == "assistant" else "user"
+        parts = [*_said(message, model)] if role == "model" else [*_heard(message, names)]
+        if held is not None and held["role"] == role:
+            held["parts"] += parts
+            continue
+        if held is not None and held["parts"]:
+            yield held
+        held = {"role": role, "parts": parts}
+    if held is not None and held["parts"]:
+        yield held
+
+
+def _said(message: Message, model: str) -> Iterator[dict[str, Any]]:
+    own = message.thinking is not None and message.thinking.model == model
+    kept = msgspec.json.decode(message.thinking.blocks) if own and message.thinking is not None else []
+    signed = {block.get("call"): block["signature"] for block in kept if block.get("type") == SIGNED}
+    if text := plain(message.content):
+        yield {"text": text, **_signature(signed.get(None))}
+    for number, call in enumerate(message.tool_calls):
+        first = UNSIGNED if not signed and number == 0 and "gemini-2" not in model else None
+        made = {"name": call.name, "args": _arguments(call.arguments)}
+        yield {"functionCall": made, **_signature(signed.get(number, first))}
+
+
+def _signature(signature: str | None) -> dict[str, str]:
+    return {} if signature is None else {"thoughtSignature": signature}
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    """Arguments as an object; those that are none were refused, and the model is told so in the result."""
+    try:
+        found = msgspec.json.decode(text or "{}")
+    except msgspec.DecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _heard(message: Message, names: dict[str, str]) -> Iterator[dict[str, Any]]:
+    if message.role == "tool":
+        name = names.get(message.tool_call_id or "", "unknown")
+        yield {"functionResponse": {"name": name, "response": {"result": plain(message.content)}}}
+        return
+    yield from map(_part, (block for block in message.content if isinstance(block, ImageContent) or plain((block,))))
+
+
+def _part(block: Content) -> dict[str, Any]:
+    if not isinstance(block, ImageContent):
+        return {"text": plain((block,))}
+    head, comma, data = block.url.partition(",")
+    if not comma or not head.startswith("data:"):
+        return {"fileData": {"fileUri": block.url}}
+    return {"inlineData": {"mimeType": head.removeprefix("data:").partition(";")[0], "data": data}}
+
+
+class _Called(msgspec.Struct):
+    name: str = ""
+    args: Any = None
+    id: str | None = None
+
+
+class _Part(msgspec.Struct, rename="camel"):
+    text: str | None = None
+    thought: bool = False
+    thought_signature: str | None = None
+    function_call: _Called | None = None
+
+
+class _Content(msgspec.Struct):
+    parts: list[_Part] = []
+
+
+class _Candidate(msgspec.Struct, rename="camel"):
+    content: _Content | None = None
+    finish_reason: str | None = None
+
+
+class _Usage(msgspec.Struct, rename="camel"):
+    prompt_token_count: int = 0
+    candidates_token_count: int = 0
+    thoughts_token_count: int = 0
+    cached_content_token_count: int = 0
+    tool_use_prompt_token_count: int = 0
+
+
+class _Feedback(msgspec.Struct, rename="camel"):
+    block_reason: str | None = None
+
+
+class _Response(msgspec.Struct, rename="camel"):
+    candidates: list[_Candidate] = []
+    usage_metadata: _Usage | None = None
+    prompt_feedback: _Feedback | None = None
+    response_id: str | None = None
+    error: msgspec.Raw = msgspec.Raw(b"null")
+
+
+_decode = msgspec.json.Decoder(_Response, strict=False).decode
+
+
+class GeminiReader:
+    """A `Reader`. Its stream has no mark of its end but the connection's."""
+
+    def __init__(self, asked: Asked, watch: Watch) -> None:
+        self._llm, self._watch = asked.request.one, watch
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._calls: list[ToolCall] = []
+        self._signed: list[dict[str, Any]] = []
+        self._id = self._reason = ""
+        self._usage = _Usage()
+
+    def take(self, data: bytes) -> bool:
+        response = _decode(data)
+        if bytes(response.error) != b"null":
+            raise error_in(data)
+        if response.prompt_feedback is not None and response.prompt_feedback.block_reason:
+            self._reason = "SAFETY"
+        self._id = response.response_id or self._id
+        self._usage = response.usage_metadata or self._usage
+        for candidate in response.candidates[:1]:
+            for part in candidate.content.parts if candidate.content is not None else ():
+                self._take(part)
+            self._reason = candidate.finish_reason or self._reason
+        return False
+
+    def whole(self, data: bytes) -> None:
+        self.take(data)
+        if not self._reason:
+            raise error_in(data)
+
+    def _take(self, part: _Part) -> None:
+        if part.function_call is not None:
+            called = part.function_call
+            arguments = msgspec.json.encode({} if called.args is None else called.args).decode()
+            self._calls.append(ToolCall(called.id or new_id(), called.name, arguments))
+        elif part.text:
+            (self._reasoning if part.thought else self._text).append(part.text)
+            if self._llm.stream:
+                self._watch.show("reasoning" if part.thought else "text", part.text)
+        if part.thought_signature is not None:
+            number = {"call": len(self._calls) - 1} if part.function_call is not None else {}
+            self._signed.append({"type": SIGNED, "signature": part.thought_signature, **number})
+
+    def reply(self) -> ModelReply:
+        if not self._reason:
+            raise cut()
+        text, reason = "".join(self._text), _REASONS.get(self._reason, "stop")
+        if self._reason in _HELD_BACK:
+            reason = "content_filter"
+            if not text and not self._calls:
+                raise ContentRefused(f"{self._llm.model!r} refused to answer, or its provider held back the answer")
+        used = self._usage
+        return ModelReply(
+            text=text,
+            tool_calls=tuple(self._calls),
+            reasoning="".join(self._reasoning),
+            thinking=Thinking(self._llm.model, msgspec.Raw(msgspec.json.encode(self._signed)))
+            if self._signed
+            else None,
+            response_id=self._id or new_id(),
+            usage=Usage(
+                prompt_tokens=used.prompt_token_count + used.tool_use_prompt_token_count,
+                completion_tokens=used.candidates_token_count + used.thoughts_token_count,
+                cache_read_tokens=used.cached_content_token_count,
+                reasoning_tokens=used.thoughts_token_count,
+            ),
+            finish_reason="tool_calls" if self._calls and reason == "stop" else reason,
+        )
