@@ -102,6 +102,34 @@ async def test_files_without_git_are_looked_at_and_taken(tmp_path: Path) -> None
         assert tab.problems == []
 
 
+async def test_files_stand_as_they_were_where_the_slider_is(tmp_path: Path) -> None:
+    """Each step of the slider shows the tree that was kept then, and what the files are now stays."""
+    turns: list[Turn] = [
+        call("terminal", "First.", command="echo first > step.txt"),
+        call("terminal", "Second.", command="echo second > step.txt; rm green.png"),
+        finish("Done."),
+    ]
+    async with working(tmp_path, turns) as (_, tab, project):
+        await tab.press("Files")
+        panel = _panel(tab)
+        await _row(panel, "step.txt").click()
+        await expect(panel.locator(".code")).to_contain_text("second")
+        await tab.page.get_by_role("button", name="History").click()
+        slider = tab.page.get_by_role("region", name="History").get_by_role("slider")
+        last = int(await slider.get_attribute("max") or 0)
+        seen = set[tuple[bool, bool]]()
+        for _ in range(last):
+            await slider.press("ArrowLeft")
+            await expect(tab.page.locator(".history.in-past")).to_be_visible()
+            await tab.page.wait_for_load_state("networkidle")
+            seen.add((await _row(panel, "step.txt").count() > 0, await _row(panel, "green.png").count() > 0))
+        assert (False, True) in seen, "before the first step"
+        assert (True, True) in seen, "between the two"
+        assert (True, False) in seen, "after the second"
+        assert (project / "step.txt").read_text() == "second\n"
+        assert tab.problems == []
+
+
 async def test_files_are_sent_by_button_and_by_drop(tmp_path: Path) -> None:
     async with working(tmp_path, [say("Ready."), say("Read.")]) as (_, tab, project):
         await tab.press("Files")

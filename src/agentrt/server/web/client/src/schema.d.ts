@@ -2618,6 +2618,11 @@ export interface components {
             cache_write_cost_per_token?: number | null;
             /** @default true */
             caching_prompt?: boolean;
+            /**
+             * @default auto
+             * @enum {unknown}
+             */
+            client?: "auto" | "litellm" | "wire";
             /** @default true */
             encrypted_reasoning?: boolean;
             /** @default {} */
