@@ -139,6 +139,18 @@ class Trees(StoredTrees):
             self._last = None
         raise WorkspaceError("git-failed", failed or "repositories come and go in the workspace")
 
+    def own(self, paths: Iterable[str]) -> tuple[str, ...] | None:
+        """Paths as a tree has them, once links are followed; None where one is not in the workspace. For a thread."""
+        root, found = os.path.realpath(self._workspace), set[str]()
+        for path in paths:
+            place = os.path.join(self._workspace, os.path.expanduser(path))
+            above, name = os.path.split(os.path.normpath(place))
+            for real in (os.path.realpath(place), os.path.join(os.path.realpath(above), name)):
+                if not real.startswith(f"{root}/"):
+                    return None
+                found.add(real.removeprefix(f"{root}/"))
+        return tuple(sorted(found))
+
     async def restore_copy(self, copy: str, target: str) -> None:
         """Make the files of a copy of the workspace what they were in a tree. Raises `WorkspaceError`."""
         directory = f"{self._directory}/copies/{uuid4().hex}"
