@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from itertools import pairwise
@@ -51,7 +52,7 @@ MOST_STEPS = 100
 MOST_TOLD = 20
 """Paths that the model is told."""
 
-_LATE = "a call ran already while they were kept as they were then, so what it had done by then is not taken back"
+_LATE = "a call ran already while the files were kept as they were before it: what it had done by then stays"
 
 
 class Acting(msgspec.Struct, frozen=True):
@@ -86,6 +87,8 @@ class FileKeeper:
         """Whether any call of this process has begun to act: until then what has changed was changed by others; and
         whether the files are to be kept as the last calls have left them."""
         self._acting = Acting()
+        self._since = 0
+        """When the first of those began, in nanoseconds."""
         self._turn = anyio.Lock()
 
     @property
@@ -111,6 +114,7 @@ class FileKeeper:
             if self.on:
                 await self._keep_before(action.llm_response_id or action.id)
             self._acts = self._due = True
+            self._since = self._since if self._acting.calls else time.time_ns()
             self._acting = self._acting.more(action.seq, own)
             self._running += 1
             try:
@@ -211,7 +215,7 @@ class FileKeeper:
     async def keep(self, when: Literal["before", "after"], late: Callable[[], bool] = lambda: False) -> str:
         """Keep the files as they are; the tree's id, "" where they are not kept. Raises nothing.
 
-        Those before a call that is `late` by then, or beside another one, may be those after it, too.
+        Those before a call are not known where it is `late` by then, or another one runs, unless nothing has changed.
         """
         async with self._turn:
             if not self.on or (when == "after" and self._at_work):
@@ -227,7 +231,8 @@ class FileKeeper:
             finally:
                 self._kept.set()
             self._failed = False
-            await self._note(kept, at, when, late=when == "before" and (begun or late()))
+            beside = when == "before" and (begun or late())
+            await self._note(kept, at, when, late=beside and await self.trees.changed_since(self._since))
             return kept.tree
 
     async def _resumed(self) -> bool:

@@ -90,7 +90,7 @@ def _moment(event: Kept, after: Moment | None) -> Moment:
     if isinstance(event, FilesRestored):
         return Moment(event.seq, event.tree, "rewind", event.timestamp)
     by: By = "people" if event.when == "before" else "agent"
-    if event.late or (after is not None and not after.tree):
+    if event.late or not event.tree or (after is not None and not after.tree):
         by = "unknown"  # what happened while none were kept was done by anyone
     return Moment(event.at, event.tree, by, event.timestamp, event.calls, event.writes, event.late)
 

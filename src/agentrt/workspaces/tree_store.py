@@ -61,6 +61,9 @@ _ENVIRONMENT = {
     # an object that is not there may be promised by a remote, and a remote's URL may name a program
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_NO_LAZY_FETCH": "1",
+    # mallopt(3): `update-index` would give memory back to the system after each file, and take it again
+    "MALLOC_TOP_PAD_": str(8 << 20),
+    "MALLOC_TRIM_THRESHOLD_": str(64 << 20),
 }
 
 

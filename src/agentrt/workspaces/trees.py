@@ -18,7 +18,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..errors import WorkspaceError
-from .fingerprint import fingerprint
+from .fingerprint import changed_since, fingerprint
 from .left_out import RECORD, LeftOut
 from .restoring import put, remove_staging, staged, sweep
 from .stored_trees import OURS, StoredTrees
@@ -138,6 +138,10 @@ class Trees(StoredTrees):
                 return await self._composed(settings, frozenset(left_out), changed)
             self._last = None
         raise WorkspaceError("git-failed", failed or "repositories come and go in the workspace")
+
+    async def changed_since(self, moment: int) -> bool:
+        """Whether any file may have changed since a moment, in nanoseconds."""
+        return await anyio.to_thread.run_sync(changed_since, self._workspace, moment, self._apart)
 
     def own(self, paths: Iterable[str]) -> tuple[str, ...] | None:
         """Paths as a tree has them, once links are followed; None where one is not in the workspace. For a thread."""
