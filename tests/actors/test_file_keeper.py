@@ -297,7 +297,7 @@ async def test_what_others_do_while_a_file_is_written_is_theirs(tmp_path: Path) 
         (work / "more.txt").write_text("a person's, too\n")
         return "saved"
 
-    agent = Agent(llm=LLM(model="scripted"), tools=(save,))
+    agent = Agent(llm=LLM(model="scripted"), tools=(save,))  # type: ignore[arg-type]
     model = ScriptedLLM([call("save", path="link"), call("save", path="new.txt"), finish("Done.")])
     async with Runtime(tmp_path / "s", client=model) as runtime, Conversation(agent, work, runtime=runtime) as talk:
         began = await talk.send_message("go")

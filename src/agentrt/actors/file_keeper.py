@@ -338,7 +338,7 @@ def _told(restored: FilesRestored) -> tuple[MessageEvent, ...]:
         told.append(f"[Somebody else has changed files since you saw them: {named}.]")
     if unknown:
         named = _named(restored.unknown, restored.unknown_count)
-        told.append(f"[These files were not taken back, since it is not known what they were or who made them: {named}.]")
+        told.append(f"[Files that stay, since it is not known what they were or who made them: {named}.]")
     return (MessageEvent(content=text("\n".join(told))),) if told else ()
 
 

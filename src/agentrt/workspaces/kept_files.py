@@ -50,7 +50,11 @@ class KeptFiles:
             for change in step:
                 by.setdefault(change.path, {})[moment.whose(change.path)] = None
         items = [
-            FileChange(path=printable(one.path), status=words.get(one.status, "modified"), by=tuple(by.get(one.path, ("unknown",))))
+            FileChange(
+                path=printable(one.path),
+                status=words.get(one.status, "modified"),
+                by=tuple(by.get(one.path, ("unknown",))),
+            )
             for one in steps[0]
         ]
         return FileChanges(since=since, until=until, items=tuple(items[:LISTED]), truncated=len(items) > LISTED)

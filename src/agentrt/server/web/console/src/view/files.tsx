@@ -13,7 +13,7 @@ import { useFresh } from "./fresh";
 const SHOWN = 50;
 /** Bytes of a file that are shown. */
 const MOST = 200_000;
-const WHO = { agent: "the agent", people: "people", rewind: "a rewind" } as const;
+const WHO = { agent: "the agent", people: "people", rewind: "a rewind", unknown: "nobody knows whom" } as const;
 
 /** What changed: since the last commit and step by step; or the files as they were, in the past. */
 export function Files({ conversation }: { conversation: Open }) {
