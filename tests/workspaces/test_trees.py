@@ -535,6 +535,15 @@ async def test_permissions_of_a_file_that_was_removed(trees: Trees, workspace: P
     assert (workspace / "nested/key").stat().st_mode & 0o777 == 0o400
 
 
+async def test_a_store_with_a_relative_path(workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    first = (await Trees("trees", str(workspace)).keep()).tree
+    (workspace / "src/a.py").write_text("two\n")
+    fork = Trees("fork", str(workspace), ["trees"])
+    await fork.restore(first)
+    assert (workspace / "src/a.py").read_text() == "one\n"
+
+
 async def test_a_cut_one_is_made_again(trees: Trees, workspace: Path) -> None:
     with anyio.move_on_after(0.01):
         await trees.keep()

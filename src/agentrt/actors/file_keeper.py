@@ -52,7 +52,7 @@ MOST_STEPS = 100
 MOST_TOLD = 20
 """Paths that the model is told."""
 
-_LATE = "a call ran already while the files were kept as they were before it: what it had done by then stays"
+_LATE = "a call ran already when they were kept as they were before it, and what it had done by then stays"
 
 
 class Acting(msgspec.Struct, frozen=True):
@@ -180,6 +180,8 @@ class FileKeeper:
         """Make the files of a copy of the workspace what they were after an event. Raises `WorkspaceError`."""
         if (moment := (await self.history()).at(at)) is None:
             raise WorkspaceError("no-checkpoint", f"there are none at or after event {at}")
+        if moment.late:
+            raise WorkspaceError("no-checkpoint", _LATE)
         await self.trees.restore_copy(copy, moment.tree)
 
     async def _restored(self, to: int) -> FilesRestored:

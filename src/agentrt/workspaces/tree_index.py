@@ -64,7 +64,7 @@ class TreeIndex:
         failed = await self._update(found)
         hidden = [] if settings.ignored else await self._ignored()
         return Followed(
-            replace(settings, stored=stored),
+            replace(settings, stored=stored) if found.files and not failed else settings,
             bool(found.files or found.gone or found.left_out),
             self._from_workspace(found.repositories),
             self._from_workspace((*found.left_out, *closed, *hidden)),

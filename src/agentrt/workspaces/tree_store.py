@@ -88,8 +88,9 @@ class Settings(msgspec.Struct, frozen=True):
 class TreeStore:
     """One such directory, for one workspace."""
 
-    def __init__(self, directory: str, workspace: str, origins: Sequence[str] = ()) -> None:
-        self._directory, self._workspace, self._origins = Path(directory), workspace, origins
+    def __init__(self, directory: str, origins: Sequence[str] = ()) -> None:
+        # absolute, since git runs elsewhere
+        self._directory, self._origins = Path(os.path.abspath(directory)), [os.path.abspath(one) for one in origins]
         self._ready, self._pipes = False, Pipes()
 
     @property

@@ -74,7 +74,7 @@ class Trees(StoredTrees):
         """`origins` are the directories of those that this one goes on from: their trees are there, too. What is at or
         below the paths `apart_from` is left alone.
         """
-        super().__init__(TreeStore(directory, workspace, origins))
+        super().__init__(TreeStore(directory, origins))
         self._workspace, self._most = workspace, most
         self._directory, self.apart_from = directory, apart_from
         root = os.path.realpath(workspace).rstrip("/") + "/"
