@@ -261,9 +261,14 @@ async def test_files_that_were_left_out_are_not_taken_for_the_agents(tmp_path: P
     os.truncate(work / "data/big", 260 << 20)
     (work / "data/own").write_text("precious\n")
     (work / ".gitignore").write_text("data/\n")
-    model = ScriptedLLM([call("terminal", command="echo '*.pyc' > .gitignore"), finish("Done.")])
-    async with Runtime(tmp_path / "s", client=model) as runtime, Conversation(AGENT, work, runtime=runtime) as talk:
-        began = await talk.send_message("go")
+    commands = ("true", "echo '*.pyc' > .gitignore")
+    turns = [turn for command in commands for turn in (call("terminal", command=command), finish("Done."))]
+    async with (
+        Runtime(tmp_path / "s", client=ScriptedLLM(turns)) as runtime,
+        Conversation(AGENT, work, runtime=runtime) as talk,
+    ):
+        await talk.prompt("go")
+        began = await talk.send_message("go on")
         await talk.run()
         changes = (await talk.workspace.file_changes(began.seq, talk.cursor.seq)).items
         assert [change.path for change in changes] == [".gitignore"]

@@ -381,6 +381,36 @@ async def test_what_was_left_out_is_not_removed_once_it_is_not_ignored(workspace
     assert (workspace / ".gitignore").read_text() == "*.log\nbuild/\ndata/\n"
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "command"), [("*.log", "*.pyc", "update-index"), ("*.pyc", "*.log", "--modified")]
+)
+async def test_what_is_ignored_may_change_meanwhile(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str, after: str, command: str
+) -> None:
+    """No file is in neither, the tree and what was left out of it."""
+    trees = Trees(str(tmp_path / "trees"), str(workspace), most=Most(ignored_files=0))
+    (workspace / ".gitignore").write_text(f"{before}\nbuild/\n")
+    shutil.rmtree(workspace / "nested")
+    shutil.rmtree(workspace / "unborn")
+    (workspace / "x.log").unlink()
+    assert (await trees.keep()).left_out == ("what is ignored",)
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "git").write_text(
+        f"""#!/bin/sh
+case " $* " in *" {command} "*) printf '%s\\n' '{after}' > {workspace}/.gitignore;; esac
+exec {shutil.which("git")} "$@"
+"""
+    )
+    (programs / "git").chmod(0o755)
+    (workspace / "x.log").write_text("precious\n")
+    (workspace / "src/a.py").write_text("two\n")
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    kept = await trees.keep()
+    assert not any(one.name == "x.log" for one in await trees.listing(kept.tree))
+    assert (await trees.left_out([kept.tree]))[0].covers("x.log")
+
+
 async def test_what_a_tree_in_between_left_out_stays(workspace: Path, tmp_path: Path) -> None:
     """Somebody may have made it while it was left out."""
     trees = Trees(str(tmp_path / "trees"), str(workspace), most=Most(ignored_files=1))

@@ -53,16 +53,16 @@ class TreeIndex:
         """Bring it up to date. Raises `WorkspaceError` where there is too much."""
         if await anyio.to_thread.run_sync(entries, self._index) > most.files:
             raise WorkspaceError("too-many-files", f"{self._tree} has more than {most.files:,}")
-        listed, closed = await self._listed("--others", "--modified", *_not_ignored(settings.ignored))
+        hidden, (listed, closed) = await self._seen(settings)
         if settings.ignored and not await anyio.to_thread.run_sync(is_little, self._tree, listed, most):
             much, _ = await self._listed("--others", "--ignored", "--exclude-standard")
             if not await anyio.to_thread.run_sync(is_little, self._tree, much, most):
                 settings = replace(settings, ignored=False)
-                listed, closed = await self._listed("--others", "--modified", *_not_ignored(False))
+                hidden, (listed, closed) = await self._seen(settings)
         stored = await anyio.to_thread.run_sync(check_size, self._tree, listed, most, settings.stored)
         found = await anyio.to_thread.run_sync(standing, self._tree, listed)
         failed = await self._update(found)
-        hidden = [] if settings.ignored else await self._ignored()
+        hidden += [] if settings.ignored else await self._ignored()
         return Followed(
             replace(settings, stored=stored) if found.files and not failed else settings,
             bool(found.files or found.gone or found.left_out),
@@ -79,6 +79,14 @@ class TreeIndex:
 
     def _from_workspace(self, paths: Iterable[str]) -> tuple[str, ...]:
         return tuple(f"{self._prefix}{path}" for path in paths)
+
+    async def _seen(self, settings: Settings) -> tuple[list[str], tuple[list[str], list[str]]]:
+        """What is ignored and left out, and what git lists, after that: what is ignored may be another thing meanwhile.
+
+        It is to be asked for again once the files were read. What is in neither was not there.
+        """
+        hidden = [] if settings.ignored else await self._ignored()
+        return hidden, await self._listed("--others", "--modified", *_not_ignored(settings.ignored))
 
     async def _listed(self, *options: str) -> tuple[list[str], list[str]]:
         """What git lists, and the directories that may not be read."""
