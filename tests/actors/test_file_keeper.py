@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from agentrt import LLM, Agent, Conversation, Runtime, Tool
+from agentrt import LLM, Agent, Conversation, Runtime, Tool, tool
 from agentrt.errors import ConfigurationError, ConversationExists, EventRefused, WorkspaceError
 from agentrt.events import (
+    ActionEvent,
+    ChangedDuring,
     Event,
     FilesRestored,
     HeadMoved,
@@ -18,6 +20,7 @@ from agentrt.events import (
     ObservationEvent,
     WorkspaceSnapshot,
 )
+from agentrt.specs import Effects
 from agentrt.specs.content import plain
 from agentrt.testing import ScriptedLLM, call, finish
 from tests.proofs.waiting import eventually
@@ -245,6 +248,181 @@ async def test_where_files_were_not_kept_none_go_back(tmp_path: Path) -> None:
             assert (work / "f").read_text() == "four\n", "nobody knows who has changed it"
             (restored,) = [event for event in await logged(talk) if isinstance(event, FilesRestored)]
             assert restored.left == ("f",)
+
+
+async def restorations(conversation: Conversation) -> list[FilesRestored]:
+    return [event for event in await logged(conversation) if isinstance(event, FilesRestored)]
+
+
+async def test_files_that_were_left_out_are_not_taken_for_the_agents(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    (work / "data").mkdir(parents=True)
+    (work / "data/big").touch()
+    os.truncate(work / "data/big", 260 << 20)
+    (work / "data/own").write_text("precious\n")
+    (work / ".gitignore").write_text("data/\n")
+    commands = ("true", "echo '*.pyc' > .gitignore")
+    turns = [turn for command in commands for turn in (call("terminal", command=command), finish("Done."))]
+    async with (
+        Runtime(tmp_path / "s", client=ScriptedLLM(turns)) as runtime,
+        Conversation(AGENT, work, runtime=runtime) as talk,
+    ):
+        await talk.prompt("go")
+        began = await talk.send_message("go on")
+        await talk.run()
+        changes = (await talk.workspace.file_changes(began.seq, talk.cursor.seq)).items
+        assert [change.path for change in changes] == [".gitignore"]
+        await talk.rewind(began, files=True)
+        assert (work / ".gitignore").read_text() == "data/\n"
+        assert (work / "data/own").read_text() == "precious\n"
+        (restored,) = await restorations(talk)
+        assert restored.unknown == restored.left == ("data/big", "data/own")
+        told = plain([event for event in await logged(talk) if isinstance(event, MessageEvent)][-1].content)
+        assert "not known what they were or who made them: data/big, data/own" in told
+        assert "Somebody else" not in told
+
+
+async def test_what_others_do_while_a_file_is_written_is_theirs(tmp_path: Path) -> None:
+    """A call that says what it writes has done nothing else."""
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "a.txt").write_text("one\n")
+    (work / "theirs.txt").write_text("one\n")
+    (work / "link").symlink_to("a.txt")
+
+    @tool(effects=lambda arguments, workspace: Effects(writes=(arguments.path,)))
+    def save(path: str) -> str:
+        """Save a file.
+
+        Args:
+            path: Where.
+        """
+        (work / path).write_text("an agent's\n")
+        (work / "theirs.txt").write_text("a person's\n")
+        (work / "more.txt").write_text("a person's, too\n")
+        return "saved"
+
+    agent = Agent(llm=LLM(model="scripted"), tools=(save,))  # type: ignore[arg-type]
+    model = ScriptedLLM([call("save", path="link"), call("save", path="new.txt"), finish("Done.")])
+    async with Runtime(tmp_path / "s", client=model) as runtime, Conversation(agent, work, runtime=runtime) as talk:
+        began = await talk.send_message("go")
+        await talk.run()
+        changes = (await talk.workspace.file_changes(began.seq, talk.cursor.seq)).items
+        assert {change.path: change.by for change in changes} == {
+            "a.txt": ("agent",),
+            "more.txt": ("people",),
+            "new.txt": ("agent",),
+            "theirs.txt": ("people",),
+        }
+        await talk.rewind(began, files=True)
+        assert (work / "a.txt").read_text() == "one\n"
+        assert not (work / "new.txt").exists()
+        assert (work / "theirs.txt").read_text() == "a person's\n"
+        assert (work / "more.txt").read_text() == "a person's, too\n"
+        (restored,) = await restorations(talk)
+        assert restored.left == ("more.txt", "theirs.txt")
+        assert (restored.unknown, restored.during) == ((), ())
+
+
+async def test_what_changes_while_a_command_runs_is_named(tmp_path: Path) -> None:
+    """Another agent's file goes back with this one's, and that is said."""
+    work = tmp_path / "work"
+    work.mkdir()
+    waits = f"until [ -e {tmp_path}/go ]; do sleep 0.01; done; echo A > a.txt"
+    model = ScriptedLLM([call("terminal", command=waits), finish("Done.")])
+    other = ScriptedLLM([call("terminal", command=f"echo B > b.txt; touch {tmp_path}/go"), finish("Done.")])
+    async with (
+        Runtime(tmp_path / "s", client=model) as runtime,
+        Runtime(tmp_path / "s2", client=other) as second,
+        Conversation(AGENT, work, runtime=runtime) as talk,
+        Conversation(AGENT, work, runtime=second) as beside,
+    ):
+        began = await talk.send_message("go")
+        async for event in talk.run():
+            if isinstance(event, WorkspaceSnapshot) and event.when == "before":
+                await beside.send_message("go")
+                await beside.run()
+        await talk.rewind(began, files=True)
+        (restored,) = await restorations(talk)
+        (action,) = [event.seq for event in await logged(talk) if isinstance(event, ActionEvent)][:1]
+        assert restored.during == (ChangedDuring(calls=(action,), paths=("a.txt", "b.txt"), count=2),)
+
+
+async def test_what_a_person_does_before_the_conversation_is_left_is_theirs(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    model = ScriptedLLM([call("terminal", command="echo two > made"), finish("Done.")])
+    async with Runtime(tmp_path / "s", client=model) as runtime:
+        async with Conversation(AGENT, work, runtime=runtime) as talk:
+            began = await talk.send_message("go")
+            await talk.run()
+            (work / "theirs").write_text("a person's\n")
+        async with Conversation(id=talk.id, runtime=runtime) as talk:
+            await talk.rewind(began, files=True)
+            assert [path.name for path in work.iterdir()] == ["theirs"]
+            assert (await restorations(talk))[0].left == ("theirs",)
+
+
+async def test_a_tree_that_was_made_too_late_says_so(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "a").write_bytes(os.urandom(60 << 20))
+    (work / "z").write_text("one\n")
+    model = ScriptedLLM([call("terminal", command="echo two > z"), finish("Done.")])
+    async with Runtime(tmp_path / "s", client=model) as runtime, Conversation(AGENT, work, runtime=runtime) as talk:
+        began = await talk.send_message("go")
+        await talk.run()
+        with pytest.raises(WorkspaceError, match="a call ran already"):
+            await talk.rewind(began, files=True)
+        (restored,) = await restorations(talk)
+        assert restored.tree
+        assert "a call ran already" in restored.error
+
+
+async def test_a_workspace_that_the_agent_removed_comes_back(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "a.txt").write_text("one\n")
+    model = ScriptedLLM([call("terminal", command='D=$PWD; cd /; rm -rf "$D"'), finish("Done.")])
+    async with Runtime(tmp_path / "s", client=model) as runtime, Conversation(AGENT, work, runtime=runtime) as talk:
+        began = await talk.send_message("go")
+        await talk.run()
+        assert not work.exists()
+        await talk.rewind(began, files=True)
+        assert (work / "a.txt").read_text() == "one\n"
+        assert [(one.restored, one.left) for one in await restorations(talk)] == [(("a.txt",), ())]
+
+
+async def test_while_files_could_not_be_kept_nobody_knows_who_changed_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are left as they are, and are kept again once they can be."""
+    work, programs = tmp_path / "work", tmp_path / "programs"
+    work.mkdir()
+    programs.mkdir()
+    for name in ("bash", "sh", "env", "cat", "sleep"):
+        if found := shutil.which(name):
+            (programs / name).symlink_to(found)
+    commands = ("echo two > f", "echo three > f", "echo four > f; echo four > g")
+    turns = [turn for command in commands for turn in (call("terminal", command=command), finish("Done."))]
+    async with (
+        Runtime(tmp_path / "s", client=ScriptedLLM(turns)) as runtime,
+        Conversation(AGENT, work, runtime=runtime) as talk,
+    ):
+        await talk.send_message("go")
+        await talk.run()
+        first = talk.cursor
+        with monkeypatch.context() as without:
+            without.setenv("PATH", str(programs))
+            await talk.send_message("go")
+            await talk.run()
+        await talk.send_message("go")
+        await talk.run()
+        await talk.rewind(first, files=True)
+        assert (work / "f").read_text() == "three\n", "as it was when it was kept again"
+        assert not (work / "g").exists()
+        (restored,) = await restorations(talk)
+        assert restored.left == restored.unknown == ("f",)
 
 
 async def test_a_rewind_waits_for_the_first_tree(tmp_path: Path) -> None:

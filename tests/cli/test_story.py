@@ -10,6 +10,7 @@ from agentrt.events import (
     ActionRevised,
     AgentErrorEvent,
     BudgetGranted,
+    ChangedDuring,
     ChildAction,
     ChildFinished,
     ChildStarted,
@@ -20,6 +21,7 @@ from agentrt.events import (
     Event,
     ExecutionStarted,
     ExecutionStatus,
+    FilesRestored,
     GoalSet,
     HookExecutionEvent,
     HookRun,
@@ -253,3 +255,27 @@ def test_a_condensation_is_a_line_that_opens_to_its_summary() -> None:
     whole = [line.plain for line in Story(folded=False).tell(event)]
     assert whole[2:] == ["  ## Task", "  Go [31mon."]
     assert [line.plain for line in Story().tell(Condensation())] == ["… nothing left the model's view"]
+
+
+def test_a_rewind_of_files_names_those_that_stayed_and_those_that_went_whoever_changed_them() -> None:
+    restored = FilesRestored(
+        to=3,
+        tree="a",
+        files=2,
+        restored=("a", "b"),
+        left=("theirs", "x"),
+        left_count=2,
+        unknown=("x",),
+        unknown_count=1,
+        during=(ChangedDuring(calls=(7, 8), paths=("a", "b"), count=2),),
+        error="a call ran already",
+    )
+    assert told(restored) == [
+        "↩ 2 files as after event 3",
+        "↩ whoever changed them while event 7, 8 ran: a, b",
+        "! left as somebody else changed them: theirs",
+        "! left, since it is not known what they were or who made them: x",
+        "! not all could be taken back: a call ran already",
+    ]
+    many = FilesRestored(to=3, left=tuple(f"f{number}" for number in range(25)), left_count=1200)
+    assert told(many)[-1].endswith("f19 and 1,180 more")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import stat
@@ -14,8 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agentrt.errors import WorkspaceError
+from agentrt.workspaces.tree_index import STAGING
 from agentrt.workspaces.tree_limits import Most
-from agentrt.workspaces.trees import EMPTY, Kept, Trees
+from agentrt.workspaces.trees import EMPTY, MOST_NESTED, Trees
 
 
 def git(place: Path, *arguments: str) -> str:
@@ -142,7 +144,7 @@ async def test_what_others_have_changed_stays_and_is_said(trees: Trees, workspac
     second = (await trees.keep()).tree
     (workspace / "run.sh").write_text("an agent's\n")
     (workspace / "src/a.py").write_text("an agent's\n")
-    done = await trees.restore(first, [(first, second)])
+    done = await trees.restore(first, await trees.changes(first, second))
     assert (workspace / "src/a.py").read_text() == "a person's\n", "as they made it last"
     assert (workspace / "build/out/mine").read_text() == "a person's\n"
     assert (workspace / "run.sh").read_text() == "#!/bin/sh\n"
@@ -324,7 +326,8 @@ async def test_what_comes_to_be_much_is_left_out_from_then_on(workspace: Path, t
     for number in range(12):
         (workspace / f"build/{number}").write_text("made\n")
     second = await trees.keep()
-    assert second == Kept(first.tree, ("what is ignored",))
+    assert second.left_out == ("what is ignored",)
+    assert await trees.changes(first.tree, second.tree) == []
     (workspace / "huge").write_bytes(bytes(1000))
     with pytest.raises(WorkspaceError, match="more than 900 bytes"):
         await Trees(str(tmp_path / "trees"), str(workspace), most=Most(bytes=900)).keep()
@@ -348,6 +351,227 @@ async def test_what_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             await Trees(str(tmp_path / "trees"), str(tmp_path / "many"), most=most).keep()
     with pytest.raises(WorkspaceError):
         await Trees(str(tmp_path / "trees"), str(tmp_path / "gone")).keep()
+
+
+async def test_what_was_left_out_is_not_removed_once_it_is_not_ignored(workspace: Path, tmp_path: Path) -> None:
+    """It was there, but it is not known what it was."""
+    for name in ("data/deep/x", "data/y", "src/deep/only.log", "venv/lib/z"):
+        (workspace / name).parent.mkdir(parents=True, exist_ok=True)
+        (workspace / name).write_text("precious\n")
+    (workspace / ".gitignore").write_text("*.log\nbuild/\ndata/\n")
+    (workspace / "venv/.gitignore").write_text("*\n")
+    before = seen(workspace)
+    trees = Trees(str(tmp_path / "trees"), str(workspace), most=Most(ignored_files=1))
+    first = await trees.keep()
+    (workspace / ".gitignore").write_text("*.pyc\n")
+    (workspace / "venv/.gitignore").unlink()
+    (workspace / "src/made").write_text("an agent's\n")
+    (workspace / "src/deep/made").write_text("an agent's\n")
+    second = await trees.keep()
+    found = [(one.status, one.path) for one in await trees.changes(first.tree, second.tree)]
+    assert found == [("M", ".gitignore"), ("A", "src/deep/made"), ("A", "src/made")], "nothing else was added"
+    done = await trees.restore(first.tree)
+    kept = {"venv/lib/z", "data/y", "data/deep/x", "src/deep/only.log", "build/out", "x.log"}
+    assert kept <= set(done.unknown)
+    assert set(done.unknown) <= set(done.left)
+    after = seen(workspace)
+    assert {path: before[path] for path in kept} == {path: after[path] for path in kept}
+    assert not (workspace / "src/made").exists()
+    assert not (workspace / "src/deep/made").exists()
+    assert (workspace / ".gitignore").read_text() == "*.log\nbuild/\ndata/\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "command"), [("*.log", "*.pyc", "update-index"), ("*.pyc", "*.log", "--modified")]
+)
+async def test_what_is_ignored_may_change_meanwhile(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str, after: str, command: str
+) -> None:
+    """No file is in neither, the tree and what was left out of it."""
+    trees = Trees(str(tmp_path / "trees"), str(workspace), most=Most(ignored_files=0))
+    (workspace / ".gitignore").write_text(f"{before}\nbuild/\n")
+    shutil.rmtree(workspace / "nested")
+    shutil.rmtree(workspace / "unborn")
+    (workspace / "x.log").unlink()
+    assert (await trees.keep()).left_out == ("what is ignored",)
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "git").write_text(
+        f"""#!/bin/sh
+case " $* " in *" {command} "*) printf '%s\\n' '{after}' > {workspace}/.gitignore;; esac
+exec {shutil.which("git")} "$@"
+"""
+    )
+    (programs / "git").chmod(0o755)
+    (workspace / "x.log").write_text("precious\n")
+    (workspace / "src/a.py").write_text("two\n")
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    kept = await trees.keep()
+    assert not any(one.name == "x.log" for one in await trees.listing(kept.tree))
+    assert (await trees.left_out([kept.tree]))[0].covers("x.log")
+
+
+async def test_what_a_tree_in_between_left_out_stays(workspace: Path, tmp_path: Path) -> None:
+    """Somebody may have made it while it was left out."""
+    trees = Trees(str(tmp_path / "trees"), str(workspace), most=Most(ignored_files=1))
+    first = await trees.keep()
+    (workspace / "theirs.log").write_text("a person's\n")
+    second = await trees.keep()
+    (workspace / ".gitignore").unlink()
+    await trees.keep()
+    done = await trees.restore(first.tree, through=[second.tree])
+    assert (workspace / "theirs.log").read_text() == "a person's\n"
+    assert "theirs.log" in done.unknown
+
+
+async def test_repositories_that_were_left_out_are_not_removed(workspace: Path, tmp_path: Path) -> None:
+    (workspace / "many").mkdir()
+    names = [f"many/r{number:02}" for number in range(MOST_NESTED + 3)]
+    for name in names:
+        (workspace / name).mkdir()
+        git(workspace / name, "init", "-q")
+        (workspace / name / "work.txt").write_text("precious\n")
+    trees = Trees(str(tmp_path / "trees"), str(workspace))
+    first = await trees.keep()
+    assert len(first.left_out) > 3
+    before = seen(workspace)
+    shutil.rmtree(workspace / names[0])
+    for name in names[-2:]:
+        shutil.rmtree(workspace / name / ".git")
+    git(workspace, "init", "-q", "a_new_one")
+    (workspace / "a_new_one/x").write_text("an agent's\n")
+    second = await trees.keep()
+    steps = await trees.changes(first.tree, second.tree)
+    assert [(one.status, one.path) for one in steps] == [("A", "a_new_one/x"), ("D", f"{names[0]}/work.txt")]
+    assert (await trees.restore(first.tree)).left == ()
+    assert seen(workspace) == before
+
+
+async def test_a_workspace_that_was_removed_comes_back(trees: Trees, workspace: Path) -> None:
+    first, before = (await trees.keep()).tree, seen(workspace)
+    shutil.rmtree(workspace)
+    assert (await trees.keep()).tree == EMPTY
+    assert await trees.read(first, "src/a.py") == b"one\n"
+    assert (await trees.restore(first)).left == ()
+    assert {path for path in before if path not in seen(workspace)} == set()
+    assert seen(workspace) == before
+    shutil.rmtree(workspace)
+    workspace.mkdir()
+    assert (await trees.restore(first)).left == ()
+    assert seen(workspace) == before
+
+
+async def test_files_that_come_and_go_meanwhile(trees: Trees, workspace: Path) -> None:
+    """As a build or a watcher has it: each tree is made all the same."""
+    stop = anyio.Event()
+
+    def churn() -> None:
+        for number in range(400):
+            (workspace / f".tmp{number % 9}").write_text(str(number))
+            os.replace(workspace / f".tmp{number % 9}", workspace / f"out{number % 9}")
+
+    async def churning() -> None:
+        while not stop.is_set():
+            await anyio.to_thread.run_sync(churn)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(churning)
+        for number in range(25):
+            (workspace / "src/a.py").write_text(f"{number}\n")
+            assert await trees.read((await trees.keep()).tree, "src/a.py") == f"{number}\n".encode()
+        stop.set()
+
+
+async def test_a_pipe_that_git_would_wait_for(trees: Trees, workspace: Path, tmp_path: Path) -> None:
+    first, before = (await trees.keep()).tree, seen(workspace)
+    for name in (".gitattributes", ".gitignore", "src/.gitattributes"):
+        (workspace / name).unlink(missing_ok=True)
+        os.mkfifo(workspace / name)
+    (workspace / "src/a.py").write_text("two\n")
+    with anyio.fail_after(30):
+        done = await trees.restore(first)
+        assert (workspace / "src/a.py").read_text() == "one\n"
+        assert done.left == (".gitattributes", ".gitignore")
+        other = Trees(str(tmp_path / "other"), str(workspace), most=Most(ignored_files=0))
+        assert (await other.keep()).tree
+    for name in (".gitattributes", ".gitignore", "src/.gitattributes"):
+        (workspace / name).unlink()
+    await trees.restore(first)
+    assert seen(workspace) == before
+
+
+async def test_what_became_a_pipe_stays_and_is_said(trees: Trees, workspace: Path) -> None:
+    first = (await trees.keep()).tree
+    (workspace / "src/a.py").unlink()
+    os.mkfifo(workspace / "src/a.py")
+    done = await trees.restore(first)
+    assert (done.left, done.unknown) == (("src/a.py",), ("src/a.py",))
+
+
+async def test_what_git_refuses_is_said(trees: Trees, workspace: Path) -> None:
+    (workspace / "src/.GIT").write_text("theirs\n")
+    (workspace / ".gitmodules").symlink_to("src/a.py")
+    first = await trees.keep()
+    assert first.left_out == (".gitmodules", "src/.GIT")
+    os.rename(workspace / "src/.GIT", workspace / "src/git")
+    await trees.keep()
+    (workspace / ".gitmodules").unlink()
+    (workspace / ".gitmodules").write_text("an agent's\n")
+    done = await trees.restore(first.tree)
+    assert not (workspace / "src/git").exists()
+    assert done.left == done.unknown == (".gitmodules",)
+
+
+@pytest.mark.parametrize("kind", ["file", "link"])
+async def test_a_name_of_ours_that_is_taken(trees: Trees, workspace: Path, tmp_path: Path, kind: str) -> None:
+    if kind == "file":
+        (workspace / ".agentrt").write_text("mine\n")
+    else:
+        (tmp_path / "elsewhere").mkdir()
+        (workspace / ".agentrt").symlink_to(tmp_path / "elsewhere")
+    before = seen(workspace)
+    first = (await trees.keep()).tree
+    (workspace / "src/a.py").write_text("two\n")
+    assert (await trees.restore(first)).left == ()
+    assert seen(workspace) == before
+
+
+async def test_what_a_killed_restore_leaves_is_removed(trees: Trees, workspace: Path, tmp_path: Path) -> None:
+    first = (await trees.keep()).tree
+    left, in_use = workspace / f"{STAGING}left", workspace / f"{STAGING}other"
+    for place in (left, in_use):
+        place.mkdir()
+        (place / "x").write_text("x\n")
+    held = os.open(in_use, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    again = Trees(str(tmp_path / "trees"), str(workspace))
+    assert (await again.keep()).tree == first
+    os.close(held)
+    assert not left.exists()
+    assert (in_use / "x").exists()
+
+
+async def test_permissions_of_a_file_that_was_removed(trees: Trees, workspace: Path, tmp_path: Path) -> None:
+    (workspace / "key").write_text("secret\n")
+    (workspace / "key").chmod(0o600)
+    (workspace / "nested/key").write_text("secret\n")
+    (workspace / "nested/key").chmod(0o400)
+    first = (await trees.keep()).tree
+    (workspace / "key").unlink()
+    (workspace / "nested/key").unlink()
+    again = Trees(str(tmp_path / "trees"), str(workspace))
+    await again.restore(first)
+    assert (workspace / "key").stat().st_mode & 0o777 == 0o600
+    assert (workspace / "nested/key").stat().st_mode & 0o777 == 0o400
+
+
+async def test_a_store_with_a_relative_path(workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    first = (await Trees("trees", str(workspace)).keep()).tree
+    (workspace / "src/a.py").write_text("two\n")
+    fork = Trees("fork", str(workspace), ["trees"])
+    await fork.restore(first)
+    assert (workspace / "src/a.py").read_text() == "one\n"
 
 
 async def test_a_cut_one_is_made_again(trees: Trees, workspace: Path) -> None:

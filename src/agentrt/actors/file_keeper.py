@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from typing import Literal
 
 import anyio
+import anyio.to_thread
+import msgspec
 from anyio.abc import TaskGroup
 
 from ..decisions.file_history import FileHistory, Kept, file_history
@@ -22,6 +26,7 @@ from ..events import (
     WorkspaceSnapshot,
 )
 from ..specs.content import text
+from ..workspaces.going_back import going_back
 from ..workspaces.trees import Kept as Tree
 from ..workspaces.trees import Trees
 from .event_log import Log
@@ -33,16 +38,35 @@ LAST_SECONDS = 0.2
 """How long the result of a call waits for the tree after it: what people change from then on is known to be theirs."""
 
 BEFORE_SECONDS = 10.0
-"""How long a call waits for a later tree before it: what people change meanwhile counts as the agent's then."""
+"""How long a call waits for a later tree before it: nobody knows then who has changed what it has."""
 
-_LASTING = frozenset({"too-many-files", "git-not-installed"})
+_LASTING = frozenset({"too-many-files"})
 """Codes of errors that do not pass."""
 
 MOST_LEFT = 1000
 """Paths that an event names."""
 
+MOST_STEPS = 100
+"""Steps of the agent that an event names."""
+
 MOST_TOLD = 20
 """Paths that the model is told."""
+
+_LATE = "a call ran already when they were kept as they were before it, and what it had done by then stays"
+
+
+class Acting(msgspec.Struct, frozen=True):
+    """Calls that have acted since the files were kept last: their events, and what they say that they change; None
+    where one of them does not say.
+    """
+
+    calls: tuple[int, ...] = ()
+    writes: tuple[str, ...] | None = ()
+
+    def more(self, call: int, writes: tuple[str, ...] | None) -> Acting:
+        """With another call."""
+        both = None if self.writes is None or writes is None else tuple(sorted({*self.writes, *writes}))
+        return Acting((*self.calls, call), both)
 
 
 class FileKeeper:
@@ -58,9 +82,13 @@ class FileKeeper:
         """The reply of the model whose calls run, or ran last."""
         self._before = anyio.Event()
         """Set once the files were kept as they were before those."""
-        self._at_work = 0
-        self._acts = False
-        """Whether any call of this process has begun to act: until then what has changed was changed by others."""
+        self._at_work = self._running = 0
+        self._acts = self._due = False
+        """Whether any call of this process has begun to act: until then what has changed was changed by others; and
+        whether the files are to be kept as the last calls have left them."""
+        self._acting = Acting()
+        self._since = 0
+        """When the first of those began, in nanoseconds."""
         self._turn = anyio.Lock()
 
     @property
@@ -75,14 +103,24 @@ class FileKeeper:
             self._tasks.start_soon(self._first)
 
     @asynccontextmanager
-    async def around(self, action: ActionEvent) -> AsyncIterator[None]:
-        """Keep the files before the first call of a reply runs, which is the body, and after the last one."""
+    async def around(self, action: ActionEvent, writes: Sequence[str] | None = None) -> AsyncIterator[None]:
+        """Keep the files before the first call of a reply runs, which is the body, and after the last one.
+
+        A call may say that it `writes` those files, and no others.
+        """
         self._at_work += 1
         try:
+            own = None if writes is None else await anyio.to_thread.run_sync(self.trees.own, writes)
             if self.on:
                 await self._keep_before(action.llm_response_id or action.id)
-            self._acts = True
-            yield
+            self._acts = self._due = True
+            self._since = self._since if self._acting.calls else time.time_ns()
+            self._acting = self._acting.more(action.seq, own)
+            self._running += 1
+            try:
+                yield
+            finally:
+                self._running -= 1
         finally:
             self._at_work -= 1
             if not self._at_work and self.on:
@@ -93,7 +131,7 @@ class FileKeeper:
 
     async def settle(self) -> None:
         """Return when what is due was kept: the conversation is closed."""
-        if self._last and self.on and not self._at_work:
+        if self._due and self.on and not self._at_work:
             await self.keep("after")
 
     def close(self) -> None:
@@ -142,20 +180,26 @@ class FileKeeper:
         """Make the files of a copy of the workspace what they were after an event. Raises `WorkspaceError`."""
         if (moment := (await self.history()).at(at)) is None:
             raise WorkspaceError("no-checkpoint", f"there are none at or after event {at}")
+        if moment.late:
+            raise WorkspaceError("no-checkpoint", _LATE)
         await self.trees.restore_copy(copy, moment.tree)
 
     async def _restored(self, to: int) -> FilesRestored:
         try:
             at, now = self._log.state.seq, await self.trees.keep()
             self._kept.set()
-            await self._note(now, at, "before")
+            await self._note(now, at, "after" if self._due else "before")
             history = await self.history()
             if (target := history.at(to)) is None:
                 raise WorkspaceError("no-checkpoint", f"there are none at or after event {to}")
-            done = await self.trees.restore(target.tree, history.by_others(to))
+            moments = history.since(to)
+            pairs = [(one.tree, other.tree) for one, other in pairwise(moments)]
+            back = going_back(moments[1:], await self.trees.steps(pairs))
+            done = await self.trees.restore(target.tree, back.theirs, [moment.tree for moment in moments])
             tree = (await self.trees.keep()).tree
         except (WorkspaceError, LogError) as error:
             return FilesRestored(to=to, error=str(error))
+        unknown = sorted(back.unknown.intersection(done.left).union(done.unknown))
         return FilesRestored(
             to=to,
             tree=tree,
@@ -164,17 +208,21 @@ class FileKeeper:
             restored=done.done[:MOST_LEFT],
             left=done.left[:MOST_LEFT],
             left_count=len(done.left),
+            unknown=tuple(unknown[:MOST_LEFT]),
+            unknown_count=len(unknown),
+            during=back.told(done.done)[-MOST_STEPS:],
+            error=_LATE if target.late else "",
         )
 
     async def keep(self, when: Literal["before", "after"], late: Callable[[], bool] = lambda: False) -> str:
         """Keep the files as they are; the tree's id, "" where they are not kept. Raises nothing.
 
-        Those before a call that is `late` by then are those after it.
+        Those before a call are not known where it is `late` by then, or another one runs, unless nothing has changed.
         """
         async with self._turn:
             if not self.on or (when == "after" and self._at_work):
                 return self._last if self.on else ""
-            at = self._log.state.seq
+            at, begun = self._log.state.seq, self._running > 0
             try:
                 if await self._resumed():
                     when = "after"
@@ -185,25 +233,30 @@ class FileKeeper:
             finally:
                 self._kept.set()
             self._failed = False
-            await self._note(kept, at, "after" if late() else when)
+            beside = when == "before" and (begun or late())
+            await self._note(kept, at, when, late=beside and await self.trees.changed_since(self._since))
             return kept.tree
 
     async def _resumed(self) -> bool:
         """Whether a call that began in an earlier process may have changed files since they were kept last; once."""
         if self._looked:
             return False
-        self._looked, cut, writing = True, False, set[str]()
+        self._looked, cut, writing = True, set[int](), dict[str, int]()
         async for event in self._log.events(0):
             match event:
                 case WorkspaceSnapshot() | FilesRestored():
-                    self._last, cut = event.tree, False
+                    self._last = event.tree
+                    cut.clear()
                 case ActionEvent() if self._log.state.definition(event.tool_name).may_write:
-                    writing.add(event.id)
-                case ExecutionLost(action_id=lost):
-                    cut = cut or lost in writing
-                case AgentErrorEvent(action_id=failed, error=error):
-                    cut = cut or (failed in writing and error.startswith(DIED))
-        return cut and not self._acts
+                    writing[event.id] = event.seq
+                case ExecutionLost(action_id=lost) if lost in writing:
+                    cut.add(writing[lost])
+                case AgentErrorEvent(action_id=failed, error=error) if failed in writing and error.startswith(DIED):
+                    cut.add(writing[failed])
+        if not cut or self._acts:
+            return False
+        self._acting = Acting(tuple(sorted(cut)), None)
+        return True
 
     async def _note_failure(self, error: WorkspaceError, at: int, when: Literal["before", "after"]) -> None:
         """Note that files are not kept: for good, or until they can be again."""
@@ -212,10 +265,26 @@ class FileKeeper:
             self._failed, self._last = True, ""
             await self._append(WorkspaceSnapshot(at=at, when=when, off=str(error)))
 
-    async def _note(self, kept: Tree, at: int, when: Literal["before", "after"]) -> None:
-        if kept.tree != self._last:
-            self._last = kept.tree
-            await self._append(WorkspaceSnapshot(at=at, when=when, tree=kept.tree, left_out=kept.left_out))
+    async def _note(self, kept: Tree, at: int, when: Literal["before", "after"], *, late: bool = False) -> None:
+        acted = self._acting if when == "after" else Acting()
+        if not late:
+            self._acting = Acting()
+        if when == "after":
+            self._due = False
+        if kept.tree == self._last:
+            return
+        self._last = kept.tree
+        await self._append(
+            WorkspaceSnapshot(
+                at=at,
+                when=when,
+                tree=kept.tree,
+                left_out=kept.left_out,
+                calls=acted.calls,
+                writes=acted.writes if acted.calls else None,
+                late=late,
+            )
+        )
 
     async def _append(self, *events: Event) -> None:
         try:
@@ -224,7 +293,7 @@ class FileKeeper:
             return  # the conversation ends, and says so itself
 
     async def _first(self) -> None:
-        await self.keep("before")
+        await self.keep("before", late=lambda: self._acts)
 
     async def _keep_after(self, kept: anyio.Event) -> None:
         await self.keep("after")
@@ -261,10 +330,20 @@ class FileKeeper:
 
 def _told(restored: FilesRestored) -> tuple[MessageEvent, ...]:
     """What the model is told of files that are not as it saw them last."""
+    unknown = set(restored.unknown)
+    theirs = [path for path in restored.left if path not in unknown]
+    told = list[str]()
     if restored.error:
-        return (MessageEvent(content=text(f"[The files could not all be taken back: {restored.error}]")),)
-    if not restored.left:
-        return ()
-    paths = ", ".join(restored.left[:MOST_TOLD])
-    more = f" and {restored.left_count - MOST_TOLD:,} more" if restored.left_count > MOST_TOLD else ""
-    return (MessageEvent(content=text(f"[Somebody else has changed files since you saw them: {paths}{more}.]")),)
+        told.append(f"[The files could not all be taken back: {restored.error}]")
+    if theirs:
+        named = _named(theirs, restored.left_count - restored.unknown_count)
+        told.append(f"[Somebody else has changed files since you saw them: {named}.]")
+    if unknown:
+        named = _named(restored.unknown, restored.unknown_count)
+        told.append(f"[Files that stay, since it is not known what they were or who made them: {named}.]")
+    return (MessageEvent(content=text("\n".join(told))),) if told else ()
+
+
+def _named(paths: Sequence[str], count: int) -> str:
+    more = f" and {count - MOST_TOLD:,} more" if count > MOST_TOLD else ""
+    return f"{', '.join(paths[:MOST_TOLD])}{more}"

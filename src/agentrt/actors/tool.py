@@ -174,7 +174,7 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
         """Around a call that may change files they are kept."""
         try:
             if self._keeper is not None and self._tools.may_write(action.tool_name, action.arguments):
-                return self._keeper.around(action)
+                return self._keeper.around(action, self._tools.writes(action.tool_name, action.arguments))
         except BadCall:
             pass  # it will be refused
         return nullcontext()

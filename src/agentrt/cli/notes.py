@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.text import Text
 
@@ -38,6 +38,9 @@ from ..specs import HookEvent
 from .permissions import rule_words
 from .wording import clean, count, money
 
+MOST_PATHS = 20
+"""Files that are named after a rewind."""
+
 _SCOPES = {"session": "in this conversation", "project": "in this project"}
 _CHECKS = (HookEvent.BEFORE_TOOL, HookEvent.USER_MESSAGE, HookEvent.STOP)
 """Where a hook's denial keeps something from happening; elsewhere the model is only told."""
@@ -68,9 +71,7 @@ def note(event: Event, children: Mapping[str, str]) -> Iterator[Text]:
         case WorkspaceSnapshot(off=why) if why:
             yield Text(f"! files are not kept for a rewind: {clean(why)}", "yellow")
         case FilesRestored():
-            yield Text(f"↩ {count(event.files, 'file')} as after event {event.to}", "dim")
-            if event.left:
-                yield Text(f"! left as they are: {clean(', '.join(event.left))}", "yellow")
+            yield from _restored(event)
         case ContextChanged():
             yield Text(f"! changed since they were read: {clean(', '.join(event.paths))}", "yellow")
         case SkillActivated():
@@ -81,6 +82,29 @@ def note(event: Event, children: Mapping[str, str]) -> Iterator[Text]:
             yield Text(_retried(event), "dim yellow")
         case _:
             yield from (Text(line, "dim") for line in _settings(event))
+
+
+def _restored(event: FilesRestored) -> Iterator[Text]:
+    """Which files went back, and which did not."""
+    yield Text(f"↩ {count(event.files, 'file')} as after event {event.to}", "dim")
+    for step in event.during:
+        while_running = f"while event {', '.join(map(str, step.calls))} ran" if step.calls else "while calls ran"
+        yield Text(f"↩ whoever changed them {while_running}: {_named(step.paths, step.count)}", "dim")
+    unknown = set(event.unknown)
+    theirs = [path for path in event.left if path not in unknown]
+    if theirs:
+        named = _named(theirs, event.left_count - event.unknown_count)
+        yield Text(f"! left as somebody else changed them: {named}", "yellow")
+    if unknown:
+        named = _named(event.unknown, event.unknown_count)
+        yield Text(f"! left, since it is not known what they were or who made them: {named}", "yellow")
+    if event.error:
+        yield Text(f"! not all could be taken back: {clean(event.error)}", "yellow")
+
+
+def _named(paths: Sequence[str], number: int) -> str:
+    more = f" and {number - MOST_PATHS:,} more" if number > MOST_PATHS else ""
+    return f"{clean(', '.join(paths[:MOST_PATHS]))}{more}"
 
 
 def _context(event: ContextResolved) -> Iterator[Text]:

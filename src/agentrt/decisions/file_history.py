@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from itertools import pairwise
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -15,7 +14,7 @@ Kept: TypeAlias = WorkspaceSnapshot | FilesRestored
 """The events that name a tree."""
 
 
-By: TypeAlias = Literal["agent", "people", "rewind"]
+By: TypeAlias = Literal["agent", "people", "rewind", "unknown"]
 
 
 class Moment(msgspec.Struct, frozen=True):
@@ -26,6 +25,19 @@ class Moment(msgspec.Struct, frozen=True):
     by: By
     """Who may have changed them since the moment before."""
     time: datetime
+    calls: tuple[int, ...] = ()
+    """The events of the agent's calls that ran since."""
+    writes: tuple[str, ...] | None = None
+    """What those say that they change; None: they do not say."""
+    late: bool = False
+    """Whether a call ran already while they were kept, which may have changed them."""
+
+    def whose(self, path: str) -> By:
+        """Who has changed a file since the moment before."""
+        if self.by != "agent" or self.writes is None:
+            return self.by
+        own = any(path == one or path.startswith(f"{one}/") for one in self.writes)
+        return "agent" if own else "people"
 
 
 class FileHistory(msgspec.Struct, frozen=True):
@@ -41,13 +53,10 @@ class FileHistory(msgspec.Struct, frozen=True):
         place = self._place(seq)
         return None if place is None or not self.moments[place].tree else self.moments[place]
 
-    def by_others(self, seq: int) -> list[tuple[str, str]]:
-        """The pairs of trees between which others than the agent changed files, since they were as after an event."""
+    def since(self, seq: int) -> Sequence[Moment]:
+        """The moments with a tree, from the files as they were after an event on."""
         place = self._place(seq)
-        if place is None:
-            return []
-        kept = [moment for moment in self.moments[place:] if moment.tree]
-        return [(one.tree, other.tree) for one, other in pairwise(kept) if other.by == "people"]
+        return () if place is None else [moment for moment in self.moments[place:] if moment.tree]
 
     def between(self, since: int, until: int) -> Sequence[Moment]:
         """The moments from the files as they were after one event to those after another; none where none were kept."""
@@ -70,13 +79,20 @@ class FileHistory(msgspec.Struct, frozen=True):
 
 def file_history(events: Iterable[Event]) -> FileHistory:
     """The history of the files, from the events of a log."""
-    return FileHistory(tuple(_moment(event) for event in events if isinstance(event, Kept) and _tells(event)))
+    moments = list[Moment]()
+    for event in events:
+        if isinstance(event, Kept) and _tells(event):
+            moments.append(_moment(event, after=moments[-1] if moments else None))
+    return FileHistory(tuple(moments))
 
 
-def _moment(event: Kept) -> Moment:
+def _moment(event: Kept, after: Moment | None) -> Moment:
     if isinstance(event, FilesRestored):
         return Moment(event.seq, event.tree, "rewind", event.timestamp)
-    return Moment(event.at, event.tree, "people" if event.when == "before" else "agent", event.timestamp)
+    by: By = "people" if event.when == "before" else "agent"
+    if event.late or not event.tree or (after is not None and not after.tree):
+        by = "unknown"  # what happened while none were kept was done by anyone
+    return Moment(event.at, event.tree, by, event.timestamp, event.calls, event.writes, event.late)
 
 
 def _tells(event: Kept) -> bool:

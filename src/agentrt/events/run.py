@@ -211,8 +211,11 @@ class DurabilityChanged(Event, frozen=True, kw_only=True):
 class WorkspaceSnapshot(Event, frozen=True, kw_only=True):
     """The files of the workspace as they were after event `at`, as a tree of git in a store of the conversation.
 
-    "before" what an agent does, they may have been changed by others since the one before; "after" it, by the agent.
-    `left_out` is what is not in the tree. With `off`, files are not kept, and why.
+    "before" what an agent does, they may have been changed by others since the one before; "after" it, by the agent,
+    whose `calls` ran meanwhile (their events). With `writes`, those have said that they change nothing else: what else
+    has changed was changed by others. A tree is `late` when a call ran already while it was made, so it is not known
+    who has changed files since the one before. `left_out` is what is not in the tree. With `off`, files are not kept,
+    and why.
     """
 
     source: Source = "environment"
@@ -220,15 +223,28 @@ class WorkspaceSnapshot(Event, frozen=True, kw_only=True):
     when: Literal["before", "after"] = "before"
     tree: str = ""
     left_out: tuple[str, ...] = ()
+    calls: tuple[int, ...] = ()
+    writes: tuple[str, ...] | None = None
+    late: bool = False
     off: str = ""
+
+
+class ChangedDuring(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Files that have changed while calls ran that do not say what they write: `count` in all, the first by path."""
+
+    calls: tuple[int, ...]
+    paths: tuple[str, ...]
+    count: int
 
 
 class FilesRestored(Event, frozen=True, kw_only=True):
     """The files of the workspace were made what they were after event `to`.
 
     Before they were those of the tree `before`, now they are those of `tree`. `restored` are the paths that were made
-    so, `files` in all, and `left` those that are as somebody else than the agent made them last, `left_count` in all:
-    the first of both stand here. With `error`, they could not all be made so.
+    so, `files` in all, and `left` those that were left as they are, `left_count` in all: as somebody else than the
+    agent made them last, or `unknown`, `unknown_count` in all, where it is not known what they were or who has changed
+    them. `during` has those that went back whoever has changed them: the agent's calls, or somebody else while those
+    ran. Of all the first stand here. With `error`, they could not all be made what they were.
     """
 
     source: Source = "environment"
@@ -239,6 +255,9 @@ class FilesRestored(Event, frozen=True, kw_only=True):
     restored: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     left_count: int = 0
+    unknown: tuple[str, ...] = ()
+    unknown_count: int = 0
+    during: tuple[ChangedDuring, ...] = ()
     error: str = ""
 
 

@@ -304,6 +304,11 @@ class Tools:
         effects = self.effects(name, arguments)
         return effects is None or bool(effects.writes or effects.runs)
 
+    def writes(self, name: str, arguments: msgspec.Raw) -> tuple[str, ...] | None:
+        """The files and directories that a call says it changes, and no others; None where it does not say."""
+        effects = self.effects(name, arguments)
+        return None if effects is None or effects.runs else tuple(file.path for file in effects.files)
+
     def parse(self, name: str, arguments: msgspec.Raw) -> Any:
         """The arguments as the tool's action. Raises `BadCall` when they do not fit."""
         kind = self._there(name)

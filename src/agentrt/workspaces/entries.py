@@ -29,11 +29,11 @@ class FileList(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FileChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that was not the same at two places in the log, and who changed it in between."""
+    """A file that was not the same at two places in the log, and who changed it in between, where that is known."""
 
     path: str
     status: Literal["added", "modified", "deleted"]
-    by: tuple[Literal["agent", "people", "rewind"], ...]
+    by: tuple[Literal["agent", "people", "rewind", "unknown"], ...]
 
 
 class FileChanges(msgspec.Struct, frozen=True, kw_only=True):

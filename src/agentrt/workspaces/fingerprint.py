@@ -1,4 +1,4 @@
-"""Whether the files of a small workspace are as they were when they were looked at last, without asking git."""
+"""Whether the files of a workspace are as they were when they were looked at last, without asking git."""
 
 from __future__ import annotations
 
@@ -40,3 +40,27 @@ def fingerprint(root: str, apart_from: Collection[str], most: int = FEW) -> byte
     except OSError:
         return None
     return found.digest()
+
+
+def changed_since(root: str, moment: int, apart_from: Collection[str]) -> bool:
+    """Whether anything may have changed below a directory since a moment, in nanoseconds; but for what is at or below
+    the paths `apart_from`, from there on, and in `.git`. For a thread.
+    """
+    waiting = [""]
+    try:
+        while waiting:
+            place = waiting.pop()
+            if os.stat(f"{root}/{place}").st_ctime_ns > moment - RECENT:
+                return True
+            with os.scandir(f"{root}/{place}") as entries:
+                for entry in entries:
+                    path = f"{place}{entry.name}"
+                    if path in apart_from or entry.name == ".git":
+                        continue
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(f"{path}/")
+                    elif entry.stat(follow_symlinks=False).st_ctime_ns > moment - RECENT:
+                        return True
+    except OSError:
+        return True
+    return False

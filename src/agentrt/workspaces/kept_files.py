@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from itertools import pairwise
 from typing import Literal
 
-from ..decisions.file_history import FileHistory, Moment
+from ..decisions.file_history import By, FileHistory, Moment
 from ..errors import WorkspaceError
 from .beneath import parts_of, printable
 from .entries import FileChange, FileChanges, FileDiff, FileEntry, FileList
@@ -45,12 +45,16 @@ class KeptFiles:
         moments, words = await self._between(first, last), _STATUS if since <= until else _BACK
         pairs = [(one.tree, other.tree) for one, other in pairwise(moments)]
         steps = await self._trees.steps([(moments[0].tree, moments[-1].tree), *pairs])
-        by = dict[str, dict[Literal["agent", "people", "rewind"], None]]()
+        by = dict[str, dict[By, None]]()
         for moment, step in zip(moments[1:], steps[1:], strict=True):
             for change in step:
-                by.setdefault(change.path, {})[moment.by] = None
+                by.setdefault(change.path, {})[moment.whose(change.path)] = None
         items = [
-            FileChange(path=printable(one.path), status=words.get(one.status, "modified"), by=tuple(by[one.path]))
+            FileChange(
+                path=printable(one.path),
+                status=words.get(one.status, "modified"),
+                by=tuple(by.get(one.path, ("unknown",))),
+            )
             for one in steps[0]
         ]
         return FileChanges(since=since, until=until, items=tuple(items[:LISTED]), truncated=len(items) > LISTED)

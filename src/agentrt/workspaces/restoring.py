@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha1
 from pathlib import PurePosixPath
 
 from ..errors import WorkspaceError
 from .beneath import Beneath
+from .tree_index import STAGING
 from .tree_listing import Change
 
 _PIECE = 1 << 20
 
 
-def put(workspace: str, staging: str, changes: Sequence[Change]) -> set[str]:
+def put(workspace: str, staging: str, changes: Sequence[Change], modes: Mapping[str, int]) -> set[str]:
     """Make changes, each new file by a rename from `staging`; the paths that stay as they are.
 
-    A path stays where something else stands than what the change begins with: somebody has changed it since.
+    A path stays where something else stands than what the change begins with: somebody has changed it since. A file
+    that is not there gets its permissions from `modes`.
     """
-    files = _Files(workspace)
+    files = _Files(workspace, modes)
     stayed, emptied = set[str](), set[str]()
     for change in changes:
         if change.status == "D":
@@ -37,17 +40,46 @@ def put(workspace: str, staging: str, changes: Sequence[Change]) -> set[str]:
     return stayed
 
 
-def remove_staging(staging: str) -> None:
-    """Remove what is left there, and the directory above where it has nothing else."""
+def staged(staging: str) -> int:
+    """Make a directory for files that are to be restored; a descriptor that holds it. Raises `OSError`.
+
+    A workspace that is not there is made.
+    """
+    os.makedirs(os.path.dirname(staging), exist_ok=True)
+    os.mkdir(staging, 0o700)
+    held = os.open(staging, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    return held
+
+
+def remove_staging(staging: str, held: int | None) -> None:
+    """Remove what is left there, and let it go."""
     shutil.rmtree(staging, ignore_errors=True)
-    with suppress(OSError):
-        os.rmdir(os.path.dirname(staging))
+    if held is not None:
+        os.close(held)
+
+
+def sweep(workspace: str) -> None:
+    """Remove what a restore left there whose process was killed: nobody holds it."""
+    with suppress(OSError), os.scandir(workspace) as entries:
+        for entry in entries:
+            if not (entry.name.startswith(STAGING) and entry.is_dir(follow_symlinks=False)):
+                continue
+            held = os.open(entry.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(entry.path, ignore_errors=True)
+            except BlockingIOError:
+                continue  # another one restores files there
+            finally:
+                os.close(held)
 
 
 class _Files:
     """The files of a workspace."""
 
-    def __init__(self, workspace: str) -> None:
+    def __init__(self, workspace: str, modes: Mapping[str, int]) -> None:
+        self._modes = modes
         self._root, self._beneath = os.path.realpath(workspace), Beneath(workspace)
 
     def remove(self, change: Change) -> bool:
@@ -71,8 +103,12 @@ class _Files:
             return False
         above, _, name = change.path.rpartition("/")
         try:
-            if status is not None and stat.S_ISREG(status.st_mode) and change.mode.startswith("100"):
-                os.chmod(staged, _mode(stat.S_IMODE(status.st_mode) & 0o777, change.mode))
+            if status is not None and stat.S_ISREG(status.st_mode):
+                mode: int | None = stat.S_IMODE(status.st_mode) & 0o777
+            else:
+                mode = self._modes.get(change.path)
+            if mode is not None and change.mode.startswith("100"):
+                os.chmod(staged, _mode(mode, change.mode))
             with self._beneath.directory(above, make=True) as directory:
                 os.rename(staged, name, dst_dir_fd=directory)
         except (OSError, WorkspaceError):

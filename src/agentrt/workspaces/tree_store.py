@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -18,6 +18,7 @@ import msgspec
 
 from ..errors import WorkspaceError
 from ..sandboxes.programs import Printed, printed
+from .pipes import Pipes
 
 SECONDS = 120.0
 """How long git may take: the first tree has all files to read."""
@@ -60,7 +61,15 @@ _ENVIRONMENT = {
     # an object that is not there may be promised by a remote, and a remote's URL may name a program
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_NO_LAZY_FETCH": "1",
+    # mallopt(3): `update-index` would give memory back to the system after each file, and take it again
+    "MALLOC_TOP_PAD_": str(8 << 20),
+    "MALLOC_TRIM_THRESHOLD_": str(64 << 20),
 }
+
+
+_MODES = "modes"
+_NO_FILES = "nothing"
+"""A directory of the store without files: where git runs that has nothing to do with those of the workspace."""
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -69,7 +78,9 @@ class Settings(msgspec.Struct, frozen=True):
     ignored: bool = True
     """Whether what is ignored is kept."""
     nested: tuple[str, ...] = ()
-    """The repositories in it."""
+    """The repositories in it of which the files are kept."""
+    others: tuple[str, ...] = ()
+    """The other ones, which are left out for good."""
     stored: int = 0
     """Bytes of the files that were kept so far, as often as they changed."""
 
@@ -77,9 +88,10 @@ class Settings(msgspec.Struct, frozen=True):
 class TreeStore:
     """One such directory, for one workspace."""
 
-    def __init__(self, directory: str, workspace: str, origins: Sequence[str] = ()) -> None:
-        self._directory, self._workspace, self._origins = Path(directory), workspace, origins
-        self._ready = False
+    def __init__(self, directory: str, origins: Sequence[str] = ()) -> None:
+        # absolute, since git runs elsewhere
+        self._directory, self._origins = Path(os.path.abspath(directory)), [os.path.abspath(one) for one in origins]
+        self._ready, self._pipes = False, Pipes()
 
     @property
     def index(self) -> str:
@@ -117,21 +129,23 @@ class TreeStore:
         check: bool = True,
         most: int = OUTPUT,
     ) -> Printed:
-        """What git says, of another index or another work tree where they are given. Raises `WorkspaceError`."""
+        """What git says, of another index, or of a directory with files where one is given. Raises `WorkspaceError`."""
         if not self._ready:
             await self.prepare()
+        place = tree or str(self._directory / _NO_FILES)
         environment = {
             **_ENVIRONMENT,
             "HOME": str(self._directory),
             "GIT_DIR": str(self._directory),
-            "GIT_WORK_TREE": tree or self._workspace,
+            "GIT_WORK_TREE": place,
             "GIT_INDEX_FILE": index or self.index,
         }
-        place = tree or self._workspace
+        command = ["git", *arguments]
         try:
-            said = await printed(
-                ["git", *arguments], cwd=place, environment=environment, seconds=SECONDS, most=most, given=given
-            )
+            async with self._pipes.passed(tree) if tree else nullcontext():
+                said = await printed(
+                    command, cwd=place, environment=environment, seconds=SECONDS, most=most, given=given
+                )
         except (TimeoutError, anyio.get_cancelled_exc_class()) as error:
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(self._unlock)
@@ -139,7 +153,9 @@ class TreeStore:
                 raise
             raise WorkspaceError("git-timeout", f"it was given {SECONDS:g} s") from error
         except FileNotFoundError as error:
-            raise WorkspaceError("git-not-installed", f"or {place} is not there") from error
+            if not await anyio.to_thread.run_sync(os.path.isdir, place):
+                raise WorkspaceError("file-missing", f"{place} is not there") from error
+            raise WorkspaceError("git-not-installed", "no files are kept without it") from error
         except OSError as error:
             raise WorkspaceError("file", f"{place}: {error.strerror}") from error
         if said.cut and most == OUTPUT:
@@ -152,8 +168,24 @@ class TreeStore:
             raise WorkspaceError("git-failed", f"git {arguments[0]} ended with {said.code}: {why}")
         return said
 
+    async def modes(self) -> dict[str, int]:
+        """The permissions that were noted, by path; also by those that this store goes on from."""
+        return await anyio.to_thread.run_sync(self._modes)
+
+    async def note_modes(self, modes: Mapping[str, int]) -> None:
+        """Note permissions, in place of all that were noted."""
+        data = "".join(f"{mode:o} {path}\0" for path, mode in modes.items()).encode("utf-8", "surrogateescape")
+        await anyio.to_thread.run_sync(self._write, _MODES, data)
+
+    def _modes(self) -> dict[str, int]:
+        for directory in (self._directory, *map(Path, self._origins)):
+            with suppress(OSError):
+                entries = (directory / _MODES).read_bytes().decode("utf-8", "surrogateescape").split("\0")[:-1]
+                return {path: int(mode, 8) for mode, _, path in (entry.partition(" ") for entry in entries)}
+        return {}
+
     def _prepare(self) -> Settings | None:
-        for name in ("objects/info", "refs", "info", "indexes"):
+        for name in ("objects/info", "refs", "info", "indexes", _NO_FILES):
             (self._directory / name).mkdir(parents=True, exist_ok=True)
         self._write("config", _CONFIG.encode())
         self._write("HEAD", b"ref: refs/heads/none\n")

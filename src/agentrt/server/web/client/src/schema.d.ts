@@ -1354,6 +1354,11 @@ export interface components {
             };
             title?: string;
         };
+        ChangedDuring: {
+            calls: number[];
+            count: number;
+            paths: string[];
+        };
         ChildAction: {
             action_id: string;
             arguments: string;
@@ -2081,7 +2086,7 @@ export interface components {
             type: "FallbackLLM";
         };
         FileChange: {
-            by: ("agent" | "people" | "rewind")[];
+            by: ("agent" | "people" | "rewind" | "unknown")[];
             path: string;
             /** @enum {unknown} */
             status: "added" | "deleted" | "modified";
@@ -2125,6 +2130,8 @@ export interface components {
             by?: string | null;
             /** @default null */
             caused_by?: string | null;
+            /** @default [] */
+            during?: components["schemas"]["ChangedDuring"][];
             /** @default  */
             error?: string;
             /** @default 0 */
@@ -2149,6 +2156,10 @@ export interface components {
             tree?: string;
             /** @constant */
             type: "FilesRestored";
+            /** @default [] */
+            unknown?: string[];
+            /** @default 0 */
+            unknown_count?: number;
         };
         Follow: {
             after?: components["schemas"]["CursorInput"];
@@ -3934,9 +3945,13 @@ export interface components {
             at: number;
             /** @default null */
             by?: string | null;
+            /** @default [] */
+            calls?: number[];
             /** @default null */
             caused_by?: string | null;
             id: string;
+            /** @default false */
+            late?: boolean;
             /** @default [] */
             left_out?: string[];
             /** @default  */
@@ -3958,6 +3973,8 @@ export interface components {
              * @enum {unknown}
              */
             when?: "after" | "before";
+            /** @default null */
+            writes?: string[] | null;
         };
     };
     responses: {

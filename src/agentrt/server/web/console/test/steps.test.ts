@@ -12,19 +12,27 @@ test("each step is between two moments, and somebody's", () => {
   const steps = stepsOf(log);
   expect(steps).toEqual([
     { since: 3, until: 8, by: "agent" },
-    { since: 8, until: 19, by: "people" },
+    { since: 8, until: 19, by: "unknown" },
     { since: 19, until: 30, by: "rewind" },
   ]);
   expect(stepAt(steps, 3)).toBeUndefined();
   expect(stepAt(steps, 4)).toBe(steps[0]);
   expect(stepAt(steps, 25)).toBe(steps[2]);
   expect(stepsOf([])).toEqual([]);
+  expect(stepsOf([kept(4, 3, "before"), kept(9, 8, "before")])[0]!.by).toBe("people");
+  expect(stepsOf([kept(4, 3, "before"), { ...kept(9, 8, "before"), late: true } as Event])[0]!.by).toBe("unknown");
 });
 
 test("what a rewind left, and that files are not kept, is told", () => {
   expect(noticeOf(log[0]!)).toBeUndefined();
   expect(noticeOf(log[2]!)?.text).toBe("Files are not kept for a rewind: too many files");
   expect(noticeOf(restored)).toEqual({ tone: "warning", text: "2 files as after event 3; 1 file left as people changed it", detail: "a.txt" });
+  const more: Event = { ...restored, left: ["a.txt", "b.txt"], left_count: 2, unknown: ["b.txt"], unknown_count: 1, during: [{ calls: [7], paths: ["c.txt"], count: 1 }] } as Event;
+  expect(noticeOf(more)).toEqual({
+    tone: "warning",
+    text: "2 files as after event 3; 1 file left as people changed it; 1 file left, since nobody knows what it was or who made it",
+    detail: "Left as people changed them:\na.txt\nLeft, since nobody knows what they were or who made them:\nb.txt\nWent back, whoever changed them while event 7 ran:\nc.txt",
+  });
 });
 
 test("it says between which events files are kept, and why they are not", () => {

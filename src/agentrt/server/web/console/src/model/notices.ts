@@ -133,11 +133,30 @@ function retried(event: Extract<Event, { type: "ModelCallRetried" }>): string {
 }
 
 function restored(event: Extract<Event, { type: "FilesRestored" }>): Notice {
-  if (event.error) return { tone: "danger", text: "The files could not all be taken back", detail: event.error };
-  const text = `${count(event.files ?? 0, "file")} as after event ${event.to}`;
-  const left = event.left_count ?? 0;
-  if (left === 0) return { tone: "quiet", text };
-  return { tone: "warning", text: `${text}; ${count(left, "file")} left as people changed ${left === 1 ? "it" : "them"}`, detail: (event.left ?? []).join("\n") };
+  if (event.error) return { tone: "danger", text: "The files could not all be taken back", detail: [event.error, restoredDetail(event)].filter(Boolean).join("\n") };
+  const unknown = event.unknown_count ?? 0;
+  const theirs = (event.left_count ?? 0) - unknown;
+  const text = [`${count(event.files ?? 0, "file")} as after event ${event.to}`];
+  if (theirs) text.push(`${count(theirs, "file")} left as people changed ${theirs === 1 ? "it" : "them"}`);
+  if (unknown) text.push(`${count(unknown, "file")} left, since nobody knows what ${unknown === 1 ? "it was or who made it" : "they were or who made them"}`);
+  const detail = restoredDetail(event);
+  return { tone: text.length > 1 ? "warning" : "quiet", text: text.join("; "), ...(detail ? { detail } : {}) };
+}
+
+/** The files by name: those that stayed, and those that went back though it is not known who has changed them. */
+function restoredDetail(event: Extract<Event, { type: "FilesRestored" }>): string {
+  const unknown = new Set(event.unknown ?? []);
+  const theirs = (event.left ?? []).filter((path) => !unknown.has(path));
+  const during = (event.during ?? []).map((step) => ({ title: `Went back, whoever changed them while event ${step.calls.join(", ")} ran:`, paths: step.paths }));
+  if (unknown.size === 0 && during.length === 0) return theirs.join("\n");
+  return [
+    { title: "Left as people changed them:", paths: theirs },
+    { title: "Left, since nobody knows what they were or who made them:", paths: [...unknown] },
+    ...during,
+  ]
+    .filter(({ paths }) => paths.length > 0)
+    .flatMap(({ title, paths }) => [title, ...paths])
+    .join("\n");
 }
 
 function ruleWords(rule: PermissionRule): string {

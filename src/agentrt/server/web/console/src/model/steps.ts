@@ -8,17 +8,25 @@ export const KEEPING = ["WorkspaceSnapshot", "FilesRestored"] as const;
 export interface Step {
   since: number;
   until: number;
-  by: "agent" | "people" | "rewind";
+  by: "agent" | "people" | "rewind" | "unknown";
 }
 
 export function isKept(event: Event): event is EventOf<(typeof KEEPING)[number]> {
   return event.type === "WorkspaceSnapshot" || event.type === "FilesRestored";
 }
 
-/** The steps, in their order. */
+/** The steps, in their order. What happened while no files were kept was done by anyone. */
 export function stepsOf(events: readonly Event[]): Step[] {
-  const moments = events.filter(isKept).filter((event) => event.tree);
-  return moments.slice(1).map((event, at) => ({ since: placeOf(moments[at]!), until: placeOf(event), by: whose(event) }));
+  const moments = events.filter(isKept).filter((event) => event.tree || (event.type === "WorkspaceSnapshot" && event.off));
+  const steps: Step[] = [];
+  let last: (typeof moments)[number] | undefined;
+  let known = true;
+  for (const event of moments) {
+    if (event.tree && last) steps.push({ since: placeOf(last), until: placeOf(event), by: known ? whose(event) : "unknown" });
+    if (event.tree) last = event;
+    known = Boolean(event.tree);
+  }
+  return steps;
 }
 
 /** What is kept of the files of a conversation: between which events, why not any more, and what is left out. */
@@ -54,5 +62,6 @@ function placeOf(event: EventOf<(typeof KEEPING)[number]>): number {
 
 function whose(event: EventOf<(typeof KEEPING)[number]>): Step["by"] {
   if (event.type === "FilesRestored") return "rewind";
+  if (event.late) return "unknown";
   return event.when === "after" ? "agent" : "people";
 }

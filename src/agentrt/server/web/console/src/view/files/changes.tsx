@@ -8,7 +8,7 @@ import { Diff, DiffCount } from "../diff";
 import { useFresh } from "../fresh";
 
 const SHOWN = 50;
-const WHO = { agent: "the agent", people: "people", rewind: "a rewind" } as const;
+const WHO = { agent: "the agent", people: "people", rewind: "a rewind", unknown: "nobody knows whom" } as const;
 
 /** What changed: since the beginning, since the last commit, and step by step. */
 export function Changes({ conversation }: { conversation: Open }) {
