@@ -8,7 +8,8 @@ import shutil
 import stat
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
@@ -17,7 +18,8 @@ from msgspec.structs import replace
 
 from ...errors import ToolError
 from ...protocols import Files, ToolContext
-from ...sandboxes.programs import Printed, printed
+from ...sandboxes.programs import Printed, Stuck, printed
+from ...sandboxes.stalling import stalled
 from ...specs import LocalWorkspace
 from .query import Query, counts, files, program_input, ripgrep
 
@@ -42,9 +44,10 @@ async def run(query: Query, context: ToolContext, most: int = MOST_LISTED) -> st
     """What is printed, to at most so many bytes. Raises `ToolError` with what to do instead."""
     local = isinstance(context.workspace, LocalWorkspace) and shutil.which("rg") is not None
     if local and not (query.pattern is not None and _OURS_ONLY.search(query.pattern)):
-        said = await _answer(ripgrep(query), query.directory, b"", most)
-        if said.cut or said.code in (0, 1) or (said.code == 2 and said.output):
-            return said.output.decode("utf-8", "surrogateescape")
+        with suppress(Stuck):  # by a pipe that is named as an ignore file: our own program opens none
+            said = await _answer(ripgrep(query), query.directory, b"", most, watched=stalled)
+            if said.cut or said.code in (0, 1) or (said.code == 2 and said.output):
+                return said.output.decode("utf-8", "surrogateescape")
     command = [sys.executable, "-E", "-s", _PROGRAM]
     said = await _answer(command, "/", program_input(query), most)
     if said.code and not said.cut:
@@ -54,9 +57,19 @@ async def run(query: Query, context: ToolContext, most: int = MOST_LISTED) -> st
     return said.output.decode("utf-8", "surrogateescape")
 
 
-async def _answer(command: list[str], directory: str, given: bytes, most: int) -> Printed:
+async def _answer(
+    command: list[str],
+    directory: str,
+    given: bytes,
+    most: int,
+    watched: Callable[[int], Awaitable[None]] | None = None,
+) -> Printed:
     try:
-        return await printed(command, cwd=directory, environment={}, seconds=SECONDS, most=most, given=given)
+        return await printed(
+            command, cwd=directory, environment={}, seconds=SECONDS, most=most, given=given, watched=watched
+        )
+    except Stuck:
+        raise
     except TimeoutError as error:
         raise ToolError(f"it took longer than {SECONDS:.0f} s: search a directory below, or fewer files") from error
     except OSError as error:
