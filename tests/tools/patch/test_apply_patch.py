@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import subprocess
 from collections.abc import Callable
@@ -293,6 +294,20 @@ async def test_an_empty_last_line_stays_where_the_last_newline_is_missing(tmp_pa
     (tmp_path / "a").write_text("\na")
     await applied(tmp_path, "*** Update File: a", "@@", " ", "-a")
     assert (tmp_path / "a").read_text() == "\n"
+
+
+async def test_a_link_to_a_name_that_is_no_utf8(tmp_path: Path) -> None:
+    """The file is changed, and the result can be logged."""
+    real = tmp_path / os.fsdecode(b"bad\xff")
+    real.mkdir()
+    (real / "a").write_text("x\n")
+    (tmp_path / "link").symlink_to(real)
+    done = await applied(
+        tmp_path, "*** Update File: link/a", "@@", "-x", "+y", "*** Update File: link/a", "*** Move to: b"
+    )
+    assert (tmp_path / "b").read_text() == "y\n"
+    assert "bad\ufffd/a -> " in plain(done.content)
+    msgspec.json.encode(done)
 
 
 async def test_what_was_deleted_comes_back_as_it_was(tmp_path: Path) -> None:

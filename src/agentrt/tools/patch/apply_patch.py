@@ -20,7 +20,7 @@ from ...errors import ToolError
 from ...ids import new_id
 from ...protocols import Files, Observation, ToolContext
 from ...specs import OnCrash, ToolAnnotations, Workspace
-from ...specs.content import text
+from ...specs.content import sound, text
 from ...specs.effects import Effects, FileText
 from ..clipping import clip
 from ..definition import Params, ToolType, file_key
@@ -87,7 +87,7 @@ def _apply(patch: str, context: ToolContext) -> ApplyPatchObservation:
     except ToolError as error:
         raise ToolError(f"nothing was changed: {error}") from error
     changes = tuple(_change(one, context) for one in planned)
-    fuzz = tuple(context.masked(said) for one in planned for said in one.fuzz)
+    fuzz = tuple(context.masked(sound(said)) for one in planned for said in one.fuzz)
     letters = {"added": "A", "updated": "M", "deleted": "D", "moved": "R"}
     said = [f"{letters[c.kind]} {f'{c.moved_from} -> ' if c.moved_from else ''}{c.path}" for c in changes]
     inexact = ["Not exactly as the patch has it, so look at these again:", *fuzz] if fuzz else []
@@ -212,11 +212,12 @@ def _restore(one: Planned, files: Files) -> None:
 def _change(one: Planned, context: ToolContext) -> Change:
     kind: Literal["added", "updated", "deleted", "moved"]
     kind = "deleted" if one.now is None else "added" if one.was is None else "moved" if one.moved_from else "updated"
+    path = sound(one.path)  # a link may have led to a name that is no UTF-8
     if one.now is None:
-        return Change(one.path, kind)
+        return Change(path, kind)
     old = "" if one.was is None else text_file(one.path, one.was).text
     before, after = (context.masked(each, by_line=True) for each in (old, one.now.text))
-    return Change(one.path, kind, diff(before, after, one.path), one.moved_from)
+    return Change(path, kind, diff(before, after, path), one.moved_from and sound(one.moved_from))
 
 
 def absolute(path: str, root: str) -> str:
