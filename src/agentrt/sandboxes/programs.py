@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from subprocess import DEVNULL, PIPE
 from typing import IO
 
 import anyio
 import anyio.abc
 import msgspec
+from anyio.abc import TaskGroup
 
 from .processes import opened
 
@@ -31,6 +32,10 @@ class Printed(msgspec.Struct, frozen=True):
     cut: bool = False
 
 
+class Stuck(TimeoutError):
+    """Raised when whoever watches a program has seen that it will not go on."""
+
+
 async def printed(
     command: Sequence[str],
     *,
@@ -39,25 +44,41 @@ async def printed(
     seconds: float,
     most: int,
     given: bytes = b"",
+    watched: Callable[[int], Awaitable[None]] | None = None,
 ) -> Printed:
     """Run a program that reads `given`, until it ends, or has printed more than `most` bytes, of which the first count.
 
-    It has nothing of the environment of this process but its `PATH`. Raises `OSError` when it cannot be started, and
-    `TimeoutError` when it takes longer than `seconds`. When this is cancelled its process group is killed.
+    It has nothing of the environment of this process but its `PATH`. Raises `OSError` when it cannot be started,
+    `TimeoutError` when it takes longer than `seconds`, and `Stuck` when `watched`, which has the id of its process,
+    returns. When this is cancelled its process group is killed.
     """
     variables = {**PLAIN, "PATH": os.environ.get("PATH", os.defpath), **environment}
     with _readable(given) as stdin:
         process = await opened(
             command, cwd=cwd, env=variables, stdin=stdin, stdout=PIPE, stderr=PIPE, start_new_session=True
         )
-    output, errors, cut = bytearray(), bytearray(), False
+    output, errors, cut, stuck, watching = bytearray(), bytearray(), False, False, anyio.CancelScope()
+
+    async def watch(tasks: TaskGroup) -> None:
+        nonlocal stuck
+        with watching:
+            assert watched is not None
+            await watched(process.pid)
+            stuck = True
+            tasks.cancel_scope.cancel()
+
     try:
         with anyio.fail_after(seconds):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_take, process.stderr, errors, ERRORS, True)
+                if watched is not None:
+                    tasks.start_soon(watch, tasks)
                 cut = await _take(process.stdout, output, most, False)
+                watching.cancel()
                 if cut:
                     tasks.cancel_scope.cancel()
+            if stuck:
+                raise Stuck(f"{command[0]} does not go on")
             if not cut:
                 await process.wait()
     finally:

@@ -19,6 +19,7 @@ from typing import Literal
 
 from ..errors import WorkspaceError
 from .entries import FileEntry
+from .in_place import rewritten_in_place
 
 LINKS = 40
 """Symbolic links that are followed on the way to a file, at most; as the kernel does."""
@@ -104,10 +105,12 @@ class Beneath:
     def rewrite(self, path: str, data: bytes, bits: int = 0o777) -> None:
         """Write a file whole or not at all, where links lead; of its mode it keeps these bits. Raises `WorkspaceError`.
 
-        Directories that are not there are made.
+        Directories that are not there are made. One with several names (hard links) stays one under all of them.
         """
         above = "/".join(parts_of(path)[:-1])
         with self.directory(above, make=True), self._parent(path) as (parent, name), _told(path):
+            if rewritten_in_place(name, parent, data, bits):
+                return
             temporary = f".agentrt-{secrets.token_hex(8)}"
             descriptor = os.open(temporary, _WRITE, 0o666, dir_fd=parent)
             try:

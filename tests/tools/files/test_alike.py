@@ -136,7 +136,11 @@ def test_nothing_but_white_space_and_the_text_itself_is_replaced(text: str, old:
         (" \n" * 100_000, "\n \nx"),
         ("a\n" * 100_000, "a\n" * 500 + "b"),
         ("\t" * 99_999, "a\nb"),
+        ("a\nb\n" * 200_000, "a \nb \n" * 50_000 + "c"),
+        (" a\n  a\n" * 200_000, "a\na\n" * 50_000 + "b"),
+        ("ab " * 1_000_000, " b "),
+        ("ab" * 500_000, "ab" * 100_000 + " "),
     ],
 )
-def test_much_white_space_takes_no_long_time(text: str, old: str) -> None:
+def test_much_that_is_alike_takes_no_long_time(text: str, old: str) -> None:
     assert least_seconds(lambda: alike(text, old, "x")) < 5

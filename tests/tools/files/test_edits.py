@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from agentrt.errors import ToolError
-from agentrt.tools.files.edits import SNIPPET, diff, insert_after, numbered, replace_once, shown_lines, snippet
+from agentrt.tools.files.edits import NAMED, SNIPPET, insert_after, numbered, replace_once, shown_lines, snippet
 
 LINES = "".join(f"line {number}\n" for number in range(1, 21))
 ODD = st.text("ab\n\r\f\x1c\u2028\x85", max_size=40)
@@ -73,6 +72,13 @@ def test_overlapping_occurrences_are_many() -> None:
         replace_once("aaa", "aa", "b", "/f")
 
 
+def test_of_many_occurrences_the_first_are_named() -> None:
+    """Which takes no longer than to read the file, however many there are."""
+    with pytest.raises(ToolError, match=rf"more than {NAMED} times in /f, at lines 1, 2, .* and below: add") as told:
+        replace_once("a;\n" * 2_500_000, "a", "b", "/f")
+    assert len(str(told.value)) < 300
+
+
 def test_replacing_nothing_or_by_itself_is_refused() -> None:
     with pytest.raises(ToolError, match="old_str is empty"):
         replace_once("text", "", "x", "/f")
@@ -119,27 +125,3 @@ def test_a_snippet_shows_the_change_and_four_lines_around() -> None:
     assert shown[0] == f"{10 - SNIPPET:6}\tline {10 - SNIPPET}"
     assert shown[-1] == f"{11 + SNIPPET:6}\tline {11 + SNIPPET}"
     assert snippet(LINES, 1, 1).startswith("     1\t")
-
-
-@pytest.mark.skipif(shutil.which("patch") is None, reason="there is no patch(1)")
-@settings(max_examples=25)
-@given(old=ODD, new=ODD)
-def test_patch_makes_the_new_text_of_the_old_one_and_the_diff(
-    tmp_path_factory: pytest.TempPathFactory, old: str, new: str
-) -> None:
-    assume(old and new and old != new)
-    folder = tmp_path_factory.mktemp("diff")
-    (folder / "f").write_bytes(old.encode())
-    changes = diff(old, new, "/f").encode()
-    subprocess.run(["patch", "--binary", "--silent", "-p1"], cwd=folder, input=changes, check=True, capture_output=True)
-    assert (folder / "f").read_bytes() == new.encode()
-
-
-def test_a_diff_says_where_the_last_newline_is_missing() -> None:
-    assert diff("a\nb", "a\nc\n", "/dir/f") == (
-        "--- a/dir/f\n+++ b/dir/f\n@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+c\n"
-    )
-
-
-def test_the_diff_of_equal_texts_is_empty() -> None:
-    assert diff(LINES, LINES, "/f") == ""

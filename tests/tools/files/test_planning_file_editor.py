@@ -72,6 +72,32 @@ async def test_a_plan_that_is_a_link_is_refused(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_text() == "x\n"
 
 
+@pytest.mark.parametrize("command", ["view", "create", "str_replace", "insert"])
+@pytest.mark.parametrize("link", [".agents_tmp", PLAN])
+@pytest.mark.parametrize("leads", ["there", "nowhere", "to a file", "out"])
+async def test_no_link_leads_the_plan_elsewhere(tmp_path: Path, command: str, link: str, leads: str) -> None:
+    """A repository may bring such a link along, so that the plan becomes a git hook."""
+    root = tmp_path / "work"
+    (root / "there").mkdir(parents=True)
+    (root / "to a file").write_text("x\n")
+    (tmp_path / "out").mkdir()
+    (root / link).parent.mkdir(exist_ok=True)
+    (root / link).symlink_to(tmp_path / "out" if leads == "out" else root / leads)
+    with pytest.raises(ToolError, match="is a link"):
+        await Planner(root)(command, PLAN, file_text="y", old_str="x", new_str="y", insert_line=0)
+    made = [path for path in tmp_path.rglob("*") if path.is_file() and not path.is_symlink()]
+    assert made == [root / "to a file"]
+    assert (root / "to a file").read_text() == "x\n"
+    assert not (root / "nowhere").exists()
+
+
+async def test_a_workspace_may_be_reached_by_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "work").symlink_to("real")
+    await Planner(tmp_path / "work")("create", PLAN, file_text="# All of it\n")
+    assert (tmp_path / "real" / PLAN).read_text() == "# All of it\n"
+
+
 def test_what_it_touches_is_known_before() -> None:
     effects, workspace = planning_file_editor.effects, LocalWorkspace("/w")
     assert effects is not None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from agentrt.errors import ToolError
 from agentrt.tools.files.undoing import Edit, taken_back
+from tests.timing import least_seconds
 
 LINES = st.lists(st.sampled_from(["a", "b", "", "  c", "d"]), max_size=8)
 
@@ -29,3 +31,14 @@ def test_what_has_changed_elsewhere_stays_or_it_is_refused(
     except ToolError:
         return
     assert done == "\n".join([*more, "# more #", before])
+
+
+def test_a_long_edit_in_a_long_file_is_looked_for_in_no_long_time() -> None:
+    old, more = "a\nb\n" * 100_000, "a\nb\n" * 50_000
+    edit = Edit("x", True, old, f"{old}c\n{more}")
+    assert least_seconds(lambda: _refused(old * 3, edit)) < 10
+
+
+def _refused(now: str, edit: Edit) -> None:
+    with pytest.raises(ToolError, match="has changed since that edit"):
+        taken_back(now, now, edit, "x")

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import stat
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
+import anyio
+import anyio.from_thread
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from agentrt.errors import ToolError
@@ -216,6 +221,93 @@ async def test_a_long_file_of_lines_that_are_all_the_same(tmp_path: Path) -> Non
     (tmp_path / "a").write_text("x\n" * 300_000)
     with pytest.raises(ToolError, match="does not fit"):
         await applied(tmp_path, "*** Update File: a", *[" x"] * 1000, "-y", "+z")
+
+
+async def test_a_long_hunk_that_nearly_fits_everywhere(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("a\nb\n" * 200_000)
+    with pytest.raises(ToolError, match="does not fit"):
+        await applied(tmp_path, "*** Update File: a", *[" a", " b"] * 5_000, "-a", "-a", "+z")
+
+
+async def test_an_interrupt_ends_a_patch_of_many_hunks_that_was_not_written(tmp_path: Path) -> None:
+    """Each of which is looked for in the whole of a long file."""
+    lines = "x\n" * 500_000
+    (tmp_path / "a").write_text(lines)
+    context = FakeContext(tmp_path)
+    reading = anyio.Event()
+    files = context.files
+
+    class Watched(FakeContext):
+        @property
+        def files(self) -> Files:
+            return Telling(files, reading.set)
+
+    hunks = [line for n in range(20_000) for line in ("@@", " x\t", "-x", f"+{n}", " x")]
+    patch = "\n".join(["*** Begin Patch", "*** Update File: a", *hunks, "*** End Patch"])
+    begun = anyio.current_time()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(apply_patch.executor({}), ApplyPatchAction(patch), Watched(tmp_path))
+        await reading.wait()
+        tasks.cancel_scope.cancel()
+    assert anyio.current_time() - begun < 10
+    assert (tmp_path / "a").read_text() == lines
+
+
+class Telling:
+    """Real files, which tell the event loop when one is read."""
+
+    def __init__(self, files: Files, told: Callable[[], object]) -> None:
+        self._files, self._told = files, told
+        self.status, self.names, self.real = files.status, files.names, files.real
+        self.write, self.move, self.remove = files.write, files.move, files.remove
+
+    def read(self, path: str) -> bytes:
+        """Tell, and read."""
+        anyio.from_thread.run_sync(self._told)
+        return self._files.read(path)
+
+
+LAST = st.lists(st.sampled_from(["a", "b", ""]), max_size=6)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(LAST, LAST, LAST)
+async def test_a_file_is_left_as_git_apply_leaves_it(
+    tmp_path: Path, top: list[str], old: list[str], new: list[str]
+) -> None:
+    """Down to the last empty line."""
+    assume(old != new and (top or old))
+    before, wanted = ("".join(f"{line}\n" for line in [*top, *body]) for body in (old, new))
+    (tmp_path / "a").write_text(before)
+    (tmp_path / "b").write_text(wanted)
+    command = ["git", "diff", "--no-index", "--no-color", "--unified=99", "a", "b"]
+    diff = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False).stdout.decode()
+    body = diff[diff.index("\n@@ ") :].split("\n")[2:-1]
+    await applied(tmp_path, "*** Update File: a", "@@", *body)
+    ours = (tmp_path / "a").read_text()
+    (tmp_path / "a").write_text(before)
+    subprocess.run(["git", "apply", "-"], input=diff.replace("b/b", "b/a").encode(), cwd=tmp_path, check=True)
+    assert ours == (tmp_path / "a").read_text() == wanted
+
+
+async def test_an_empty_last_line_stays_where_the_last_newline_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("\na")
+    await applied(tmp_path, "*** Update File: a", "@@", " ", "-a")
+    assert (tmp_path / "a").read_text() == "\n"
+
+
+async def test_a_link_to_a_name_that_is_no_utf8(tmp_path: Path) -> None:
+    """The file is changed, and the result can be logged."""
+    real = tmp_path / os.fsdecode(b"bad\xff")
+    real.mkdir()
+    (real / "a").write_text("x\n")
+    (tmp_path / "link").symlink_to(real)
+    done = await applied(
+        tmp_path, "*** Update File: link/a", "@@", "-x", "+y", "*** Update File: link/a", "*** Move to: b"
+    )
+    assert (tmp_path / "b").read_text() == "y\n"
+    assert "bad\ufffd/a -> " in plain(done.content)
+    msgspec.json.encode(done)
 
 
 async def test_what_was_deleted_comes_back_as_it_was(tmp_path: Path) -> None:

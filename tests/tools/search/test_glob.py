@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import anyio
 import msgspec
 import pytest
 
@@ -103,3 +104,12 @@ async def test_what_cannot_be_looked_for(project: Path, arguments: dict[str, str
 async def test_braces_without_end(project: Path) -> None:
     with pytest.raises(ToolError):
         await told(project, pattern="{" * 3000 + "a")
+
+
+async def test_an_absolute_pattern_means_what_is_there_and_not_below(project: Path) -> None:
+    (project / "src/a.py").write_text("")
+    assert await told(project, pattern=f"{project}/a.py") == "1 file:\na.py"
+    with anyio.fail_after(20):  # and does not look at all that is below
+        assert await told(project, pattern="/nothing.like.it") == (
+            "No file fits. Files that .gitignore leaves out were not listed."
+        )

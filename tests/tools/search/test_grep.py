@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import anyio
 import msgspec
 import pytest
 
@@ -14,7 +15,8 @@ from agentrt.secrets import SecretRegistry
 from agentrt.specs import DockerWorkspace
 from agentrt.specs.content import plain
 from agentrt.tools import grep
-from agentrt.tools.search.grep import WIDTH, GrepObservation
+from agentrt.tools.search.grep import GrepObservation
+from agentrt.tools.search.long_lines import WIDTH
 
 from ..context import FakeContext
 
@@ -113,6 +115,61 @@ async def test_a_long_line_is_cut(project: Path) -> None:
     said = await told(project, pattern="haystack", output_mode="content")
     assert len(said) < WIDTH + 200
     assert said.endswith("[... more]")
+
+
+@pytest.mark.parametrize("before", [0, 300, 450, 3000, 3900, 5000, 200_000])
+async def test_of_a_long_line_what_is_around_the_match_is_shown(project: Path, before: int) -> None:
+    (project / "min.js").write_text("short\n" + "ä" * before + "needle" + "z" * 10_000 + "\nneedle\n")
+    said = await told(project, pattern="needle", path="min.js", output_mode="content", context=1)
+    first, second, third = said.split("\n\nmin.js\n")[1].split("\n")
+    assert (first, third) == ("1-short", "3:needle")
+    assert "needlezzz" in second
+    assert second.startswith("2:[more ...] ää" if before > 300 else "2:ä" if before else "2:needle")
+    assert len(second) < WIDTH + 40
+
+
+async def test_where_a_match_is_that_cannot_be_shown(project: Path) -> None:
+    (project / "wide.txt").write_bytes(("x" * 9000 + "needle\n").encode("utf-16"))
+    said = await told(project, pattern="needle", path="wide.txt", output_mode="content")
+    assert said.endswith(" [... more; the match is at byte 9,001 of the line]")
+
+
+@pytest.mark.parametrize("before", [1000, 494, 380, 3990, 10_000])
+@pytest.mark.parametrize("pattern", ["hush", "-hush-hush2", "KEY", "=h"])
+async def test_a_secret_at_the_edge_of_what_is_shown_is_masked(project: Path, before: int, pattern: str) -> None:
+    registry = SecretRegistry({"KEY": "hush-hush-hush2"})
+    (project / "min.js").write_text(
+        "x" * before + "KEY=hush-hush-hush2" + "y" * 363 + "KEY=hush-hush-hush2" + "z" * 9000
+    )
+    at = FakeContext(project, registry=registry)
+    said = plain((await call(at, pattern=pattern, path="min.js", output_mode="content")).content)
+    assert "1 line matches" in said
+    assert "hush" not in said
+
+
+async def test_names_that_are_no_utf8(project: Path) -> None:
+    (project / os.fsdecode(b"bad\xff.txt")).write_text("needle here\n")
+    for pattern in ("needle here", "needle here(?=$)"):
+        for mode in ("files_with_matches", "content", "count"):
+            assert "bad�.txt" in await told(project, pattern=pattern, output_mode=mode)
+    inner = project / os.fsdecode(b"dir\xff")
+    inner.mkdir()
+    (inner / "a.txt").write_text("needle here\n")
+    assert "\na.txt\n1:needle" in await told(inner, pattern="needle(?= )", output_mode="content")
+
+
+async def test_an_ignore_file_that_is_a_pipe_is_not_waited_for(project: Path) -> None:
+    (project / ".gitignore").unlink()
+    os.mkfifo(project / ".gitignore")
+    with anyio.fail_after(30):
+        assert "5 files" in await told(project, pattern="needle")
+
+
+async def test_a_binary_file_is_refused_by_name(project: Path) -> None:
+    (project / "binary").write_bytes(b"needle\n\0needle\n")
+    with pytest.raises(ToolError, match="binary is a binary file: use the terminal"):
+        await told(project, pattern="needle", path="binary")
+    assert "binary" not in await told(project, pattern="needle")
 
 
 async def test_a_line_longer_than_all_that_is_read_hides_no_other(project: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentrt.errors import ToolError
-from agentrt.tools.search.including import expressions, last_names, rooted
+from agentrt.tools.search.including import expressions, last_names, levels, rooted
 
 
 @pytest.mark.parametrize(
@@ -45,10 +45,25 @@ def test_names(pattern: str, names: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize(
     ("pattern", "parts"),
-    [("/a/b/*.py", ("/a/b", "*.py")), ("/a/**/x", ("/a", "**/x")), ("/a/b", ("/a", "b")), ("/*", ("/", "*"))],
+    [
+        ("/a/b/*.py", ("/a/b", "/*.py")),
+        ("/a/**/x", ("/a", "/**/x")),
+        ("/a/b", ("/a", "/b")),
+        ("/*", ("/", "/*")),
+        ("/", ("/", "")),
+    ],
 )
 def test_absolute_patterns(pattern: str, parts: tuple[str, str]) -> None:
     assert rooted(pattern) == parts
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [("*.py", None), ("/*.py", 1), ("src/*", 2), ("./a/b/c", 3), ("{a/b,/c}", 2), ("{a,/c}", None), ("a/**", None),
+     ("a/", None), ("a/**/b", None)],
+)  # fmt: skip
+def test_how_deep_paths_are(pattern: str, found: int | None) -> None:
+    assert levels(pattern) == found
 
 
 @given(st.text(alphabet="ab/*?[]{},.!\\ -#\n", min_size=1, max_size=12))

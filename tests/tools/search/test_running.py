@@ -10,6 +10,7 @@ import pytest
 from agentrt.errors import ToolError
 from agentrt.tools.search.including import expressions
 from agentrt.tools.search.running import fitting
+from tests.timing import least_seconds
 
 
 def test_a_pattern_that_takes_too_long_ends() -> None:
@@ -39,3 +40,17 @@ def test_many_stars() -> None:
 def test_those_that_fit() -> None:
     rows = [("a.py", 0), ("b/c.py", 0), ("b/c.ts", 0)]
     assert fitting(rows, expressions("b/*.{py,js}")) == [("b/c.py", 0)]
+
+
+def test_a_long_path_and_few_stars() -> None:
+    """Which are held against it by what cannot be stopped."""
+    paths = [("a" * 4000 + "!", 0)] * 20
+    assert least_seconds(lambda: fitting(paths, expressions("*a*b"))) < 10
+
+
+def test_whoever_does_not_want_to_know_any_more_is_asked() -> None:
+    def enough() -> None:
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        fitting([("a", 0)], expressions("*a"), enough)

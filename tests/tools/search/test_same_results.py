@@ -16,15 +16,17 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from agentrt.tools.search import program
-from agentrt.tools.search.including import expressions, last_names
+from agentrt.tools.search.including import expressions, last_names, levels
 from agentrt.tools.search.query import Query, counts, files, lines, program_input, ripgrep
 
 pytestmark = pytest.mark.skipif(shutil.which("rg") is None, reason="ripgrep is not installed")
 
 NAMES = st.sampled_from(["a", "b", "ab", "a.py", "b.py", "c.txt", "x y", "ä.py", ".h", "build", "src"])
-LINES = st.lists(
-    st.sampled_from(["", "foo", "foo bar", "  bar", "FOO", "a.b", "äö", "x = foo(1)", "\tend", "q\r"]), max_size=8
-)
+ANY_LINE = (
+    "", "foo", "foo bar", "  bar", "FOO", "a.b", "äö", "x = foo(1)", "\tend", "q\r", "straße", "STRASSE", "K\u212a",
+    "a|b", "ǅ", "Σίσυφος",
+)  # fmt: skip
+LINES = st.lists(st.sampled_from(ANY_LINE), max_size=8)
 IGNORED = st.lists(
     st.sampled_from([
         "a", "b/", "/a", "*.py", "!a.py", "src/**", "**/b", "a/*", "!b/", "# no", "", "[ab]", "a?", "x\\ y", "!src/a",
@@ -32,11 +34,16 @@ IGNORED = st.lists(
     ]),
     max_size=4,
 )  # fmt: skip
-PATTERNS = st.sampled_from([
+ANY_PATTERN = (
     "foo", "FOO", "^foo$", "o+", "b.r", "bar$", r"\bfoo\b", r"\w+\(",
     "a\\.b", "^$", "ä", "^..$", "[a-c]+", "foo|end", r"\s",
     r"\d", "(?i)foo", "x.*1", r"\S\s\S", "^\\s+", "[^a]", r"\p{L}{2}", "o{2}", "(foo)( bar)?$", "[[:upper:]]", "q$",
-])  # fmt: skip
+    r"\Afoo", r"bar\z", r"\A\z", r"(?-m)^foo", r"(?s-m:bar$)", r"\x{66}oo", r"\u{66}+o", r"[\x{61}-\x{63}]b*", "fo**",
+    "o+*b", "(?:o{2}){1}{1}", "o*??b", r"\pL{5}", r"\PL", "[a||x]", "[[:^alpha:]]", "[^[:^upper:]]", "[]b]",
+    r"(?-u)\w{4}", r"(?-u:\b)f", "(?U)fo+", "(?P<x>fo)o", "(?x) f o o", "(?i)strasse", "(?i)ß", "ß", "k", "(?i:σ)",
+    "a[|]b", r"\p{Greek}", "[a-c&&[^b]]", r"\\A", "x*", "foo|", r"[\w--o]+\(",
+)  # fmt: skip
+PATTERNS = st.sampled_from(ANY_PATTERN)
 INCLUDES = st.sampled_from(
     ["", "*.py", "a*", "src/**", "**/*.py", "src/*.py", "*.{py,txt}", "?.py", "b/*", "[ab].py", "ab"]
 )
@@ -124,7 +131,10 @@ def test_the_same_files_are_listed(place: Path, at: tuple[dict[str, str], str], 
     patterns = expressions(include) if include else ()
     names = last_names(include) if include else ()
     query = below(root, at[1], every=every, include=patterns, names=names)
-    assert kept(query, files(theirs(query))) == set(files(ours(query)))
+    found = set(files(ours(query)))
+    assert kept(query, files(theirs(query))) == found
+    shallow = replace(query, depth=levels(include) if include else None)
+    assert kept(query, files(theirs(shallow))) == set(files(ours(shallow))) == found
 
 
 @QUICK
@@ -134,6 +144,25 @@ def test_the_same_lines_are_counted(
 ) -> None:
     query = below(filled(place, at[0]), at[1], pattern=pattern, ignore_case=ignore_case, every=every)
     assert sorted(counts(theirs(query))) == sorted(counts(ours(query)))
+
+
+LETTERS = "aſsKk\u212aßẞµμÅå\u212bǅςσΣıθϑẛṡͅιǰ"
+
+
+@QUICK
+@given(st.text(LETTERS, min_size=1, max_size=2), st.lists(st.text(LETTERS, max_size=4), max_size=8))
+def test_small_and_capital_letters_are_the_same_one_by_one(place: Path, pattern: str, lines: list[str]) -> None:
+    root = filled(place, {"a": "\n".join(lines)})
+    for query in (below(root, "", pattern=pattern, ignore_case=True), below(root, "", pattern=f"(?i){pattern}")):
+        assert counts(theirs(query)) == counts(ours(query))
+
+
+@pytest.mark.parametrize("ignore_case", [False, True])
+@pytest.mark.parametrize("pattern", ANY_PATTERN)
+def test_each_pattern_has_the_same_lines(tmp_path: Path, pattern: str, ignore_case: bool) -> None:
+    (tmp_path / "a").write_bytes("\n".join(ANY_LINE).encode())
+    query = below(tmp_path, "", pattern=pattern, files=("a",), lines=True, ignore_case=ignore_case)
+    assert list(lines(theirs(query))) == list(lines(ours(query)))
 
 
 @QUICK

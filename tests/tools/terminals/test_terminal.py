@@ -675,3 +675,27 @@ def test_calls_of_a_session_wait_for_each_other() -> None:
     assert tools.resources("terminal", msgspec.Raw(b'{"command":"ls"}')) == ("terminal:main",)
     assert tools.resources("terminal", msgspec.Raw(b'{"command":"ls","session":"b"}')) == ("terminal:b",)
     assert terminal_tool.definition.holds_resource
+
+
+async def test_a_workspace_that_is_gone_is_made_again(run: Run, context: FakeContext) -> None:
+    """An open shell goes on as bash does; a new one would start nowhere."""
+    root = context.workspace.path
+    done = await run(f'rm -rf "{root}"; cd /', timeout=5)
+    assert done.exit_code == 0
+    again = await run("pwd", reset=True, timeout=5)
+    assert (again.exit_code, again.working_dir) == (0, root)
+    assert "[the workspace was gone: it was made again, and is empty]" in shown_all(again)
+    assert "was gone" not in shown_all(await run("pwd", timeout=5))
+
+
+async def test_a_file_in_the_place_of_the_workspace_is_told(run: Run, context: FakeContext) -> None:
+    root = Path(context.workspace.path)
+    root.rmdir()
+    root.write_text("")
+    with pytest.raises(ToolError, match=f"the workspace {root} is not there: File exists"):
+        await run("pwd")
+
+
+def shown_all(observation: TerminalObservation) -> str:
+    """All that the model sees."""
+    return "\n".join(part.text for part in observation.content if isinstance(part, TextContent))

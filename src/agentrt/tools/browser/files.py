@@ -9,6 +9,7 @@ from typing import TypedDict
 
 from ...errors import ToolError
 from ...protocols import ToolContext
+from ..files.links import refuse_links
 
 MOST_BYTES = 50 << 20
 """Of a file that is brought or taken."""
@@ -30,13 +31,14 @@ class Payload(TypedDict):
 def put_file(path: str, data: bytes, context: ToolContext) -> str:
     """Have a new file of the workspace hold these bytes: at that path, or at the like of it where something is there.
 
-    Its path. Raises `ToolError`.
+    Its path. Raises `ToolError`, also for a link in it: a page names its downloads, and must not choose their place.
     """
     wanted = PurePosixPath(context.workspace.path, path)
     number, place = 1, str(wanted)
     while context.files.status(place) is not None:
         number += 1
         place = str(wanted.with_name(f"{wanted.stem}-{number}{wanted.suffix}"))
+    refuse_links(str(PurePosixPath(place).relative_to(context.workspace.path)), context)
     context.files.write(place, data)
     return place
 

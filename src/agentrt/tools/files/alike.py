@@ -7,13 +7,25 @@ takes the place of the text is changed in the same way.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import TypeAlias
 
 import msgspec
 from msgspec.structs import replace
 
+from .runs import Runs, places
+
+MOST_READ = 50_000_000
+"""Characters of a text that are held against the places where it may be meant, at most: some seconds."""
+
 _BLANK = " \t"
 _EMPTY_LINES = re.compile(r"\A(?:[ \t]*\n)+")
 _REST = re.compile(r"[ \t]*\n")
+_TO_LINE_END = re.compile(r"[ \t]*(?:\n|\Z)")
+
+Edge: TypeAlias = Callable[[str, int], bool]
+"""Whether a part may begin, or end, at a place of a text."""
 
 
 class Alike(msgspec.Struct, frozen=True):
@@ -34,10 +46,29 @@ def alike(text: str, old: str, new: str) -> Alike | None:
 
 def _by_line_ends(text: str, old: str, new: str) -> Alike | None:
     core = _core(old)
-    pattern = rf"[{_BLANK}]*\n".join(re.escape(line.rstrip(_BLANK)) for line in core.split("\n"))
     begins, ends = _edges(old, core)
-    found = _only(("^" if _EMPTY_LINES.match(old) else begins) + pattern + ends, text)
-    return None if found is None else _placed(text, found.span(), (old, core), new, "at the ends of lines")
+    wanted, lines = _without_line_ends(core), text.split("\n")
+    seen = [line.rstrip(_BLANK) for line in lines]
+    span = _only("\n".join(seen), wanted, _at_line if _EMPTY_LINES.match(old) else begins, ends)
+    if span is None:
+        return None
+    start, end = (_in(lines, seen, place) for place in span)
+    return _placed(text, (start, end), (old, core), new, "at the ends of lines")
+
+
+def _without_line_ends(text: str) -> str:
+    return "\n".join(line.rstrip(_BLANK) for line in text.split("\n"))
+
+
+def _in(lines: list[str], seen: list[str], place: int) -> int:
+    """A place in the lines as they are `seen`, without white space at their ends, as one in the lines themselves."""
+    gone = 0
+    for line, short in zip(lines, seen, strict=True):
+        if place <= len(short):
+            return gone + place
+        place -= len(short) + 1
+        gone += len(line) + 1
+    raise AssertionError("it is behind the text")
 
 
 def _by_indentation(text: str, old: str, new: str) -> Alike | None:
@@ -45,40 +76,85 @@ def _by_indentation(text: str, old: str, new: str) -> Alike | None:
     core = _core(old)
     lines = core.split("\n")
     margin = _margin(lines)
-    first, *rest = [re.escape(line.strip() and line.removeprefix(margin).rstrip(_BLANK)) for line in lines]
-    below = "".join(rf"[{_BLANK}]*\n" + (rf"(?P=margin){line}" if line else "") for line in rest)
-    found = _only(rf"^(?P<margin>[{_BLANK}]*){first}{below}(?=[{_BLANK}]*$)", text)
-    if found is None:
+    wanted = [line.removeprefix(margin).rstrip(_BLANK) if line.strip() else "" for line in lines]
+    there = text.split("\n")
+    found, known = list[tuple[int, str]](), Runs([line.strip(_BLANK) for line in there])
+    for start in _tried(known.of([line.strip(_BLANK) for line in wanted]), core):
+        if start is None:
+            return None
+        its = there[start][: len(there[start].rstrip(_BLANK)) - len(wanted[0])]
+        shifted = [f"{its}{line}" if line else "" for line in wanted]
+        if not its.strip(_BLANK) and shifted == [line.rstrip(_BLANK) for line in there[start : start + len(wanted)]]:
+            found.append((start, its))
+        if len(found) > 1:
+            return None
+    if not found:
         return None
-    placed = _placed(text, found.span(), (old, core), new, "in its indentation")
+    (start, its), until = found[0], found[0][0] + len(wanted)
+    begin = sum(len(line) + 1 for line in there[:start])
+    end = begin + len("\n".join([*there[start : until - 1], there[until - 1].rstrip(_BLANK)]))
+    placed = _placed(text, (begin, end), (old, core), new, "in its indentation")
     kept = placed.new.split("\n")
     if any(line.strip() and not line.startswith(margin) for line in kept):
         return None
-    shifted = [found["margin"] + line.removeprefix(margin) if line.strip() else line for line in kept]
-    return replace(placed, new="\n".join(shifted))
+    return replace(placed, new="\n".join(its + line.removeprefix(margin) if line.strip() else line for line in kept))
 
 
 def _by_ends(text: str, old: str, new: str) -> Alike | None:
     core = old.strip()
-    begins, ends = _edges(old, core)
-    found = _only(begins + re.escape(core) + ends, text)
-    return None if found is None else _placed(text, found.span(), (old, core), new, "around it")
+    span = _only(text, core, *_edges(old, core))
+    return None if span is None else _placed(text, span, (old, core), new, "around it")
 
 
-def _edges(old: str, core: str) -> tuple[str, str]:
+def _edges(old: str, core: str) -> tuple[Edge, Edge]:
     """What must not stand beside a text that has white space there: more of a word, or of a line."""
     before, after = old[: old.index(core)], old[old.index(core) + len(core) :]
-    begins = r"(?<!\w)" if before and re.match(r"\w", core) else ""
+    begins = _at_word if before and re.match(r"\w", core) else _anywhere
     if "\n" in after:
-        return begins, rf"(?=[{_BLANK}]*$)"
-    return begins, r"(?!\w)" if after and re.search(r"\w\Z", core) else ""
+        return begins, _at_line_end
+    return begins, _at_word_end if after and re.search(r"\w\Z", core) else _anywhere
 
 
-def _only(pattern: str, text: str) -> re.Match[str] | None:
-    """The only match."""
-    found = re.finditer(pattern, text, re.MULTILINE)
-    first = next(found, None)
-    return first if first is not None and next(found, None) is None else None
+def _anywhere(text: str, place: int) -> bool:
+    return True
+
+
+def _at_word(text: str, place: int) -> bool:
+    return not place or re.match(r"\w", text[place - 1]) is None
+
+
+def _at_word_end(text: str, place: int) -> bool:
+    return re.match(r"\w", text[place : place + 1]) is None
+
+
+def _at_line(text: str, place: int) -> bool:
+    return not place or text[place - 1] == "\n"
+
+
+def _at_line_end(text: str, place: int) -> bool:
+    return _TO_LINE_END.match(text, place) is not None
+
+
+def _only(text: str, part: str, begins: Edge, ends: Edge) -> tuple[int, int] | None:
+    """Where a part stands, if there is one place with such edges; None where there are many to look at."""
+    found = list[tuple[int, int]]()
+    for start in _tried(places(text, part), part):
+        if start is None:
+            return None
+        end = start + len(part)
+        if begins(text, start) and ends(text, end):
+            found.append((start, end))
+        if len(found) > 1:
+            return None
+    return found[0] if found else None
+
+
+def _tried(found: Iterator[int], part: str) -> Iterator[int | None]:
+    """Places where a part may be meant; None at the end where there are too many to look at."""
+    most = 2 + MOST_READ // (len(part) + 100)
+    yield from islice(found, most)
+    if next(found, None) is not None:
+        yield None
 
 
 def _core(old: str) -> str:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import difflib
-from io import StringIO
+from itertools import islice
 
 import msgspec
 
 from ...errors import ToolError
 from ..clipping import clip
 from .alike import alike
+from .difference import lines_of
+from .runs import places
 
 SNIPPET = 4
 """Lines shown before and after an edit."""
 
 NEAR = 5
 """Lines that are named where a text may have been meant."""
+
+NAMED = 20
+"""Places that are named of a text that occurs more than once."""
 
 
 class Replaced(msgspec.Struct, frozen=True):
@@ -35,15 +39,24 @@ def replace_once(text: str, old: str, new: str, path: str, named: tuple[str, str
         raise ToolError(f"{named[0]} and {named[1]} are the same: nothing to replace")
     if not old:
         raise ToolError(f"{named[0]} is empty: give the text to replace, or use insert")
-    lines = [text.count("\n", 0, place) + 1 for place in _occurrences(text, old)]
-    if not lines:
+    found = list(islice(places(text, old), NAMED + 1))
+    if not found:
         return _replaced_alike(text, old, new, path, named)
+    lines = _lines_at(text, found)
     if len(lines) > 1:
-        where = ", ".join(map(str, lines))
-        raise ToolError(
-            f"{named[0]} occurs {len(lines)} times in {path}, at lines {where}: add lines around it until it is unique"
-        )
+        many = f"{len(lines)} times" if len(lines) <= NAMED else f"more than {NAMED} times"
+        where = ", ".join(map(str, lines[:NAMED])) + (" and below" if len(lines) > NAMED else "")
+        raise ToolError(f"{named[0]} occurs {many} in {path}, at lines {where}: add lines around it until it is unique")
     return Replaced(text.replace(old, new, 1), lines[0])
+
+
+def _lines_at(text: str, found: list[int]) -> list[int]:
+    """The numbers of the lines, from 1, at places that are in order."""
+    numbers, line, at = list[int](), 1, 0
+    for place in found:
+        line, at = line + text.count("\n", at, place), place
+        numbers.append(line)
+    return numbers
 
 
 def _replaced_alike(text: str, old: str, new: str, path: str, named: tuple[str, str]) -> Replaced:
@@ -64,27 +77,13 @@ def _replaced_alike(text: str, old: str, new: str, path: str, named: tuple[str, 
 def _near(text: str, old: str) -> str:
     """Where the first line of what was not found stands by itself."""
     first = next((line.strip() for line in old.split("\n") if line.strip()), None)
-    at = [number for number, line in enumerate(_lines(text), 1) if line.strip() == first]
+    at = [number for number, line in enumerate(lines_of(text), 1) if line.strip() == first]
     return f" (its first line is at {', '.join(map(str, at[:NEAR]))})" if at else ""
-
-
-def _occurrences(text: str, part: str) -> list[int]:
-    places = []
-    place = text.find(part)
-    while place >= 0:
-        places.append(place)
-        place = text.find(part, place + 1)
-    return places
-
-
-def _lines(text: str) -> list[str]:
-    """The lines of a text with their ends; only a newline ends one, as other tools count them."""
-    return list(StringIO(text))
 
 
 def insert_after(text: str, line: int, new: str) -> str:
     """`text` with `new` after its line number `line`; 0 inserts at the beginning."""
-    lines = _lines(text)
+    lines = lines_of(text)
     if not 0 <= line <= len(lines):
         raise ToolError(
             f"insert_line {line} is not in the file: it has {len(lines)} lines (0 inserts at the beginning)"
@@ -97,7 +96,7 @@ def insert_after(text: str, line: int, new: str) -> str:
 
 def numbered(text: str, first: int = 1, last: int | None = None) -> str:
     """Lines `first` to `last` with their numbers, as `cat -n` shows them."""
-    shown = enumerate(_lines(text)[first - 1 : last], first)
+    shown = enumerate(lines_of(text)[first - 1 : last], first)
     return "".join(f"{number:6}\t{line}" for number, line in shown).removesuffix("\n")
 
 
@@ -106,7 +105,7 @@ def shown_lines(text: str, view_range: list[int] | None, path: str, limit: int) 
 
     There are as many whole lines as there is room for, and how to go on.
     """
-    lines = _lines(text)
+    lines = lines_of(text)
     first, last = _range(len(lines), view_range)
     if not lines:
         return f"[{path} is empty]"
@@ -147,9 +146,3 @@ def _range(count: int, view_range: list[int] | None) -> tuple[int, int]:
 def snippet(text: str, line: int, height: int) -> str:
     """The numbered lines around an edit of `height` lines that begins at `line`."""
     return numbered(text, max(1, line - SNIPPET), line + height - 1 + SNIPPET)
-
-
-def diff(old: str, new: str, path: str) -> str:
-    """A unified diff."""
-    lines = difflib.unified_diff(_lines(old), _lines(new), f"a/{path.lstrip('/')}", f"b/{path.lstrip('/')}")
-    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)

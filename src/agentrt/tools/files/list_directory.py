@@ -7,6 +7,7 @@ from typing import Annotated
 
 import anyio.to_thread
 import msgspec
+from anyio.from_thread import check_cancelled
 from msgspec import Meta
 
 from ...errors import ToolError
@@ -66,6 +67,7 @@ def _list(action: ListDirectoryAction, context: ToolContext) -> ListDirectoryObs
 def _entries(path: str, prefix: str, files: Files, depth: int) -> Iterator[str]:
     found = files.names(path)
     for name, is_directory, is_link in sorted(found, key=lambda entry: (not entry[1], entry[0])):
+        check_cancelled()
         link = " (a link)" if is_link else ""
         yield f"{prefix}{name}/{link}" if is_directory else f"{prefix}{name}{_size(f'{path}/{name}', files)}{link}"
         if is_directory and not is_link and depth > 1:

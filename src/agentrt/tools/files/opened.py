@@ -9,7 +9,7 @@ from posixpath import normpath
 from ...errors import ToolError
 from ...protocols import Observation, ToolContext
 from ...specs import TextContent
-from .edits import diff
+from .difference import diff
 from .text_file import TextFile, text_file
 
 MAX_FILE = 10 * 1024 * 1024

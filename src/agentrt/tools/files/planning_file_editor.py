@@ -13,6 +13,7 @@ from ...specs import OnCrash, Same, ToolAnnotations, Workspace
 from ...specs.effects import Effects, FileText
 from ..definition import Params, ToolType, file_key
 from .file_editor import FileEditor, FileEditorAction
+from .links import refuse_links
 from .opened import FileEditorObservation
 from .text_file import TextFile
 
@@ -47,10 +48,12 @@ class PlanningFileEditor:
 
 
 def _begun(plan: str, anew: bool, context: ToolContext) -> None:
-    """See that the plan has its headings; one that has no more than those is removed for one that is written anew."""
+    """See that the plan has its headings; one that has no more than those is removed for one that is written anew.
+
+    Raises `ToolError` where a link would lead elsewhere, be it to what is not there yet.
+    """
+    refuse_links(PLAN, context)
     there = context.files.status(plan) is not None
-    if there and context.files.real(plan) != f"{context.files.real(context.workspace.path)}/{PLAN}":
-        raise ToolError(f"{plan} is a link, or below one: remove that in the terminal, or have a person do so")
     if not there and not anew:
         context.files.write(plan, TextFile(HEADINGS).stored(plan))
     elif there and anew and context.files.read(plan) == HEADINGS.encode():

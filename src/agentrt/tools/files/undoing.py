@@ -6,12 +6,14 @@ The log has the texts without secrets; each line of a file is one line there, so
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 
 import msgspec
 
 from ...errors import ToolError
 from ...events import ObservationEvent
 from ...secrets import HIDDEN
+from .runs import Runs
 
 AROUND = 3
 """Lines above and below an edit that tell its place once the file has changed elsewhere."""
@@ -66,7 +68,7 @@ def _place(there: list[str], new: list[str], above: int, below: int, path: str) 
     """The index of what an edit added, in a file that has changed since."""
     begin, end = max(0, above - AROUND), len(new) - max(0, below - AROUND)
     wanted = new[begin:end]
-    places = [at for at in range(len(there) - len(wanted) + 1) if there[at : at + len(wanted)] == wanted]
+    places = list(islice(Runs(there).of(wanted), 2))
     if len(places) != 1:
         raise ToolError(f"{path} has changed since that edit, at the same place: edit the file itself")
     return places[0] + above - begin

@@ -7,6 +7,8 @@ import mimetypes
 import stat
 from pathlib import PurePosixPath
 
+from anyio.from_thread import check_cancelled
+
 from ...errors import ToolError
 from ...protocols import Files, ToolContext
 from ...specs import Content, ImageContent, TextContent
@@ -50,6 +52,7 @@ def _listing(path: str, files: Files) -> str:
     entries, left_out = _visible(path, files)
     hidden += left_out
     for name, is_directory, is_link in entries:
+        check_cancelled()
         child = f"{path.rstrip('/')}/{name}"
         lines.append(f"{child}/" if is_directory else child)
         if is_directory and not is_link:

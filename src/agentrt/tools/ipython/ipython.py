@@ -21,6 +21,7 @@ from ...specs.effects import Effects
 from ..clipping import clip
 from ..definition import Params, ToolType
 from ..shortened import shortened
+from ..workplace import made_again
 from .cell import Cell, failed, said
 from .channel import Channel
 from .kernel import Kernel, KernelDied
@@ -119,6 +120,7 @@ class IPython:
         await self.aclose()
         if isinstance(context.workspace, DockerWorkspace):
             raise ToolError("ipython works on this machine, not in a container: use the terminal there")
+        await made_again(context.workspace)
         workspace = context.workspace.path
         python = str(Path(workspace, self._python)) if "/" in self._python else self._python
         kernel = await Kernel.started(python, workspace, context.conversation, context.masked)

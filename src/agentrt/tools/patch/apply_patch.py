@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 
 import anyio.to_thread
 import msgspec
+from anyio.from_thread import check_cancelled
 from msgspec import Meta
 from msgspec.structs import replace
 
@@ -19,11 +20,11 @@ from ...errors import ToolError
 from ...ids import new_id
 from ...protocols import Files, Observation, ToolContext
 from ...specs import OnCrash, ToolAnnotations, Workspace
-from ...specs.content import text
+from ...specs.content import sound, text
 from ...specs.effects import Effects, FileText
 from ..clipping import clip
 from ..definition import Params, ToolType, file_key
-from ..files.edits import diff
+from ..files.difference import diff
 from ..files.text_file import TextFile, text_file
 from .envelope import Add, Delete, Operation, Update, parsed
 from .fitting import fitted, patched
@@ -81,12 +82,12 @@ class ApplyPatch:
 
 def _apply(patch: str, context: ToolContext) -> ApplyPatchObservation:
     try:
-        planned = plan(parsed(patch), context.files, context.workspace.path)
+        planned = plan(parsed(patch), context.files, context.workspace.path, check_cancelled)
         commit(planned, context.files)
     except ToolError as error:
         raise ToolError(f"nothing was changed: {error}") from error
     changes = tuple(_change(one, context) for one in planned)
-    fuzz = tuple(context.masked(said) for one in planned for said in one.fuzz)
+    fuzz = tuple(context.masked(sound(said)) for one in planned for said in one.fuzz)
     letters = {"added": "A", "updated": "M", "deleted": "D", "moved": "R"}
     said = [f"{letters[c.kind]} {f'{c.moved_from} -> ' if c.moved_from else ''}{c.path}" for c in changes]
     inexact = ["Not exactly as the patch has it, so look at these again:", *fuzz] if fuzz else []
@@ -94,11 +95,17 @@ def _apply(patch: str, context: ToolContext) -> ApplyPatchObservation:
     return ApplyPatchObservation(content=text(shown), changes=changes, fuzz=fuzz)
 
 
-def plan(operations: Sequence[Operation], files: Files, root: str) -> list[Planned]:
-    """What a patch does to the files that are there; nothing is written. Raises `ToolError`."""
+def plan(
+    operations: Sequence[Operation], files: Files, root: str, step: Callable[[], object] = lambda: None
+) -> list[Planned]:
+    """What a patch does to the files that are there; nothing is written. Raises `ToolError`.
+
+    `step` is called now and then; what it raises ends the work.
+    """
     planned: dict[str, Planned] = {}
     gone = set[str]()
     for operation in operations:
+        step()
         path = _real(absolute(operation.path, root), operation, files)
         if path in gone:
             raise ToolError(f"{path} was deleted or moved above in the patch")
@@ -112,7 +119,7 @@ def plan(operations: Sequence[Operation], files: Files, root: str) -> list[Plann
                 planned[path] = Planned(path, _bytes(path, files), None)
                 gone.add(path)
             case Update():
-                updated = _updated(operation, path, planned.pop(path, None), files)
+                updated = _updated(operation, path, planned.pop(path, None), files, step)
                 target = path if operation.move_to is None else absolute(operation.move_to, root)
                 if target != path:
                     _must_be_free(target, files, planned, gone)
@@ -137,7 +144,7 @@ def _real(path: str, operation: Operation, files: Files) -> str:
     return real
 
 
-def _updated(update: Update, path: str, so_far: Planned | None, files: Files) -> Planned:
+def _updated(update: Update, path: str, so_far: Planned | None, files: Files, step: Callable[[], object]) -> Planned:
     planned = so_far
     if planned is None:
         data = _bytes(path, files)
@@ -145,11 +152,12 @@ def _updated(update: Update, path: str, so_far: Planned | None, files: Files) ->
     file = planned.now
     assert file is not None  # what was deleted is gone
     lines = file.text.removesuffix("\n").split("\n") if file.text else []
-    fits = fitted(lines, update.hunks, update.path)
-    joined = "\n".join(patched(lines, fits))
-    ends = "\n" if joined and (not file.text or file.text.endswith("\n")) else ""
+    fits = fitted(lines, update.hunks, update.path, step)
+    left = patched(lines, fits)
+    # an empty last line is there only by its newline
+    ends = "\n" if left and (not file.text or file.text.endswith("\n") or not left[-1]) else ""
     said = [f"{update.path}, line {fit.start + 1}: it fits {fit.how}" for fit in fits if fit.how]
-    return replace(planned, now=replace(file, text=joined + ends), fuzz=(*planned.fuzz, *said))
+    return replace(planned, now=replace(file, text="\n".join(left) + ends), fuzz=(*planned.fuzz, *said))
 
 
 def _must_be_free(path: str, files: Files, planned: Mapping[str, Planned], gone: Set[str]) -> None:
@@ -204,11 +212,12 @@ def _restore(one: Planned, files: Files) -> None:
 def _change(one: Planned, context: ToolContext) -> Change:
     kind: Literal["added", "updated", "deleted", "moved"]
     kind = "deleted" if one.now is None else "added" if one.was is None else "moved" if one.moved_from else "updated"
+    path = sound(one.path)  # a link may have led to a name that is no UTF-8
     if one.now is None:
-        return Change(one.path, kind)
+        return Change(path, kind)
     old = "" if one.was is None else text_file(one.path, one.was).text
     before, after = (context.masked(each, by_line=True) for each in (old, one.now.text))
-    return Change(one.path, kind, diff(before, after, one.path), one.moved_from)
+    return Change(path, kind, diff(before, after, path), one.moved_from and sound(one.moved_from))
 
 
 def absolute(path: str, root: str) -> str:

@@ -6,13 +6,14 @@ same indentation, or for typographic marks. What is kept stays as the file has i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple, TypeAlias
 
 import msgspec
 
 from ...errors import ToolError
+from ..files.runs import Runs
 from .envelope import Hunk
 
 Shift: TypeAlias = tuple[str, str]
@@ -35,9 +36,14 @@ class Fit(msgspec.Struct, frozen=True):
     how: str = ""
 
 
-def fitted(lines: Sequence[str], hunks: Sequence[Hunk], path: str) -> list[Fit]:
-    """The places of hunks in a file, in their order, none over another. Raises `ToolError`."""
-    found, at, there = list[Fit](), 0, Lines(lines)
+def fitted(
+    lines: Sequence[str], hunks: Sequence[Hunk], path: str, step: Callable[[], object] = lambda: None
+) -> list[Fit]:
+    """The places of hunks in a file, in their order, none over another. Raises `ToolError`.
+
+    `step` is called now and then; what it raises ends the work.
+    """
+    found, at, there = list[Fit](), 0, Lines(lines, step)
     for number, hunk in enumerate(hunks, 1):
         begin = _below(lines, hunk, at)
         fit = None if begin is None else _fit(there, hunk, begin)
@@ -103,15 +109,10 @@ def _lines_there(lines: Sequence[str], hunk: Hunk, start: int, shift: Shift) -> 
 
 
 def _places(there: Lines, old: Sequence[str], begin: int, at_end: bool, way: Way) -> Iterator[tuple[int, Shift]]:
-    """Where the old lines stand, and how their indentation is to be changed, from one prefix to another.
-
-    They are looked for where the one of them stands that the file has least often.
-    """
-    lines, last = there.lines, len(there.lines) - len(old)
-    first = max(begin, last) if at_end else begin
-    for start in there.candidates(old, way):
-        if not first <= start <= last:
-            continue
+    """Where the old lines stand, and how their indentation is to be changed, from one prefix to another."""
+    lines, first = there.lines, max(begin, len(there.lines) - len(old)) if at_end else begin
+    for start in there.candidates(old, way, first):
+        there.step()
         shifts = set[Shift]()
         for at, line in enumerate(old, start):
             if not line.strip() and not lines[at].strip() and way.same is not _exactly:
@@ -169,39 +170,38 @@ _WAYS = (
 
 
 class Lines:
-    """The lines of a file, and where each of them stands."""
+    """The lines of a file, and where runs of them stand."""
 
-    def __init__(self, lines: Sequence[str]) -> None:
-        self.lines = lines
-        self._places = dict[Way, dict[str, list[int]]]()
+    def __init__(self, lines: Sequence[str], step: Callable[[], object]) -> None:
+        self.lines, self.step = lines, step
+        self._known = dict[Way, tuple[frozenset[str], Runs]]()
 
-    def candidates(self, old: Sequence[str], way: Way) -> Iterable[int]:
-        """Where lines may begin, in their order."""
-        places = self._of(way)
-        known = [(places.get(way.form(line), []), at) for at, line in enumerate(old) if line.strip()]
-        if not known:
-            return range(len(self.lines))
-        rarest, offset = min(known, key=lambda one: len(one[0]))
-        return (place - offset for place in rarest)
+    def candidates(self, old: Sequence[str], way: Way, first: int) -> Iterator[int]:
+        """Where lines may begin that have the same forms, in their order, from one on."""
+        self.step()
+        forms, runs = self._of(way)
+        wanted = [way.form(line) for line in old]
+        return runs.of(wanted, first) if forms.issuperset(wanted) else iter(())
 
-    def _of(self, way: Way) -> dict[str, list[int]]:
-        if way not in self._places:
-            found = self._places[way] = dict[str, list[int]]()
-            for at, line in enumerate(self.lines):
-                found.setdefault(way.form(line), []).append(at)
-        return self._places[way]
+    def _of(self, way: Way) -> tuple[frozenset[str], Runs]:
+        if way not in self._known:
+            seen = [way.form(line) for line in self.lines]
+            self._known[way] = frozenset(seen), Runs(seen)
+        return self._known[way]
 
 
 def _misfit(lines: Sequence[str], hunk: Hunk, at: int, path: str, number: int, count: int) -> ToolError:
     which = f"hunk {number} of {count}" if count > 1 else "the hunk"
     where = f"{which} of {path} (line {hunk.number} of the patch)"
-    missing = next((header for header in hunk.above if all(_bare(line) != _bare(header) for line in lines)), None)
+    bare = [_bare(line) for line in lines]
+    known = frozenset(bare)
+    missing = next((header for header in hunk.above if _bare(header) not in known), None)
     if missing is not None:
         return ToolError(f"{where}: there is no line {missing!r} for its @@. View the file again")
     old = hunk.old or list(hunk.above)
     shown = "\n".join(old[:SHOWN]) + ("\n..." if len(old) > SHOWN else "")
     first = next((line for line in old if line.strip()), "")
-    near = [str(index + 1) for index, line in enumerate(lines) if first and _bare(line) == _bare(first)][:SHOWN]
+    near = [str(index) for index, line in enumerate(bare, 1) if first and line == _bare(first)][:SHOWN]
     after = f" after line {at}" if at else ""
     hint = f" The first of them is at line {', '.join(near)}." if near else ""
     again = "View the file and copy them exactly"

@@ -15,7 +15,7 @@ from ...specs import OnCrash
 from ...specs.content import sound, text
 from ..declared import READS, nothing_shared, reads_path
 from ..definition import Params, ToolType
-from .including import expressions, last_names, rooted
+from .including import expressions, last_names, levels, rooted
 from .query import Query
 from .running import found, query_of, shown_path
 
@@ -63,7 +63,7 @@ def _query(action: GlobAction, context: ToolContext) -> Query:
     if query.files:
         raise ToolError(f"{query.directory}/{query.files[0]} is a file: give the directory to look in")
     names, include = last_names(pattern), expressions(pattern)
-    return replace(query, every=action.include_ignored, include=include, names=names)
+    return replace(query, every=action.include_ignored, include=include, names=names, depth=levels(pattern))
 
 
 def _head(action: GlobAction, files: int, truncated: bool) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import anyio.to_thread
 import msgspec
+from anyio.from_thread import check_cancelled
 from msgspec import Meta
 from msgspec.structs import replace
 
@@ -17,20 +19,21 @@ from ...specs import OnCrash
 from ...specs.content import sound, text
 from ..declared import READS, nothing_shared, reads_path
 from ..definition import Params, ToolType
-from .including import expressions, last_names
-from .query import Line, Query, lines
+from .including import expressions, last_names, levels
+from .long_lines import Shown
+from .query import Query, lines
 from .running import found, query_of, run, shown_path
 
 MOST_READ = 16 << 20
 """Bytes of lines that are read of what is found."""
 
+MOST_LOOKED_AT = 64 << 20
+"""Bytes of the largest file that is looked at whole to see whether it is text."""
+
 LONGEST_PATTERN = 10_000
 """Characters of a pattern."""
 
 _NEWLINE = re.compile(r"\n|(?<!\\)(?:\\\\)*\\n")
-
-WIDTH = 500
-"""Characters of a line that are shown."""
 
 
 class GrepAction(msgspec.Struct, frozen=True):
@@ -96,6 +99,8 @@ def _query(action: GrepAction, context: ToolContext) -> Query:
     if _NEWLINE.search(action.pattern):
         raise ToolError("pattern has a newline, and is held against one line at a time: look for one of its lines")
     query = query_of(context, action.path)
+    if query.files:
+        _must_be_text(f"{query.directory.rstrip('/')}/{query.files[0]}", context)
     include = expressions(action.include) if action.include and not query.files else ()
     return replace(
         query,
@@ -104,7 +109,17 @@ def _query(action: GrepAction, context: ToolContext) -> Query:
         every=action.include_ignored,
         include=include,
         names=last_names(action.include) if include else (),
+        depth=levels(action.include) if include else None,
     )
+
+
+def _must_be_text(path: str, context: ToolContext) -> None:
+    """Raises `ToolError` for a binary file: in a directory it is left out; named, ripgrep shows some of it."""
+    status = context.files.status(path)
+    if status is not None and status.st_size <= MOST_LOOKED_AT:
+        data = context.files.read(path)
+        if b"\0" in data and not data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            raise ToolError(f"{path} is a binary file: use the terminal on it")
 
 
 async def _content(
@@ -121,27 +136,28 @@ async def _content(
         return [], False
     detailed = replace(query, files=tuple(wanted), lines=True, context=action.context, include=(), names=())
     output = await run(detailed, context, MOST_READ)
-    place = {path: at for at, path in enumerate(wanted)}
-    told = sorted(lines(output), key=lambda line: place.get(line.path, len(place)))
-    said = list(_told(told, action.limit, query, context))
+    said = await anyio.to_thread.run_sync(_told, output, wanted, action.limit, query, context)
     if not said:
         said = ["[the lines are in a file that is not text: use the terminal on it]"]
     return said, len(wanted) < len(rows) or matches > action.limit
 
 
-def _told(found: Sequence[Line], limit: int, query: Query, context: ToolContext) -> Iterator[str]:
-    path, shown = None, 0
+def _told(output: str, wanted: Sequence[str], limit: int, query: Query, context: ToolContext) -> list[str]:
+    place = {path: at for at, path in enumerate(wanted)}
+    found = sorted(lines(output), key=lambda line: place.get(line.path, len(place)))
+    shown, said, path, matches = Shown(query.directory, context), list[str](), None, 0
     for line in found:
+        check_cancelled()
         if line.number is None:
             continue
-        shown += line.match
-        if shown > limit:
-            return
+        matches += line.column is not None
+        if matches > limit:
+            break
         if line.path != path:
             path = line.path
-            yield f"\n{shown_path(query, path, context)}"
-        cut = line.text if len(line.text) <= WIDTH else f"{line.text[:WIDTH]} [... more]"
-        yield f"{line.number}{':' if line.match else '-'}{cut}"
+            said.append(f"\n{shown_path(query, path, context)}")
+        said.append(f"{line.number}{'-' if line.column is None else ':'}{shown.of(line)}")
+    return said
 
 
 def _head(action: GrepAction, files: int, matches: int, truncated: bool) -> str:

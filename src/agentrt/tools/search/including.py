@@ -50,11 +50,24 @@ def last_names(pattern: str) -> tuple[str, ...]:
     return tuple(sorted(names)) if all(_SIMPLE_NAME.fullmatch(name) for name in names) else ()
 
 
+def levels(pattern: str) -> int | None:
+    """Directories, the first counted, in which such paths are; None where they may be below any."""
+    found = [_levels(one) for one in _expanded(pattern)]
+    return None if None in found else max(filter(None, found), default=None)
+
+
+def _levels(pattern: str) -> int | None:
+    parts = pattern.removeprefix("./").removeprefix("/").split("/")
+    anywhere = len(parts) == 1 and not pattern.startswith("/")
+    return None if anywhere or not parts[-1] or any("**" in part for part in parts) else len(parts)
+
+
 def rooted(pattern: str) -> tuple[str, str]:
-    """An absolute pattern as a directory and the rest."""
+    """An absolute pattern as a directory and the rest, which means what is there, and not in any directory below."""
     parts = pattern.split("/")
     fixed = next((at for at, part in enumerate(parts) if _MAGIC.search(part)), len(parts) - 1)
-    return "/".join(parts[:fixed]) or "/", "/".join(parts[fixed:])
+    rest = "/".join(parts[fixed:])
+    return "/".join(parts[:fixed]) or "/", f"/{rest}" if rest else ""
 
 
 def _expanded(pattern: str) -> list[str]:

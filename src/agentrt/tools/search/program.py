@@ -43,12 +43,14 @@ class Request(NamedTuple):
     root: str
     path: str
     pattern: str | None = None
-    """None: names of files are listed."""
+    """One of `regex`; None: names of files are listed."""
     ignore_case: bool = False
     every: bool = False
     """Whether files count that ignore files name."""
     include: tuple[str, ...] = ()
     """Patterns of `re` of which one must match a path from `path` on; none: all files count."""
+    depth: int | None = None
+    """Directories from the first on that are looked into, itself counted; None: all."""
     files: tuple[str, ...] = ()
     """The only files that are looked at, by their paths from `path` on; none: all there are."""
     lines: bool = False
@@ -123,6 +125,7 @@ class Walk:
 
     def __init__(self, request: Request) -> None:
         self._every, self._skip = request.every, len(request.path) + 1 if request.path else 0
+        self._depth = sys.maxsize if request.depth is None else request.depth
         self._include = [re.compile(pattern, re.DOTALL) for pattern in request.include]
         self._start = self._enter(request)
 
@@ -171,6 +174,8 @@ class Walk:
                     if at.place is None or not ignored(path, at.place):
                         yield at.descriptor, name, shown
                 at.names.clear()
+                if len(stack) >= self._depth:
+                    at.below.clear()
                 if (below := self._next(at, prefix)) is not None:
                     stack.append(below)
                 elif not at.below:
@@ -211,7 +216,7 @@ class Search:
     def __init__(self, request: Request) -> None:
         assert request.pattern is not None
         flags = regex.V1 | regex.MULTILINE | (regex.IGNORECASE if request.ignore_case else 0)
-        self._compiled = regex.compile(_POSIX.sub(lambda found: _CLASSES[found[1]], request.pattern), flags)
+        self._compiled = regex.compile(request.pattern, flags)
         self._looks_around = _LOOKS_AROUND.search(request.pattern) is not None
         self._context = request.context
 
@@ -236,18 +241,18 @@ class Search:
         for number in sorted(near for near in wanted if 0 <= near < len(lines)):
             if self._context and last >= 0 and number > last + 1:
                 yield "--\n"
-            yield f"{path}\0{number + 1}{':' if number in hits else '-'}{lines[number][:LONGEST]}\n"
+            line = lines[number]
+            found_at = self._compiled.search(line) if number in hits else None
+            column = "-" if found_at is None else f":{_bytes(line[: found_at.start()]) + 1}:"
+            yield f"{path}\0{number + 1}{column}{line[:LONGEST]}\n"
             last = number
 
 
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogateescape"))
+
+
 _TELLING = frozenset({*IGNORE_FILES, ".git"})
-_CLASSES = {
-    "alnum": "0-9A-Za-z", "alpha": "A-Za-z", "ascii": r"\x00-\x7f", "blank": r"\t ", "cntrl": r"\x00-\x1f\x7f",
-    "digit": "0-9", "graph": "!-~", "lower": "a-z", "print": " -~", "punct": r"!-\/:-@\[-`{-~", "space": r"\t-\r ",
-    "upper": "A-Z", "word": "0-9A-Za-z_", "xdigit": "0-9A-Fa-f",
-}  # fmt: skip
-"""Those of POSIX within brackets; ripgrep has them for ASCII alone."""
-_POSIX = re.compile(rf"\[:({'|'.join(_CLASSES)}):\]")
 _LOOKS_AROUND = re.compile(r"\(\?<?[=!]|\(\?>|[*+?}]\+")
 """What a line may match where the whole text does not."""
 
@@ -306,7 +311,8 @@ def main() -> int:
         with open(sys.stdout.fileno(), "w", encoding="utf-8", errors="surrogateescape", newline="") as output:
             output.writelines(run(request))
     except regex.error as error:
-        print(f"not a pattern: {error}", file=sys.stderr)
+        why = str(error).partition(" at position ")[0]  # that is one in the pattern as translated
+        print(f"not a pattern: {why}", file=sys.stderr)
         return 2
     except BrokenPipeError:
         return 0  # nobody wants more

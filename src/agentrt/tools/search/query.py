@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 
 import msgspec
 
-_LINE = re.compile(r"(\d+)([:-])")
+from .dialect import by_line, for_regex
+
+_LINE = re.compile(r"(\d+)(?:-|:(\d+):)")
 _COUNT = re.compile(r"([^\0]+)\0(\d+)\r?\n")
 LONGEST = 4096
 """Of a line, what is read."""
@@ -33,6 +36,8 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     """Of which one must match the path of a file (`including.expressions`)."""
     names: tuple[str, ...] = ()
     """Of which one matches the name of each such file; none where nothing is known of it."""
+    depth: int | None = None
+    """Directories from its own on that are looked into, itself the first; None: all."""
     files: tuple[str, ...] = ()
     lines: bool = False
     """Whether the lines are wanted, or how many there are of each file."""
@@ -50,22 +55,24 @@ class Line(msgspec.Struct, frozen=True):
     path: str
     number: int | None
     text: str = ""
-    match: bool = False
+    column: int | None = None
+    """Where the first match begins, in bytes from 1; None of a line that stands around one."""
 
 
 def ripgrep(query: Query) -> list[str]:
     """The command that asks ripgrep, in the directory of the query."""
     command = ["rg", *_COMMON, *(["--no-ignore"] if query.every else [])]
+    command += [] if query.depth is None else [f"--max-depth={query.depth}"]
     if query.pattern is None:
         return [*command, *_typed(query), "--files"]
     command += ["--ignore-case"] if query.ignore_case else []
     if query.lines:
-        command += ["--threads=1", "--no-heading", "--line-number", f"--context={query.context}"]
+        command += ["--threads=1", "--no-heading", "--line-number", "--column", f"--context={query.context}"]
         command += [f"--max-columns={LONGEST}", "--max-columns-preview"]
     else:
         command += [*_typed(query), "--count"]
     named = [f"./{name}" for name in query.files]
-    return [*command, "--no-mmap", "--crlf", f"--regexp={query.pattern}", "--", *(named or ["./"])]
+    return [*command, "--no-mmap", "--crlf", f"--regexp={by_line(query.pattern)}", "--", *(named or ["./"])]
 
 
 def _typed(query: Query) -> list[str]:
@@ -78,7 +85,9 @@ def program_input(query: Query) -> bytes:
     """The same for our own program: its `Request`."""
     fields = msgspec.structs.asdict(query)
     del fields["names"]
-    return msgspec.json.encode(fields)
+    if query.pattern is not None:
+        fields["pattern"] = for_regex(by_line(query.pattern))
+    return json.dumps(fields).encode()  # a byte of a name that is no UTF-8 is a character that msgspec refuses
 
 
 def files(output: str) -> list[str]:
@@ -102,6 +111,6 @@ def lines(output: str) -> Iterator[Line]:
         at = _LINE.match(rest)
         if nul and at is not None:
             path, begun = f"{begun}{head}".removeprefix("./"), ""
-            yield Line(path, int(at[1]), rest[at.end() :].rstrip("\r"), at[2] == ":")
+            yield Line(path, int(at[1]), rest[at.end() :].rstrip("\r"), int(at[2]) if at[2] else None)
         else:
             yield Line(path, None)

@@ -18,6 +18,7 @@ from ...protocols import ToolContext
 from ...sandboxes.place import Place
 from ...sandboxes.shell import Shell
 from ...specs.quota import PROCESSES
+from ..workplace import made_again
 from .escapes import Unescaping
 from .keys import INTERRUPT, typed, typed_on_screen
 from .printed import Printed
@@ -77,6 +78,8 @@ class Session:
         """What that command shows, where it has a screen."""
         self._unseen = False
         """Whether a command was left running whose end no call has shown."""
+        self.made_again = False
+        """Whether the workspace was gone when the shell of this call started."""
         self._counted = 0.0
         """When the processes were counted last."""
 
@@ -101,7 +104,7 @@ class Session:
 
     async def call(self, given: Given, context: ToolContext) -> Status:
         """Run, poll or feed a command. Raises `ToolError` for a call that does not fit what runs."""
-        self._context = context
+        self._context, self.made_again = context, False
         try:
             shell = await self.started(given.polls, context)
             await self._give(shell, given, context)
@@ -135,6 +138,7 @@ class Session:
         if self._shell is not None and not self._shell.alive and not (self._unseen and polls):
             await self.end()
         if self._shell is None:
+            self.made_again = await made_again(context.workspace)
             shell = Shell(self._place.console(), Path(context.workspace.path))
             await shell.start()
             self._shell = shell

@@ -19,6 +19,7 @@ from ...specs.effects import Effects, Source
 from ...specs.quota import PROCESSES
 from ..definition import Params, ToolType
 from ..shortened import shortened
+from ..workplace import MADE_AGAIN
 from .screen import COLUMNS
 from .session import Given, Session, Status
 
@@ -109,7 +110,10 @@ class Terminal:
         given = Given(action.command, action.is_input, action.timeout, action.screen)
         if action.reset and not action.command:
             directory = (await session.started(False, context)).directory
-            return TerminalObservation(exit_code=0, working_dir=directory, status="reset", seconds=0.0, session=name)
+            said = (TextContent(f"[{MADE_AGAIN}]"),) if session.made_again else ()
+            return TerminalObservation(
+                content=said, exit_code=0, working_dir=directory, status="reset", seconds=0.0, session=name
+            )
         status = await session.call(given, context)
         seconds = time.monotonic() - begun
         return await _observation(session, name, status, seconds, context, polled=given.polls)
@@ -164,6 +168,8 @@ async def _observation(
         shown = _on_screen(session, shown, context)
         cursor = session.screen.cursor if shell.running else None
     content = await shortened(shown, MAX_OUTPUT, "full output", context)
+    if session.made_again:
+        content.append(TextContent(f"[{MADE_AGAIN}]"))
     content.append(TextContent(_footer(session, exit_code, status, seconds, nothing=not shown, cursor=cursor)))
     return TerminalObservation(
         content=tuple(content),

@@ -1,0 +1,83 @@
+"""A unified diff of two texts, in a time that has a bound. Pure.
+
+Where the texts are long and have little in common, more of them is shown as replaced than need be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from difflib import Match, SequenceMatcher
+from io import StringIO
+from itertools import accumulate
+
+AROUND = 3
+"""Lines shown before and after a change."""
+
+STEPS = 5_000_000
+"""Comparisons of lines, at most: some seconds."""
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text with their ends; only a newline ends one, as other tools count them."""
+    return list(StringIO(text))
+
+
+def diff(old: str, new: str, path: str) -> str:
+    """A unified diff; empty for texts that are the same."""
+    before, after = lines_of(old), lines_of(new)
+    head = max(0, _common(before, after) - AROUND)
+    tail = max(0, _common(before[head:][::-1], after[head:][::-1]) - AROUND)
+    before, after = before[head : len(before) - tail], after[head : len(after) - tail]
+    said = list(_hunks(before, after, head))
+    name = path.lstrip("/")
+    return "".join([f"--- a/{name}\n", f"+++ b/{name}\n", *said]) if said else ""
+
+
+def _common(one: Sequence[str], other: Sequence[str]) -> int:
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (mine, its) in pairs if mine != its), min(len(one), len(other)))
+
+
+def _hunks(before: Sequence[str], after: Sequence[str], skipped: int) -> Iterator[str]:
+    for group in _Bounded(before, after).get_grouped_opcodes(AROUND):
+        first, last = group[0], group[-1]
+        old, new = _range(first[1], last[2], skipped), _range(first[3], last[4], skipped)
+        yield f"@@ -{old} +{new} @@\n"
+        for kind, a, b, c, d in group:
+            if kind == "equal":
+                yield from map(_line, " " * (b - a), before[a:b])
+                continue
+            yield from map(_line, "-" * (b - a), before[a:b])
+            yield from map(_line, "+" * (d - c), after[c:d])
+
+
+def _range(begin: int, end: int, skipped: int) -> str:
+    """Lines as a hunk names them: the first, and how many; of none the line before (POSIX, diff -u)."""
+    length = end - begin
+    first = begin + skipped + (1 if length else 0)
+    return str(first) if length == 1 else f"{first},{length}"
+
+
+def _line(sign: str, line: str) -> str:
+    return f"{sign}{line}" if line.endswith("\n") else f"{sign}{line}\n\\ No newline at end of file\n"
+
+
+class _Bounded(SequenceMatcher[str]):
+    """A matcher that finds nothing more once it has made `STEPS` comparisons."""
+
+    b2j: dict[str, list[int]]
+    """Where each line stands in the second text, as `difflib` documents it."""
+
+    def __init__(self, before: Sequence[str], after: Sequence[str]) -> None:
+        super().__init__(None, before, after)
+        self._left, places = STEPS, self.b2j
+        self._steps = list(accumulate((1 + len(places.get(line, ())) for line in before), initial=0))
+        """How many are made at most for the lines before each."""
+
+    def find_longest_match(self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None) -> Match:
+        """The longest run of lines that is in both."""
+        steps = self._steps[-1 if ahi is None else ahi] - self._steps[alo]
+        if steps > self._left:
+            return Match(alo, blo, 0)
+        self._left -= steps
+        return super().find_longest_match(alo, ahi, blo, bhi)
