@@ -499,9 +499,10 @@ async def test_much_output_is_masked_before_it_is_cut_whoever_gave_the_secret(
     assert context.kept == {}
 
 
-async def test_no_shell_where_there_is_no_directory(terminal: Terminal, tmp_path: Path) -> None:
-    with pytest.raises(ToolError, match="cannot start"):
-        await terminal(TerminalAction("pwd"), FakeContext(tmp_path / "gone"))
+async def test_no_shell_where_there_can_be_no_directory(terminal: Terminal, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ToolError, match="gone is not there: Not a directory"):
+        await terminal(TerminalAction("pwd"), FakeContext(tmp_path / "file" / "gone"))
 
 
 async def test_cancelling_ends_the_command_and_keeps_the_shell(
