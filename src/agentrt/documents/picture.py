@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from .document import DAMAGED, Unreadable
-from .selecting import Texts
+from msgspec.structs import replace
+
+from .document import DAMAGED, Part, Picture, Unreadable, Wanted
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Pixels
@@ -23,19 +25,48 @@ def jpeg(pixels: Pixels) -> bytes:
     return data.getvalue()
 
 
-def picture(data: bytes) -> Texts:
-    """The format and size of an image. Raises `Unreadable`."""
-    from PIL import Image, UnidentifiedImageError
+LONGEST_SIDE = 4_000
+"""Pixels of the longer side of an image that is made for a model, or for a program that reads text."""
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", Image.DecompressionBombWarning)
+
+class Image:
+    """A `Source` of one part: what an image is, and what it shows as a JPEG. Raises `Unreadable`."""
+
+    kind, unit, title = "image", "image", ""
+    names: Sequence[str] = ("",)
+    notes: tuple[str, ...] = ()
+
+    def __init__(self, data: bytes) -> None:
+        from PIL import Image, UnidentifiedImageError
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            try:
+                with Image.open(BytesIO(data)) as image:
+                    frames = getattr(image, "n_frames", 1)
+                    said = f"{image.format} image, {image.width} × {image.height} pixels"
+                    image.load()
+                    self._pixels = image.copy()
+            except (Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
+                raise Unreadable("has more than 89 million pixels: refused") from error
+            except (UnidentifiedImageError, OSError, SyntaxError, ValueError, EOFError) as error:
+                raise Unreadable(DAMAGED) from error
+        self._said = said if frames == 1 else f"{said}, {frames} frames"
+
+    def text(self, index: int) -> str:
+        """The format and size."""
+        return self._said
+
+    def plain(self, index: int) -> str:
+        return self._said
+
+    def perceived(self, parts: Sequence[Part], wanted: Wanted) -> Sequence[Part]:
+        """The image itself, made anew: whatever else is in the file reaches no other program."""
+        pixels = self._pixels
+        if max(pixels.size) > LONGEST_SIDE:
+            pixels.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
         try:
-            with Image.open(BytesIO(data)) as image:
-                frames = getattr(image, "n_frames", 1)
-                said = f"{image.format} image, {image.width} × {image.height} pixels"
-                image.load()
-        except (Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
-            raise Unreadable("has more than 89 million pixels: refused") from error
-        except (UnidentifiedImageError, OSError, SyntaxError, ValueError, EOFError) as error:
+            made = jpeg(pixels)
+        except (OSError, ValueError) as error:
             raise Unreadable(DAMAGED) from error
-    return Texts("image", "image", (("", said if frames == 1 else f"{said}, {frames} frames"),))
+        return [replace(part, pictures=(Picture("image", made),)) for part in parts]

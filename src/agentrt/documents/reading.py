@@ -12,7 +12,7 @@ from .kinds import Kind, format_of, kind_of, refusal, suffix_of
 from .office import presentation, word
 from .opendocument import check_locked, slides, writing
 from .pdf import Pdf
-from .picture import picture
+from .picture import Image
 from .recording import Recording
 from .selecting import Source, select
 from .tables import Book, select_rows
@@ -70,7 +70,7 @@ def _opened(kind: Kind, data: bytes, name: str) -> Source | Book | Holder:
         case "pdf":
             return Pdf(data)
         case "image":
-            return picture(data)
+            return Image(data)
         case "media":
             return Recording(data, _format(name, data))
         case "html":

@@ -91,14 +91,14 @@ def select(source: Source, wanted: Wanted) -> Document:
     chosen = numbers(wanted.pages, source.names, source.unit) if wanted.pages else range(1, len(source.names) + 1)
     if wanted.query:
         return _found(source, wanted, chosen)
-    parts, room, notes = list[Part](), wanted.limit, list[str]()
+    parts, room, notes, names = list[Part](), wanted.limit, list[str](), source.names
     for number in chosen:
         if parts and room <= 0:
             break
         text = source.text(number - 1)
         if parts and len(text) > room:
             break
-        parts.append(Part(number, source.names[number - 1], text[: wanted.limit]))
+        parts.append(Part(number, names[number - 1], text[: wanted.limit]))
         if len(text) > wanted.limit:
             whole = "" if wanted.pages else f": pages='{number}' gives more of it"
             notes.append(f"{source.unit} {number} has {len(text):,} characters, of which the first are shown{whole}")
@@ -168,7 +168,7 @@ def _found(source: Source, wanted: Wanted, chosen: Sequence[int]) -> Document:
     texts = {number: source.plain(number - 1) for number in chosen}
     phrase, words = patterns(wanted.query)
     hits = [number for number, text in texts.items() if phrase.search(text)]
-    places = [phrase]
+    places, names = [phrase], source.names
     if not hits and len(words) > 1:
         hits = [number for number, text in texts.items() if all(word.search(text) for word in words)]
         places = words
@@ -177,7 +177,7 @@ def _found(source: Source, wanted: Wanted, chosen: Sequence[int]) -> Document:
         text = _around(texts[number], places)
         if parts and len(text) > room:
             break
-        parts.append(Part(number, source.names[number - 1], text))
+        parts.append(Part(number, names[number - 1], text))
         room -= len(text)
     where = f"stands in {count(len(hits), source.unit)}" if hits else "stands nowhere in it"
     listed = f": {spans(hits)}" if hits else ""

@@ -103,7 +103,8 @@ async def test_an_image_is_seen_and_its_text_is_read(tmp_path: Path) -> None:
     image.save(target, "TIFF")
     (tmp_path / "a.tif").write_bytes(target.getvalue())
     found = await seen(FakeContext(tmp_path), "a.tif")
-    assert not any(isinstance(block, ImageContent) for block in found.content)
+    (shown,) = (block for block in found.content if isinstance(block, ImageContent))
+    assert shown.url.startswith("data:image/jpeg;base64,")
 
 
 async def test_a_view_shows_the_beginning(tmp_path: Path) -> None:

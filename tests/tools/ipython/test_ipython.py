@@ -33,7 +33,7 @@ from agentrt.events import ActionEvent, AgentErrorEvent, InputRequested, ModelCa
 from agentrt.protocols import ModelRequest
 from agentrt.specs import DockerWorkspace, ImageContent
 from agentrt.specs.content import plain
-from agentrt.testing import ScriptedLLM, ScriptedProvider, call, finish, say
+from agentrt.testing import ScriptedLLM, ScriptedProvider, Stall, call, finish, say
 from agentrt.tools.ipython import ipython
 from agentrt.tools.ipython.ipython import IPythonAction
 from tests.proofs.waiting import eventually
@@ -137,6 +137,53 @@ async def test_a_cell_has_the_secrets_that_it_names_and_no_other_cell_does(tmp_p
         assert await run("[n for n in os.environ if n.startswith('API')]") == "[]"
 
 
+async def test_a_secret_that_was_lent_as_the_time_ran_out_is_taken_back(tmp_path: Path) -> None:
+    async with notebook(tmp_path, secrets={"API_TOKEN": "s3cr3t-value-1"}) as run:
+        await run("import os")
+        await run("API_TOKEN = 1", timeout=0.001)
+        assert await run("[n for n in os.environ if n.startswith('API')]") == "[]"
+
+
+async def test_a_cell_that_ends_its_own_kernel_is_run_once(tmp_path: Path) -> None:
+    async with notebook(tmp_path) as run:
+        for _ in range(3):
+            said = await run("import os\nopen('runs', 'a').write('x')\nos._exit(3)")
+            assert "the kernel has ended (exit code 3)" in said
+    assert (tmp_path / "runs").read_text() == "xxx"
+
+
+async def test_many_calls_at_once_are_made_in_turn(tmp_path: Path) -> None:
+    async with notebook(tmp_path) as run:
+        code = "import asyncio\nlen(await asyncio.gather(*(tools.think(thought=str(n)) for n in range(300))))"
+        assert await run(code) == "300"
+
+
+async def test_an_interrupt_ends_what_a_document_is_asked_for(tmp_path: Path) -> None:
+    """No model is asked for the next frames once the cell has ended."""
+    shutil.copy(DOCUMENTS / "heron.mp4", tmp_path)
+    asked, waits = 0, anyio.Event()
+
+    def script(body: dict[str, Any]) -> Any:
+        nonlocal asked
+        if "image_url" in str(body["messages"][-1]["content"]):
+            asked += 1
+            waits.set()
+            return Stall("", 20)
+        return call("ipython", code="parse_video('heron.mp4', frame_interval=1)")
+
+    with anyio.fail_after(SECONDS):
+        async with ScriptedProvider(script) as provider:
+            agent = Agent(llm=provider.llm(vision=True), tools=(Tool("ipython"),), confirmation=NeverConfirm())
+            async with Runtime("memory://") as runtime, Conversation(agent, tmp_path, runtime=runtime) as talk:
+                await talk.send_message("go")
+                running = asyncio.ensure_future(talk.run())
+                await waits.wait()
+                await talk.interrupt("enough")
+                await running
+                await eventually(lambda: provider.active == 0, "nobody asks any more", 10)
+                assert asked == 1
+
+
 async def test_a_tool_finds_its_last_result_that_code_has_made(tmp_path: Path) -> None:
     async with notebook(tmp_path, tools=(Tool("ipython"), Tool("task_tracker"))) as run:
         await run("await tools.task_tracker(command='plan', task_list=[{'title': 'Count the herons'}])")
@@ -188,7 +235,7 @@ async def test_a_kernel_that_dies_is_told_and_another_one_starts(tmp_path: Path)
         assert await run("1 + 1") == f"2\n{NEW}"
         (kernel,) = kernels()
         os.kill(kernel, signal.SIGKILL)
-        await eventually(lambda: not kernels(), "it has ended")
+        await eventually(lambda: not psutil.pid_exists(kernel), "it has ended")
         assert await run("2 + 2") == f"4\n{NEW}"
     await eventually(lambda: not kernels(), "no kernel is left", 10)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-
 import pytest
 
 from agentrt.specs.effects import Source
@@ -29,8 +27,38 @@ def test_shell_commands_are_commands(code: str, runs: tuple[Source, ...]) -> Non
     assert effects_of(code).runs == runs
 
 
-@pytest.mark.parametrize("code", ["%run x.py", "%%javascript\nalert(1)", "?print", "%timeit f()"])
-def test_what_is_not_known_is_no_python(code: str) -> None:
-    (source,) = effects_of(code).sources
-    with pytest.raises(SyntaxError):
-        ast.parse(source.text)
+@pytest.mark.parametrize(
+    ("code", "command"),
+    [
+        ("%sx touch a", "touch a"),
+        ("x = %sx touch a", "touch a"),
+        ("x[0] = !touch a", "touch a"),
+        ("%%sx touch a\ntouch b", "touch a\ntouch b"),
+        ("%time !touch a", "touch a"),
+        ("%%time\n!touch a", "touch a"),
+        ("%timeit -n 3 f()", "python -c 'f()'"),
+        ("%%script --bg sh\ntouch a", "touch a"),
+        ("%%script /bin/bash\ntouch a", "touch a"),
+        ("%%perl\nunlink", "perl \nunlink"),
+        ("%run x.py", "python x.py"),
+        ("%env PATH=/x", "export PATH=/x"),
+        ("%nobody knows", "nobody knows"),
+        ("get_ipython().system('touch a')", "get_ipython().system('touch a')"),
+        ("def f(:", "def f(:"),
+    ],
+)
+def test_what_a_magic_runs_is_a_command(code: str, command: str) -> None:
+    assert effects_of(code).sources[-1] == Source(command)
+
+
+@pytest.mark.parametrize(
+    "code", ["a % b", "x = a %b", "print('%s' % x)", "print?", "?print", "%matplotlib inline", "await f()"]
+)
+def test_what_is_python_alone_runs_nothing_else(code: str) -> None:
+    assert [source.language for source in effects_of(code).sources] == ["python"]
+
+
+def test_files_that_a_cell_writes() -> None:
+    (written,) = effects_of("%%writefile /etc/x\nhello\n").files
+    assert (written.path, written.text) == ("/etc/x", "hello\n")
+    assert effects_of("create_file('/etc/cron.d/x')").writes == ("/etc/cron.d/x",)

@@ -43,6 +43,11 @@ def test_an_error_has_no_colours() -> None:
     assert plain(outputs.content) == "E\nx"
 
 
+def test_a_long_line_takes_no_longer_than_several() -> None:
+    """A million characters without a line end are looked through once."""
+    assert len(plain(taken(printed("x" * 1_000_000), printed("y\rz")).content)) == 1
+
+
 def test_what_is_overwritten_and_cleared_is_gone() -> None:
     assert plain(taken(printed("10%\r50%\r100%\ndone\r\n")).content) == "100%\ndone"
     assert plain(taken(printed("old"), ("clear_output", {"wait": False}), printed("new")).content) == "new"

@@ -72,9 +72,11 @@ class ReadDocument:
         found = await _with_scans(await read(data, path, wanted, seconds=SECONDS))
         found = await heard(found, wanted, self._transcriber, context)
         said = await _said(found, path, context)
-        said += labelled(found.parts)
         if found.unit == "image":
-            said += await seen(data, context, MAX_SHOWN)
+            for picture in pictures(found.parts):
+                said += await seen(data, picture.jpeg, context, MAX_SHOWN)
+        else:
+            said += labelled(found.parts)
         return ReadDocumentObservation(
             content=tuple(said),
             path=path,

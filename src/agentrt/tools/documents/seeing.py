@@ -41,17 +41,17 @@ async def recognized(data: bytes) -> str | None:
     return said.output.decode("utf-8", "replace").strip() if said.code == 0 else None
 
 
-async def seen(data: bytes, context: ToolContext, most: int) -> list[Content]:
-    """An image as a model sees it, and the text in it, of at most so many characters."""
+async def seen(data: bytes, jpeg: bytes, context: ToolContext, most: int) -> list[Content]:
+    """An image as a model sees it, and the text in it, of at most so many characters.
+
+    `jpeg` is the same made anew: another program is given that and never the file, which might name others.
+    """
     said: list[Content] = []
-    if (text := await recognized(data)) is not None:
+    if (text := await recognized(jpeg)) is not None:
         text = context.masked(text, by_line=True) or "[tesseract finds no text in it]"
         said.append(TextContent(f"Text in it, as tesseract reads it:\n{clip(text, most)}"))
     kind = image_type(data)
-    if kind is not None and len(data) <= MOST_SEEN:
-        said.append(image_of(data, kind))
-    elif kind is not None:
-        said.append(TextContent(f"[it has {len(data):,} bytes: one of at most {MOST_SEEN:,} can be seen]"))
+    said.append(image_of(data, kind) if kind is not None and len(data) <= MOST_SEEN else image_of(jpeg))
     return said
 
 

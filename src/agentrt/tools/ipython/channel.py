@@ -8,12 +8,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import anyio
 import msgspec
 
 from ...errors import ToolError
 
 LONGEST = 16 << 20
 """Bytes of a request."""
+
+
+MOST_OPEN = 512
+"""Requests that are answered at once; the kernel itself makes fewer."""
 
 
 class Asking(msgspec.Struct):
@@ -50,12 +55,16 @@ class Channel:
 
     async def open(self) -> None:
         """Begin to listen."""
-        self._server = await asyncio.start_unix_server(self._connected, self.path, limit=LONGEST)
+        self._server = await asyncio.start_unix_server(self._connected, self.path, limit=LONGEST, backlog=MOST_OPEN)
 
     async def close(self) -> None:
         """Listen no more, and answer nobody."""
         if self._server is not None:
             self._server.close()
+        await self.drop()
+
+    async def drop(self) -> None:
+        """Answer nobody who asks now: the cell has ended."""
         for task in list(self._open):
             task.cancel()
         await asyncio.gather(*self._open, return_exceptions=True)
@@ -63,15 +72,31 @@ class Channel:
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
+        if len(self._open) >= MOST_OPEN:
+            writer.close()
+            return
         self._open.add(task)
         try:
-            with suppress(OSError, ValueError):
-                line = await reader.readline()
-                writer.write(msgspec.json.encode(await self._answer(line)) + b"\n")
-                await writer.drain()
+            with suppress(OSError, ValueError, asyncio.CancelledError):  # this task is nobody's but the channel's
+                await self._serve(reader, writer)
         finally:
             self._open.discard(task)
             writer.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one request, unless the code that asks goes before that."""
+        line = await reader.readline()
+
+        async def gone() -> None:
+            await reader.read(1)
+            tasks.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(gone)
+            answer = await self._answer(line)
+            writer.write(msgspec.json.encode(answer) + b"\n")
+            await writer.drain()
+            tasks.cancel_scope.cancel()
 
     async def _answer(self, line: bytes) -> Answer:
         try:

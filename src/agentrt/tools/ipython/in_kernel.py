@@ -76,7 +76,19 @@ class Tools:
 tools = Tools()
 
 
+MOST_AT_ONCE = 64
+"""Calls of tools that are made side by side; the others wait."""
+
+_turns: dict[Any, asyncio.Semaphore] = {}
+
+
 async def _asked(request: dict[str, Any]) -> dict[str, Any]:
+    loop = asyncio.get_running_loop()
+    async with _turns.setdefault(loop, asyncio.Semaphore(MOST_AT_ONCE)):
+        return await _asked_in_turn(request)
+
+
+async def _asked_in_turn(request: dict[str, Any]) -> dict[str, Any]:
     reader, writer = await asyncio.open_unix_connection(SOCKET, limit=1 << 30)
     try:
         writer.write(json.dumps(request).encode() + b"\n")

@@ -81,11 +81,7 @@ class IPython:
         begun, cell = time.monotonic(), Cell(context, action.timeout or CELL_SECONDS)
         lent = await context.secrets(action.code)
         kernel, again = await self._there(context)
-        try:
-            status = await self._run(kernel, action.code, cell, lent)
-        except KernelDied:  # since the last cell: nothing of this one was run
-            kernel, again = await self._there(context)
-            status = await self._run(kernel, action.code, cell, lent)
+        status = await self._run(kernel, action.code, cell, lent)
         made = await context.calls.made() if cell.calls else ()
         content = await _clipped(cell.outputs.content, context)
         footer = [cell.word] if cell.word else []
@@ -160,18 +156,19 @@ class IPython:
             raise
         except KernelDied as died:
             await self.aclose()
-            if not died.begun:
-                raise
             cell.word = f"[{died}]"
             return "died"
         finally:
             if self._channel is not None:
                 self._channel.given = None
+                with anyio.CancelScope(shield=True):
+                    await self._channel.drop()
 
     async def _lend(self, kernel: Kernel, secrets: Mapping[str, str]) -> None:
         """Give the code secrets in its environment, in place of those that it had; no cell keeps them."""
         if secrets or self._lent:
-            await kernel.run(_LENT.format(old=[*self._lent], new=dict(secrets)), _unheard, quiet=True)
+            old, self._lent = self._lent, self._lent | secrets.keys()  # it may have them though this is cut
+            await kernel.run(_LENT.format(old=[*old], new=dict(secrets)), _unheard, quiet=True)
             self._lent = frozenset(secrets)
 
 

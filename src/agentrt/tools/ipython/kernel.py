@@ -40,17 +40,19 @@ INTERRUPT_SECONDS = 0.5
 _KERNEL = "AGENTRT_KERNEL"
 """The variable that marks what a kernel starts."""
 
+_PARENT = "JPY_PARENT_PID"
+"""The variable by which a kernel knows whom it must not outlive: it looks each second."""
+
 Heard = Callable[[str, Mapping[str, Any]], object]
 Asked = Callable[[str, bool], Awaitable[str | None]]
 """What a person types, given the prompt and whether it is a password; None where nobody does."""
 
 
 class KernelDied(ToolError):
-    """Raised when a kernel has ended: in the middle of a cell, where it had `begun`."""
+    """Raised when a kernel has ended in the middle of a cell."""
 
-    def __init__(self, how: str, *, begun: bool) -> None:
+    def __init__(self, how: str) -> None:
         super().__init__(f"the kernel has ended ({how}): its variables are gone")
-        self.begun = begun
 
 
 class Kernel:
@@ -77,7 +79,12 @@ class Kernel:
             process = await opened(
                 [python, "-m", "ipykernel_launcher", "-f", file, "--HistoryManager.enabled=False"],
                 cwd=workspace,
-                env={**env, "IPYTHONDIR": str(directory / "ipython"), "JUPYTER_PLATFORM_DIRS": "1"},
+                env={
+                    **env,
+                    "IPYTHONDIR": str(directory / "ipython"),
+                    "JUPYTER_PLATFORM_DIRS": "1",
+                    _PARENT: str(os.getpid()),
+                },
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
@@ -100,8 +107,13 @@ class Kernel:
 
     @property
     def alive(self) -> bool:
-        """Whether its process runs, as far as is known."""
-        return self._process.returncode is None
+        """Whether its process runs."""
+        if self._process.returncode is not None:
+            return False
+        try:  # asked of the system: what waits for it may not have heard yet that it has ended
+            return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+        except ChildProcessError:
+            return False
 
     async def _interrupt(self) -> None:
         """Raise `KeyboardInterrupt` in what it runs, until this is cancelled: between two cells it hears nothing."""
@@ -118,12 +130,7 @@ class Kernel:
         What it shows comes to `heard`, as kind and content. Who cancels this has the cell interrupted.
         """
         sent = self._client.execute(code, silent=quiet, store_history=not quiet, allow_stdin=True)
-        good, begun, replied = False, False, anyio.Event()
-
-        def hear(kind: str, content: Mapping[str, Any]) -> None:
-            nonlocal begun
-            begun = True
-            heard(kind, content)
+        good, replied = False, anyio.Event()
 
         async def reply() -> None:
             nonlocal good
@@ -148,13 +155,13 @@ class Kernel:
 
         async def watch() -> None:
             await self._process.wait()
-            raise KernelDied(_how(self._process.returncode), begun=begun)
+            raise KernelDied(_how(self._process.returncode))
 
         try:
             async with anyio.create_task_group() as tasks:
                 for function in (reply, answer, watch):
                     tasks.start_soon(function)
-                await self._listen(sent, hear)
+                await self._listen(sent, heard)
                 with anyio.move_on_after(REPLY_SECONDS):  # an interrupt may have cut the reply
                     await replied.wait()
                 tasks.cancel_scope.cancel()

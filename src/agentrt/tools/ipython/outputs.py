@@ -16,7 +16,6 @@ MOST_IMAGES, LONGEST_IMAGE = 8, 4 << 20
 """Images of one cell that a model is shown, and characters of one in base64."""
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
-_OVERWRITTEN = re.compile(r"[^\n\r]*\r(?!\n)(?=[^\n\r])")
 _IMAGES = ("image/png", "image/jpeg", "image/webp", "image/gif")
 _TEXTS = ("text/markdown", "text/plain", "text/latex", "application/json")
 
@@ -90,10 +89,17 @@ class Outputs:
         if self._left_out:
             half = len(text) // 2
             text = f"{text[:half]}\n[... {self._left_out:,} characters left out ...]\n{text[half:]}"
-        text = _OVERWRITTEN.sub("", text).strip("\n")
+        if "\r" in text:
+            text = "\n".join(map(_last, text.split("\n")))
+        text = text.strip("\n")
         return TextContent(text) if text else None
 
     def _cleared(self) -> None:
         if self._clear:
             self._blocks, self._pieces = [], []
             self._length, self._left_out, self._images, self._clear = 0, 0, 0, False
+
+
+def _last(line: str) -> str:
+    """A line as it was in the end, where it was written over."""
+    return next((part for part in reversed(line.split("\r")) if part), "")
