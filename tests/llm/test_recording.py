@@ -209,7 +209,7 @@ async def test_another_kind_of_file_is_left_as_it_is(tmp_path: Path) -> None:
 
 async def test_where_nothing_can_be_written_the_call_fails(tmp_path: Path) -> None:
     client = RecordingClient(ScriptedLLM([say("a")]), tmp_path, environment={})
-    with pytest.raises(RecordingFailed, match="Is a directory; mend that, or do without a recording") as failed:
+    with pytest.raises(RecordingFailed, match="Is a directory; fix that, or do without a recording") as failed:
         await client.complete(request("a"), Watch())
     assert not failed.value.retryable
 

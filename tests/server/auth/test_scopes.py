@@ -27,6 +27,8 @@ GET     /openapi.json                               -
 GET     /server_info                                observe
 GET     /tools                                      observe
 GET     /search                                     observe
+GET     /models                                     observe
+GET     /conversations/{id}/model                   observe
 GET     /conversations                              observe
 GET     /conversations/count                        observe
 GET     /conversations/{id}                         observe
