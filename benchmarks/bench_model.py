@@ -3,10 +3,11 @@
 The same request goes over loopback to a scripted provider in a process of its own: by httpx2 with no more around it
 than what takes the answer apart, by litellm alone, by the vendor's SDK, by `LiteLLMClient`, by `WireClient`, by the
 client that a runtime has (`ModelsClient` behind limits, retries and routes), and as a step of a conversation, whose log
-is written and whose deltas are followed. What litellm sends differently is listed. CPU is that of the calling process,
-of all its threads. One call follows another, streamed as fast as it can be read or whole, over each wire; then there are
-streams at the pace of a model, one at a time and 100 that begin at once. And it is told what a request with 2,000
-messages costs, when the one before it had two less.
+is written and whose deltas are followed. What litellm sends differently is listed.
+
+CPU is that of the calling process, of all its threads. One call follows another, streamed as fast as it can be read or
+whole, over each wire; then there are streams at the pace of a model, one at a time and 100 that begin at once. And it
+is told what the messages of a request cost, when there are 2,000 and the request before it had two less.
 """
 
 from __future__ import annotations
