@@ -173,6 +173,7 @@ def bench(session: nox.Session) -> None:
         "interrupt",
         "catalogue",
         "deltas",
+        "streams",
         "model",
         "event_log",
         "condensing",

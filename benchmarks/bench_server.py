@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import harness
+import psutil
 from rich.table import Table
 
 HERE = Path(__file__).parent
@@ -79,16 +80,21 @@ class Process:
         self._process.stdin.write(word + "\n")
         self._process.stdin.flush()
 
+    def cpu(self) -> float:
+        """Seconds of CPU that it took so far."""
+        times = psutil.Process(self._process.pid).cpu_times()
+        return times.user + times.system
+
     def end(self) -> None:
         """Close its input, and wait for it."""
         self._process.communicate(timeout=60)
 
 
 @contextmanager
-def served(delay: float = DELAY) -> Iterator[tuple[int, Process]]:
-    """The port of a server of ours, and the process."""
+def served(model: str = str(DELAY)) -> Iterator[tuple[int, Process]]:
+    """The port of a server of ours with such a model, and the process."""
     with harness.workplace() as directory:
-        process = Process(sys.executable, "server_program.py", str(directory), str(delay))
+        process = Process(sys.executable, "server_program.py", str(directory), model)
         try:
             yield int(process.line().rpartition(":")[2]), process
         finally:

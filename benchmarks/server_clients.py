@@ -1,7 +1,7 @@
-"""The clients of `bench_server`, in a process of their own: bare sockets, to measure a server and not themselves.
+"""The clients of `bench_server` and `bench_streams`, in a process of their own.
 
-They run in uvloop's event loop, where a message costs them some 10 us: in asyncio's it is 30, which for 50 subscribers
-is as much as a server takes.
+They are bare sockets, to measure a server and not themselves. They run in uvloop's event loop, where a message costs
+them some 10 us: in asyncio's it is 30, which for 50 subscribers is as much as a server takes.
 
     python server_clients.py WORK JSON
 
@@ -18,12 +18,13 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from datetime import datetime
 from typing import Any, cast
 
 import harness
 import uvloop
+from stream_provider import STAMP, since
 
 LIFE = 150
 COOKIE = f"Cookie: agentrt-token={harness.SERVER_TOKEN}"
@@ -220,6 +221,31 @@ async def watch(port: int, paths: list[str], seconds: float, post: str = "", rat
     return {"wall": wall, "events": len(delays), "delays": delays[:: max(1, len(delays) // 10_000)], "closed": closed}
 
 
+async def deltas(port: int, paths: list[str], seconds: float) -> dict[str, Any]:
+    """Follow streams for so many seconds; the pieces that came, and how long after the provider wrote them.
+
+    Each has the moment in it at which it was written (see `stream_provider`).
+    """
+    delays, lags, quiet = list[float](), list[float](), True
+
+    def seen(data: bytes, now: float) -> None:
+        if not quiet:
+            delays.extend(since(stamp, now) for stamp in STAMP.findall(data))
+
+    sockets = await connect(port, paths, seen)
+    print("ready", flush=True)
+    await asyncio.to_thread(sys.stdin.readline)
+    sampler = asyncio.create_task(harness.sample_lag(lags))
+    quiet, begun = False, time.perf_counter()
+    await asyncio.sleep(seconds)
+    quiet, wall = True, time.perf_counter() - begun
+    sampler.cancel()
+    closed = sum(not socket.alive for socket in sockets)
+    close(sockets)
+    found = {"delays": [harness.percentile(delays or [0.0], percent) for percent in (50, 99, 100)]}
+    return {"wall": wall, "pieces": len(delays), "closed": closed, "lag": harness.percentile(lags, 99), **found}
+
+
 def close(sockets: list[Socket]) -> None:
     """Let go of them."""
     for socket in sockets:
@@ -231,7 +257,12 @@ def main() -> None:
     """Run from the command line."""
     signal.alarm(LIFE)
     given = json.loads(sys.argv[2])
-    print(json.dumps(uvloop.run(latency(**given) if sys.argv[1] == "latency" else watch(**given))), flush=True)
+    work: dict[str, Callable[..., Coroutine[Any, Any, dict[str, Any]]]] = {
+        "latency": latency,
+        "watch": watch,
+        "deltas": deltas,
+    }
+    print(json.dumps(uvloop.run(work[sys.argv[1]](**given))), flush=True)
 
 
 if __name__ == "__main__":

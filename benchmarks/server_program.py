@@ -1,6 +1,9 @@
-"""The server of `bench_server`, in a process of its own: agentrt's, with a model whose words are given.
+"""The server of `bench_server` and `bench_streams`, in a process of its own: agentrt's.
 
-    python server_program.py DIRECTORY DELAY
+    python server_program.py DIRECTORY MODEL
+
+The model is a number: one whose words are given, and that takes so many seconds for a call; or an LLM as JSON, which is
+called as a server calls it.
 
 The first line that it prints is its URL. Then it answers each line of its input: "mark" begins to count anew, "stats"
 gives a line of JSON with what was since. It ends with its input.
@@ -17,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import harness
+import msgspec
 from bench_step import noop
 
 from agentrt import LLM, Agent, Limits, Runtime
@@ -47,14 +51,14 @@ class Counted(ScriptedLLM):
 class Count:
     """What was since the last mark."""
 
-    def __init__(self, model: Counted) -> None:
-        self._model = model
+    def __init__(self, calls: Counter[str]) -> None:
+        self._calls = calls
         self.lags: list[float] = []
         self.mark()
 
     def mark(self) -> None:
         """Begin anew."""
-        self._model.calls.clear()
+        self._calls.clear()
         self.lags.clear()
         self._wall, self._cpu = time.perf_counter(), time.process_time()
 
@@ -65,7 +69,7 @@ class Count:
             "cpu": time.process_time() - self._cpu,
             "resident": harness.resident(),
             "lags": [harness.percentile(self.lags or [0.0], percent) for percent in (50, 99, 100)],
-            "steps": list(self._model.calls.values()),
+            "steps": list(self._calls.values()),
         }
 
 
@@ -81,10 +85,11 @@ async def answer(count: Count) -> None:
             print(json.dumps(count.stats()), flush=True)
 
 
-async def serve(directory: Path, delay: float) -> None:
+async def serve(directory: Path, given: str) -> None:
     """Serve until the input ends."""
-    model = Counted(delay)
-    agent = Agent(llm=LLM(model="scripted"), limits=Limits(max_steps=STEPS))
+    real = msgspec.json.decode(given, type=LLM) if given.startswith("{") else None
+    model = Counted(float(given)) if real is None else None
+    agent = Agent(llm=real or LLM(model="scripted"), limits=Limits(max_steps=STEPS))
     (directory / "work").mkdir()
     settings = ServerSettings(
         port=0, workspaces=(directory / "work",), agent=agent, drain=0.5, own_process=True, **unlimited()
@@ -92,7 +97,7 @@ async def serve(directory: Path, delay: float) -> None:
     app = create_app(Runtime(directory / "store", client=model, tools=[noop]), settings)
     async with serving(app, settings) as url:
         print(url, flush=True)
-        count = Count(model)
+        count = Count(Counter() if model is None else model.calls)
         sampler = asyncio.create_task(harness.sample_lag(count.lags))
         await answer(count)
         sampler.cancel()
@@ -105,4 +110,4 @@ def unlimited() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    run(serve, Path(sys.argv[1]), float(sys.argv[2]))
+    run(serve, Path(sys.argv[1]), sys.argv[2])

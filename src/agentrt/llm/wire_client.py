@@ -53,6 +53,9 @@ KEPT_ALIVE = 100
 DRAINING = 0.1
 """Seconds in which the end of an answer is waited for that has said all: its connection serves the next call then."""
 
+_LATER = 1 / 16
+"""By which part of its patience a silence is noticed later, so that the alarm is not set anew for each piece."""
+
 _LONGEST_ERROR = 1 << 20
 """Bytes of an answer with an error that are read."""
 
@@ -270,9 +273,11 @@ async def _refused(answer: httpx.Response, model: _Model) -> ModelError:
 
 async def _follow(answer: httpx.Response, reader: Reader, alarm: asyncio.Timeout, patience: float) -> None:
     """Have a stream read as it comes, up to what its format ends it with. Raises `TimeoutError` when nothing comes."""
-    loop, events, pieces = asyncio.get_running_loop(), ServerSentEvents(), answer.aiter_bytes()
+    loop, events, pieces, due = asyncio.get_running_loop(), ServerSentEvents(), answer.aiter_bytes(), 0.0
     async for piece in pieces:
-        alarm.reschedule(loop.time() + patience)
+        if (now := loop.time()) >= due:
+            due = now + patience * _LATER
+            alarm.reschedule(due + patience)
         if any(map(reader.take, events.feed(piece))):
             break
     else:
