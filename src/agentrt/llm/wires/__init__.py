@@ -2,7 +2,7 @@
 
 from .anthropic import AnthropicMessages
 from .chat import ChatCompletions
-from .format import Asked, Format, Reader, Sent, WireError, error_in
+from .format import Asked, Format, Reader, Sent, WireError, cut, error_in
 from .responses import OpenAIResponses
 from .sse import ServerSentEvents
 
@@ -16,5 +16,6 @@ __all__ = [
     "Sent",
     "ServerSentEvents",
     "WireError",
+    "cut",
     "error_in",
 ]

@@ -19,7 +19,7 @@ from ...specs import LLM, Thinking, ToolDefinition
 from ...usage import Usage
 from ..thinking_room import Thinks, thinking
 from ..wire import wire_messages
-from .format import Asked, Sent, cut, error_in
+from .format import Asked, Sent, cut, error_in, read
 
 VERSION = "2023-06-01"
 
@@ -156,10 +156,10 @@ class _Usage(msgspec.Struct):
 
 class _Delta(msgspec.Struct):
     type: str = ""
-    text: str = ""
-    thinking: str = ""
-    signature: str = ""
-    partial_json: str = ""
+    text: str | None = None
+    thinking: str | None = None
+    signature: str | None = None
+    partial_json: str | None = None
     stop_reason: str | None = None
 
 
@@ -179,8 +179,8 @@ class _Event(msgspec.Struct):
     usage: _Usage | None = None
 
 
-_decode = msgspec.json.Decoder(_Event, strict=False).decode
-_decode_whole = msgspec.json.Decoder(_Message, strict=False).decode
+_decoder = msgspec.json.Decoder(_Event, strict=False)
+_whole = msgspec.json.Decoder(_Message, strict=False)
 
 
 class AnthropicReader:
@@ -193,8 +193,12 @@ class AnthropicReader:
         self._id = self._reason = ""
         self._usage = _Usage()
 
+    @property
+    def ended(self) -> bool:
+        return bool(self._reason)
+
     def take(self, data: bytes) -> bool:
-        event = _decode(data)
+        event = read(_decoder, data)
         match event.type:
             case "content_block_delta" if event.delta is not None:
                 self._more(event.index, event.delta)
@@ -216,7 +220,7 @@ class AnthropicReader:
         return False
 
     def whole(self, data: bytes) -> None:
-        message = _decode_whole(data)
+        message = read(_whole, data)
         if message.stop_reason is None and not message.content:
             raise error_in(data)
         self._id, self._reason = message.id or "", message.stop_reason or "end_turn"
@@ -226,17 +230,17 @@ class AnthropicReader:
     def _more(self, index: int, delta: _Delta) -> None:
         block = self._blocks.setdefault(index, {"type": "text", "text": ""})
         pieces = self._pieces.setdefault(index, [])
-        match delta.type:
-            case "text_delta":
-                pieces.append(delta.text)
-                self._watch.show("text", delta.text)
-            case "thinking_delta":
-                pieces.append(delta.thinking)
-                self._watch.show("reasoning", delta.thinking)
-            case "input_json_delta":
-                pieces.append(delta.partial_json)
-            case "signature_delta":
-                block["signature"] = block.get("signature", "") + delta.signature
+        match delta:
+            case _Delta(type="text_delta", text=str(piece)):
+                pieces.append(piece)
+                self._watch.show("text", piece)
+            case _Delta(type="thinking_delta", thinking=str(piece)):
+                pieces.append(piece)
+                self._watch.show("reasoning", piece)
+            case _Delta(type="input_json_delta", partial_json=str(piece)):
+                pieces.append(piece)
+            case _Delta(type="signature_delta", signature=str(piece)):
+                block["signature"] = (block.get("signature") or "") + piece
             case _:
                 pass
 
@@ -253,16 +257,16 @@ class AnthropicReader:
             more = "".join(self._pieces.get(index, ()))
             match block.get("type"):
                 case "text":
-                    text.append(block.get("text", "") + more)
+                    text.append(str(block.get("text") or "") + more)
                 case "thinking":
-                    whole = block.get("thinking", "") + more
+                    whole = str(block.get("thinking") or "") + more
                     reasoning.append(whole)
                     thoughts.append({**block, "thinking": whole})
                 case "redacted_thinking":
                     thoughts.append(block)
                 case "tool_use":
                     given = more or msgspec.json.encode(block.get("input") or {}).decode()
-                    calls.append(ToolCall(str(block.get("id") or new_id()), str(block.get("name", "")), given))
+                    calls.append(ToolCall(str(block.get("id") or new_id()), str(block.get("name") or ""), given))
                 case _:
                     pass
         said = "".join(text)

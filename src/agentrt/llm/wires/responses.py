@@ -12,7 +12,7 @@ import msgspec
 from ...context.replies import ModelReply
 from ...protocols import Watch
 from .. import responses
-from .format import Asked, Sent, cut, error_in
+from .format import Asked, Sent, cut, error_in, read
 
 
 class OpenAIResponses:
@@ -41,10 +41,12 @@ class OpenAIResponses:
 class _Event(msgspec.Struct):
     type: str = ""
     delta: Any = None
+    item: dict[str, Any] | None = None
     response: dict[str, Any] | None = None
 
 
-_decode = msgspec.json.Decoder(_Event).decode
+_decoder = msgspec.json.Decoder(_Event)
+_whole = msgspec.json.Decoder(Any)
 
 
 class ResponsesReader:
@@ -52,19 +54,29 @@ class ResponsesReader:
 
     def __init__(self, asked: Asked, watch: Watch) -> None:
         self._llm, self._watch = asked.request.one, watch
+        self._key = self._llm.api_key_env or next(iter(asked.provider.keys), "its key")
         self._response: dict[str, Any] | None = None
+        self._items: list[dict[str, Any]] = []
+
+    @property
+    def ended(self) -> bool:
+        return self._response is not None
 
     def take(self, data: bytes) -> bool:
         if data == b"[DONE]":
             return True
-        event = _decode(data)
+        event = read(_decoder, data)
         match event.type:
             case "response.output_text.delta":
                 self._watch.show("text", str(event.delta))
             case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
                 self._watch.show("reasoning", str(event.delta))
+            case "response.output_item.done" if event.item is not None:
+                self._items.append(event.item)
             case "response.completed" | "response.incomplete" | "response.failed":
                 self._response = event.response
+                if event.response is not None and not event.response.get("output"):  # left to the events by some
+                    self._response = event.response | {"output": self._items}
                 return True
             case "error" | "":
                 raise error_in(data)
@@ -73,7 +85,7 @@ class ResponsesReader:
         return False
 
     def whole(self, data: bytes) -> None:
-        found = msgspec.json.decode(data)
+        found: Any = read(_whole, data)
         if not isinstance(found, dict) or "output" not in found:
             raise error_in(data)
         self._response = found
@@ -81,4 +93,4 @@ class ResponsesReader:
     def reply(self) -> ModelReply:
         if self._response is None:
             raise cut()
-        return responses.reply_of(self._response, self._llm)
+        return responses.reply_of(self._response, self._llm, self._key)
