@@ -132,7 +132,7 @@ def read(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
             return decoder.decode(data)
         except msgspec.ValidationError:
             raise
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError):
             whole = _ESCAPES.sub(_replaced, data.decode("utf-8", "replace").encode())
             if whole == data:
                 raise
