@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 
+import msgspec
 import pytest
 
 from agentrt.llm.catalogue import Catalogue
 from agentrt.llm.known import capabilities, known
 from agentrt.llm.library import acquire, release
-from agentrt.llm.providers import PROVIDERS, named
+from agentrt.llm.providers import PROVIDERS, named, way
 from agentrt.specs import LLM
 
 
@@ -29,6 +30,17 @@ def test_a_model_is_found_with_its_provider_and_without() -> None:
     assert catalogue.entry("openai/claude-opus-4-5") is None, "it is of another provider"
 
 
+def test_a_name_for_the_newest_of_a_kind_is_that_model() -> None:
+    one = b'{"litellm_provider":"anthropic","max_input_tokens":7}'
+    rows = {"claude-x-latest": b'{"alias_of":"claude-x-5"}', "claude-x-5": one, "xai/a": b'{"alias_of":"xai/gone"}'}
+    catalogue = Catalogue({name: msgspec.Raw(row) for name, row in rows.items()})
+    for name in ("claude-x-latest", "anthropic/claude-x-latest"):
+        assert catalogue.named(name) == ("anthropic", "claude-x-5")
+        assert catalogue.entry(name) == {"litellm_provider": "anthropic", "max_input_tokens": 7}
+    assert catalogue.named("openai/claude-x-latest") == ("openai", "claude-x-latest")
+    assert catalogue.entry("xai/a") is None
+
+
 @pytest.mark.proof
 async def test_every_model_of_these_providers_is_known_as_litellm_knows_it() -> None:
     catalogue, differ, counted = Catalogue.read(), dict[str, str](), 0
@@ -38,8 +50,10 @@ async def test_every_model_of_these_providers_is_known_as_litellm_knows_it() -> 
         counted += 1
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            theirs = known(litellm, llm, litellm.get_llm_provider(name)[1])
-        ours = capabilities(llm, named(name)[0], catalogue.entry(name))
+            called, provider = litellm.get_llm_provider(name)[:2]
+            theirs = known(litellm, llm, provider), provider, called
+        prefix, called = catalogue.named(name)
+        ours = capabilities(llm, prefix, catalogue.entry(name)), prefix, called
         if ours != theirs:
             differ[name] = f"{ours} is not {theirs}"
     await release(litellm)
@@ -54,6 +68,6 @@ def _names(catalogue: Catalogue) -> list[str]:
         provider = (catalogue.entry(name) or {}).get("litellm_provider", named(name)[0])
         if provider in PROVIDERS:
             found[name if name.startswith(f"{provider}/") else f"{provider}/{name}"] = None
-        if named(name)[0] in PROVIDERS:
+        if way(LLM(model=name)) == "wire":
             found[name] = None
     return [*found]

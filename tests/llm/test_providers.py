@@ -23,6 +23,8 @@ AT = "http://127.0.0.1:1/v1"
         ("claude-opus-4-5", ("anthropic", "claude-opus-4-5")),
         ("gptx", ("", "gptx")),
         ("o32", ("", "o32")),
+        ("gpt-3.5-turbo-instruct", ("", "gpt-3.5-turbo-instruct")),
+        ("claude-sonnet-4-5-20250929-v1:0", ("", "claude-sonnet-4-5-20250929-v1:0")),
         ("llama3", ("", "llama3")),
         ("", ("", "")),
     ],

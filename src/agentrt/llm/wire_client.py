@@ -27,7 +27,7 @@ from .adapting import adapted, parsed
 from .catalogue import Catalogue
 from .known import capabilities
 from .masking import keys_of
-from .providers import Provider, named, provider_of
+from .providers import Provider, provider_of
 from .refusals import late, one_line, refusal, seconds_of, unreachable
 from .streams import CLOSING
 from .wires import (
@@ -75,9 +75,10 @@ class _Model:
     __slots__ = ("base", "entry", "keys", "known", "llm", "name", "official", "provider", "variables")
 
     def __init__(
-        self, llm: LLM, provider: Provider, entry: dict[str, Any] | None, environment: Mapping[str, str]
+        self, llm: LLM, provider: Provider, catalogue: Catalogue, environment: Mapping[str, str]
     ) -> None:
-        prefix, self.name = named(llm.model)
+        prefix, self.name = catalogue.named(llm.model)
+        entry = catalogue.entry(llm.model)
         self.llm, self.provider, self.entry = llm, provider, entry or {}
         self.known: Capabilities = capabilities(llm, prefix, entry)
         given = llm.base_url or _address_in(environment, prefix)
@@ -233,7 +234,7 @@ class WireClient:
             assert self._catalogue is not None
             if provider is None:
                 raise UnknownModel(llm.model)
-            found = self._models[llm.model] = _Model(llm, provider, self._catalogue.entry(llm.model), self._environment)
+            found = self._models[llm.model] = _Model(llm, provider, self._catalogue, self._environment)
         return found
 
     def _check(self, model: _Model) -> None:

@@ -154,7 +154,7 @@ BLOCKS = st.dictionaries(MEMBERS, JSON, max_size=4)
 def test_any_json_is_an_answer_or_an_error_of_a_kind(
     events: list[Any], blocks: list[Any], pieces: list[Any], answer: Any
 ) -> None:
-    begun = [start(place, **block) for place, block in enumerate(blocks)]
+    begun = [{**start(place), "content_block": block} for place, block in enumerate(blocks)]
     more = [{"type": "content_block_delta", "index": place, "delta": piece} for place, piece in enumerate(pieces)]
     for stream in (events, [BEGIN, *begun, *more, end(), STOP]):
         reads = reader(FORM, model=MODEL)
