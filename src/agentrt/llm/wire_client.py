@@ -56,7 +56,7 @@ _LONGEST_ERROR = 1 << 20
 _LONGEST_ANSWER = 256 << 20
 """Bytes of an answer; one that has more is given up."""
 
-_FOR_AN_ERROR = 5.0
+_FOR_AN_ERROR = 2.0
 """Seconds that the text of an error may take: its status has come."""
 
 _AFTER_THE_END = 10.0
@@ -74,9 +74,7 @@ class _Model:
 
     __slots__ = ("base", "entry", "keys", "known", "llm", "name", "official", "provider", "variables")
 
-    def __init__(
-        self, llm: LLM, provider: Provider, catalogue: Catalogue, environment: Mapping[str, str]
-    ) -> None:
+    def __init__(self, llm: LLM, provider: Provider, catalogue: Catalogue, environment: Mapping[str, str]) -> None:
         prefix, self.name = catalogue.named(llm.model)
         entry = catalogue.entry(llm.model)
         self.llm, self.provider, self.entry = llm, provider, entry or {}

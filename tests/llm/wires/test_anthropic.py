@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import msgspec
@@ -165,7 +166,5 @@ def test_any_json_is_an_answer_or_an_error_of_a_kind(
         except (WireError, ModelError, msgspec.DecodeError):
             pass
     for one in (answer, {"content": blocks, "stop_reason": "end_turn"}):
-        try:
+        with contextlib.suppress(WireError, ModelError, msgspec.DecodeError):
             whole(FORM, one, model=MODEL)
-        except (WireError, ModelError, msgspec.DecodeError):
-            pass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import msgspec
@@ -64,7 +65,9 @@ def test_calls_without_an_id_are_given_one_and_arguments_may_be_an_object() -> N
     assert reply.finish_reason == "tool_calls"
 
 
-@pytest.mark.parametrize("usage", [{}, {"usage": None}, {"usage": {"input_tokens": None, "input_tokens_details": None}}])
+@pytest.mark.parametrize(
+    "usage", [{}, {"usage": None}, {"usage": {"input_tokens": None, "input_tokens_details": None}}]
+)
 def test_usage_that_is_missing_is_none(usage: dict[str, Any]) -> None:
     assert streamed(FORM, delta("Yes."), ended(message("Yes."), **usage)).usage == Usage()
 
@@ -116,7 +119,12 @@ def test_what_was_held_back_is_a_refusal() -> None:
 
 
 def test_reasoning_goes_back_in_its_place() -> None:
-    thought = {"type": "reasoning", "id": "t", "summary": [{"type": "summary_text", "text": "Hm."}], "status": "completed"}
+    thought = {
+        "type": "reasoning",
+        "id": "t",
+        "summary": [{"type": "summary_text", "text": "Hm."}],
+        "status": "completed",
+    }
     reply = whole(FORM, response(thought | {"encrypted_content": "x"}, message("Yes.")))
     assert reply.reasoning == "Hm."
     assert reply.thinking is not None
@@ -147,7 +155,5 @@ def test_any_json_is_an_answer_or_an_error_of_a_kind(events: list[Any], answer: 
             reads.reply()
         except (WireError, ModelError, msgspec.DecodeError):
             pass
-        try:
+        with contextlib.suppress(WireError, ModelError, msgspec.DecodeError):
             whole(FORM, stream[-1]["response"] if stream is not events else answer)
-        except (WireError, ModelError, msgspec.DecodeError):
-            pass

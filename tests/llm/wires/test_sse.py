@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,9 @@ from tests.timing import least_seconds
 
 ENDS = ("\n", "\r\n", "\r")
 WORDS = st.text(st.characters(exclude_characters="\r\n", exclude_categories=["Cs"]), max_size=12)
-OTHER = st.one_of(WORDS.map(lambda word: f": {word}"), st.sampled_from(["event: x", "id: 7", "retry: 3", "dat: x", "x"]))
+OTHER = st.one_of(
+    WORDS.map(lambda word: f": {word}"), st.sampled_from(["event: x", "id: 7", "retry: 3", "dat: x", "x"])
+)
 EVENTS = st.lists(st.lists(WORDS, min_size=1, max_size=3), max_size=5)
 
 
@@ -26,7 +29,7 @@ def read(pieces: Iterable[bytes], *, end: bool = True) -> list[bytes]:
 
 def split(stream: bytes, places: Iterable[int]) -> list[bytes]:
     cuts = sorted({0, len(stream), *(place % (len(stream) + 1) for place in places)})
-    return [stream[start:end] for start, end in zip(cuts, cuts[1:], strict=False)]
+    return [stream[start:end] for start, end in pairwise(cuts)]
 
 
 @st.composite

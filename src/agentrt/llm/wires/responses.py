@@ -43,6 +43,7 @@ class _Event(msgspec.Struct):
     delta: Any = None
     item: dict[str, Any] | None = None
     response: dict[str, Any] | None = None
+    error: Any = None
 
 
 _decoder = msgspec.json.Decoder(_Event)
@@ -78,7 +79,7 @@ class ResponsesReader:
                 if event.response is not None and not event.response.get("output"):  # left to the events by some
                     self._response = event.response | {"output": self._items}
                 return True
-            case "error" | "":
+            case kind if kind in ("error", "") or event.error is not None:
                 raise error_in(data)
             case _:
                 pass
