@@ -89,10 +89,13 @@ def test_usage_is_what_was_said_last_of_each_number() -> None:
     assert reply.usage == Usage(10, 9, cache_read_tokens=3, cache_write_tokens=2)
 
 
-def test_usage_that_is_missing_is_none() -> None:
+def test_usage_that_is_missing_is_estimated() -> None:
     begin = {"type": "message_start", "message": {"id": "m", "content": [], "usage": None}}
     finish = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}
-    assert read(begin, finish, STOP).usage == Usage()
+    piece = [start(0, type="text", text=""), delta(0, "text_delta", text="Yes.")]
+    used = read(begin, *piece, finish, STOP).usage
+    assert used.prompt_tokens > 0
+    assert used.completion_tokens > 0
 
 
 def test_an_answer_without_a_reason_to_end_was_cut() -> None:

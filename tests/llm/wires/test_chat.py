@@ -113,9 +113,9 @@ CALLS: dict[str, tuple[list[Any], list[tuple[str, str]]]] = {
         TWO[:1],
     ),
     "arguments that are an object": ([called(piece({"a": 1}, "look", index=0, id="1"))], TWO[:1]),
-    "no arguments": ([called(piece(None, "look", index=0, id="1"))], [("look", "")]),
+    "no arguments": ([called(piece(None, "look", index=0, id="1"))], [("look", "{}")]),
     "a number for an id": ([called(piece('{"a":1}', "look", index=0, id=7))], TWO[:1]),
-    "no function": ([called({"index": 0, "id": "1"})], [("", "")]),
+    "no function": ([called({"index": 0, "id": "1"})], [("", "{}")]),
 }
 
 
@@ -123,6 +123,12 @@ CALLS: dict[str, tuple[list[Any], list[tuple[str, str]]]] = {
 def test_calls_are_read_however_they_are_sent(name: str) -> None:
     events, wanted = CALLS[name]
     assert calls_of(*events) == wanted
+
+
+def test_a_call_that_was_cut_before_its_arguments_has_none() -> None:
+    end = {"choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]}
+    (call,) = streamed(FORM, called(piece(None, "look", index=0, id="1")), end).tool_calls
+    assert call.arguments == ""
 
 
 NAMES = st.sampled_from(["look", "see", "write"])

@@ -19,7 +19,7 @@ from ...specs import LLM, Thinking, ToolDefinition
 from ...usage import Usage
 from ..thinking_room import Thinks, thinking
 from ..wire import wire_messages
-from .format import Asked, Sent, cut, error_in, read
+from .format import Asked, Sent, cut, error_in, estimated, read
 
 VERSION = "2023-06-01"
 
@@ -187,7 +187,7 @@ class AnthropicReader:
     """A `Reader`."""
 
     def __init__(self, asked: Asked, watch: Watch) -> None:
-        self._llm, self._watch = asked.request.one, watch
+        self._asked, self._llm, self._watch = asked, asked.request.one, watch
         self._blocks: dict[int, dict[str, Any]] = {}
         self._pieces: dict[int, list[str]] = {}
         self._id = self._reason = ""
@@ -265,8 +265,7 @@ class AnthropicReader:
                 case "redacted_thinking":
                     thoughts.append(block)
                 case "tool_use":
-                    given = more or msgspec.json.encode(block.get("input") or {}).decode()
-                    calls.append(ToolCall(str(block.get("id") or new_id()), str(block.get("name") or ""), given))
+                    calls.append(self._call(block, more))
                 case _:
                     pass
         said = "".join(text)
@@ -279,13 +278,22 @@ class AnthropicReader:
             reasoning="".join(reasoning),
             thinking=Thinking(self._llm.model, msgspec.Raw(msgspec.json.encode(thoughts))) if thoughts else None,
             response_id=self._id or new_id(),
-            usage=self._used(),
-            finish_reason=reason,
+            usage=self._used() or estimated(self._asked, *text, *reasoning, *(call.arguments for call in calls)),
+            finish_reason="tool_calls" if calls and reason == "stop" else reason,
         )
 
-    def _used(self) -> Usage:
-        """In the interface's terms `input_tokens` are those that have nothing to do with the cache."""
+    def _call(self, block: dict[str, Any], more: str) -> ToolCall:
+        """A call; one that was cut before its arguments is not one without any."""
+        given = block.get("input") or {}
+        cut_off = _REASONS.get(self._reason) == "length" and not given
+        arguments = more or ("" if cut_off else msgspec.json.encode(given).decode())
+        return ToolCall(str(block.get("id") or new_id()), str(block.get("name") or ""), arguments)
+
+    def _used(self) -> Usage | None:
+        """What it says of it. In the interface's terms `input_tokens` are those that have nothing to do with the cache."""
         used = self._usage
+        if not (used.input_tokens or used.output_tokens):
+            return None
         read, write = used.cache_read_input_tokens or 0, used.cache_creation_input_tokens or 0
         details = used.output_tokens_details
         return Usage(

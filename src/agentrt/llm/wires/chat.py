@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 
-from ...context.budget import BYTES_A_TOKEN, estimated_tokens
 from ...context.messages import ToolCall
 from ...context.replies import ModelReply
 from ...errors import ContentRefused, ModelUnavailable
@@ -19,7 +18,7 @@ from ...protocols import Watch
 from ...specs import Capabilities
 from ...usage import Usage
 from ..wire import wire_messages, wire_tool
-from .format import Asked, Sent, WireError, cut, error_in, read
+from .format import Asked, Sent, WireError, cut, error_in, estimated, read
 
 DONE = b"[DONE]"
 
@@ -280,7 +279,8 @@ class ChatReader:
         if self._reason == "error":
             raise ModelUnavailable(f"the provider of {self._llm.model!r} failed while it answered")
         text, reason = "".join(self._text), _REASONS.get(self._reason, self._reason)
-        calls = tuple(ToolCall(call.id or new_id(), call.name, "".join(call.arguments)) for call in self._calls)
+        none = "" if reason == "length" else "{}"  # a call that was cut before its arguments is none without any
+        calls = tuple(ToolCall(call.id or new_id(), call.name, "".join(call.arguments) or none) for call in self._calls)
         if self._refusal or (self._reason in ("content_filter", "refusal") and not text and not calls):
             said = f" ({self._refusal})" if self._refusal else ""
             raise ContentRefused(f"{self._llm.model!r} refused to answer, or its provider held back the answer{said}")
@@ -297,9 +297,7 @@ class ChatReader:
         """What was used, estimated where the provider does not say."""
         used = self._usage
         if used is None or not (used.prompt_tokens or used.completion_tokens):
-            written = len(text) + sum(len(call.arguments) for call in calls) + sum(map(len, self._reasoning))
-            request = self._asked.request
-            return Usage(estimated_tokens(request.messages, request.tools), written // BYTES_A_TOKEN)
+            return estimated(self._asked, text, *(call.arguments for call in calls), *self._reasoning)
         prompt, completion = used.prompt_tokens_details, used.completion_tokens_details
         read = (prompt.cached_tokens if prompt is not None else None) or used.prompt_cache_hit_tokens
         write = used.cache_creation_input_tokens or (prompt.cache_write_tokens if prompt is not None else None)

@@ -8,10 +8,12 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
+from ...context.budget import BYTES_A_TOKEN, estimated_tokens
 from ...context.replies import ModelReply
 from ...errors import ModelUnavailable
 from ...protocols import ModelRequest, Watch
 from ...specs import Capabilities
+from ...usage import Usage
 from ..providers import PROVIDERS, Provider
 from ..refusals import STATUSES
 
@@ -108,6 +110,13 @@ def cache_key(conversation: str) -> str:
     if len(conversation) <= _LONGEST_CACHE_KEY:
         return conversation
     return hashlib.sha256(conversation.encode()).hexdigest()[:32]
+
+
+def estimated(asked: Asked, *written: str) -> Usage:
+    """What an answer of these texts used, where the provider does not say."""
+    request = asked.request
+    size = sum(len(text.encode("utf-8", "replace")) for text in written)
+    return Usage(estimated_tokens(request.messages, request.tools), -(-size // BYTES_A_TOKEN))
 
 
 def cut(said: str = "") -> ModelUnavailable:

@@ -8,11 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from ...context.replies import ModelReply
 from ...protocols import Watch
 from .. import responses
-from .format import Asked, Sent, cut, error_in, read
+from .format import Asked, Sent, cut, error_in, estimated, read
 
 
 class OpenAIResponses:
@@ -54,7 +55,7 @@ class ResponsesReader:
     """A `Reader`."""
 
     def __init__(self, asked: Asked, watch: Watch) -> None:
-        self._llm, self._watch = asked.request.one, watch
+        self._asked, self._llm, self._watch = asked, asked.request.one, watch
         self._key = self._llm.api_key_env or next(iter(asked.provider.keys), "its key")
         self._response: dict[str, Any] | None = None
         self._items: list[dict[str, Any]] = []
@@ -94,4 +95,8 @@ class ResponsesReader:
     def reply(self) -> ModelReply:
         if self._response is None:
             raise cut()
-        return responses.reply_of(self._response, self._llm, self._key)
+        reply = responses.reply_of(self._response, self._llm, self._key)
+        if reply.usage.prompt_tokens or reply.usage.completion_tokens:
+            return reply
+        written = (reply.text, reply.reasoning, *(call.arguments for call in reply.tool_calls))
+        return replace(reply, usage=estimated(self._asked, *written))
