@@ -101,11 +101,12 @@ async def _end(answer: Replayed, request: web.Request, response: web.StreamRespo
             if request.transport is not None:
                 request.transport.close()
         case "stall":
-            await anyio.sleep_forever()
+            while request.transport is not None and not request.transport.is_closing():
+                await anyio.sleep(0.001)
         case "trickle":
             while True:
                 await response.write(b": still here\n\n")
-                await anyio.sleep(0.005)
+                await anyio.sleep(0.001)
         case "endless":
             while True:
                 await response.write(answer.pieces[-1])

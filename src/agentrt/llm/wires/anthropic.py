@@ -290,7 +290,7 @@ class AnthropicReader:
         return ToolCall(str(block.get("id") or new_id()), str(block.get("name") or ""), arguments)
 
     def _used(self) -> Usage | None:
-        """What it says of it. In the interface's terms `input_tokens` are those that have nothing to do with the cache."""
+        """What it says of it. Its `input_tokens` are those that have nothing to do with the cache."""
         used = self._usage
         if not (used.input_tokens or used.output_tokens):
             return None
