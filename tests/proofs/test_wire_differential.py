@@ -141,7 +141,14 @@ def chat(case: Case) -> list[Any]:
 
 def messages(case: Case) -> list[Any]:
     used = {"input_tokens": 10, "cache_read_input_tokens": 6, "cache_creation_input_tokens": 4, "output_tokens": 1}
-    whole = {"id": "m", "type": "message", "role": "assistant", "model": "m", "content": [], "stop_reason": None}
+    whole: dict[str, Any] = {
+        "id": "m",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": [],
+        "stop_reason": None,
+    }
     found: list[Any] = [{"type": "message_start", "message": whole | {"usage": used}}, {"type": "ping"}]
     blocks: list[tuple[dict[str, Any], list[dict[str, Any]]]] = []
     if case.reasoning:

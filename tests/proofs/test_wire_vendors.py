@@ -40,7 +40,13 @@ async def ours(client: WireClient, provider: Replay, wire: str) -> ModelReply:
 def chunk(reason: str | None = None, **delta: Any) -> dict[str, Any]:
     choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}
     head = {"id": "chatcmpl-123", "object": "chat.completion.chunk", "created": 1694268190, "model": "gpt-4o-mini"}
-    return {**head, "system_fingerprint": "fp_44709d6fcb", "service_tier": "default", "choices": [choice], "usage": None}
+    return {
+        **head,
+        "system_fingerprint": "fp_44709d6fcb",
+        "service_tier": "default",
+        "choices": [choice],
+        "usage": None,
+    }
 
 
 def call(index: int, arguments: str, **more: Any) -> dict[str, Any]:
@@ -135,7 +141,10 @@ BLOCKS: list[tuple[dict[str, Any], list[dict[str, Any]]]] = [
     ),
     (
         {"type": "tool_use", "id": "toolu_01T1x1fJ34qAmk2tNTrN7Up6", "name": "look", "input": {}},
-        [{"type": "input_json_delta", "partial_json": piece} for piece in ("", '{"location":', ' "San Fra', 'ncisco"}')],
+        [
+            {"type": "input_json_delta", "partial_json": piece}
+            for piece in ("", '{"location":', ' "San Fra', 'ncisco"}')
+        ],
     ),
 ]
 
@@ -183,7 +192,7 @@ async def test_anthropic_messages_are_read_as_its_own_library_reads_them(client:
     assert (reply.response_id, reply.finish_reason) == (theirs.id, "tool_calls")
 
 
-THOUGHT = {
+THOUGHT: dict[str, Any] = {
     "id": "rs_1",
     "type": "reasoning",
     "summary": [{"type": "summary_text", "text": "I look first."}],
@@ -241,7 +250,7 @@ def responses() -> list[dict[str, Any]]:
 
     first, empty = {"content_index": 0}, PART | {"text": ""}
     summary = {"summary_index": 0}
-    found = [
+    found: list[dict[str, Any]] = [
         {"type": "response.created", "response": RESPONSE},
         {"type": "response.queued", "response": RESPONSE},
         {"type": "response.in_progress", "response": RESPONSE},
@@ -250,7 +259,7 @@ def responses() -> list[dict[str, Any]]:
         of("rs_1", 0, "reasoning_summary_text.delta", delta="I look ", **summary),
         of("rs_1", 0, "reasoning_summary_text.delta", delta="first.", **summary),
         of("rs_1", 0, "reasoning_summary_text.done", text="I look first.", **summary),
-        of("rs_1", 0, "reasoning_summary_part.done", part=THOUGHT["summary"][0], **summary),  # type: ignore[index]
+        of("rs_1", 0, "reasoning_summary_part.done", part=THOUGHT["summary"][0], **summary),
         {"type": "response.output_item.done", "output_index": 0, "item": THOUGHT},
         {"type": "response.output_item.added", "output_index": 1, "item": SAID | {"content": []}},
         of("msg_1", 1, "content_part.added", part=empty, **first),
