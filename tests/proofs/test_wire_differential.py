@@ -50,6 +50,8 @@ class Case(msgspec.Struct, frozen=True):
     comments: bool
     line: bytes
     places: tuple[int, ...]
+    shape: str
+    """How calls are put: each at its index, all at one, with their id in each piece, or with a new one in the last."""
     last: bool
     """Whether the event that ends a stream is there, such as [DONE]."""
 
@@ -76,6 +78,7 @@ def cases(draw: st.DrawFn, reasons: tuple[str, ...]) -> Case:
         comments=draw(st.booleans()),
         line=draw(st.sampled_from([b"\n", b"\r\n"])),
         places=tuple(draw(st.lists(st.integers(0, 5000), max_size=6))),
+        shape=draw(st.sampled_from(["usual"] * 5 + ["one index", "id again", "new id"])),
         last=draw(st.sampled_from([True, True, True, False])),
     )
 
@@ -120,9 +123,12 @@ def chat(case: Case) -> list[Any]:
     found += [chunk(content=piece) for piece in case.text]
     for index, call in enumerate(case.calls):
         own = {} if call.id is None else {"id": call.id}
-        first = {"index": index, "type": "function", "function": {"name": call.name, "arguments": call.pieces[0]}}
+        place = 0 if case.shape == "one index" else index
+        first = {"index": place, "type": "function", "function": {"name": call.name, "arguments": call.pieces[0]}}
         found.append(chunk(tool_calls=[first | own]))
-        found += [chunk(tool_calls=[{"index": index, "function": {"arguments": one}}]) for one in call.pieces[1:]]
+        again = {"id again": own, "new id": {"id": "call_new"}}.get(case.shape, {})
+        rest = [{"index": place, "function": {"arguments": one}} | again for one in call.pieces[1:]]
+        found += [chunk(tool_calls=[one]) for one in rest]
     used = {
         "prompt_tokens": 20,
         "completion_tokens": 7,
@@ -240,6 +246,18 @@ class Difference(NamedTuple):
 
 
 DIFFERENCES: tuple[Difference, ...] = (
+    Difference(
+        "chat",
+        frozenset({"calls", "completion", "cost"}),
+        lambda case: case.shape == "one index" and len(case.calls) > 1,
+        "litellm makes one call of several that come under one index, with arguments that are no JSON",
+    ),
+    Difference(
+        "chat",
+        frozenset({"calls"}),
+        lambda case: case.shape == "new id" and bool(case.calls),
+        "a call keeps the id with which it began; litellm takes the last, which several calls may have",
+    ),
     *(
         Difference(
             wire,
