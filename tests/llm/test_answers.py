@@ -104,3 +104,17 @@ async def test_the_tokens_of_the_messages_are_counted_where_the_provider_does_no
     async with answering(chunk({"role": "assistant", "content": "Yes."}), chunk({}, "stop")) as url:
         reply = await client.complete(request(LLM(model="openai/any", base_url=url), "word " * 500), Watch())
     assert reply.usage.prompt_tokens > 500
+
+
+@pytest.mark.parametrize("own", [{}, {"id": None}, {"id": ""}], ids=["none", "null", "empty"])
+async def test_a_streamed_call_without_an_id_is_given_one(client: LiteLLMClient, own: dict[str, Any]) -> None:
+    """litellm drops such a call."""
+
+    def piece(arguments: str, **more: Any) -> dict[str, Any]:
+        return {"index": 0, "type": "function", "function": {"arguments": arguments, **more}, **own}
+
+    pieces = (piece("", name="look"), piece('{"a"'), piece(":1}"))
+    async with answering(*(chunk({"tool_calls": [one]}) for one in pieces), chunk({}, "tool_calls")) as url:
+        reply = await client.complete(request(LLM(model="openai/any", base_url=url)), Watch())
+    assert [(call.name, call.arguments) for call in reply.tool_calls] == [("look", '{"a":1}')]
+    assert reply.tool_calls[0].id

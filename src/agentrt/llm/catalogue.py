@@ -40,12 +40,27 @@ class Catalogue:
         """All entries, decoded; for a thread."""
         return {name: msgspec.json.decode(raw) for name, raw in self._entries.items()}
 
+    def named(self, model: str) -> tuple[str, str]:
+        """The provider of a model, and its name there: some names stand for the newest one of a kind."""
+        provider, name = named(model)
+        found = self._entry(provider, name) or {}
+        target = found.get("alias_of")
+        return provider, named(target)[1] if isinstance(target, str) else name
+
     def entry(self, model: str) -> dict[str, Any] | None:
         """What is known of a model; None for one that nobody knows."""
-        provider, name = named(model)
+        found = self._entry(*self.named(model))
+        return None if found is None or "alias_of" in found else found
+
+    def _entry(self, provider: str, name: str) -> dict[str, Any] | None:
         for key in (f"{provider}/{name}", name):
             if (raw := self._entries.get(key)) is not None:
                 found: dict[str, Any] = msgspec.json.decode(raw)
-                if found.get("litellm_provider") == provider or key != name:
+                if found.get("litellm_provider") == provider or key != name or self._stands_for(found, provider):
                     return found
         return None
+
+    def _stands_for(self, found: dict[str, Any], provider: str) -> bool:
+        """Whether an entry is another name for a model of a provider."""
+        raw = self._entries.get(found.get("alias_of", ""))
+        return raw is not None and msgspec.json.decode(raw).get("litellm_provider") == provider

@@ -135,9 +135,14 @@ class _Chunks:
         self._name = ""
         """Of the text that the last one goes on with; empty when it does something else."""
         self._text: list[str] = []
+        self._called = set[int]()
 
     def add(self, chunk: Any) -> None:
-        """The next one."""
+        """The next one; a call that comes without an id is given one, since litellm drops it."""
+        for call in (getattr(chunk.choices[0].delta, "tool_calls", None) or ()) if chunk.choices else ():
+            if not call.id and call.index not in self._called and call.function.name:
+                call.id = new_id()
+            self._called.add(call.index)
         name, piece = _goes_on(chunk)
         if not name or name != self._name:
             self._join()

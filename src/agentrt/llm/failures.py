@@ -9,11 +9,14 @@ from types import ModuleType
 from ..errors import ContentRefused, ContextWindowExceeded, ModelError
 from ..secrets import Mask
 from ..specs import LLM
+from .providers import provider_of
 from .refusals import late, one_line, refusal, seconds_of, unreachable
+from .wires import error_in
 
-_PREFIX = re.compile(r"^(?:litellm\.\w+: |\w+(?:Exception|Error)(?: - |: ))+")
-"""What litellm puts before the provider's words."""
-
+_PREFIX = re.compile(r"^(?:litellm\.\w+: |\w+(?:Exception|Error)(?: \w+Error)?(?: - |: )\.?)+")
+_SUFFIX = re.compile(r"\.?\s*Handle with `litellm\.\w+`\.?$")
+_BYTES = re.compile(r"^b(['\"])(.*)\1$", re.DOTALL)
+"""What litellm puts before the provider's words, behind them and around them."""
 
 _UNCONNECTED = "Connect"
 """What the names of all exceptions have in them that libraries raise where there is no connection."""
@@ -40,7 +43,7 @@ def model_error(litellm: ModuleType, error: Exception, llm: LLM, mask: Mask) -> 
     status = _status_of(kinds, error)
     if status is None or any(_UNCONNECTED in type(one).__name__ for one in _chain(error)):
         return unreachable(llm, said)
-    return refusal(llm, status, said, words, llm.api_key_env or "the provider's key", _retry_after(error))
+    return refusal(llm, status, said, words, _variable(llm), _retry_after(error))
 
 
 def _status_of(kinds: ModuleType, error: Exception) -> int | None:
@@ -87,9 +90,20 @@ def _status(error: BaseException) -> int | None:
     return next((status for status in reversed(found) if status is not None), None)
 
 
+def _variable(llm: LLM) -> str:
+    """The variable that has its key."""
+    provider = provider_of(llm)
+    usual = provider.keys[0] if provider is not None else "the provider's key"
+    return llm.api_key_env or usual
+
+
 def _one_line(error: Exception, mask: Mask) -> str:
-    text = mask.text(str(error).partition("Traceback (most recent")[0])
-    return one_line(_PREFIX.sub("", text.strip()), mask) or type(error).__name__
+    """What the provider said, where litellm repeats its answer."""
+    text = mask.text(str(error).partition("Traceback (most recent")[0]).strip()
+    said = _BYTES.sub(r"\2", _SUFFIX.sub("", _PREFIX.sub("", text)).strip())
+    if said.startswith("{"):
+        said = error_in(said.encode()).said
+    return one_line(said, mask) or type(error).__name__
 
 
 def _retry_after(error: Exception) -> float | None:

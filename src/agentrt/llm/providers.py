@@ -53,8 +53,11 @@ PROVIDERS: dict[str, Provider] = {
 }
 """By the part of a model's name before its first "/"."""
 
-_BARE = ((re.compile(r"(gpt|chatgpt|o[134])\b"), "openai"), (re.compile(r"claude\b"), "anthropic"))
-"""What names without a provider begin with."""
+_BARE = (
+    (re.compile(r"(?!.*-instruct)(gpt|chatgpt|o[134])\b"), "openai"),
+    (re.compile(r"(?!.*-v\d+:\d+$)claude\b"), "anthropic"),
+)
+"""What names without a provider look like; those of Bedrock, and of OpenAI's interface before chat, look else."""
 
 
 def named(model: str) -> tuple[str, str]:

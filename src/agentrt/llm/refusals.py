@@ -19,16 +19,61 @@ from ..secrets import Mask
 from ..specs import LLM
 
 _LONGEST = 300
+_PASSWORD = re.compile("//[^/@]*@")
+
+STATUSES = {
+    "overloaded_error": 529,
+    "api_error": 500,
+    "server_error": 500,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "authentication_error": 401,
+    "invalid_api_key": 401,
+    "permission_error": 403,
+    "billing_error": 402,
+    "insufficient_quota": 402,
+    "invalid_request_error": 400,
+    "invalid_prompt": 400,
+    "context_length_exceeded": 400,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "timeout_error": 408,
+}
+"""What the kinds of errors of providers are as statuses of HTTP, where a stream or an answer with HTTP 200 has one."""
 
 _TOO_LONG = (
     "context_length_exceeded",
+    "exceed_context_size",
     "exceeds the context window",
-    "prompt is too long",
+    "exceeds the available context size",
+    "exceeds the maximum number of tokens allowed",
+    "exceeded model token limit",
+    "exceed context limit",
+    "input tokens exceed the configured limit",
+    "`inputs` tokens + `max_new_tokens` must be",
+    "input too long:",
+    "longer than the model's context length",
     "maximum context length",
-    "exceeds the maximum number of tokens",
+    "maximum context limit",
+    "maximum input length is",
+    "maximum prompt length is",
+    "prompt is too long",
+    "reduce the length of the messages",
+    "request_too_large",
+    "while limit is",
 )
+"""What providers say of a conversation that is too long, in small letters; some of it is from litellm."""
+
 _NO_CREDIT = ("insufficient_quota", "credit balance is too low")
-_REFUSED = ("content filtering policy", "content_policy", "violating our usage policy")
+_REFUSED = (
+    "content filtering policy",
+    "content management policy",
+    "content_filter",
+    "content_policy",
+    "rejected as a result of the safety system",
+    "responsibleaipolicyviolation",
+    "violating our usage policy",
+)
 
 
 def refusal(llm: LLM, status: int, said: str, words: str, key: str, retry_after: float | None = None) -> ModelError:
@@ -36,7 +81,7 @@ def refusal(llm: LLM, status: int, said: str, words: str, key: str, retry_after:
 
     `said` is what a person is told of it, `words` all that was said, `key` the variable that has the key.
     """
-    of = f"the provider of {llm.model!r}"
+    of, words = f"the provider of {llm.model!r}", words.lower()
     if status == 402 or any(part in words for part in _NO_CREDIT):
         return AuthenticationFailed(f"the account at {of} has no credit left ({said})")
     if status == 408:
@@ -51,25 +96,24 @@ def refusal(llm: LLM, status: int, said: str, words: str, key: str, retry_after:
         return ContentRefused(f"{of} refused the content ({said})")
     if status == 404:
         return BadModelRequest(f"the provider has no model {llm.model!r} ({said})")
+    if 300 <= status < 400:
+        return BadModelRequest(f"{of} is at another address: set LLM.base_url ({said})")
     if 400 <= status < 500:
         return BadModelRequest(f"{of} rejected the request ({said})")
     code = f"HTTP {status}: " if status else ""
     return ModelUnavailable(f"{of} failed ({code}{said})", retry_after=retry_after)
 
 
-def unreachable(llm: LLM, said: str) -> ModelUnavailable:
-    """The error of a call that no answer came to."""
-    return ModelUnavailable(f"{llm.model!r} cannot be reached{_where(llm)} ({said})")
+def unreachable(llm: LLM, said: str, address: str | None = None) -> ModelUnavailable:
+    """The error of a call that no answer came to; `address` is where it went, if that is not the provider's own."""
+    address = address or llm.base_url
+    where = "" if address is None else f" at {_PASSWORD.sub('//', address)}: does a server run there?"
+    return ModelUnavailable(f"{llm.model!r} cannot be reached{where} ({said})")
 
 
 def late(llm: LLM) -> ModelTimeout:
     """The error of a call that took too long."""
     return ModelTimeout(f"{llm.model!r} did not answer within {llm.timeout:g} s")
-
-
-def _where(llm: LLM) -> str:
-    """The address that somebody gave for it, without what may be a password in it."""
-    return "" if llm.base_url is None else f" at {re.sub('//[^/@]*@', '//', llm.base_url)}: does a server run there?"
 
 
 def one_line(said: str, mask: Mask) -> str:

@@ -19,6 +19,7 @@ from ..protocols import ModelRequest, Watch
 from ..specs import LLM, Capabilities, Content, ImageContent, Thinking, ToolDefinition
 from ..specs.content import plain
 from ..usage import Usage
+from .refusals import STATUSES, refusal
 from .streams import follow
 
 _PLACES = ("message", "function_call")
@@ -143,31 +144,74 @@ async def _gather(stream: Any, watch: Watch, patience: float) -> Any:
     return whole
 
 
-def reply_of(whole: dict[str, Any], llm: LLM) -> ModelReply:
-    """The reply that a response is. Raises `ModelError`."""
-    if whole.get("status") == "failed":
-        said = (whole.get("error") or {}).get("message", "it failed")
-        raise ModelUnavailable(f"{llm.model!r} could not answer ({said})")
+class _Part(msgspec.Struct):
+    type: str = ""
+    text: str | None = None
+    refusal: str | None = None
+
+
+class _Item(msgspec.Struct):
+    type: str = ""
+    content: list[_Part] | None = None
+    summary: list[_Part] | None = None
+    call_id: Any = None
+    name: Any = None
+    arguments: Any = None
+
+
+class _Details(msgspec.Struct):
+    cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    input_tokens_details: _Details | None = None
+    output_tokens_details: _Details | None = None
+
+
+class _Failure(msgspec.Struct):
+    message: Any = None
+    code: Any = None
+    reason: str | None = None
+
+
+class _Response(msgspec.Struct):
+    id: Any = None
+    status: str | None = None
+    error: _Failure | None = None
+    incomplete_details: _Failure | None = None
+    output: list[dict[str, Any]] | None = None
+    usage: _Usage | None = None
+
+
+def reply_of(whole: dict[str, Any], llm: LLM, key: str = "its key") -> ModelReply:
+    """The reply that a response is. Raises `ModelError`, and `msgspec.ValidationError` for what is none."""
+    response = msgspec.convert(whole, _Response, strict=False)
+    if response.status == "failed":
+        failure = response.error or _Failure()
+        said = " ".join(str(failure.message or failure.code or "it failed").split())
+        raise refusal(llm, STATUSES.get(str(failure.code), 0), said, f"{said} {failure.code}", key)
     text: list[str] = []
     summary: list[str] = []
     calls: list[ToolCall] = []
-    order = _order(whole.get("output", []), llm)
-    for item in whole.get("output", []):
-        match item["type"]:
+    output = response.output or []
+    for item in msgspec.convert(output, list[_Item], strict=False):
+        match item.type:
             case "message":
-                for part in item["content"]:
-                    if part["type"] == "refusal":
-                        raise ContentRefused(f"{llm.model!r} refused to answer ({part['refusal']})")
-                    text.append(part.get("text", ""))
+                for part in item.content or ():
+                    if part.type == "refusal":
+                        raise ContentRefused(f"{llm.model!r} refused to answer ({part.refusal})")
+                    text.append(part.text or "")
             case "function_call":
-                called, name = str(item.get("call_id") or new_id()), str(item["name"])
-                calls.append(ToolCall(called, name, item.get("arguments", "")))
+                calls.append(_call(item))
             case "reasoning":
-                summary.extend(part["text"] for part in item.get("summary", ()))
+                summary.extend(part.text or "" for part in item.summary or ())
             case _:
                 pass
-    usage = whole.get("usage") or {}
-    why = (whole.get("incomplete_details") or {}).get("reason")
+    order = _order(output, llm)
+    why = response.incomplete_details.reason if response.incomplete_details is not None else None
     if why == "content_filter" and not any(text) and not calls:
         raise ContentRefused(f"the provider of {llm.model!r} held back the answer, by its filter of content")
     return ModelReply(
@@ -175,14 +219,25 @@ def reply_of(whole: dict[str, Any], llm: LLM) -> ModelReply:
         tool_calls=tuple(calls),
         reasoning="\n".join(summary),
         thinking=Thinking(llm.model, msgspec.Raw(msgspec.json.encode(order))) if order else None,
-        response_id=str(whole.get("id") or new_id()),
-        usage=Usage(
-            prompt_tokens=usage.get("input_tokens", 0),
-            completion_tokens=usage.get("output_tokens", 0),
-            cache_read_tokens=(usage.get("input_tokens_details") or {}).get("cached_tokens", 0),
-            reasoning_tokens=(usage.get("output_tokens_details") or {}).get("reasoning_tokens", 0),
-        ),
+        response_id=str(response.id or new_id()),
+        usage=_used(response.usage or _Usage()),
         finish_reason={"max_output_tokens": "length"}.get(why or "", why or ("tool_calls" if calls else "stop")),
+    )
+
+
+def _call(item: _Item) -> ToolCall:
+    given = item.arguments if item.arguments is not None else ""
+    arguments = given if isinstance(given, str) else msgspec.json.encode(given).decode()
+    return ToolCall(str(item.call_id or new_id()), "" if item.name is None else str(item.name), arguments)
+
+
+def _used(usage: _Usage) -> Usage:
+    read, thought = usage.input_tokens_details or _Details(), usage.output_tokens_details or _Details()
+    return Usage(
+        prompt_tokens=usage.input_tokens or 0,
+        completion_tokens=usage.output_tokens or 0,
+        cache_read_tokens=read.cached_tokens or 0,
+        reasoning_tokens=thought.reasoning_tokens or 0,
     )
 
 
@@ -195,8 +250,8 @@ def _order(output: list[dict[str, Any]], llm: LLM) -> list[dict[str, Any]]:
         return []
     kept: list[dict[str, Any]] = []
     for item in output:
-        if item["type"] == "reasoning":
+        if item.get("type") == "reasoning":
             kept.append({name: value for name, value in item.items() if name != "status"})
-        elif item["type"] in _PLACES:
+        elif item.get("type") in _PLACES:
             kept.append({"type": item["type"]})
     return kept

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ..context.budget import cost
 from ..context.replies import ModelReply
-from ..errors import MissingKey, ModelError, UnknownModel
+from ..errors import BadModelRequest, MissingKey, ModelError, UnknownModel
 from ..loading import load
 from ..protocols import ModelRequest, Watch
 from ..secrets import Mask
@@ -27,7 +27,7 @@ from .adapting import adapted, parsed
 from .catalogue import Catalogue
 from .known import capabilities
 from .masking import keys_of
-from .providers import Provider, named, provider_of
+from .providers import Provider, provider_of
 from .refusals import late, one_line, refusal, seconds_of, unreachable
 from .streams import CLOSING
 from .wires import (
@@ -41,6 +41,7 @@ from .wires import (
     Sent,
     ServerSentEvents,
     WireError,
+    cut,
     error_in,
 )
 
@@ -50,34 +51,62 @@ if TYPE_CHECKING:
 KEPT_ALIVE = 100
 """Connections that wait for the next call."""
 
-DRAINING = 0.1
-"""Seconds in which the end of an answer is waited for that has said all: its connection serves the next call then."""
-
 _LATER = 1 / 16
 """By which part of its patience a silence is noticed later, so that the alarm is not set anew for each piece."""
 
 _LONGEST_ERROR = 1 << 20
 """Bytes of an answer with an error that are read."""
 
+_LONGEST_ANSWER = 256 << 20
+"""Bytes of an answer; one that has more is given up."""
+
+_FOR_AN_ERROR = 2.0
+"""Seconds that the text of an error may take: its status has come."""
+
+_AFTER_THE_END = 10.0
+"""Seconds that what follows on the end of an answer may take: what was used, and the end of the stream."""
+
+_FOR_THE_REST = 0.05
+"""Seconds that the last bytes of a stream may take."""
+
+_NO_STREAM = (b"{", b"[", b"<")
+"""What JSON, and the pages of proxies, begin with."""
+
 
 class _Model:
     """What was found out about one `LLM`."""
 
-    __slots__ = ("base", "entry", "key", "keys", "known", "llm", "mask", "name", "official", "provider")
+    __slots__ = ("base", "entry", "keys", "known", "llm", "name", "official", "provider", "variables")
 
-    def __init__(
-        self, llm: LLM, provider: Provider, entry: dict[str, Any] | None, environment: Mapping[str, str]
-    ) -> None:
-        prefix, self.name = named(llm.model)
+    def __init__(self, llm: LLM, provider: Provider, catalogue: Catalogue, environment: Mapping[str, str]) -> None:
+        prefix, self.name = catalogue.named(llm.model)
+        entry = catalogue.entry(llm.model)
         self.llm, self.provider, self.entry = llm, provider, entry or {}
         self.known: Capabilities = capabilities(llm, prefix, entry)
         given = llm.base_url or _address_in(environment, prefix)
         self.official = given is None
         base = (given or provider.url).rstrip("/")
+        if provider.speaks == "anthropic":
+            base = base.removesuffix("/v1/messages").removesuffix("/v1")
         self.base = base if base.endswith(provider.suffix) else base + provider.suffix
         self.keys = (llm.api_key_env,) if llm.api_key_env is not None else provider.keys
-        self.key = next((value for name in self.keys if (value := environment.get(name))), None)
-        self.mask = Mask(keys_of(llm, environment))
+        self.variables = environment
+
+    @property
+    def key(self) -> str | None:
+        """As it is now, without the end of a line that a file of variables leaves in it."""
+        return next((value for name in self.keys if (value := self.variables.get(name, "").strip())), None)
+
+    @property
+    def mask(self) -> Mask:
+        """What hides the keys of now."""
+        keys = keys_of(self.llm, self.variables)
+        return Mask([*keys, *map(str.strip, keys)])
+
+    @property
+    def address(self) -> str | None:
+        """Where it is, unless that is the provider's own place."""
+        return None if self.official and self.provider.needs_key else self.base
 
 
 class WireClient:
@@ -132,7 +161,7 @@ class WireClient:
         reader = form.reader(asked, watch)
         try:
             await self._call(model, form.sent(asked), reader)
-            reply = reader.reply()
+            reply = _reply(reader, llm)
         except ModelError as error:
             error.args = (one_line(str(error), model.mask),)
             raise
@@ -148,23 +177,27 @@ class WireClient:
 
     async def _call(self, model: _Model, sent: Sent, reader: Reader) -> None:
         """Post a request and have its answer read. Raises `ModelError`, without what may have a key in it."""
-        llm, failure = model.llm, None
+        llm, failure, begun = model.llm, None, False
+        headers = _headers(model, sent)
         try:
-            async with self._posted(model, sent) as (answer, alarm):
-                if answer.status_code >= 400:
-                    failure = await _refused(answer, model)
-                elif llm.stream and "event-stream" in answer.headers.get("content-type", ""):
-                    await _follow(answer, reader, alarm, llm.timeout)
+            async with self._posted(model, sent, headers) as (answer, alarm):
+                if answer.status_code >= 300:
+                    failure = await _refused(answer, model, self._failures)
                 else:
-                    reader.whole(await answer.aread())
-        except TimeoutError:
-            failure = late(llm)
+                    begun = True
+                    await _read(answer, reader, alarm, llm.timeout, self._failures)
         except WireError as error:
             failure = self._failed(model, error)
-        except (msgspec.DecodeError, UnicodeDecodeError, ValueError):
-            failure = refusal(llm, 0, "its answer is not understood", "", "")
+        except (msgspec.DecodeError, ValueError) as error:
+            failure = _misunderstood(llm, error)
         except self._failures as error:
-            failure = unreachable(llm, one_line(str(error) or type(error).__name__, model.mask))
+            said = one_line(str(error) or type(error).__name__, model.mask)
+            if isinstance(error, TimeoutError):
+                failure = late(llm)
+            else:
+                failure = cut(said) if begun else unreachable(llm, said, model.address)
+            if reader.ended:  # all was said, only the end of the stream was not
+                failure = None
         if failure is not None:
             raise failure
 
@@ -173,13 +206,11 @@ class WireClient:
         return refusal(model.llm, error.status, said, f"{error.said} {error.code}", _named(model))
 
     @asynccontextmanager
-    async def _posted(self, model: _Model, sent: Sent) -> AsyncIterator[tuple[httpx.Response, asyncio.Timeout]]:
+    async def _posted(
+        self, model: _Model, sent: Sent, headers: dict[str, str]
+    ) -> AsyncIterator[tuple[httpx.Response, asyncio.Timeout]]:
         """An answer whose body is still to be read; it is closed in the end, and at once when this is cancelled."""
         assert self._http is not None
-        headers = {"content-type": "application/json", **_key_header(model), **sent.headers}
-        headers |= {name.lower(): value for name, value in model.llm.extra_headers.items()}
-        if "authorization" in headers and "x-api-key" in headers and model.provider.speaks == "anthropic":
-            headers = {name: value for name, value in headers.items() if name != "x-api-key"}
         async with asyncio.timeout(model.llm.timeout) as alarm:
             request = self._http.build_request("POST", model.base + sent.path, content=sent.body, headers=headers)
             answer = await self._http.send(request, stream=True)
@@ -211,7 +242,7 @@ class WireClient:
             assert self._catalogue is not None
             if provider is None:
                 raise UnknownModel(llm.model)
-            found = self._models[llm.model] = _Model(llm, provider, self._catalogue.entry(llm.model), self._environment)
+            found = self._models[llm.model] = _Model(llm, provider, self._catalogue, self._environment)
         return found
 
     def _check(self, model: _Model) -> None:
@@ -233,6 +264,18 @@ def _format(model: _Model) -> Format:
             return GeminiContent()
         case _:
             return OpenAIResponses() if model.known.responses else ChatCompletions()
+
+
+def _headers(model: _Model, sent: Sent) -> dict[str, str]:
+    """The headers of a call. Raises `BadModelRequest` for one that HTTP does not have."""
+    headers = {"content-type": "application/json", **_key_header(model), **sent.headers}
+    headers |= {name.lower(): value for name, value in model.llm.extra_headers.items()}
+    if "authorization" in headers and "x-api-key" in headers and model.provider.speaks == "anthropic":
+        del headers["x-api-key"]
+    for name, value in headers.items():
+        if not (value.isascii() and value.isprintable()):
+            raise BadModelRequest(f"the header {name!r} cannot be sent: {_named(model)} has characters of no key")
+    return headers
 
 
 def _key_header(model: _Model) -> dict[str, str]:
@@ -258,32 +301,81 @@ def _named(model: _Model) -> str:
     return model.keys[0] if model.keys else "the provider's key"
 
 
-async def _refused(answer: httpx.Response, model: _Model) -> ModelError:
-    """What an answer with a status of an error says."""
+async def _refused(answer: httpx.Response, model: _Model, failures: tuple[type[Exception], ...]) -> ModelError:
+    """What an answer with a status of an error says; what is missing of it nobody waits for."""
     data = bytearray()
-    async for piece in answer.aiter_bytes():
-        data += piece
-        if len(data) > _LONGEST_ERROR:
-            break
+    with suppress(*failures):
+        async with asyncio.timeout(_FOR_AN_ERROR):
+            async for piece in answer.aiter_bytes():
+                data += piece
+                if len(data) > _LONGEST_ERROR:
+                    break
     error = error_in(bytes(data))
     said = one_line(error.said, model.mask) or answer.reason_phrase
+    if answer.is_redirect:
+        said = one_line(answer.headers.get("location", ""), model.mask)
     wait = seconds_of(answer.headers.get("retry-after"))
     return refusal(model.llm, answer.status_code, said, f"{error.said} {error.code}", _named(model), wait)
 
 
-async def _follow(answer: httpx.Response, reader: Reader, alarm: asyncio.Timeout, patience: float) -> None:
-    """Have a stream read as it comes, up to what its format ends it with. Raises `TimeoutError` when nothing comes."""
-    loop, events, pieces, due = asyncio.get_running_loop(), ServerSentEvents(), answer.aiter_bytes(), 0.0
-    async for piece in pieces:
-        if (now := loop.time()) >= due:
-            due = now + patience * _LATER
-            alarm.reschedule(due + patience)
-        if any(map(reader.take, events.feed(piece))):
-            break
-    else:
-        any(map(reader.take, events.end()))
+async def _read(
+    answer: httpx.Response,
+    reader: Reader,
+    alarm: asyncio.Timeout,
+    patience: float,
+    failures: tuple[type[Exception], ...],
+) -> None:
+    """Have an answer read as it comes: a stream until its format says that it ends, or all of one that is none.
+
+    The first byte tells which: not all name what they send. Raises `TimeoutError` when nothing comes of a stream for
+    `patience` seconds, and `ValueError` for an answer without end.
+    """
+    loop, events, whole, size = asyncio.get_running_loop(), ServerSentEvents(), list[bytes](), 0
+    streamed: bool | None = None
+    due = 0.0
+    async with aclosing(answer.aiter_bytes()) as pieces:
+        async for piece in pieces:
+            size += len(piece)
+            if size > _LONGEST_ANSWER:
+                raise ValueError("it has no end")
+            if streamed is None and (begun := piece.lstrip()):
+                streamed = begun[:1] not in _NO_STREAM
+            if not streamed:
+                whole.append(piece)
+                continue
+            for data in events.feed(piece):
+                if reader.take(data):
+                    await _finish(pieces, failures)
+                    return
+            if reader.ended:
+                alarm.reschedule(loop.time() + min(patience, _AFTER_THE_END))
+            elif (now := loop.time()) >= due:
+                due = now + patience * _LATER
+                alarm.reschedule(due + patience)
+    if not streamed:
+        reader.whole(b"".join(whole))
         return
-    with suppress(TimeoutError):
-        async with asyncio.timeout(DRAINING):
+    for data in events.end():
+        if reader.take(data):
+            return
+
+
+async def _finish(pieces: AsyncIterator[bytes], failures: tuple[type[Exception], ...]) -> None:
+    """Read the end of a stream, so that its connection can be used again; it has mostly come already."""
+    with suppress(*failures):
+        async with asyncio.timeout(_FOR_THE_REST):
             async for _ in pieces:
                 pass
+
+
+def _reply(reader: Reader, llm: LLM) -> ModelReply:
+    try:
+        return reader.reply()
+    except (msgspec.DecodeError, ValueError) as error:
+        failure = _misunderstood(llm, error)
+    raise failure
+
+
+def _misunderstood(llm: LLM, error: Exception) -> ModelError:
+    """The error of an answer that is not in the format. What `error` says has nothing of the answer in it."""
+    return refusal(llm, 0, f"its answer is not understood: {error}", "", "")

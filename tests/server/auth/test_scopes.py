@@ -27,7 +27,7 @@ GET     /openapi.json                               -
 GET     /server_info                                observe
 GET     /tools                                      observe
 GET     /search                                     observe
-GET     /models                                     observe
+GET     /models                                     steer
 GET     /conversations/{id}/model                   observe
 GET     /conversations                              observe
 GET     /conversations/count                        observe

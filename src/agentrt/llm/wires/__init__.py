@@ -2,7 +2,7 @@
 
 from .anthropic import AnthropicMessages
 from .chat import ChatCompletions
-from .format import Asked, Format, Reader, Sent, WireError, error_in
+from .format import Asked, Format, Reader, Sent, WireError, cut, error_in
 from .gemini import GeminiContent
 from .responses import OpenAIResponses
 from .sse import ServerSentEvents
@@ -18,5 +18,6 @@ __all__ = [
     "Sent",
     "ServerSentEvents",
     "WireError",
+    "cut",
     "error_in",
 ]

@@ -19,7 +19,7 @@ from ...specs import LLM, Thinking, ToolDefinition
 from ...usage import Usage
 from ..thinking_room import Thinks, thinking
 from ..wire import wire_messages
-from .format import Asked, Sent, cut, error_in
+from .format import Asked, Sent, cut, error_in, estimated, read
 
 VERSION = "2023-06-01"
 
@@ -156,10 +156,10 @@ class _Usage(msgspec.Struct):
 
 class _Delta(msgspec.Struct):
     type: str = ""
-    text: str = ""
-    thinking: str = ""
-    signature: str = ""
-    partial_json: str = ""
+    text: str | None = None
+    thinking: str | None = None
+    signature: str | None = None
+    partial_json: str | None = None
     stop_reason: str | None = None
 
 
@@ -179,22 +179,26 @@ class _Event(msgspec.Struct):
     usage: _Usage | None = None
 
 
-_decode = msgspec.json.Decoder(_Event, strict=False).decode
-_decode_whole = msgspec.json.Decoder(_Message, strict=False).decode
+_decoder = msgspec.json.Decoder(_Event, strict=False)
+_whole = msgspec.json.Decoder(_Message, strict=False)
 
 
 class AnthropicReader:
     """A `Reader`."""
 
     def __init__(self, asked: Asked, watch: Watch) -> None:
-        self._llm, self._watch = asked.request.one, watch
+        self._asked, self._llm, self._watch = asked, asked.request.one, watch
         self._blocks: dict[int, dict[str, Any]] = {}
         self._pieces: dict[int, list[str]] = {}
         self._id = self._reason = ""
         self._usage = _Usage()
 
+    @property
+    def ended(self) -> bool:
+        return bool(self._reason)
+
     def take(self, data: bytes) -> bool:
-        event = _decode(data)
+        event = read(_decoder, data)
         match event.type:
             case "content_block_delta" if event.delta is not None:
                 self._more(event.index, event.delta)
@@ -216,7 +220,7 @@ class AnthropicReader:
         return False
 
     def whole(self, data: bytes) -> None:
-        message = _decode_whole(data)
+        message = read(_whole, data)
         if message.stop_reason is None and not message.content:
             raise error_in(data)
         self._id, self._reason = message.id or "", message.stop_reason or "end_turn"
@@ -226,17 +230,17 @@ class AnthropicReader:
     def _more(self, index: int, delta: _Delta) -> None:
         block = self._blocks.setdefault(index, {"type": "text", "text": ""})
         pieces = self._pieces.setdefault(index, [])
-        match delta.type:
-            case "text_delta":
-                pieces.append(delta.text)
-                self._watch.show("text", delta.text)
-            case "thinking_delta":
-                pieces.append(delta.thinking)
-                self._watch.show("reasoning", delta.thinking)
-            case "input_json_delta":
-                pieces.append(delta.partial_json)
-            case "signature_delta":
-                block["signature"] = block.get("signature", "") + delta.signature
+        match delta:
+            case _Delta(type="text_delta", text=str(piece)):
+                pieces.append(piece)
+                self._watch.show("text", piece)
+            case _Delta(type="thinking_delta", thinking=str(piece)):
+                pieces.append(piece)
+                self._watch.show("reasoning", piece)
+            case _Delta(type="input_json_delta", partial_json=str(piece)):
+                pieces.append(piece)
+            case _Delta(type="signature_delta", signature=str(piece)):
+                block["signature"] = (block.get("signature") or "") + piece
             case _:
                 pass
 
@@ -253,16 +257,15 @@ class AnthropicReader:
             more = "".join(self._pieces.get(index, ()))
             match block.get("type"):
                 case "text":
-                    text.append(block.get("text", "") + more)
+                    text.append(str(block.get("text") or "") + more)
                 case "thinking":
-                    whole = block.get("thinking", "") + more
+                    whole = str(block.get("thinking") or "") + more
                     reasoning.append(whole)
                     thoughts.append({**block, "thinking": whole})
                 case "redacted_thinking":
                     thoughts.append(block)
                 case "tool_use":
-                    given = more or msgspec.json.encode(block.get("input") or {}).decode()
-                    calls.append(ToolCall(str(block.get("id") or new_id()), str(block.get("name", "")), given))
+                    calls.append(self._call(block, more))
                 case _:
                     pass
         said = "".join(text)
@@ -275,13 +278,22 @@ class AnthropicReader:
             reasoning="".join(reasoning),
             thinking=Thinking(self._llm.model, msgspec.Raw(msgspec.json.encode(thoughts))) if thoughts else None,
             response_id=self._id or new_id(),
-            usage=self._used(),
-            finish_reason=reason,
+            usage=self._used() or estimated(self._asked, *text, *reasoning, *(call.arguments for call in calls)),
+            finish_reason="tool_calls" if calls and reason == "stop" else reason,
         )
 
-    def _used(self) -> Usage:
-        """In the interface's terms `input_tokens` are those that have nothing to do with the cache."""
+    def _call(self, block: dict[str, Any], more: str) -> ToolCall:
+        """A call; one that was cut before its arguments is not one without any."""
+        given = block.get("input") or {}
+        cut_off = _REASONS.get(self._reason) == "length" and not given
+        arguments = more or ("" if cut_off else msgspec.json.encode(given).decode())
+        return ToolCall(str(block.get("id") or new_id()), str(block.get("name") or ""), arguments)
+
+    def _used(self) -> Usage | None:
+        """What it says of it. Its `input_tokens` are those that have nothing to do with the cache."""
         used = self._usage
+        if not (used.input_tokens or used.output_tokens):
+            return None
         read, write = used.cache_read_input_tokens or 0, used.cache_creation_input_tokens or 0
         details = used.output_tokens_details
         return Usage(

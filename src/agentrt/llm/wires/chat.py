@@ -10,16 +10,15 @@ from typing import Any
 
 import msgspec
 
-from ...context.budget import BYTES_A_TOKEN, estimated_tokens
 from ...context.messages import ToolCall
 from ...context.replies import ModelReply
-from ...errors import ContentRefused
+from ...errors import ContentRefused, ModelUnavailable
 from ...ids import new_id
 from ...protocols import Watch
 from ...specs import Capabilities
 from ...usage import Usage
 from ..wire import wire_messages, wire_tool
-from .format import Asked, Sent, cut, error_in
+from .format import Asked, Sent, WireError, cut, error_in, estimated, read
 
 DONE = b"[DONE]"
 
@@ -86,13 +85,18 @@ class _Call(msgspec.Struct):
 
 class _Message(msgspec.Struct):
     content: Any = None
-    reasoning_content: str | None = None
-    reasoning: str | None = None
-    refusal: str | None = None
+    reasoning_content: Any = None
+    reasoning: Any = None
+    refusal: Any = None
     tool_calls: list[_Call] | None = None
 
 
+_NOTHING = msgspec.Raw(b"null")
+
+
 class _Choice(msgspec.Struct):
+    index: int | None = None
+    error: msgspec.Raw = _NOTHING
     delta: _Message | None = None
     message: _Message | None = None
     finish_reason: str | None = None
@@ -120,10 +124,15 @@ class _Chunk(msgspec.Struct):
     id: Any = None
     choices: list[_Choice] | None = None
     usage: _Usage | None = None
-    error: msgspec.Raw = msgspec.Raw(b"null")
+    error: msgspec.Raw = _NOTHING
+
+    def failure(self) -> WireError | None:
+        """The error that it is; OpenRouter has one beside a choice, or in it."""
+        errors = (bytes(one.error) for one in (self, *(self.choices or ())))
+        return next((error_in(b'{"error":%s}' % error) for error in errors if error != b"null"), None)
 
 
-_decode = msgspec.json.Decoder(_Chunk, strict=False).decode
+_decoder = msgspec.json.Decoder(_Chunk, strict=False)
 
 
 class _Growing:
@@ -133,6 +142,25 @@ class _Growing:
 
     def __init__(self, id: str, name: str) -> None:
         self.id, self.name, self.arguments = id, name, list[str]()
+
+    def finished(self) -> bool:
+        """Whether its arguments are whole."""
+        try:
+            return isinstance(msgspec.json.decode("".join(self.arguments)), dict)
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+            return False
+
+
+def _begins(growing: _Growing, index: int | None, own: str, name: str, more: str) -> bool:
+    """Whether a piece at the place of a call is the first of another one: it has a name, and not this one's id.
+
+    Some repeat the name in each piece, with a new id each time or with none: then it goes on with what is not finished.
+    """
+    if not name or (own and own == growing.id):
+        return False
+    if name == growing.name and (not (own or more) or (growing.arguments and not growing.finished())):
+        return False
+    return index is None or bool(own and growing.id) or growing.finished()
 
 
 class ChatReader:
@@ -148,18 +176,25 @@ class ChatReader:
         self._at: dict[int, _Growing] = {}
         self._id = self._reason = self._refusal = ""
         self._usage: _Usage | None = None
+        self._choice: int | None = None
+
+    @property
+    def ended(self) -> bool:
+        return bool(self._reason)
 
     def take(self, data: bytes) -> bool:
         if data == DONE:
             return True
-        chunk = _decode(data)
-        if not chunk.choices and bytes(chunk.error) != b"null":
-            raise error_in(data)
+        chunk = read(_decoder, data)
+        if (failure := chunk.failure()) is not None:
+            raise failure
         self._read(chunk)
         return False
 
     def whole(self, data: bytes) -> None:
-        chunk = _decode(data)
+        chunk = read(_decoder, data)
+        if (failure := chunk.failure()) is not None:
+            raise failure
         if not chunk.choices:
             raise error_in(data)
         self._read(chunk)
@@ -171,13 +206,17 @@ class ChatReader:
         if chunk.id is not None and not self._id:
             self._id = str(chunk.id)
         for choice in chunk.choices or ():
+            if self._choice is None:
+                self._choice = choice.index
+            if choice.index != self._choice and choice.index is not None:
+                continue  # another answer, of several that were asked for
             if (message := choice.delta or choice.message) is not None:
                 self._said(message)
             if choice.finish_reason:
                 self._reason = choice.finish_reason
 
     def _said(self, message: _Message) -> None:
-        if thought := message.reasoning_content or message.reasoning:
+        if type(thought := message.reasoning_content or message.reasoning) is str and thought:
             self._think(thought)
         content = message.content
         if content and type(content) is str:
@@ -185,7 +224,7 @@ class ChatReader:
         elif content:
             self._parts(content)
         if message.refusal:
-            self._refusal += message.refusal
+            self._refusal += str(message.refusal)
         for call in message.tool_calls or ():
             self._call(call)
 
@@ -214,26 +253,34 @@ class ChatReader:
     def _call(self, call: _Call) -> None:
         made = call.function or _Function()
         own, name = "" if call.id is None else str(call.id), "" if made.name is None else str(made.name)
-        index = call.index
-        growing = self._at.get(index) if index is not None else (self._calls[-1] if self._calls else None)
-        begins = growing is None or (bool(name) and bool(own) and growing.id != own) or (index is None and bool(name))
-        if begins or growing is None:
+        given = "" if made.arguments is None else made.arguments
+        more = given if isinstance(given, str) else msgspec.json.encode(given).decode()
+        growing = self._meant(call.index, own)
+        if growing is None or _begins(growing, call.index, own, name, more):
             growing = _Growing(own, name)
             self._calls.append(growing)
-            if index is not None:
-                self._at[index] = growing
-        else:
-            growing.id = growing.id or own
-            growing.name = growing.name or name
-        if made.arguments is not None:
-            given = made.arguments
-            growing.arguments.append(given if isinstance(given, str) else msgspec.json.encode(given).decode())
+            if call.index is not None:
+                self._at[call.index] = growing
+        growing.id = growing.id or own
+        growing.name = growing.name or name
+        if more:
+            growing.arguments.append(more)
+
+    def _meant(self, index: int | None, own: str) -> _Growing | None:
+        """The call that a piece goes on with, if it does."""
+        if index is not None:
+            return self._at.get(index)
+        last = self._calls[-1] if self._calls else None
+        return next((one for one in reversed(self._calls) if own and one.id == own), last)
 
     def reply(self) -> ModelReply:
         if not self._reason:
             raise cut()
+        if self._reason == "error":
+            raise ModelUnavailable(f"the provider of {self._llm.model!r} failed while it answered")
         text, reason = "".join(self._text), _REASONS.get(self._reason, self._reason)
-        calls = tuple(ToolCall(call.id or new_id(), call.name, "".join(call.arguments)) for call in self._calls)
+        none = "" if reason == "length" else "{}"  # a call that was cut before its arguments is none without any
+        calls = tuple(ToolCall(call.id or new_id(), call.name, "".join(call.arguments) or none) for call in self._calls)
         if self._refusal or (self._reason in ("content_filter", "refusal") and not text and not calls):
             said = f" ({self._refusal})" if self._refusal else ""
             raise ContentRefused(f"{self._llm.model!r} refused to answer, or its provider held back the answer{said}")
@@ -250,9 +297,7 @@ class ChatReader:
         """What was used, estimated where the provider does not say."""
         used = self._usage
         if used is None or not (used.prompt_tokens or used.completion_tokens):
-            written = len(text) + sum(len(call.arguments) for call in calls) + sum(map(len, self._reasoning))
-            request = self._asked.request
-            return Usage(estimated_tokens(request.messages, request.tools), written // BYTES_A_TOKEN)
+            return estimated(self._asked, text, *(call.arguments for call in calls), *self._reasoning)
         prompt, completion = used.prompt_tokens_details, used.completion_tokens_details
         read = (prompt.cached_tokens if prompt is not None else None) or used.prompt_cache_hit_tokens
         write = used.cache_creation_input_tokens or (prompt.cache_write_tokens if prompt is not None else None)
@@ -271,5 +316,6 @@ _REASONS = {
     "eos": "stop",
     "stop_sequence": "stop",
     "max_tokens": "length",
+    "model_length": "length",
 }
 """How an answer ends, in OpenAI's words."""

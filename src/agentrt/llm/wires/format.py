@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Protocol
+import re
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
+from ...context.budget import BYTES_A_TOKEN, estimated_tokens
 from ...context.replies import ModelReply
 from ...errors import ModelUnavailable
 from ...protocols import ModelRequest, Watch
 from ...specs import Capabilities
+from ...usage import Usage
 from ..providers import PROVIDERS, Provider
+from ..refusals import STATUSES
+
+T = TypeVar("T")
 
 OPENAI = PROVIDERS["openai"]
 
@@ -58,6 +64,11 @@ class Asked(msgspec.Struct, frozen=True):
 class Reader(Protocol):
     """Reads one answer."""
 
+    @property
+    def ended(self) -> bool:
+        """Whether all was said, though what should end the stream may still be missing."""
+        ...
+
     def take(self, data: bytes) -> bool:
         """The data of an event of the stream; whether it was the last one.
 
@@ -101,9 +112,46 @@ def cache_key(conversation: str) -> str:
     return hashlib.sha256(conversation.encode()).hexdigest()[:32]
 
 
-def cut() -> ModelUnavailable:
+def estimated(asked: Asked, *written: str) -> Usage:
+    """What an answer of these texts used, where the provider does not say."""
+    request = asked.request
+    size = sum(len(text.encode("utf-8", "replace")) for text in written)
+    return Usage(estimated_tokens(request.messages, request.tools), -(-size // BYTES_A_TOKEN))
+
+
+def cut(said: str = "") -> ModelUnavailable:
     """An answer that has no end."""
-    return ModelUnavailable("the model's answer was cut before its end")
+    return ModelUnavailable("the model's answer was cut before its end" + (f" ({said})" if said else ""))
+
+
+_ESCAPES = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\.", re.DOTALL
+)
+_HALF_ESCAPE = 6
+"""Bytes of an escape that is half a character: whole ones, and all others, are longer or shorter."""
+
+
+def read(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
+    """JSON as a provider sent it. Half a character, which some send where two pieces of a text meet, is read as U+FFFD.
+
+    Raises `msgspec.DecodeError`.
+    """
+    try:
+        try:
+            return decoder.decode(data)
+        except msgspec.ValidationError:
+            raise
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            whole = _ESCAPES.sub(_replaced, data.decode("utf-8", "replace").encode())
+            if whole == data:
+                raise
+            return decoder.decode(whole)
+    except RecursionError:
+        raise msgspec.DecodeError("JSON is nested too deeply") from None
+
+
+def _replaced(escape: re.Match[bytes]) -> bytes:
+    return rb"\ufffd" if len(escape[0]) == _HALF_ESCAPE else escape[0]
 
 
 class _Error(msgspec.Struct):
@@ -116,7 +164,7 @@ class _Envelope(msgspec.Struct):
     error: _Error | str | None = None
     message: Any = ""
     detail: Any = ""
-    type: str = ""
+    code: Any = ""
 
 
 _envelope = msgspec.json.Decoder(_Envelope, strict=False)
@@ -126,34 +174,23 @@ _LONGEST = 2_000
 def error_in(data: bytes) -> WireError:
     """The error that a body, or an event, tells of: OpenAI's envelope, Anthropic's, FastAPI's, or any text."""
     try:
-        found = _envelope.decode(data)
+        found = read(_envelope, data)
     except msgspec.DecodeError:
         return WireError(data[:_LONGEST].decode("utf-8", "replace"))
     match found.error:
         case _Error(message=message, type=kind, code=code):
             words = " ".join(str(one) for one in (message, kind, code) if one)
-            return WireError(str(message or words or "it failed"), _STATUSES.get(str(kind), _number(code)), words)
+            return WireError(str(message or words or "it failed"), _status(kind, code), words)
         case str(said):
             return WireError(said)
         case _:
-            return WireError(str(found.message or found.detail or data[:_LONGEST].decode("utf-8", "replace")))
+            said = str(found.message or found.detail or data[:_LONGEST].decode("utf-8", "replace"))
+            return WireError(said, _status("", found.code), str(found.code or ""))
 
 
-def _number(code: Any) -> int:
-    return int(code) if isinstance(code, int) or (isinstance(code, str) and code.isdecimal() and len(code) == 3) else 0
-
-
-_STATUSES = {
-    "overloaded_error": 529,
-    "api_error": 500,
-    "server_error": 500,
-    "rate_limit_error": 429,
-    "rate_limit_exceeded": 429,
-    "authentication_error": 401,
-    "permission_error": 403,
-    "billing_error": 402,
-    "invalid_request_error": 400,
-    "not_found_error": 404,
-    "timeout_error": 408,
-}
-"""What the kinds of errors in a stream are as statuses of HTTP."""
+def _status(kind: Any, code: Any) -> int:
+    """The HTTP status that an error names, or that fits to its kind, else 0."""
+    number = int(code) if isinstance(code, int) or (isinstance(code, str) and code.isdecimal()) else 0
+    if 400 <= number < 600:
+        return number
+    return STATUSES.get(str(code)) or STATUSES.get(str(kind), 0)

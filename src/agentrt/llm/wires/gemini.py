@@ -206,6 +206,11 @@ class GeminiReader:
         self._id = self._reason = ""
         self._usage = _Usage()
 
+    @property
+    def ended(self) -> bool:
+        """Whether the reason for the end has come; the usage may still follow."""
+        return bool(self._reason)
+
     def take(self, data: bytes) -> bool:
         response = _decode(data)
         if bytes(response.error) != b"null":

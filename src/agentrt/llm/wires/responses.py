@@ -8,11 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from ...context.replies import ModelReply
 from ...protocols import Watch
 from .. import responses
-from .format import Asked, Sent, cut, error_in
+from .format import Asked, Sent, cut, error_in, estimated, read
 
 
 class OpenAIResponses:
@@ -41,39 +42,52 @@ class OpenAIResponses:
 class _Event(msgspec.Struct):
     type: str = ""
     delta: Any = None
+    item: dict[str, Any] | None = None
     response: dict[str, Any] | None = None
+    error: Any = None
 
 
-_decode = msgspec.json.Decoder(_Event).decode
+_decoder = msgspec.json.Decoder(_Event)
+_whole = msgspec.json.Decoder(Any)
 
 
 class ResponsesReader:
     """A `Reader`."""
 
     def __init__(self, asked: Asked, watch: Watch) -> None:
-        self._llm, self._watch = asked.request.one, watch
+        self._asked, self._llm, self._watch = asked, asked.request.one, watch
+        self._key = self._llm.api_key_env or next(iter(asked.provider.keys), "its key")
         self._response: dict[str, Any] | None = None
+        self._items: list[dict[str, Any]] = []
+
+    @property
+    def ended(self) -> bool:
+        return self._response is not None
 
     def take(self, data: bytes) -> bool:
         if data == b"[DONE]":
             return True
-        event = _decode(data)
+        event = read(_decoder, data)
         match event.type:
             case "response.output_text.delta":
                 self._watch.show("text", str(event.delta))
             case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
                 self._watch.show("reasoning", str(event.delta))
+            case "response.output_item.done" if event.item is not None:
+                self._items.append(event.item)
             case "response.completed" | "response.incomplete" | "response.failed":
                 self._response = event.response
+                if event.response is not None and not event.response.get("output"):  # left to the events by some
+                    self._response = event.response | {"output": self._items}
                 return True
-            case "error" | "":
+            case kind if kind in ("error", "") or event.error is not None:
                 raise error_in(data)
             case _:
                 pass
         return False
 
     def whole(self, data: bytes) -> None:
-        found = msgspec.json.decode(data)
+        found: Any = read(_whole, data)
         if not isinstance(found, dict) or "output" not in found:
             raise error_in(data)
         self._response = found
@@ -81,4 +95,8 @@ class ResponsesReader:
     def reply(self) -> ModelReply:
         if self._response is None:
             raise cut()
-        return responses.reply_of(self._response, self._llm)
+        reply = responses.reply_of(self._response, self._llm, self._key)
+        if reply.usage.prompt_tokens or reply.usage.completion_tokens:
+            return reply
+        written = (reply.text, reply.reasoning, *(call.arguments for call in reply.tool_calls))
+        return replace(reply, usage=estimated(self._asked, *written))
