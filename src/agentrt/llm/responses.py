@@ -52,9 +52,8 @@ def asked_for(request: ModelRequest, known: Capabilities) -> dict[str, Any]:
     """The members of a request, but for where it goes and what it may use."""
     llm = request.one
     system = [message for message in request.messages if message.role == "system"]
-    rest = [message for message in request.messages if message.role != "system"]
     return {
-        "input": list(_items(rest, llm)),
+        "input": list(items(spoken(request.messages), llm)),
         "instructions": "\n\n".join(plain(message.content) for message in system) or None,
         "tools": [_tool(definition) for definition in request.tools] or None,
         "store": False,
@@ -75,7 +74,12 @@ def _settings(llm: LLM, known: Capabilities) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if value is not None}
 
 
-def _items(messages: Sequence[Message], llm: LLM) -> Iterable[dict[str, Any]]:
+def spoken(messages: Sequence[Message]) -> list[Message]:
+    """All but those of the system."""
+    return [message for message in messages if message.role != "system"]
+
+
+def items(messages: Sequence[Message], llm: LLM) -> Iterable[dict[str, Any]]:
     """The history as items: reasoning stands before what was said or called because of it."""
     for message in messages:
         if message.role == "tool":

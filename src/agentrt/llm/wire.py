@@ -22,7 +22,7 @@ _MARK = {"type": "ephemeral"}
 
 def wire_messages(messages: Sequence[Message], llm: LLM, *, marks: bool = False) -> list[dict[str, Any]]:
     """The messages; with `marks`, the system prompt and the last message are marked as what may be cached."""
-    back = any(part in llm.model.lower() for part in _WANT_REASONING_BACK)
+    back = wants_reasoning(llm.model)
     wire = [wire_message(message, llm.model, reasoning=back) for message in messages]
     if marks and wire:
         place = next((place for place, message in enumerate(wire) if message["role"] == "system"), 0)
@@ -32,6 +32,18 @@ def wire_messages(messages: Sequence[Message], llm: LLM, *, marks: bool = False)
         last = next((message for message in reversed(wire) if message["role"] != "assistant"), wire[-1])
         for message in (first, last) if first is not last else (first,):
             _mark(message)
+    return wire
+
+
+def wants_reasoning(model: str) -> bool:
+    """Whether a model is sent what it thought."""
+    return any(part in model.lower() for part in _WANT_REASONING_BACK)
+
+
+def marked_message(message: Message, model: str) -> dict[str, Any]:
+    """One message, marked as the end of what may be cached."""
+    wire = wire_message(message, model)
+    _mark(wire)
     return wire
 
 

@@ -36,6 +36,7 @@ from .wires import (
     ChatCompletions,
     Format,
     GeminiContent,
+    Histories,
     OpenAIResponses,
     Reader,
     Sent,
@@ -120,6 +121,7 @@ class WireClient:
         self._environment = os.environ if environment is None else environment
         self._models: dict[str, _Model] = {}
         self._catalogue: Catalogue | None = None
+        self._histories = Histories()
         self._http: httpx.AsyncClient | None = None
         self._library: ModuleType | None = None
         self._lock = anyio.Lock()
@@ -156,7 +158,7 @@ class WireClient:
         sent = adapted(request, model.known)
         allowed = await watch.begin(sent, model.known)
         most = min((n for n in (allowed, llm.max_output_tokens) if n is not None), default=None)
-        asked = Asked(sent, model.provider, model.name, model.known, model.entry, most, model.official)
+        asked = Asked(sent, model.provider, model.name, model.known, model.entry, most, model.official, self._histories)
         form = _format(model)
         reader = form.reader(asked, watch)
         try:

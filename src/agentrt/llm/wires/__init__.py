@@ -4,6 +4,7 @@ from .anthropic import AnthropicMessages
 from .chat import ChatCompletions
 from .format import Asked, Format, Reader, Sent, WireError, cut, error_in
 from .gemini import GeminiContent
+from .history import Histories
 from .responses import OpenAIResponses
 from .sse import ServerSentEvents
 
@@ -13,6 +14,7 @@ __all__ = [
     "ChatCompletions",
     "Format",
     "GeminiContent",
+    "Histories",
     "OpenAIResponses",
     "Reader",
     "Sent",

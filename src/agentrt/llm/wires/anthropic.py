@@ -5,12 +5,12 @@ Source: the API reference of Anthropic, "Messages", "Streaming messages", "Exten
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 
-from ...context.messages import ToolCall
+from ...context.messages import Message, ToolCall
 from ...context.replies import ModelReply
 from ...errors import ContentRefused
 from ...ids import new_id
@@ -18,7 +18,7 @@ from ...protocols import Watch
 from ...specs import LLM, Thinking, ToolDefinition
 from ...usage import Usage
 from ..thinking_room import Thinks, thinking
-from ..wire import wire_messages
+from ..wire import marked_message, wire_message, wire_messages
 from .format import Asked, Sent, cut, error_in, estimated, read
 
 VERSION = "2023-06-01"
@@ -43,15 +43,18 @@ class AnthropicMessages:
     def sent(self, asked: Asked) -> Sent:
         """`POST /v1/messages`."""
         request, llm = asked.request, asked.request.one
-        wire = wire_messages(request.messages, llm, marks=asked.known.cache_marks and llm.caching_prompt)
-        thinks = thinking(llm, asked.known, asked.most, asked.entry, wire)
-        if not thinks.keeps:
-            for message in wire:
-                message.pop("thinking_blocks", None)
+        marks = asked.known.cache_marks and llm.caching_prompt
+        system = [message for message in request.messages if message.role == "system"]
+        rest = [message for message in request.messages if message.role != "system"]
+        last = next((message for message in reversed(rest) if message.role == "assistant"), None)
+        thinks = thinking(
+            llm, asked.known, asked.most, asked.entry, [wire_message(last, llm.model)] if last is not None else []
+        )
+        told = wire_messages(system, llm, marks=marks)
         body: dict[str, Any] = {
             "model": asked.name,
-            "system": [block for one in wire if one["role"] == "system" for block in _blocks(one["content"])] or None,
-            "messages": list(_turns(one for one in wire if one["role"] != "system")),
+            "system": [block for one in told for block in _blocks(one["content"])] or None,
+            "messages": _turns(rest, asked, keeps=thinks.keeps, marks=marks),
             "max_tokens": asked.most or asked.known.max_output_tokens or LEAST_KNOWN_ANSWER,
             "stream": llm.stream or None,
             "tools": [_tool(definition) for definition in request.tools] or None,
@@ -78,20 +81,37 @@ def _tool(definition: ToolDefinition) -> dict[str, Any]:
     return {"name": definition.name, "description": definition.description, "input_schema": schema}
 
 
-def _turns(messages: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _turns(messages: Sequence[Message], asked: Asked, *, keeps: bool, marks: bool) -> msgspec.Raw:
     """Messages by turns, as the interface wants them: the results of calls are said by the user."""
-    held: dict[str, Any] | None = None
-    for message in messages:
-        role = "assistant" if message["role"] == "assistant" else "user"
-        content = [*_said(message)] if role == "assistant" else [*_heard(message)]
-        if held is not None and held["role"] == role:
-            held["content"] += content
+    model = asked.request.one.model
+
+    def encode(message: Message) -> bytes:
+        return _encoded(wire_message(message, model), keeps=keeps)
+
+    parts = asked.encoded(messages, encode, str(keeps))
+    place = next((n for n in reversed(range(len(messages))) if messages[n].role != "assistant"), None)
+    if marks and place is not None:
+        parts = [*parts[:place], _encoded(marked_message(messages[place], model), keeps=keeps), *parts[place + 1 :]]
+    whole, role = list[bytes](), ""
+    for message, part in zip(messages, parts, strict=True):
+        if not part:
             continue
-        if held is not None and held["content"]:
-            yield held
-        held = {"role": role, "content": content}
-    if held is not None and held["content"]:
-        yield held
+        speaks = "assistant" if message.role == "assistant" else "user"
+        whole += (b",", part) if speaks == role else (b"]}," if role else b"[", _BEGINS[speaks], part)
+        role = speaks
+    return msgspec.Raw(b"".join((*whole, b"]}]")) if role else b"[]")
+
+
+_BEGINS = {role: f'{{"role":"{role}","content":['.encode() for role in ("assistant", "user")}
+"""How a turn begins."""
+
+
+def _encoded(message: dict[str, Any], *, keeps: bool) -> bytes:
+    """The blocks of a message, without what is around them."""
+    if not keeps:
+        message.pop("thinking_blocks", None)
+    blocks = _said(message) if message["role"] == "assistant" else _heard(message)
+    return msgspec.json.encode([*blocks])[1:-1]
 
 
 def _said(message: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -10,14 +10,14 @@ from typing import Any
 
 import msgspec
 
-from ...context.messages import ToolCall
+from ...context.messages import Message, ToolCall
 from ...context.replies import ModelReply
 from ...errors import ContentRefused, ModelUnavailable
 from ...ids import new_id
 from ...protocols import Watch
 from ...specs import Capabilities
 from ...usage import Usage
-from ..wire import wire_messages, wire_tool
+from ..wire import wants_reasoning, wire_message, wire_messages, wire_tool
 from .format import Asked, Sent, WireError, cut, error_in, estimated, read
 
 DONE = b"[DONE]"
@@ -29,10 +29,9 @@ class ChatCompletions:
     def sent(self, asked: Asked) -> Sent:
         """`POST /chat/completions`."""
         request, llm = asked.request, asked.request.one
-        marks = asked.known.cache_marks and llm.caching_prompt
         body: dict[str, Any] = {
             "model": asked.name,
-            "messages": [*map(_known, wire_messages(request.messages, llm, marks=marks))],
+            "messages": _messages(asked),
             "stream": llm.stream or None,
             "stream_options": {"include_usage": True} if llm.stream and asked.provider.counts_streams else None,
             "tools": [wire_tool(definition) for definition in request.tools] or None,
@@ -44,6 +43,19 @@ class ChatCompletions:
     def reader(self, asked: Asked, watch: Watch) -> ChatReader:
         """One for a `chat.completion`, or for its chunks."""
         return ChatReader(asked, watch)
+
+
+def _messages(asked: Asked) -> Any:
+    """The messages as JSON; where some are marked, which changes from request to request, all are made anew."""
+    request, llm = asked.request, asked.request.one
+    if asked.known.cache_marks and llm.caching_prompt:
+        return [*map(_known, wire_messages(request.messages, llm, marks=True))]
+    back = wants_reasoning(llm.model)
+
+    def encode(message: Message) -> bytes:
+        return _encoded(wire_message(message, llm.model, reasoning=back))
+
+    return msgspec.Raw(b"[" + b",".join(asked.encoded(request.messages, encode)) + b"]")
 
 
 def _settings(asked: Asked) -> dict[str, Any]:

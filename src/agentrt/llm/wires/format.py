@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
 from typing import Any, Protocol, TypeVar
 
 import msgspec
 
 from ...context.budget import BYTES_A_TOKEN, estimated_tokens
+from ...context.messages import Message
 from ...context.replies import ModelReply
 from ...errors import ModelUnavailable
 from ...protocols import ModelRequest, Watch
@@ -16,6 +18,7 @@ from ...specs import Capabilities
 from ...usage import Usage
 from ..providers import PROVIDERS, Provider
 from ..refusals import STATUSES
+from .history import Encode, Fresh, Histories
 
 T = TypeVar("T")
 
@@ -46,6 +49,14 @@ class Asked(msgspec.Struct, frozen=True):
     most: int | None = None
     official: bool = True
     """Whether it goes to the provider's own address."""
+    histories: Histories = Fresh()
+
+    def encoded(self, messages: Sequence[Message], encode: Encode, how: str = "") -> list[bytes]:
+        """The encoding of each message; `how` names what besides the message and the model it depends on."""
+        request = self.request
+        if not request.conversation:
+            return [*map(encode, messages)]
+        return self.histories.encoded(f"{request.conversation} {request.one.model} {how}", messages, encode)
 
     @property
     def cache_key(self) -> str | None:

@@ -5,11 +5,13 @@ Source: the API reference of OpenAI, "Create a model response" and "Streaming ev
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
+from ...context.messages import Message
 from ...context.replies import ModelReply
 from ...protocols import Watch
 from .. import responses
@@ -21,10 +23,16 @@ class OpenAIResponses:
 
     def sent(self, asked: Asked) -> Sent:
         """`POST /responses`."""
-        llm = asked.request.one
+        request, llm = asked.request, asked.request.one
+
+        def encode(message: Message) -> bytes:
+            return msgspec.json.encode([*responses.items([message], llm)])[1:-1]
+
+        said = filter(None, asked.encoded(responses.spoken(request.messages), encode, str(llm.encrypted_reasoning)))
         body = {
             "model": asked.name,
-            **responses.asked_for(asked.request, asked.known),
+            **responses.asked_for(replace(request, messages=_system(request.messages)), asked.known),
+            "input": msgspec.Raw(b"[" + b",".join(said) + b"]"),
             "stream": llm.stream or None,
             "max_output_tokens": asked.most,
             "prompt_cache_key": asked.cache_key,
@@ -37,6 +45,10 @@ class OpenAIResponses:
     def reader(self, asked: Asked, watch: Watch) -> ResponsesReader:
         """One for a `response`, or for its events."""
         return ResponsesReader(asked, watch)
+
+
+def _system(messages: Sequence[Message]) -> list[Message]:
+    return [message for message in messages if message.role == "system"]
 
 
 class _Event(msgspec.Struct):

@@ -1,0 +1,64 @@
+"""`Histories`: how the messages of conversations were encoded for their last request.
+
+A request of a conversation begins as the one before did, so only what is new is encoded.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+
+from ...context.messages import Message
+
+MOST_KEPT = 32 << 20
+"""Bytes that are kept of all conversations; those that were asked for last stay."""
+
+Encode = Callable[[Message], bytes]
+
+
+class _Kept:
+    """The messages of one conversation, each with its encoding."""
+
+    __slots__ = ("messages", "parts", "size")
+
+    def __init__(self, messages: Sequence[Message], parts: list[bytes]) -> None:
+        self.messages, self.parts = messages, parts
+        self.size = sum(map(len, parts))
+
+
+class Histories:
+    """Keeps encodings by a name that stands for the conversation, its model, and all else that they depend on."""
+
+    def __init__(self, most: int = MOST_KEPT) -> None:
+        self._most, self._size = most, 0
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+
+    def encoded(self, name: str, messages: Sequence[Message], encode: Encode) -> list[bytes]:
+        """The encoding of each message; those with which the last request began are not made again."""
+        kept = self._kept.pop(name, None)
+        parts = list[bytes]()
+        if kept is not None:
+            self._size -= kept.size
+            pairs = zip(kept.messages, messages, strict=False)
+            same = next((n for n, (old, new) in enumerate(pairs) if old is not new and old != new), None)
+            parts = kept.parts[: min(len(kept.messages), len(messages)) if same is None else same]
+        parts += map(encode, messages[len(parts) :])
+        self._keep(name, _Kept(messages, parts))
+        return parts
+
+    def _keep(self, name: str, kept: _Kept) -> None:
+        if kept.size > self._most // 2:
+            return
+        self._kept[name] = kept
+        self._size += kept.size
+        while self._size > self._most:
+            _, oldest = self._kept.popitem(last=False)
+            self._size -= oldest.size
+
+
+class Fresh(Histories):
+    """Keeps nothing."""
+
+    def encoded(self, name: str, messages: Sequence[Message], encode: Encode) -> list[bytes]:
+        """The encoding of each message."""
+        return [*map(encode, messages)]
