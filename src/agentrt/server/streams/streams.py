@@ -71,8 +71,9 @@ class Streams:
     ) -> bool | None:
         assert self._tasks is not None
         self.drain()
-        self._tasks.cancel_scope.cancel()
-        return await self._tasks.__aexit__(kind, error, trace)
+        tasks, self._tasks = self._tasks, None
+        tasks.cancel_scope.cancel()
+        return await tasks.__aexit__(kind, error, trace)
 
     @property
     def count(self) -> int:
@@ -115,8 +116,8 @@ class Streams:
 
         Hypercorn puts it in a bounded queue, and a full one that nobody reads would keep the connection for ever.
         """
-        assert self._tasks is not None
-        self._tasks.start_soon(self._discard, websocket)
+        if self._tasks is not None:  # else the server goes, and its connections with it
+            self._tasks.start_soon(self._discard, websocket)
 
     async def _discard(self, websocket: WebSocket) -> None:
         with anyio.move_on_after(2 * self.settings.patience):
