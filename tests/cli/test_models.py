@@ -17,6 +17,7 @@ def printed(*arguments: str, code: int = 0) -> str:
 def test_models_are_found_by_their_names() -> None:
     said = printed("list", "claude", "opus", "4-5")
     assert "anthropic/claude-opus-4-5" in said
+    assert "USD a million tokens: in, out" in said
     assert "no known model has that in its name" in printed("list", "no-such-model", code=1)
 
 
@@ -29,6 +30,18 @@ def test_models_are_found_by_their_names() -> None:
             ("hosted_vllm/mine", "--base-url", "http://127.0.0.1:1/v1"),
             ("OpenAI chat completions", "price           unknown"),
         ),
+        (
+            ("openai/mine", "--base-url", "http://127.0.0.1:1/v1"),
+            ("OPENAI_API_KEY (not set, and not needed)", "context window  unknown\n", "no known model has this name\n"),
+        ),
+        (
+            ("gemini/gemini-3.1-pro-previews",),
+            (
+                "no known model has this name: nearest gemini/gemini-3.1-pro-preview",
+                "price           unknown",
+                "(assumed)",
+            ),
+        ),
         (("bedrock/anthropic.claude-3-haiku-20240307-v1:0",), ("called          through litellm",)),
     ],
 )
@@ -40,3 +53,12 @@ def test_a_model_is_shown_with_its_way(arguments: tuple[str, ...], lines: tuple[
 
 def test_a_name_that_nobody_knows_is_told() -> None:
     assert "unknown model 'nonsense'" in printed("show", "nonsense", code=1)
+
+
+def test_a_known_model_is_not_called_unknown() -> None:
+    for name in ("openai/gpt-5.5", "claude-opus-4-5", "gemini/gemini-3.1-pro-preview"):
+        assert "no known model" not in printed("show", name)
+
+
+def test_the_examples_stand_on_lines_of_their_own() -> None:
+    assert "models list claude\n" in printed("--help")

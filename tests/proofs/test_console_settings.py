@@ -258,7 +258,7 @@ async def test_what_a_key_does_not_allow_is_not_offered(tmp_path: Path) -> None:
 async def test_on_a_phone(tmp_path: Path) -> None:
     async with console(tmp_path, [finish("Done.")]) as server:
         tab = await server.tab(viewport=PHONE, has_touch=True, is_mobile=True)
-        await tab.page.get_by_label("What is to be done?").fill("Work")
+        await tab.page.get_by_label("What should the agent do?").fill("Work")
         await tab.page.get_by_role("button", name="Start").tap()
         await tab.stands("Finished")
         for section in SECTIONS:

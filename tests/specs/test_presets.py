@@ -27,7 +27,7 @@ OFFERED = {kind.name: kind.definition for kind in BUILT_IN}
     [
         ("openai/gpt-5.5", "gpt5"),
         ("openrouter/openai/gpt-5-codex", "gpt5"),
-        ("gemini/gemini-3-pro", "gemini"),
+        ("gemini/gemini-3.1-pro-preview", "gemini"),
         ("vertex_ai/gemini-2.5-flash", "gemini"),
         ("anthropic/claude-opus-4-5", "default"),
         ("openai/gpt-4o", "default"),

@@ -82,7 +82,7 @@ def list_(store: str | None) -> None:
 @click.argument("key_id", metavar="ID")
 @store_option
 def revoke(key_id: str, store: str | None) -> None:
-    """Have the key with this ID not be good any more."""
+    """Revoke the key with this ID."""
     anyio.run(_asked, store, lambda keyring: keyring.revoke(key_id))
     click.echo(f"revoked {key_id}")
 

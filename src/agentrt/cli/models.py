@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from difflib import get_close_matches
 
 import anyio
 import click
@@ -14,7 +15,7 @@ from rich.text import Text
 from ..errors import UnknownModel
 from ..llm import ModelsClient
 from ..llm.known_models import KnownModel
-from ..llm.providers import provider_of, way
+from ..llm.providers import Provider, named, provider_of, way
 from ..specs import LLM, Capabilities
 from .options import base_url_option
 
@@ -28,6 +29,7 @@ _UNKNOWN = "unknown"
 def models() -> None:
     """Find models, and see what each can do, what it costs and how it is called.
 
+    \b
     agentrt models list claude
     agentrt models show openai/gpt-5.5
     """
@@ -44,7 +46,13 @@ def list_(words: Sequence[str]) -> None:
     found = anyio.run(_found, " ".join(words))
     if not found:
         raise click.ClickException("no known model has that in its name; one that is not known may work all the same")
-    table = Table(box=None, header_style="bold", pad_edge=False)
+    table = Table(
+        title="USD a million tokens: in, out",
+        title_justify="right",
+        box=None,
+        header_style="bold",
+        pad_edge=False,
+    )
     table.add_column("model", overflow="fold")
     for column in ("window", "in", "out", "images"):
         table.add_column(column, justify="right", no_wrap=True)
@@ -62,8 +70,8 @@ def list_(words: Sequence[str]) -> None:
 def show(model: str, base_url: str | None) -> None:
     """Show what is known of MODEL, and how it is called: directly, or through litellm."""
     llm = LLM(model=model, base_url=base_url)
-    known = anyio.run(_known, llm)
-    for name, value in _lines(llm, known):
+    known, names = anyio.run(_known, llm)
+    for name, value in _lines(llm, known, names):
         click.echo(f"{name:<16}{value}")
 
 
@@ -75,39 +83,67 @@ async def _found(query: str) -> Sequence[KnownModel]:
         await client.aclose()
 
 
-async def _known(llm: LLM) -> Capabilities:
+async def _known(llm: LLM) -> tuple[Capabilities, Collection[str]]:
+    """What is known of a model, and the names of all known models."""
     client = ModelsClient()
     try:
         await client.look(llm)
-        return client.known(llm)
+        return client.known(llm), [one.model for one in await client.models("")]
     except UnknownModel as error:
         raise click.ClickException(str(error)) from error
     finally:
         await client.aclose()
 
 
-def _lines(llm: LLM, known: Capabilities) -> Iterator[tuple[str, str]]:
+def _lines(llm: LLM, known: Capabilities, names: Collection[str]) -> Iterator[tuple[str, str]]:
     provider = provider_of(llm)
     yield "model", llm.model
+    listed = "/".join(named(llm.model)) in names
+    assumed = not listed and known.max_input_tokens is None
+    if assumed:
+        yield "known", _nobody(llm, names)
     yield "called", "directly (LLM(client='litellm') has litellm call it)" if way(llm) == "wire" else "through litellm"
     if provider is not None and way(llm) == "wire":
         yield "address", llm.base_url or provider.url
         yield "interface", _interface(provider.speaks, known)
-        keys = " or ".join(provider.keys)
-        there = any(os.environ.get(name) for name in provider.keys)
-        yield "key", f"{keys} ({'set' if there else 'not set' if provider.needs_key else 'not set, and not needed'})"
-    yield "context window", f"{_count(known.max_input_tokens)} tokens"
-    yield "longest answer", f"{_count(known.max_output_tokens)} tokens"
-    prices = f"${_million(known.input_cost)} in, ${_million(known.output_cost)} out for a million tokens"
-    yield "price", _UNKNOWN if None in (known.input_cost, known.output_cost) else prices
+        yield "key", _key(llm, provider)
+    yield "context window", _tokens(known.max_input_tokens)
+    yield "longest answer", _tokens(known.max_output_tokens)
+    yield "price", _price(known, listed)
     abilities = {"calls tools": known.native_tool_calling, "sees images": known.vision, "reasons": known.reasoning}
-    yield "can", ", ".join(name for name, has in abilities.items() if has) or "nothing of note"
+    can = ", ".join(name for name, has in abilities.items() if has) or "nothing of note"
+    yield "can", f"{can} (assumed)" if assumed else can
+
+
+def _nobody(llm: LLM, names: Collection[str]) -> str:
+    """What is said of a name that is not listed; a server of one's own has names of its own."""
+    nearest = () if llm.base_url else get_close_matches(llm.model, names)
+    return "no known model has this name" + (f": nearest {', '.join(nearest)}" if nearest else "")
+
+
+def _key(llm: LLM, provider: Provider) -> str:
+    if any(os.environ.get(name) for name in provider.keys):
+        state = "set"
+    else:
+        state = "not set" if provider.needs_key and llm.base_url is None else "not set, and not needed"
+    return f"{' or '.join(provider.keys)} ({state})"
+
+
+def _price(known: Capabilities, listed: bool) -> str:
+    """The price, which is never 0 only because nobody knows it."""
+    if known.input_cost is None or known.output_cost is None or not (listed or known.input_cost or known.output_cost):
+        return _UNKNOWN
+    return f"${_million(known.input_cost)} in, ${_million(known.output_cost)} out for a million tokens"
 
 
 def _interface(speaks: str, known: Capabilities) -> str:
     if speaks != "openai":
         return {"anthropic": "Anthropic messages", "gemini": "Gemini generateContent"}[speaks]
     return "OpenAI Responses" if known.responses else "OpenAI chat completions"
+
+
+def _tokens(number: int | None) -> str:
+    return _UNKNOWN if number is None else f"{number:,} tokens"
 
 
 def _count(number: int | None) -> str:

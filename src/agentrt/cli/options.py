@@ -137,7 +137,7 @@ def confirm_option(default: str | None) -> Option:
         default=default,
         show_default=default is not None or "as it was",
         callback=_policy,
-        help="Which actions wait for your word: those rated risky, or that nobody can rate; all; or none.",
+        help="Which actions wait for your answer: those rated risky, or that nobody can rate; all; or none.",
     )
 
 

@@ -52,7 +52,7 @@ def rules(context: click.Context, workspace: Path, store: str | None) -> None:
     """List, add and remove the permission rules of a workspace.
 
     They hold for every conversation in it, beside those of the agent: what one denies is never run, what one asks about
-    waits for your word, and what one allows runs without, unless another denies it or asks. Answering p when you are
+    waits for your answer, and what one allows runs without, unless another denies it or asks. Answering p when you are
     asked adds one. They are kept outside of the workspace, where no agent in it writes.
 
     \b

@@ -69,6 +69,7 @@ async def attached(text: str, files: WorkspaceFiles, servers: Collection[str] = 
         try:
             entry = await _entry(path, files)
             if entry is None:
+                problems.append(f"no file {path}: nothing attached")
                 continue
             block = await _read(entry, files)
         except WorkspaceError as error:

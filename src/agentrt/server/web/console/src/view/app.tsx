@@ -58,7 +58,7 @@ function Main() {
           <OpenDrawer />
         </div>
         <div class="empty-text">
-          <h1>{conversation === null ? "What is to be done?" : "There is no such conversation"}</h1>
+          <h1>{conversation === null ? "What should the agent do?" : "There is no such conversation"}</h1>
           {conversation === null ? null : <p>It was deleted, or it belongs to someone else.</p>}
           <Start />
         </div>

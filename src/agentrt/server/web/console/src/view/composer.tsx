@@ -82,7 +82,7 @@ export function Composer({ conversation }: { conversation: Open }) {
         ref={area}
         rows={1}
         value={text}
-        placeholder={working ? "Say something while it works" : "What is to be done?"}
+        placeholder={working ? "Say something while it works" : "What should the agent do?"}
         aria-label="Message to the agent"
         aria-describedby="composer-hint"
         onInput={(event) => keep(event.currentTarget.value)}

@@ -21,7 +21,7 @@ export function LockedPage({ conversation }: { conversation: Open }) {
         <p>
           {parent === null
             ? "Another process is at work on it. It is shown here as soon as that is over."
-            : "It is at work for another conversation. It is shown here as soon as it rests; what waits for your word is asked over there."}
+            : "It is at work for another conversation. It is shown here as soon as it rests; what is waiting for your answer is asked over there."}
         </p>
         {parent === null ? null : (
           <a class="button" href={linkTo(parent)}>

@@ -62,7 +62,7 @@ function Task({ model }: { model: string }) {
       <textarea
         rows={3}
         value={task}
-        aria-label="What is to be done?"
+        aria-label="What should the agent do?"
         placeholder="The task, and how you know that it is done"
         onInput={(event) => setTask(event.currentTarget.value)}
         onKeyDown={(event) => {

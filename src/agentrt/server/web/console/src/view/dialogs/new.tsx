@@ -92,7 +92,7 @@ export function New() {
           rows={5}
           autofocus
           value={task}
-          placeholder="What is to be done, and how do you know that it is?"
+          placeholder="What should the agent do, and how do you know that it is done?"
           onInput={(event) => setTask(event.currentTarget.value)}
           onKeyDown={(event) => {
             if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void create();

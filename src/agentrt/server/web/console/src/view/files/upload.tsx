@@ -28,7 +28,7 @@ export function Uploading({ conversation, children }: { conversation: Open; chil
           {busy > 0 ? `Sending, ${busy} left…` : ""}
         </span>
       </div>
-      {takes ? <p class="hint files-hint">{over ? "Let go to put it into the workspace." : "Files may be dropped here."}</p> : null}
+      {takes ? <p class="hint files-hint">{over ? "Let go to put it into the workspace." : "Drop files here."}</p> : null}
       {children}
     </div>
   );
