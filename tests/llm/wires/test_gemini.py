@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agentrt import Agent, Conversation, ExecutionStatus, Runtime, tool
 from agentrt.context.messages import Message, ToolCall
@@ -20,6 +24,7 @@ from agentrt.errors import (
 )
 from agentrt.events import MessageEvent
 from agentrt.llm import WireClient
+from agentrt.llm.wires import GeminiContent, WireError
 from agentrt.protocols import Watch
 from agentrt.specs import ImageContent, TextContent
 from agentrt.specs.content import text
@@ -28,6 +33,7 @@ from agentrt.testing.turns import Turn
 from agentrt.usage import Usage
 
 from ..calling import Shown, request
+from .reading import encoded, reader, streamed
 
 PNG = ImageContent("data:image/png;base64,iVBORw0KGgo=")
 USED = Usage(prompt_tokens=100, completion_tokens=20, cache_read_tokens=60, reasoning_tokens=7)
@@ -117,3 +123,49 @@ async def test_each_failure_is_an_error_of_its_kind(turn: Turn, error: type[Mode
         with pytest.raises(error):
             await client.complete(request(provider.gemini_llm()), Watch())
     await client.aclose()
+
+
+FORM = GeminiContent()
+MODEL = "gemini/any"
+
+
+def said(*parts: Any, **more: Any) -> dict[str, Any]:
+    return {"candidates": [{"content": {"parts": [*parts]}, **more}]}
+
+
+def test_usage_that_is_missing_is_estimated() -> None:
+    used = streamed(FORM, said({"text": "Yes, of course."}, finishReason="STOP"), model=MODEL).usage
+    assert used.prompt_tokens > 0
+    assert used.completion_tokens > 0
+
+
+def test_lists_that_are_null_are_empty() -> None:
+    nothing = ({"candidates": None}, {"candidates": [{"content": {"parts": None}}]})
+    assert streamed(FORM, *nothing, said({"text": "Yes."}, finishReason="STOP"), model=MODEL).text == "Yes."
+
+
+@pytest.mark.parametrize("half", [rb"\ud83d", b"\xf0\x9f"])
+def test_half_a_character_is_no_end_of_the_answer(half: bytes) -> None:
+    event = msgspec.json.encode(said({"text": "Yes@"}, finishReason="STOP")).replace(b"@", half)
+    assert streamed(FORM, event, model=MODEL).text == "Yes\ufffd"
+
+
+MEMBERS = st.sampled_from(
+    ["candidates", "content", "parts", "text", "thought", "thoughtSignature", "functionCall", "name", "args", "id"]
+    + ["finishReason", "usageMetadata", "promptTokenCount", "promptFeedback", "blockReason", "error", "responseId"]
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.floats(allow_nan=False) | st.sampled_from(["", "x", "STOP"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(MEMBERS, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(st.lists(JSON, max_size=3), st.lists(st.dictionaries(MEMBERS, JSON, max_size=4), max_size=3))
+def test_any_json_is_an_answer_or_an_error_of_a_kind(events: list[Any], parts: list[Any]) -> None:
+    for stream in (events, [said(*parts, finishReason="STOP")], [b"[" * 100_000]):
+        reads = reader(FORM, model=MODEL)
+        with contextlib.suppress(WireError, ModelError, msgspec.DecodeError):
+            for event in stream:
+                reads.take(encoded(event))
+            reads.reply()

@@ -20,7 +20,7 @@ from ...specs import LLM, Content, ImageContent, Thinking, ToolDefinition
 from ...specs.content import plain
 from ...usage import Usage
 from ..thinking_room import BUDGETS, wants
-from .format import Asked, Sent, cut, error_in
+from .format import Asked, Sent, cut, error_in, estimated, read
 
 SIGNED = "gemini_signature"
 """The type of the blocks that are kept of an answer: the signature of its text, or of its call number `call`."""
@@ -163,7 +163,7 @@ class _Part(msgspec.Struct, rename="camel"):
 
 
 class _Content(msgspec.Struct):
-    parts: list[_Part] = []
+    parts: list[_Part] | None = None
 
 
 class _Candidate(msgspec.Struct, rename="camel"):
@@ -184,21 +184,21 @@ class _Feedback(msgspec.Struct, rename="camel"):
 
 
 class _Response(msgspec.Struct, rename="camel"):
-    candidates: list[_Candidate] = []
+    candidates: list[_Candidate] | None = None
     usage_metadata: _Usage | None = None
     prompt_feedback: _Feedback | None = None
     response_id: str | None = None
     error: msgspec.Raw = msgspec.Raw(b"null")
 
 
-_decode = msgspec.json.Decoder(_Response, strict=False).decode
+_decoder = msgspec.json.Decoder(_Response, strict=False)
 
 
 class GeminiReader:
     """A `Reader`. Its stream has no mark of its end but the connection's."""
 
     def __init__(self, asked: Asked, watch: Watch) -> None:
-        self._llm, self._watch = asked.request.one, watch
+        self._asked, self._llm, self._watch = asked, asked.request.one, watch
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._calls: list[ToolCall] = []
@@ -212,15 +212,15 @@ class GeminiReader:
         return bool(self._reason)
 
     def take(self, data: bytes) -> bool:
-        response = _decode(data)
+        response = read(_decoder, data)
         if bytes(response.error) != b"null":
             raise error_in(data)
         if response.prompt_feedback is not None and response.prompt_feedback.block_reason:
             self._reason = "SAFETY"
         self._id = response.response_id or self._id
         self._usage = response.usage_metadata or self._usage
-        for candidate in response.candidates[:1]:
-            for part in candidate.content.parts if candidate.content is not None else ():
+        for candidate in (response.candidates or ())[:1]:
+            for part in (candidate.content.parts if candidate.content is not None else None) or ():
                 self._take(part)
             self._reason = candidate.finish_reason or self._reason
         return False
@@ -251,7 +251,6 @@ class GeminiReader:
             reason = "content_filter"
             if not text and not self._calls:
                 raise ContentRefused(f"{self._llm.model!r} refused to answer, or its provider held back the answer")
-        used = self._usage
         return ModelReply(
             text=text,
             tool_calls=tuple(self._calls),
@@ -260,11 +259,18 @@ class GeminiReader:
             if self._signed
             else None,
             response_id=self._id or new_id(),
-            usage=Usage(
-                prompt_tokens=used.prompt_token_count + used.tool_use_prompt_token_count,
-                completion_tokens=used.candidates_token_count + used.thoughts_token_count,
-                cache_read_tokens=used.cached_content_token_count,
-                reasoning_tokens=used.thoughts_token_count,
-            ),
+            usage=self._used(text),
             finish_reason="tool_calls" if self._calls and reason == "stop" else reason,
+        )
+
+    def _used(self, text: str) -> Usage:
+        """What was used, estimated where the provider does not say."""
+        used = self._usage
+        if not (used.prompt_token_count or used.candidates_token_count):
+            return estimated(self._asked, text, *self._reasoning, *(call.arguments for call in self._calls))
+        return Usage(
+            prompt_tokens=used.prompt_token_count + used.tool_use_prompt_token_count,
+            completion_tokens=used.candidates_token_count + used.thoughts_token_count,
+            cache_read_tokens=used.cached_content_token_count,
+            reasoning_tokens=used.thoughts_token_count,
         )
