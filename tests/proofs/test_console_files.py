@@ -109,23 +109,20 @@ async def test_files_stand_as_they_were_where_the_slider_is(tmp_path: Path) -> N
         call("terminal", "Second.", command="echo second > step.txt; rm green.png"),
         finish("Done."),
     ]
-    async with working(tmp_path, turns) as (_, tab, project):
+    async with working(tmp_path, turns) as (server, tab, project):
         await tab.press("Files")
         panel = _panel(tab)
         await _row(panel, "step.txt").click()
         await expect(panel.locator(".code")).to_contain_text("second")
         await tab.page.get_by_role("button", name="History").click()
+        log = await server.log(tab.id)
+        steps = [event["seq"] for event in log if event["type"] == "ObservationEvent"]
         slider = tab.page.get_by_role("region", name="History").get_by_role("slider")
-        last = int(await slider.get_attribute("max") or 0)
-        seen = set[tuple[bool, bool]]()
-        for _ in range(last):
-            await slider.press("ArrowLeft")
-            await expect(tab.page.locator(".history.in-past")).to_be_visible()
-            await tab.page.wait_for_load_state("networkidle")
-            seen.add((await _row(panel, "step.txt").count() > 0, await _row(panel, "green.png").count() > 0))
-        assert (False, True) in seen, "before the first step"
-        assert (True, True) in seen, "between the two"
-        assert (True, False) in seen, "after the second"
+        for at, step, green in ((2, 0, 1), (steps[0] + 1, 1, 1), (steps[1] + 1, 1, 0)):
+            await slider.fill(str(at))
+            await expect(tab.page.get_by_text(f"As it was after event {at}")).to_be_visible()
+            await expect(_row(panel, "step.txt")).to_have_count(step)
+            await expect(_row(panel, "green.png")).to_have_count(green)
         assert (project / "step.txt").read_text() == "second\n"
         assert tab.problems == []
 
@@ -304,6 +301,7 @@ async def test_a_person_who_looks_elsewhere_is_notified(tmp_path: Path) -> None:
         await tab.page.evaluate("location.hash = '#/'; noted[0].notification.onclick()")
         await tab.page.wait_for_url(f"**/#/{told['tag']}")
         await tab.page.evaluate("lookAway(false)")
+        await expect(tab.page.locator(".entry-action")).to_have_count(2)  # as it stands now, and not as it comes in
         await tab.page.get_by_role("button", name="Approve").last.click()
         await tab.stands("Finished")
         await expect(tab.page).to_have_title("Publish · agentrt")

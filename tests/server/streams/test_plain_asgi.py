@@ -43,7 +43,7 @@ async def test_every_event_arrives(tmp_path: Path) -> None:
 
 
 async def test_who_stops_reading_is_closed_and_makes_nothing_grow(tmp_path: Path) -> None:
-    async with served(tmp_path, ScriptedLLM([]), settings(tmp_path, patience=0.3), serve=serving_plainly) as client:
+    async with served(tmp_path, ScriptedLLM([]), settings(tmp_path, patience=1.0), serve=serving_plainly) as client:
         name = await begun(client)
         path = f"/conversations/{name}/events"
         async with following(client, path) as good, following(client, path) as slow:

@@ -130,13 +130,13 @@ class Kernel:
         What it shows comes to `heard`, as kind and content. Who cancels this has the cell interrupted.
         """
         sent = self._client.execute(code, silent=quiet, store_history=not quiet, allow_stdin=True)
-        good, replied = False, anyio.Event()
+        good, replied, ends = False, anyio.Event(), {sent}
 
         async def reply() -> None:
             nonlocal good
-            while (message := await self._client.get_shell_msg())["parent_header"].get("msg_id") != sent:
+            while (message := await self._client.get_shell_msg())["parent_header"].get("msg_id") not in ends:
                 pass
-            good = message["content"].get("status") == "ok"
+            good = len(ends) == 1 and message["content"].get("status") == "ok"
             self.count = message["content"].get("execution_count") or self.count
             replied.set()
             await anyio.sleep(REPLY_SECONDS)
@@ -150,7 +150,8 @@ class Kernel:
                 given = await asked(prompt, password) if asked is not None else None
                 if given is not None:
                     self._client.input(given)
-                else:
+                else:  # an interrupt may cut the reply, too: what is asked after it is answered all the same
+                    ends.add(self._client.kernel_info())
                     await self._interrupt()
 
         async def watch() -> None:
