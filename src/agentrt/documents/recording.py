@@ -62,7 +62,7 @@ class Recording:
             self._sound = streams.audio[0] if streams.audio else None
             self._film: Any = next((one for one in streams.video if not _is_cover(one)), None)
             self.seconds = min(self._length(), LONGEST)
-        except (av.FFmpegError, ValueError) as error:
+        except (self._av.FFmpegError, ValueError) as error:
             raise Unreadable(DAMAGED) from error
         if (self._sound is None and self._film is None) or not self.seconds:
             raise Unreadable(DAMAGED)

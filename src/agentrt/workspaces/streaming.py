@@ -65,7 +65,7 @@ async def _open(
     # the name is that of the errors only where something else opens it: it may be none that a file can have
     name = path if opener is None else "."
     how: Callable[[], Any] = partial(open, name, mode, opener=opener)
-    opening = asyncio.get_running_loop().run_in_executor(_filing(), how)
+    opening: asyncio.Future[Any] = asyncio.get_running_loop().run_in_executor(_filing(), how)
     try:
         return reader(await asyncio.shield(opening))
     except asyncio.CancelledError:
