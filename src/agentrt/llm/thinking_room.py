@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ..specs import LLM, Capabilities
+from ..specs import LLM
 
 LEAST_THINKING = 1024
 """Tokens that Anthropic lets a model think at least."""
@@ -43,9 +43,7 @@ def unthought(messages: list[dict[str, Any]]) -> bool:
     return last is not None and "tool_calls" in last and "thinking_blocks" not in last
 
 
-def thinking(
-    llm: LLM, known: Capabilities, most: int | None, entry: dict[str, Any], messages: list[dict[str, Any]]
-) -> Thinks:
+def thinking(llm: LLM, most: int | None, entry: dict[str, Any], messages: list[dict[str, Any]]) -> Thinks:
     """What a request says of it: what leaves no room for an answer, or would be refused, is not asked for."""
     adapts = llm.thinking_budget is None and bool(entry.get("supports_adaptive_thinking"))
     if not wants(llm):

@@ -189,7 +189,7 @@ class WireClient:
                     begun = True
                     await _read(answer, reader, alarm, llm.timeout, self._failures)
         except WireError as error:
-            failure = self._failed(model, error)
+            failure = _told(model, error, error.status)
         except (msgspec.DecodeError, ValueError) as error:
             failure = _misunderstood(llm, error)
         except self._failures as error:
@@ -202,10 +202,6 @@ class WireClient:
                 failure = None
         if failure is not None:
             raise failure
-
-    def _failed(self, model: _Model, error: WireError) -> ModelError:
-        said = one_line(error.said, model.mask)
-        return refusal(model.llm, error.status, said, f"{error.said} {error.code}", _named(model))
 
     @asynccontextmanager
     async def _posted(
@@ -313,11 +309,16 @@ async def _refused(answer: httpx.Response, model: _Model, failures: tuple[type[E
                 if len(data) > _LONGEST_ERROR:
                     break
     error = error_in(bytes(data))
-    said = one_line(error.said, model.mask) or answer.reason_phrase
     if answer.is_redirect:
-        said = one_line(answer.headers.get("location", ""), model.mask)
+        error.said = answer.headers.get("location", "")
     wait = seconds_of(answer.headers.get("retry-after"))
-    return refusal(model.llm, answer.status_code, said, f"{error.said} {error.code}", _named(model), wait)
+    return _told(model, error, answer.status_code, answer.reason_phrase, wait)
+
+
+def _told(model: _Model, error: WireError, status: int, plain: str = "", wait: float | None = None) -> ModelError:
+    """What a provider has said as one of our errors; `plain` where it has said nothing."""
+    said = one_line(error.said, model.mask) or plain
+    return refusal(model.llm, status, said, f"{error.said} {error.code}", _named(model), wait)
 
 
 async def _read(

@@ -47,9 +47,8 @@ class AnthropicMessages:
         system = [message for message in request.messages if message.role == "system"]
         rest = [message for message in request.messages if message.role != "system"]
         last = next((message for message in reversed(rest) if message.role == "assistant"), None)
-        thinks = thinking(
-            llm, asked.known, asked.most, asked.entry, [wire_message(last, llm.model)] if last is not None else []
-        )
+        said = [wire_message(last, llm.model)] if last is not None else []
+        thinks = thinking(llm, asked.most, asked.entry, said)
         told = wire_messages(system, llm, marks=marks)
         body: dict[str, Any] = {
             "model": asked.name,
