@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from agentrt.sandboxes.programs import Stuck, printed
 from agentrt.sandboxes.stalling import stalled
 
 ALWAYS_AT_IT = "import time\nwhile True: sum(range(10_000))"
+
+LOOKS_FOR_WORK = "import time\nwhile True: time.sleep(0.005)"
 
 
 async def seen(command: list[str], directory: Path, within: float) -> bool:
@@ -36,6 +39,16 @@ async def seen(command: list[str], directory: Path, within: float) -> bool:
 async def test_one_that_opens_a_pipe_that_nobody_writes_to(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     assert await seen(["cat", "pipe"], tmp_path, 20)
+
+
+async def test_one_that_only_looks_for_work_on_a_busy_machine(tmp_path: Path) -> None:
+    others = [subprocess.Popen([sys.executable, "-c", ALWAYS_AT_IT]) for _ in range(4 * (os.cpu_count() or 1))]
+    try:
+        assert await seen([sys.executable, "-c", LOOKS_FOR_WORK], tmp_path, 20)
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
 
 
 async def test_one_that_works(tmp_path: Path) -> None:

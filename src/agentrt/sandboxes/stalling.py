@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
 import anyio
-import psutil
 
 STALLED_SECONDS = 3.0
 """After this long without work a process is stalled."""
@@ -15,41 +15,39 @@ LOOK_SECONDS = 0.1
 """How often it is looked at."""
 
 BUSY = 0.05
-"""The share of a CPU that threads take which only look for work again and again."""
+"""The share of a CPU that no thread of a stalled process takes. Those that only look for work again and again take less."""
 
-SLEEPS = "S"
-"""The state of a thread that waits, but not for a disk or a CPU (proc(5), /proc/pid/task/tid/stat)."""
+WAITS_FOR_DISK = "D"
+"""The state of a thread that waits for a disk (proc(5), /proc/pid/task/tid/stat)."""
+
+_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 async def stalled(pid: int, seconds: float = STALLED_SECONDS) -> None:
-    """Returns once a process has done nothing for so long: no thread of it ran, wanted to, or waited for a disk.
+    """Returns once a process has done nothing for so long: no thread of it took `BUSY` of a CPU, or waited for a disk.
 
-    It never returns where that cannot be told, as for a process that has ended.
+    Whether threads wait for a CPU says nothing: on a busy machine those do that only look for work. It never returns
+    where no thread can be seen, as those of a process that has ended.
     """
-    since, used, awake, looks = time.monotonic(), _used(pid), 0, 0
+    since, before = time.monotonic(), _threads(pid)
     while True:
         await anyio.sleep(LOOK_SECONDS)
-        looks, awake = looks + 1, awake + _awake(pid)
-        now = _used(pid)
-        if awake > max(1, looks * BUSY * 2) or now - used > BUSY * seconds:
-            since, used, awake, looks = time.monotonic(), now, 0, 0
-        elif time.monotonic() - since >= seconds and looks > 1:
+        now = _threads(pid)
+        used = [taken - before.get(thread, (0.0, ""))[0] for thread, (taken, _) in now.items()]
+        waits = any(state == WAITS_FOR_DISK for _, state in now.values())
+        if not now or waits or max(used) > BUSY * seconds:
+            since, before = time.monotonic(), now
+        elif time.monotonic() - since >= seconds:
             return
 
 
-def _used(pid: int) -> float:
-    """Seconds of CPU that it has taken."""
+def _threads(pid: int) -> dict[str, tuple[float, str]]:
+    """The threads of a process: the seconds of CPU that each has taken, and its state."""
+    found = dict[str, tuple[float, str]]()
     try:
-        times = psutil.Process(pid).cpu_times()
-    except psutil.Error:
-        return time.monotonic()  # which only grows
-    return float(times.user + times.system)
-
-
-def _awake(pid: int) -> bool:
-    """Whether a thread of it does anything but wait; so it is where that cannot be seen."""
-    try:
-        threads = [task.joinpath("stat").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
-    except OSError:
-        return True
-    return any(thread.rpartition(")")[2].split()[:1] != [SLEEPS] for thread in threads)
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            state, *rest = (task / "stat").read_text().rpartition(")")[2].split()
+            found[task.name] = ((int(rest[10]) + int(rest[11])) / _TICKS, state)
+    except (OSError, ValueError, IndexError):
+        return {}
+    return found
