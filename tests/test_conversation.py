@@ -571,10 +571,10 @@ async def test_a_log_that_cannot_be_written_ends_its_conversation_only(tmp_path:
                 async for _ in bad.run():
                     pass
             assert bad.state.seq == seq, "nothing that was not durable is seen"
-        async with Conversation(id="bad", runtime=runtime) as mended:
-            assert mended.state.seq == seq
-            await mended.send_message("hi")
-            assert (await mended.run()).status is ExecutionStatus.FINISHED
+        async with Conversation(id="bad", runtime=runtime) as fixed:
+            assert fixed.state.seq == seq
+            await fixed.send_message("hi")
+            assert (await fixed.run()).status is ExecutionStatus.FINISHED
 
 
 async def test_bad_input_is_said_in_one_line(tmp_path: Path) -> None:

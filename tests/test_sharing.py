@@ -561,7 +561,7 @@ class Crowd:
             for _ in range(self._chance.randrange(8)):
                 await anyio.lowlevel.checkpoint()
 
-    async def mend(self) -> None:
+    async def fix(self) -> None:
         """Have those go on that somebody paused who was cut before he could."""
         while not self.over:
             paused = [name for name, child in self._live.state.ledger.children.items() if child.status == "paused"]
@@ -614,7 +614,7 @@ async def crowded(tmp_path: Path, seed: int) -> None:
             async with anyio.create_task_group() as tasks:
                 for _ in range(5):
                     tasks.start_soon(crowd.one)
-                tasks.start_soon(crowd.mend)
+                tasks.start_soon(crowd.fix)
                 await live.top.run()
                 crowd.over = True
         assert live.state.status is ExecutionStatus.FINISHED, live.state.error
@@ -639,7 +639,7 @@ async def left_and_entered(tmp_path: Path, seed: int) -> None:
             async with anyio.create_task_group() as tasks:
                 for _ in range(4):
                     tasks.start_soon(crowd.one)
-                tasks.start_soon(crowd.mend)
+                tasks.start_soon(crowd.fix)
                 while live.top.state.status is not ExecutionStatus.FINISHED:
                     with anyio.move_on_after(chance.uniform(0.01, 0.2)):
                         await live.top.run()

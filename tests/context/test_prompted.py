@@ -176,7 +176,7 @@ def test_prose_calls_nothing(said: str) -> None:
 
 
 def test_tags_in_prose_that_only_close_do_not_matter() -> None:
-    assert calls("I mend the </parameter> tag.\n" + terminal("<parameter=command>ls</parameter>")) == [LS]
+    assert calls("I fix the </parameter> tag.\n" + terminal("<parameter=command>ls</parameter>")) == [LS]
 
 
 # What is not read

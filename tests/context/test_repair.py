@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentrt.context.messages import ToolCall
-from agentrt.context.repair import CUT, Repaired, json_end, mended, repaired, suggestion, wire_name
+from agentrt.context.repair import CUT, Repaired, fixed, json_end, repaired, suggestion, wire_name
 from agentrt.specs import ToolDefinition
 from agentrt.specs.content import sound
 from agentrt.tools import BUILT_IN
@@ -107,7 +107,7 @@ def test_valid_json_stays_as_it_is(value: dict[str, Any]) -> None:
 @given(JSON)
 def test_mending_leaves_valid_json_alone(value: Any) -> None:
     encoded = msgspec.json.format(msgspec.json.encode(value), indent=1).decode()
-    assert mended(encoded) == encoded
+    assert fixed(encoded) == encoded
 
 
 @given(st.dictionaries(st.text(), JSON, min_size=1, max_size=4), st.data())

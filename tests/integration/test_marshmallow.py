@@ -126,7 +126,7 @@ async def test_a_real_run_mends_the_real_package(source: Path, tmp_path: Path) -
     assert state.status is ExecutionStatus.FINISHED, state.error
     results = [plain(event.content) for event in events if isinstance(event, ObservationEvent)]
     assert any(re.match(r"344\n", result) for result in results), "the agent saw the bug"
-    assert any(re.match(r"345\n", result) for result in results), "and saw it mended"
+    assert any(re.match(r"345\n", result) for result in results), "and saw it fixed"
     actions = [event for event in events if isinstance(event, ActionEvent)]
     assert len({action.id for action in actions}) == len(actions) > len({action.tool_call_id for action in actions})
     assert python(source, "-c", PROBE).stdout == "345\n"

@@ -137,9 +137,9 @@ async def test_one_conversation_on_a_full_disk(tmp_path: Path) -> None:
         assert set(again.failures) == {BAD}, "still full"
         assert len(list(place.glob("*.torn-*"))) <= 1
         enlarge(place)
-        mended = await hosted(tmp_path, BAD, count=40, size=40_000)
-        assert mended.acknowledged[BAD][0] == told.acknowledged[BAD][-1] + 1
-        assert (len(mended.acknowledged[BAD]), mended.failures) == (40, {})
+        fixed = await hosted(tmp_path, BAD, count=40, size=40_000)
+        assert fixed.acknowledged[BAD][0] == told.acknowledged[BAD][-1] + 1
+        assert (len(fixed.acknowledged[BAD]), fixed.failures) == (40, {})
 
 
 @needs_mounts
@@ -149,10 +149,10 @@ async def test_a_store_on_a_full_disk(tmp_path: Path) -> None:
         assert all(len(told.failures[name]) == 1 + ATTEMPTS for name in (BAD, *GOOD))
         assert all(NO_SPACE in failure for failures in told.failures.values() for failure in failures)
         enlarge(tmp_path)
-        mended = await hosted(tmp_path, BAD, *GOOD, count=3)
-        assert not mended.failures
+        fixed = await hosted(tmp_path, BAD, *GOOD, count=3)
+        assert not fixed.failures
         for name in (BAD, *GOOD):
-            assert mended.acknowledged[name][0] == told.acknowledged[name][-1] + 1
+            assert fixed.acknowledged[name][0] == told.acknowledged[name][-1] + 1
 
 
 @needs_mounts
@@ -172,8 +172,8 @@ async def test_a_read_only_directory(tmp_path: Path) -> None:
             told = await hosted(tmp_path, "new", *GOOD, count=1)
             assert set(told.failures) == {"new"}
             assert READ_ONLY in told.failures["new"][0]
-    mended = await hosted(tmp_path, BAD, count=1)
-    assert mended.acknowledged[BAD][0] == first.acknowledged[BAD][-1] + 1
+    fixed = await hosted(tmp_path, BAD, count=1)
+    assert fixed.acknowledged[BAD][0] == first.acknowledged[BAD][-1] + 1
 
 
 async def injected(store: Path, faults: Sequence[str], *names: str) -> Told:
@@ -207,8 +207,8 @@ async def test_an_error_of_one_file(tmp_path: Path, fault: str) -> None:
         assert BROKEN in told.failures[BAD][0]
     else:
         check_only_bad(told, BROKEN)
-    mended = await hosted(tmp_path, BAD, count=3)
-    assert (len(mended.acknowledged[BAD]), mended.failures) == (3, {})
+    fixed = await hosted(tmp_path, BAD, count=3)
+    assert (len(fixed.acknowledged[BAD]), fixed.failures) == (3, {})
 
 
 @needs_strace
@@ -229,8 +229,8 @@ async def test_an_error_of_the_file_system(tmp_path: Path, faults: Sequence[str]
         check_only_bad(told, BROKEN)
     else:
         assert not told.failures
-    mended = await hosted(tmp_path, BAD, count=3)
-    assert (len(mended.acknowledged[BAD]), mended.failures) == (3, {})
+    fixed = await hosted(tmp_path, BAD, count=3)
+    assert (len(fixed.acknowledged[BAD]), fixed.failures) == (3, {})
 
 
 async def test_a_second_process_is_told_in_one_line_and_waits_for_no_one(tmp_path: Path) -> None:

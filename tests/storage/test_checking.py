@@ -1,4 +1,4 @@
-"""Logs looked over and mended."""
+"""Logs looked over and fixed."""
 
 from __future__ import annotations
 

@@ -60,9 +60,9 @@ def test_a_model_of_version_1_is_named() -> None:
     assert isinstance(created, ConversationCreated)
     assert created.agent.llm == LLM(model="scripted")
     old = b'{"type":"ConversationStateUpdateEvent","id":"x","key":"llm","value":{"model":"m"}}'
-    mended = decode(old)
-    assert isinstance(mended, ConversationStateUpdateEvent)
-    assert msgspec.json.decode(mended.value, type=LLM) == LLM(model="m")
+    fixed = decode(old)
+    assert isinstance(fixed, ConversationStateUpdateEvent)
+    assert msgspec.json.decode(fixed.value, type=LLM) == LLM(model="m")
 
 
 def test_a_record_of_the_present_version_is_written_again_as_it_was() -> None:

@@ -24,7 +24,7 @@ from .asking import refuse
 from .session import work
 from .views import View
 
-TASK = "A test of this project fails. Find out why, mend it, and show me that all tests pass."
+TASK = "A test of this project fails. Find out why, fix it, and show me that all tests pass."
 
 
 def script(project: Path) -> list[ModelReply]:

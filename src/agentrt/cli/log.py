@@ -1,4 +1,4 @@
-"""`agentrt log`: checks, mends, exports and replays a log."""
+"""`agentrt log`: checks, fixes, exports and replays a log."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def run(
     Ctrl-C interrupts; what was done so far is kept and can be resumed.
 
     \b
-    agentrt run "Mend the tests" --max-cost 2 --goal "All tests pass"
+    agentrt run "Fix the tests" --max-cost 2 --goal "All tests pass"
     agentrt run "Tidy up" --deny "*git push*" --allow "git commit *" --confirm always
     agentrt run "Make the release notes" --secret GITHUB_TOKEN --flow --hooks hooks.json
     agentrt run "Try the new release of our parser" --image python:3.13 --network bridge

@@ -33,7 +33,7 @@ class Following:
         self._socket.cancel()
 
     async def run(self) -> None:
-        """Follow until cancelled, or until the server says something that trying again cannot mend.
+        """Follow until cancelled, or until the server says something that trying again cannot fix.
 
         That is told to those who follow the mirror, as is `ServerUnreachable`.
         """

@@ -1,6 +1,6 @@
 """Tool calls that a model got nearly right, as it meant them. Pure.
 
-A call is mended where only one meaning is possible, and refused with a word to the model everywhere else. What was cut
+A call is fixed where only one meaning is possible, and refused with a word to the model everywhere else. What was cut
 is never completed. This is why no general library that repairs JSON is used: it would close the string and the object
 of a call that ended in the middle, and half a file would be written.
 """
@@ -176,7 +176,7 @@ def _with_command(name: str, value: dict[str, Any], shape: dict[str, Any]) -> di
 def read(text: str) -> tuple[bool, Any]:
     """What a JSON text says, and whether it is valid as it stands. Raises `ValueError` when it cannot be read.
 
-    Mended are control characters in strings, trailing commas, a fence around an object, and an object that was encoded
+    Fixed are control characters in strings, trailing commas, a fence around an object, and an object that was encoded
     twice. All of the text must be there: a cut one stays unreadable.
     """
     exact, value = _decoded(text)
@@ -194,7 +194,7 @@ def _decoded(text: str) -> tuple[bool, Any]:
         return True, _decode(text)
     except ValueError as error:
         fenced = _FENCED.fullmatch(text)
-        better = mended(fenced[1] if fenced else text)
+        better = fixed(fenced[1] if fenced else text)
         if better == text:
             raise
         try:
@@ -212,7 +212,7 @@ def _decode(text: str) -> Any:
         raise ValueError(str(error)) from None
 
 
-def mended(text: str) -> str:
+def fixed(text: str) -> str:
     """JSON without control characters in its strings, and without trailing commas."""
     return _SLIPS.sub(_slip, text)
 

@@ -71,7 +71,7 @@ DO_NOT_FIT = "the arguments of {} do not fit: "
 
 
 class BadCall(Exception):
-    """Raised for a call that cannot run; the text tells the model how to mend it."""
+    """Raised for a call that cannot run; the text tells the model how to fix it."""
 
 
 def reply_events(

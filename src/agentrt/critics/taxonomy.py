@@ -42,7 +42,7 @@ LABELS = (SUCCESS, *(label for labels in CATEGORIES.values() for label in labels
 """All labels, in the order of a classifier's probabilities."""
 
 ISSUES = frozenset(CATEGORIES["agent_behavioral_issues"])
-"""Those that the agent can mend."""
+"""Those that the agent can fix."""
 
 
 def categorized(probabilities: Mapping[str, float]) -> dict[str, dict[str, float]]:

@@ -47,14 +47,14 @@ def reply_of(data: bytes) -> Reply:
 
 
 def _sound(reply: Reply) -> Reply:
-    def mended(value: object) -> object:
+    def fixed(value: object) -> object:
         if isinstance(value, str):
             return value.encode("utf-8", "replace").decode()
         if isinstance(value, dict):
-            return {key: mended(each) for key, each in value.items()}
-        return [mended(each) for each in value] if isinstance(value, (list, tuple)) else value
+            return {key: fixed(each) for key, each in value.items()}
+        return [fixed(each) for each in value] if isinstance(value, (list, tuple)) else value
 
-    return msgspec.convert(mended(msgspec.to_builtins(reply)), type=Document | Refused | Missing)
+    return msgspec.convert(fixed(msgspec.to_builtins(reply)), type=Document | Refused | Missing)
 
 
 def answered(job: Job, data: bytes, package: str) -> Reply:

@@ -15,7 +15,7 @@ LOOK_SECONDS = 0.1
 """How often it is looked at."""
 
 BUSY = 0.05
-"""The share of a CPU that no thread of a stalled process takes. Those that only look for work again and again take less."""
+"""The share of a CPU that no thread of a stalled process takes. A thread that only polls for work takes less."""
 
 WAITS_FOR_DISK = "D"
 """The state of a thread that waits for a disk (proc(5), /proc/pid/task/tid/stat)."""

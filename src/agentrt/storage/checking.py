@@ -1,4 +1,4 @@
-"""Logs looked over and mended, when a person asks for it: what is whole, what is torn, what is damaged."""
+"""Logs looked over and fixed, when a person asks for it: what is whole, what is torn, what is damaged."""
 
 from __future__ import annotations
 
@@ -260,14 +260,14 @@ def repair(directory: Path, *, force: bool = False) -> Repair:
         locks = Locks(root / "lock")
         try:
             locks.acquire(path.parent.name)
-            return _mend(path, verify(path.parent), force=force)
+            return _fix(path, verify(path.parent), force=force)
         finally:
             locks.close()
     except OSError as error:
         raise LogFailed(path, error) from error
 
 
-def _mend(path: Path, found: Verdict, *, force: bool) -> Repair:
+def _fix(path: Path, found: Verdict, *, force: bool) -> Repair:
     if found.damage is not None:
         if not force or not found.events:
             none = "" if found.events else ", and no whole batch is before it"

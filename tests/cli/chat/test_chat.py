@@ -259,7 +259,7 @@ async def test_the_plan_and_the_status_stand_at_the_bottom(tmp_path: Path) -> No
     ]
     async with ScriptedProvider(turns) as provider, Emulated(tmp_path, provider=provider, columns=120) as chat:
         await chat.ready()
-        chat.send("mend it")
+        chat.send("fix it")
         screen = await chat.until("running terminal")
         plan = "✔ Read the code\n▸ Mend it\n○ Run the tests\n›\n● running terminal  ·  openai/scripted  ·  $0.0"
         assert plan in screen

@@ -34,7 +34,7 @@ def test_what_is_typed_is_a_command_a_message_or_mistyped() -> None:
     assert meant("/help") == Invoked(COMMANDS[0])
     assert meant(" /model  openai/gpt-5.5 ") == Invoked(COMMANDS[1], "openai/gpt-5.5")
     assert meant("/goal All\ntests pass").argument == "All\ntests pass"  # type: ignore[union-attr]
-    for text in ("mend it", "/etc/hosts is wrong", "/server:prompt a=b", "/2", "a /help"):
+    for text in ("fix it", "/etc/hosts is wrong", "/server:prompt a=b", "/2", "a /help"):
         assert meant(text) == Message(text)
     assert meant("/release 1.2", ["release"]) == Message("/release 1.2")
     assert isinstance(meant("/release 1.2"), Mistyped)
@@ -111,7 +111,7 @@ def test_keys_and_passwords_are_not_kept() -> None:
         "",
     ):
         assert not may_be_kept(text), text
-    for text in ("mend the tokenizer", "why is the password field empty?", "task-list of the ask-page", "a: b"):
+    for text in ("fix the tokenizer", "why is the password field empty?", "task-list of the ask-page", "a: b"):
         assert may_be_kept(text), text
 
 
