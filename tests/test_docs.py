@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from agentrt.testing import ScriptedProvider, say
-from tests import event_page, programs
+from tests import demo_picture, event_page, programs
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -75,6 +75,12 @@ def test_paths_that_pages_name_exist() -> None:
     for page in PAGES:
         for path in re.findall(r"`((?:tests|src|docs|examples|benchmarks)/[\w/.-]+)`", page.read_text()):
             assert (ROOT / path).exists(), f"{page.name}: {path}"
+
+
+async def test_the_picture_of_the_demo_is_of_this_version() -> None:
+    """`python -m tests.demo_picture > docs/demo.svg` draws it anew."""
+    now = demo_picture.picture(await demo_picture.recorded())
+    assert demo_picture.words((ROOT / "docs" / "demo.svg").read_text()) == demo_picture.words(now)
 
 
 def test_the_page_of_events_is_that_of_the_types() -> None:

@@ -65,7 +65,7 @@ def test_the_demo_mends_the_project_and_says_what_is_real(
     )
     assert "FAILED (failures=" in said
     assert "+        return (self.quantity" in said
-    assert "checked by running them again: ✓ the tests pass" in said
+    assert "checked by running the tests again: ✓ the tests pass" in said
     assert "finished  ·  7 model calls" in said
     (log,) = re.findall(r"^log\s+(\S+)", said, re.MULTILINE)
     assert Path(log).is_relative_to(home)

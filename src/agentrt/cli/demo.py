@@ -33,23 +33,23 @@ def script(project: Path) -> list[ModelReply]:
     tests = f"{_python()} -m unittest discover tests"
     return [
         call("terminal", "I will look at the project first.", command="ls -R . && cat README.md"),
-        call("terminal", "Now I reproduce the failure.", command=tests),
+        call("terminal", "Next, I reproduce the failure.", command=tests),
         call("file_editor", "Two tests about rounding fail. Here is the code.", command="view", path=module),
         call(
             "think",
-            thought="int() cuts the cents off instead of rounding them, and round() would round halves to even."
-            " With whole numbers: (cents * percent + 50) // 100 rounds halves up and needs no floats.",
+            thought="int() truncates the cents, and round() would round halves to even. Integer arithmetic"
+            " rounds halves up: (cents * percent + 50) // 100.",
         ),
         call(
             "file_editor",
-            "`int()` cuts off what should be rounded. I use whole numbers instead.",
+            "`int()` truncates the price where it should round. I switch to integer arithmetic.",
             command="str_replace",
             path=module,
             old_str="return int(self.quantity * self.price * (100 - self.discount) / 100)",
             new_str="return (self.quantity * self.price * (100 - self.discount) + 50) // 100",
         ),
-        call("terminal", "And the tests again.", command=tests),
-        finish("Line.total() cut cents off; it now rounds halves up, in whole numbers. All three tests pass."),
+        call("terminal", "Now I run the tests again.", command=tests),
+        finish("Line.total() truncated the cents. It now rounds halves up. All three tests pass."),
     ]
 
 
@@ -84,7 +84,7 @@ async def _tests_pass(project: Path, console: Console) -> bool:
     ran = await anyio.run_process([_python(), "-m", "unittest", "discover", "tests"], cwd=project, check=False)
     passed = ran.returncode == 0
     verdict = ("✓ the tests pass", "bold green") if passed else ("✗ the tests fail", "bold red")
-    console.print(Text.assemble("checked by running them again: ", verdict))
+    console.print(Text.assemble("checked by running the tests again: ", verdict))
     return passed
 
 
