@@ -25,7 +25,7 @@ from .emulated import ALT_ENTER, CTRL_C, CTRL_D, CTRL_J, ENTER, ESC, FRAME, TAB,
 
 PLAN = [
     {"title": "Read the code", "status": "done"},
-    {"title": "Mend it", "status": "in_progress"},
+    {"title": "Fix it", "status": "in_progress"},
     {"title": "Run the tests", "status": "todo"},
 ]
 PIXEL = bytes.fromhex(
@@ -142,6 +142,7 @@ async def test_files_and_images_are_attached_and_ignored_ones_not_offered(tmp_pa
             await chat.until("› look at @src/parser.py")
             chat.send(" and @dot.png, not @nothing.txt")
             screen = await chat.until("Seen.")
+            assert "! no file nothing.txt: nothing attached" in screen
             assert '  │ <file path="src/parser.py">  … 2 more lines' in screen
         assert "def parse(): ...\n</file>" in said(provider.requests[0])
     (message,) = [e for e in log_of(tmp_path) if isinstance(e, MessageEvent) and e.source == "user"]
@@ -216,6 +217,28 @@ async def test_an_approval_takes_the_place_of_the_prompt_while_text_streams(tmp_
 
 
 @pytest.mark.proof
+async def test_an_approval_that_follows_text_as_it_streams_keeps_the_draft(tmp_path: Path) -> None:
+    """The user types while the model talks; its reply ends in an action that must be approved."""
+    (tmp_path / "home" / "one").mkdir(parents=True)
+    turns = [call("terminal", SLOW + "the end.", command="rm -rf ~/one"), say("Done.")]
+    async with ScriptedProvider(turns, pace=0.005) as provider:
+        async with Emulated(tmp_path, provider=provider) as chat:
+            await chat.ready()
+            chat.send("tidy")
+            await chat.until(lambda: chat.screen.count("word after word") > 5)
+            chat.type("a draft")
+            assert "the end." not in await chat.until("› a draft")
+            asked = await chat.until("? terminal  $ rm -rf ~/one")
+            assert "the end." in asked.rpartition("? terminal")[0]
+            assert "a draft" not in asked
+            chat.send("y")
+            await chat.until("Done.")
+            await chat.until("› a draft\n○ ready")
+            assert " ".join(chat.text.split()).count("word after word") == SLOW.count("word after word")
+    assert not (tmp_path / "home" / "one").exists()
+
+
+@pytest.mark.proof
 async def test_the_size_of_the_terminal_may_change_while_text_streams(tmp_path: Path) -> None:
     async with ScriptedProvider([say(SLOW + "the end.")], pace=0.01) as provider:
         async with Emulated(tmp_path, provider=provider) as chat:
@@ -261,13 +284,13 @@ async def test_the_plan_and_the_status_stand_at_the_bottom(tmp_path: Path) -> No
         await chat.ready()
         chat.send("fix it")
         screen = await chat.until("running terminal")
-        plan = "✔ Read the code\n▸ Mend it\n○ Run the tests\n›\n● running terminal  ·  openai/scripted  ·  $0.0"
+        plan = "✔ Read the code\n▸ Fix it\n○ Run the tests\n›\n● running terminal  ·  openai/scripted  ·  $0.0"
         assert plan in screen
         assert screen.splitlines()[-1].endswith("tokens")
         (tmp_path / "work" / "go").touch()
         screen = await chat.until("Done.")
         await chat.ready()
-        assert "▸ Mend it" not in chat.screen.rpartition("Done.")[2]
+        assert "▸ Fix it" not in chat.screen.rpartition("Done.")[2]
         chat.send("/plan")
         await chat.until("✔ Run the tests")
 
