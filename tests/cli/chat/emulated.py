@@ -24,7 +24,8 @@ SECONDS = 60
 
 ENTER, ESC, CTRL_C, CTRL_D, CTRL_J, ALT_ENTER, UP, TAB = "\r", "\x1b", "\x03", "\x04", "\n", "\x1b\r", "\x1b[A", "\t"
 
-FRAME = re.compile(rb"\x1b\[\?2026h(.*?)\x1b\[\?2026l", re.DOTALL)
+BEGIN, END = b"\x1b[?2026h", b"\x1b[?2026l"
+FRAME = re.compile(re.escape(BEGIN) + b"(.*?)" + re.escape(END), re.DOTALL)
 
 
 def pasted(text: str) -> str:
@@ -73,6 +74,11 @@ class Emulated:
         return "\n".join(line.rstrip() for line in self._screen.display).rstrip()
 
     @property
+    def drawing(self) -> bool:
+        """Whether a frame has begun that is not whole yet; a terminal shows it when it is."""
+        return self.bytes.rfind(BEGIN) > self.bytes.rfind(END)
+
+    @property
     def text(self) -> str:
         """The scrollback and the screen."""
         above = ("".join(line[at].data for at in range(self._screen.columns)) for line in self._screen.history.top)
@@ -92,7 +98,7 @@ class Emulated:
         """Wait until words are on the screen, or something holds; the screen."""
         try:
             with anyio.fail_after(SECONDS):
-                while not (holds in self.screen if isinstance(holds, str) else holds()):
+                while self.drawing or not (holds in self.screen if isinstance(holds, str) else holds()):
                     await self.read()
         except (TimeoutError, EOFError) as error:
             raise AssertionError(f"{holds!r} never came; the screen was:\n{self.screen}") from error
