@@ -15,7 +15,7 @@ from agentrt.specs import LLM
 
 STREAM = "text/event-stream"
 JSON = "application/json"
-MODELS = {"chat": "openai/any", "responses": "openai/any", "anthropic": "anthropic/any"}
+MODELS = {"chat": "openai/any", "responses": "openai/any", "anthropic": "anthropic/any", "gemini": "gemini/any"}
 
 
 class Replayed(msgspec.Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -12,7 +13,7 @@ from agentrt.context.replies import ModelReply
 from agentrt.llm import WireClient
 from agentrt.protocols import Watch
 from tests.llm.calling import Shown, request
-from tests.llm.replaying import Replay, Replayed, split
+from tests.llm.replaying import Replay, Replayed, events, split
 
 pytestmark = [pytest.mark.proof, pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")]
 
@@ -301,6 +302,63 @@ async def test_openai_responses_are_read_as_its_own_library_reads_them(client: W
     assert reply.usage.reasoning_tokens == used.output_tokens_details.reasoning_tokens
     assert (reply.response_id, reply.finish_reason) == (theirs.id, "tool_calls")
     assert reply.thinking is not None
+
+
+def part(*parts: dict[str, Any], reason: str | None = None, **more: Any) -> dict[str, Any]:
+    candidate: dict[str, Any] = {"content": {"parts": [*parts], "role": "model"}, "index": 0}
+    ended = {} if reason is None else {"finishReason": reason}
+    return {"candidates": [candidate | ended], "modelVersion": "gemini-3-pro", "responseId": "r1", **more}
+
+
+COUNTED = {
+    "promptTokenCount": 29,
+    "candidatesTokenCount": 11,
+    "thoughtsTokenCount": 5,
+    "cachedContentTokenCount": 8,
+    "totalTokenCount": 45,
+    "promptTokensDetails": [{"modality": "TEXT", "tokenCount": 29}],
+}
+GEMINI = [
+    part({"text": "I look ", "thought": True}, usageMetadata={"promptTokenCount": 29, "totalTokenCount": 29}),
+    part({"text": "first.", "thought": True}),
+    part({"text": "Hi"}),
+    part({"text": " 😀"}),
+    part({"functionCall": {"name": "look", "args": {"where": "Paris"}, "id": "a"}, "thoughtSignature": "c2lnbmVk"}),
+    part({"functionCall": {"name": "see", "args": {"deep": {"é": [1, None, True]}}, "id": "b"}}),
+    part({"text": ""}, reason="STOP", usageMetadata=COUNTED),
+]
+
+
+async def test_gemini_is_read_as_its_own_library_reads_it(client: WireClient) -> None:
+    from google import genai
+
+    stream = events(*GEMINI)
+    async with Replay(Replayed(split(stream, range(0, len(stream), 97)))) as provider:
+        library = genai.Client(api_key="none", http_options=genai.types.HttpOptions(base_url=provider.url))
+        asked = library.aio.models.generate_content_stream(model="any", contents="Look.")
+        theirs = [one async for one in await asked]
+        await library.aio.aclose()
+        reply = await ours(client, provider, "gemini")
+    parts = [one for each in theirs for one in (each.candidates or [])[0].content.parts or []]  # type: ignore[union-attr]
+    assert reply.text == "".join(one.text for one in parts if one.text and not one.thought)
+    assert reply.reasoning == "".join(one.text for one in parts if one.text and one.thought)
+    made = [one.function_call for one in parts if one.function_call]
+    assert [(one.id, one.name) for one in reply.tool_calls] == [(one.id, one.name) for one in made]
+    assert [msgspec.json.decode(one.arguments) for one in reply.tool_calls] == [one.args for one in made]
+    assert reply.thinking is not None
+    (signed,) = msgspec.json.decode(reply.thinking.blocks)
+    assert base64.b64decode(signed["signature"]) == next(
+        one.thought_signature for one in parts if one.thought_signature
+    )
+    used = theirs[-1].usage_metadata
+    assert used is not None
+    assert reply.usage.prompt_tokens == used.prompt_token_count
+    assert reply.usage.completion_tokens == (used.candidates_token_count or 0) + (used.thoughts_token_count or 0)
+    assert (reply.usage.cache_read_tokens, reply.usage.reasoning_tokens) == (
+        used.cached_content_token_count,
+        used.thoughts_token_count,
+    )
+    assert (reply.response_id, reply.finish_reason) == (theirs[-1].response_id, "tool_calls")
 
 
 async def test_a_recorded_error_is_one_for_both(client: WireClient) -> None:

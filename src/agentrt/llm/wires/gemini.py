@@ -177,6 +177,7 @@ class _Usage(msgspec.Struct, rename="camel"):
     thoughts_token_count: int = 0
     cached_content_token_count: int = 0
     tool_use_prompt_token_count: int = 0
+    total_token_count: int = 0
 
 
 class _Feedback(msgspec.Struct, rename="camel"):
@@ -268,9 +269,12 @@ class GeminiReader:
         used = self._usage
         if not (used.prompt_token_count or used.candidates_token_count):
             return estimated(self._asked, text, *self._reasoning, *(call.arguments for call in self._calls))
+        prompt = used.prompt_token_count + used.tool_use_prompt_token_count
+        told = used.candidates_token_count + used.thoughts_token_count
         return Usage(
-            prompt_tokens=used.prompt_token_count + used.tool_use_prompt_token_count,
-            completion_tokens=used.candidates_token_count + used.thoughts_token_count,
+            prompt_tokens=prompt,
+            # some servers count thoughts among the candidates' tokens; the total has them once
+            completion_tokens=max(used.total_token_count - prompt, used.candidates_token_count) or told,
             cache_read_tokens=used.cached_content_token_count,
             reasoning_tokens=used.thoughts_token_count,
         )
