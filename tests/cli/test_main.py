@@ -242,7 +242,7 @@ async def test_without_a_terminal_what_is_risky_is_refused_unless_yes(tmp_path: 
             )
             assert ran.returncode == 0, ran.stderr
             assert (tmp_path / "keep").exists() is not yes
-            assert ("rejected: Nobody is there" in ran.stdout) is not yes
+            assert ("rejected: No user is present" in ran.stdout) is not yes
 
 
 async def test_ctrl_c_interrupts_and_says_how_to_resume(tmp_path: Path) -> None:

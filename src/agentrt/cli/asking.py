@@ -19,7 +19,7 @@ from .questions import Question
 from .story import RISK
 from .wording import clean, headline
 
-NOBODY = "Nobody is there to approve this: do it in a way that needs no approval, or say what you would have done."
+NOBODY = "No user is present to approve this: do it in a way that needs no approval, or say what you would have done."
 NO = "The user said no."
 
 SHOWN = 4000

@@ -52,10 +52,10 @@ def _count(change: int) -> int:
 
 def _import() -> ModuleType:
     """litellm, with settings for the process; as it is where a program of this process imported it first."""
-    for said in ("Item '.*' on TypedDict class '.*' is using the `ReadOnly`", "Pydantic serializer warnings"):
-        warnings.filterwarnings("ignore", said, UserWarning)  # of litellm's own types, when it uses them
     if "litellm" in sys.modules:
         return load_now("litellm")
+    for said in ("Item '.*' on TypedDict class '.*' is using the `ReadOnly`", "Pydantic serializer warnings"):
+        warnings.filterwarnings("ignore", said, UserWarning)  # of litellm's own types, when it uses them
     kept = os.environ.get(_NO_NETWORK)
     os.environ.setdefault(_NO_NETWORK, "True")
     try:

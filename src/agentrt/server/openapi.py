@@ -52,7 +52,7 @@ _TAGS = {
     "history": "What happened: events, blobs, and the state at any place.",
     "workspace": "The files that an agent works on.",
     "server": "The server itself.",
-    "keys": "Who may ask.",
+    "keys": "Access to the server.",
 }
 
 
