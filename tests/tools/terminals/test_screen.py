@@ -73,6 +73,11 @@ def test_any_sequences_show_something(pieces: list[str]) -> None:
     assert len(screen("".join(pieces).encode()).lines) <= ROWS
 
 
+@pytest.mark.parametrize("deleted", ["\x1b[P", "\x1b[X", "\r\x1b[1@", "\r日"])
+def test_half_of_a_wide_character_may_go(deleted: str) -> None:
+    assert "é" in screen(f"a日é\r\x1b[C{deleted}".encode()).wrapped
+
+
 @pytest.mark.parametrize("piece", ["x", "e" + "\u0301" * 50, "\x1b[31m", "\x1b[?6n", "\x1b]", "\n", "日"])
 def test_much_takes_no_long_time(piece: str) -> None:
     data = (piece * (2 * KEPT // len(piece))).encode()

@@ -58,7 +58,7 @@ class Screen:
     @property
     def lines(self) -> list[str]:
         """The lines from the top to the last one that is not empty."""
-        lines = [line.rstrip() for line in self._screen.display]
+        lines = [line.rstrip() for line in self._rows()]
         while lines and not lines[-1]:
             lines.pop()
         return lines
@@ -66,7 +66,14 @@ class Screen:
     @property
     def wrapped(self) -> str:
         """All of it as one line, in which a word is whole that goes on in the next line."""
-        return "".join(self._screen.display)
+        return "".join(self._rows())
+
+    def _rows(self) -> list[str]:
+        """All rows. A wide character has an empty one after it, which may be left when the wide one has gone: the
+        emulator's own `display` fails on that.
+        """
+        rows = (self._screen.buffer[row] for row in range(ROWS))
+        return ["".join(row[column].data for column in range(COLUMNS)) for row in rows]
 
     @property
     def cursor(self) -> tuple[int, int]:
