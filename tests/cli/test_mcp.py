@@ -79,6 +79,7 @@ async def test_conversations_are_served_to_another_agent(tmp_path: Path, words: 
             assert refused.is_error
 
 
+@pytest.mark.proof
 def test_a_login_is_of_use_to_the_other_commands_until_the_logout(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

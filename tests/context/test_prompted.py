@@ -19,7 +19,7 @@ from agentrt.state import State, apply
 from agentrt.tools import BUILT_IN
 from tests import samples
 from tests.histories import histories
-from tests.timing import least_seconds
+from tests.timing import within
 
 TOOLS = tuple(kind.definition for kind in BUILT_IN)
 
@@ -371,8 +371,8 @@ def _closes_then_opens(content: str) -> bool:
     "piece", ["<function=a>", "<parameter=a>", "<function=a><parameter=b>x", "<", "```", "<tool_call>"]
 )
 def test_it_takes_time_in_proportion(piece: str) -> None:
-    assert least_seconds(lambda: parse(piece * 10_000, TOOLS)) < 2.5
-    assert least_seconds(lambda: parse("<function=a>" + piece * 10_000, TOOLS)) < 2.5
+    assert within(2.5, lambda: parse(piece * 10_000, TOOLS))
+    assert within(2.5, lambda: parse("<function=a>" + piece * 10_000, TOOLS))
 
 
 # The conversation

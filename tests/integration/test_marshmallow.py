@@ -111,7 +111,8 @@ def _edit(turn: dict[str, Any], command: str, **arguments: Any) -> ModelReply:
     return call("file_editor", turn["thought"], command=command, **arguments)
 
 
-async def test_a_real_run_mends_the_real_package(source: Path, tmp_path: Path) -> None:
+@pytest.mark.proof
+async def test_a_real_run_fixes_the_real_package(source: Path, tmp_path: Path) -> None:
     assert python(source, "-c", PROBE).stdout == "344\n"
     task = json.loads(RUN.read_text())["task"]
     client = LiteLLMClient()

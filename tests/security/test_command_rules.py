@@ -12,7 +12,7 @@ from agentrt.security.shell_text import quote
 from agentrt.security.verdicts import weight
 from agentrt.specs import SecurityRisk
 
-from ..timing import least_seconds
+from ..timing import within
 from .corpus import cases
 
 WHERE = site("/home/me/project", "/home/me/project")
@@ -157,11 +157,11 @@ BOMBS = [
 
 @pytest.mark.parametrize("bomb", BOMBS, ids=range(len(BOMBS)))
 def test_nothing_takes_long(bomb: str) -> None:
-    assert least_seconds(lambda: rate_command(bomb, WHERE)) < 0.5
+    assert within(0.5, lambda: rate_command(bomb, WHERE))
 
 
 def test_an_everyday_command_takes_less_than_two_milliseconds() -> None:
-    assert least_seconds(lambda: [rate_command(command, WHERE) for command in EVERYDAY]) / len(EVERYDAY) < 0.002
+    assert within(0.002 * len(EVERYDAY), lambda: [rate_command(command, WHERE) for command in EVERYDAY])
 
 
 def test_too_long_a_command_is_unknown() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agentrt.llm.wires import ServerSentEvents
 from agentrt.llm.wires.sse import LONGEST
-from tests.timing import least_seconds
+from tests.timing import within
 
 ENDS = ("\n", "\r\n", "\r")
 WORDS = st.text(st.characters(exclude_characters="\r\n", exclude_categories=["Cs"]), max_size=12)
@@ -80,7 +80,7 @@ def test_a_long_event_costs_as_its_length() -> None:
     line = b"data: " + b"x" * (8 << 20) + b"\n\n"
     pieces = [line[place : place + 1024] for place in range(0, len(line), 1024)]
     assert read(pieces) == [line[6:-2]]
-    assert least_seconds(lambda: read(pieces)) < 1.0
+    assert within(1.0, lambda: read(pieces))
 
 
 def test_an_event_without_end_is_given_up() -> None:

@@ -185,7 +185,7 @@ async def test_who_swaps_a_directory_for_a_link_while_it_is_read_gains_nothing(t
         )
         try:
             seen = set[int]()
-            for number in range(250):
+            for number in range(60):
                 for what, path in (("files/content", "real/file"), ("files/archive", ""), ("files", "real")):
                     status, body = await sent(at, "GET", url(at, made, what, path))
                     seen.add(status)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agentrt.errors import ToolError
 from agentrt.tools.files.alike import alike
 from agentrt.tools.files.edits import replace_once
-from tests.timing import least_seconds
+from tests.timing import within
 
 CODE = """class A:
     def f(self):
@@ -143,4 +143,4 @@ def test_nothing_but_white_space_and_the_text_itself_is_replaced(text: str, old:
     ],
 )
 def test_much_that_is_alike_takes_no_long_time(text: str, old: str) -> None:
-    assert least_seconds(lambda: alike(text, old, "x")) < 5
+    assert within(5, lambda: alike(text, old, "x"))

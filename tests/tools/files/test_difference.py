@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from agentrt.tools.files.difference import diff
-from tests.timing import least_seconds
+from tests.timing import within
 
 LINES = "".join(f"line {number}\n" for number in range(1, 21))
 ODD = st.text("ab\n\r\f\x1c\u2028\x85", max_size=40)
@@ -48,7 +48,7 @@ def test_the_diff_of_long_texts_with_little_in_common_ends(tmp_path: Path) -> No
     """Each line is in both many times, and not so often that `difflib` leaves it out."""
     chance = random.Random(1)
     old, new = ("".join(f"{chance.randrange(150)}\n" for _ in range(60_000)) for _ in range(2))
-    assert least_seconds(lambda: diff(old, new, "f")) < 30
+    assert within(30, lambda: diff(old, new, "f"))
     (tmp_path / "f").write_text(old)
     subprocess.run(["patch", "--silent", "-p1"], cwd=tmp_path, input=diff(old, new, "f").encode(), check=True)
     assert (tmp_path / "f").read_text() == new

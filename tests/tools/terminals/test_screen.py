@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from agentrt.secrets import HIDDEN, CurrentMask, Mask
 from agentrt.tools.terminals.screen import COLUMNS, KEPT, ROWS, Screen
 
-from ...timing import least_seconds
+from ...timing import within
 
 
 def screen(*printed: bytes, secret: str = "") -> Screen:
@@ -81,4 +81,4 @@ def test_half_of_a_wide_character_may_go(deleted: str) -> None:
 @pytest.mark.parametrize("piece", ["x", "e" + "\u0301" * 50, "\x1b[31m", "\x1b[?6n", "\x1b]", "\n", "日"])
 def test_much_takes_no_long_time(piece: str) -> None:
     data = (piece * (2 * KEPT // len(piece))).encode()
-    assert least_seconds(lambda: screen(data)) < 4
+    assert within(4, lambda: screen(data))
