@@ -73,7 +73,7 @@ def _rows(node: ast.ClassDef) -> Iterator[str]:
         name, kind = field.target.id, ast.unparse(field.annotation).replace("|", "\\|")
         if field.value is not None and not isinstance(field.value, ast.Call):
             kind += f" = {ast.unparse(field.value)}"
-        meaning = "Who caused it." if name == "source" else ""
+        meaning = "The role that caused it." if name == "source" else ""
         match below:
             case ast.Expr(value=ast.Constant(value=str(words))):
                 meaning = _words(words)

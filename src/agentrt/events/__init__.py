@@ -1,9 +1,9 @@
-"""The events of a conversation: what happened, immutable, in the order of the log.
+"""The events of a conversation: immutable facts, in the order of the log.
 
-An event is made by its producer with an id and a time; the log gives it its `seq` (from 1, without gaps) and only then
-does anyone else see it. On disk each is one flat JSON object whose `type` is the class name.
+The producer makes an event with an id and a time. The log gives the event its `seq` (from 1, without gaps), and only
+then can others see it. On disk each event is one flat JSON object whose `type` is the class name.
 
-A type of event is registered by the union at the end of its module, and nowhere else.
+The union at the end of its module registers a type of event, and nothing else does.
 """
 
 from __future__ import annotations

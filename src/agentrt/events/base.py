@@ -1,4 +1,4 @@
-"""The envelope of all events, and the small things that they share."""
+"""The envelope of all events, and the small types that they share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 from ..ids import new_id
 
 Id: TypeAlias = Annotated[str, msgspec.Meta(extra={"id": True})]
-"""What the runtime knows something by: an event, a command, a conversation that was delegated to."""
+"""The id by which the runtime knows an event, a command or a delegated conversation."""
 Source: TypeAlias = Literal["user", "agent", "environment", "hook"]
 
 
@@ -21,14 +21,14 @@ def now() -> datetime:
 
 
 class Cursor(msgspec.Struct, frozen=True, order=True):
-    """A place in a log: after event `seq`. The epoch changes when events that someone may have seen are gone."""
+    """A place in a log: after event `seq`. The epoch changes when events that a client may have seen are lost."""
 
     epoch: int = 0
     seq: int = 0
 
     @classmethod
     def parse(cls, place: str, epoch: int = 0) -> Cursor:
-        """The cursor that EPOCH-SEQ is, or SEQ of an epoch. Raises `ValueError`."""
+        """The cursor from the text EPOCH-SEQ, or from SEQ with the given epoch. Raises `ValueError`."""
         given, _, seq = place.rpartition("-")
         return cls(int(given or epoch), int(seq))
 
@@ -47,17 +47,17 @@ class ExecutionStatus(StrEnum):
 
     @property
     def at_work(self) -> bool:
-        """Whether it runs, or waits for somebody's word to run on."""
+        """Whether it runs, or waits for a person or a client before it runs on."""
         return self is ExecutionStatus.RUNNING or self.waits
 
     @property
     def waits(self) -> bool:
-        """Whether it waits for a person's word, or for a client's result."""
+        """Whether it waits for a person's answer, or for a client's result."""
         return self in (ExecutionStatus.WAITING_FOR_CONFIRMATION, ExecutionStatus.WAITING_FOR_CLIENT)
 
     @property
     def over(self) -> bool:
-        """Whether the last run has come to an end of its own."""
+        """Whether the last run has ended by itself."""
         return self in (ExecutionStatus.FINISHED, ExecutionStatus.ERROR, ExecutionStatus.STUCK)
 
 
@@ -67,12 +67,12 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     seq: int = 0
     """Its place in the log, from 1 without gaps; 0 until the log gives it one."""
     id: str = msgspec.field(default_factory=new_id)
-    """A UUID (version 7), or what a message was sent with."""
+    """A UUID (version 7), or the id that a message was sent with."""
     timestamp: datetime = msgspec.field(default_factory=now)
-    """When it was made, in UTC."""
+    """The time when it was made, in UTC."""
     source: Source = "environment"
-    """Who caused it."""
+    """The role that caused it."""
     by: str | None = None
-    """The principal that caused it: a user's name, a hook."""
+    """The principal that caused it: the name of a user, or a hook."""
     caused_by: str | None = None
     """The id of the event that it answers."""

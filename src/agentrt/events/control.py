@@ -1,4 +1,4 @@
-"""What people decide: to run, to stop, what may be done, and what for."""
+"""Decisions of people: to run, to stop, to allow or deny, to set goals."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from ..specs.secrets import SavedSecret, Token
 from .base import Event, Id, Source
 
 InputVerdict: TypeAlias = Literal["accept", "decline", "cancel"]
-"""What a person says to a question: an answer, no, or nothing."""
+"""A person's reply to a request for input: an answer, a refusal, or no answer."""
 
 
 class RunRequested(Event, frozen=True, kw_only=True):
-    """Someone wants the agent to go on."""
+    """A request that the agent begins to run, or continues."""
 
     source: Source = "user"
     implied: bool = False
-    """Whether the end of the run is in no event: so it was before schema version 4."""
+    """Whether no event records the end of this run, as before schema version 4."""
     above: int = 0
-    """Of one from the conversation that delegated this one: the number of the run there that this one is part of."""
+    """If the delegating conversation requested this run: the number of the run there that this run is part of."""
 
 
 class ConfirmationRequested(Event, frozen=True, kw_only=True):
-    """The run waits for a person's word on these actions; `reasons` say why, for each, as a code.
+    """The run waits for a person to approve or reject these actions; `reasons` has a code for each.
 
-    "risk": the policy asks at this risk; "rule": a permission rule does; "hook": a hook does; "changed": the tool says
-    something else of itself than when it was first seen; "flow:LABEL>SINK": content with that label may have caused it,
-    and it reaches that sink.
+    "risk": the policy asks at this risk. "rule": a permission rule asks. "hook": a hook asks. "changed": the tool
+    describes itself differently than when it was first seen. "flow:LABEL>SINK": content with that label may have caused
+    the action, and the action reaches that sink.
     """
 
     action_ids: tuple[Id, ...]
@@ -45,9 +45,9 @@ class ConfirmationGiven(Event, frozen=True, kw_only=True):
 
 
 class ToolResultRequested(Event, frozen=True, kw_only=True):
-    """Whoever holds the conversation is to execute an action, and to give its result.
+    """The caller of the conversation (a program or a client) must execute an action and return its result.
 
-    It has failed where there is none `deadline` seconds after this; None: it is waited for as long as it takes.
+    The action fails if there is no result `deadline` seconds after this event; None: no deadline.
     """
 
     action_id: Id
@@ -55,24 +55,24 @@ class ToolResultRequested(Event, frozen=True, kw_only=True):
 
 
 class ToolResultsAwaited(Event, frozen=True, kw_only=True):
-    """Nothing is left to be done before somebody has given a result that was requested."""
+    """The run waits for a requested result; there is nothing else to do."""
 
 
 class InputRequested(Event, frozen=True, kw_only=True):
-    """A tool asks a person something while it runs: to fill in a form, or to open an address."""
+    """A running tool asks a person for input: to fill in a form, or to open an address."""
 
     action_id: Id
     message: str
     schema: msgspec.Raw = msgspec.Raw(b"{}")
-    """Of a form, the JSON schema of an object whose members are texts, numbers, choices and yes or no."""
+    """For a form: the JSON schema of an object whose members are texts, numbers, choices, and yes or no."""
     url: str = ""
-    """The address to be opened; "": it is a form."""
+    """The address to open; "" for a form."""
     asks: str = ""
-    """Who asks: an MCP server."""
+    """The MCP server that asks."""
 
 
 class InputGiven(Event, frozen=True, kw_only=True):
-    """A person answers what a tool has asked; `content` is the object that the form asks for."""
+    """A person's reply to a tool's request for input; `content` is the object that the form asks for."""
 
     source: Source = "user"
     request_id: Id
@@ -81,7 +81,7 @@ class InputGiven(Event, frozen=True, kw_only=True):
 
 
 class RuleAdded(Event, frozen=True, kw_only=True):
-    """A permission rule holds from here on; one of its `scope` is remembered for the workspace."""
+    """A permission rule applies from here on. With the `scope` "project" it is remembered for the workspace."""
 
     source: Source = "user"
     rule: PermissionRule
@@ -89,7 +89,7 @@ class RuleAdded(Event, frozen=True, kw_only=True):
 
 
 class RuleRemoved(Event, frozen=True, kw_only=True):
-    """A permission rule that was added holds no more; of its `scope` "project", it is not remembered either."""
+    """A permission rule no longer applies. With the `scope` "project" it is no longer remembered either."""
 
     source: Source = "user"
     rule: PermissionRule
@@ -97,20 +97,20 @@ class RuleRemoved(Event, frozen=True, kw_only=True):
 
 
 class ConsentGiven(Event, frozen=True, kw_only=True):
-    """A person agreed that the programs run which a project or a plugin brings: its hooks hold from here on."""
+    """A person agreed that the programs of a project or a plugin may run: its hooks apply from here on."""
 
     source: Source = "user"
     digest: str
-    """Of the `Offer` in `ContextResolved`."""
+    """The digest of the `Offer` in `ContextResolved`."""
 
 
 class GoalSet(Event, frozen=True, kw_only=True):
-    """What the agent finishes is held against an objective, by a judge, until it is reached; "" takes it back."""
+    """A judge compares the finished work with an objective until the objective is reached; "" removes the goal."""
 
     source: Source = "user"
     objective: str
     judge: AnyLLM | None = None
-    """The model that judges; None: the agent's own."""
+    """The model that judges; None: the agent's own model."""
     max_iterations: int = 10
 
 
@@ -121,30 +121,32 @@ class TitleChanged(Event, frozen=True, kw_only=True):
 
 
 class TagsChanged(Event, frozen=True, kw_only=True):
-    """The conversation's tags are these from here on."""
+    """The conversation has these tags from here on."""
 
     source: Source = "user"
     tags: dict[str, str]
 
 
 class SecretsChanged(Event, frozen=True, kw_only=True):
-    """Secrets have come, gone or changed: all that there are now, by name, without their values in the clear."""
+    """Secrets were added, removed or changed; `secrets` has all current ones by name, without values in clear text."""
 
     source: Source = "user"
     secrets: dict[str, SavedSecret]
     past: tuple[Token, ...] = ()
-    """The values that came to an end with it, encrypted: they stay hidden in another process, too."""
+    """The values that this change ended, encrypted: another process masks them, too."""
 
 
 class PauseEvent(Event, frozen=True, kw_only=True):
-    """Nothing new is begun from here on; what runs may end."""
+    """Nothing new begins from here on; running work may finish."""
 
     source: Source = "user"
     reason: str = ""
 
 
 class InterruptEvent(Event, frozen=True, kw_only=True):
-    """What runs is cut, and nothing new is begun, unless it `goes_on` with a message that is to be seen at once."""
+    """Running work is cut, and nothing new begins; with `goes_on` the run continues with a message that is shown at
+    once.
+    """
 
     source: Source = "user"
     reason: str = ""
@@ -152,9 +154,9 @@ class InterruptEvent(Event, frozen=True, kw_only=True):
 
 
 class HeadMoved(Event, frozen=True, kw_only=True):
-    """A rewind: the branch goes back to how it was after event `to`; nothing is erased.
+    """A rewind: the branch goes back to its state after event `to`; nothing is erased.
 
-    With `files`, those of the workspace do so, too: `FilesRestored` follows.
+    With `files`, the files of the workspace go back, too: `FilesRestored` follows.
     """
 
     source: Source = "user"

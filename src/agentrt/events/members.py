@@ -1,4 +1,4 @@
-"""What the members of events are, read from their types: ids, and words of which there are only a few."""
+"""The kinds of members that events have, read from their types: ids, and words from a small set."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .base import Event
 
 @cache
 def ids() -> frozenset[str]:
-    """The members by which the runtime knows something, but for those that all events share."""
+    """The members that hold ids, except for those that all events share."""
     kinds = [inspect.type_info(kind) for kind in get_args(KnownEvent)]
     fields = [field for kind in kinds if isinstance(kind, inspect.StructType) for field in kind.fields]
     return frozenset(field.encode_name for field in fields if _is_id(field.type))
@@ -22,13 +22,13 @@ def ids() -> frozenset[str]:
 
 @cache
 def envelope() -> frozenset[str]:
-    """The members that all events share, as they are in JSON."""
+    """The members that all events share, by their names in JSON."""
     return frozenset({"type", *Event.__struct_fields__})
 
 
 @cache
 def words(*kinds: type[msgspec.Struct]) -> frozenset[str]:
-    """The members, of events, of these structs and of all that is in them, that have one of a few words."""
+    """The members with a word from a small set: of events, of these structs, and of all structs inside them."""
     found: set[str] = {"type"}
     seen: set[type] = set()
     for kind in (*get_args(KnownEvent), *kinds):

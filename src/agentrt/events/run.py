@@ -1,4 +1,4 @@
-"""A run: model calls, ratings, executions, hooks, and what ends it."""
+"""A run: model calls, ratings, executions, hooks, and its end."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from .base import Event, ExecutionStatus, Id, Source
 
 
 class ModelCallStarted(Event, frozen=True, kw_only=True):
-    """A model call is about to be sent: durable before the first byte leaves."""
+    """A model call is about to be sent; this event is durable before the first byte leaves."""
 
     source: Source = "agent"
     command: Id
 
 
 class BudgetReserved(Event, frozen=True, kw_only=True):
-    """What a model call may use at most, where there is a budget: durable before the first byte leaves."""
+    """The most that a model call may use, if there is a budget; durable before the first byte leaves."""
 
     source: Source = "agent"
     command: Id
@@ -34,10 +34,10 @@ class BudgetReserved(Event, frozen=True, kw_only=True):
 
 
 class ModelCallRetried(Event, frozen=True, kw_only=True):
-    """A try of a model call failed with `code`, and after `wait` seconds another one follows, of `next_model`.
+    """A try of a model call failed with `code`; after `wait` seconds another try follows, with `next_model`.
 
-    What was shown of it is void: the deltas that name `draft`. `usage` and `cost` are estimated, and nothing for a try
-    that was refused at once.
+    The deltas that name `draft` are void. `usage` and `cost` are estimates; they are empty for a try that was refused
+    at once.
     """
 
     source: Source = "agent"
@@ -55,7 +55,7 @@ class ModelCallRetried(Event, frozen=True, kw_only=True):
 
 
 class ModelCalled(Event, frozen=True, kw_only=True):
-    """A model call has ended; `cost` in USD (None: no price known), times in seconds, `error` is a code."""
+    """A model call has ended. `cost` is in USD (None: no price known), times are in seconds, `error` is a code."""
 
     source: Source = "agent"
     command: Id
@@ -69,13 +69,13 @@ class ModelCalled(Event, frozen=True, kw_only=True):
     error: str | None = None
     estimated: bool = False
     prompt_estimate: int = 0
-    """Of a call that was answered, the tokens that its prompt was estimated at, where there is a budget."""
+    """For a call that was answered: the estimated tokens of its prompt, if there is a budget."""
     window: int = 0
-    """Of the agent's own call, the tokens that its model can read; 0: nobody knows."""
+    """For the agent's own call: the tokens that its model can read; 0: unknown."""
 
 
 class RiskAssessed(Event, frozen=True, kw_only=True):
-    """The rating of an action: where its effect goes (`sinks`), and what its result will hold (`labels`)."""
+    """The rating of an action, with the `sinks` that its effect reaches and the `labels` that its result will have."""
 
     action_id: Id
     risk: SecurityRisk
@@ -83,12 +83,16 @@ class RiskAssessed(Event, frozen=True, kw_only=True):
     sinks: tuple[Sink, ...] = ()
     labels: tuple[Label, ...] = ()
     files: dict[str, str] = msgspec.field(default_factory=dict)
-    """The files that it runs, as they were when they were looked at: by path a digest, or that it was not there."""
+    """The files that the action runs, by path: the digest at the time of the rating, or a mark that the file was
+    missing.
+    """
 
 
 class ActionRevised(Event, frozen=True, kw_only=True):
-    """A hook rewrote an action's arguments, and with them the resources that it touches; or, by the environment, a file
-    that it runs has changed since it was rated. It is rated again, and not run before.
+    """A hook rewrote an action's arguments, and with them the resources that the action touches.
+
+    If the source is the environment: a file that the action runs has changed since the rating. In both cases the action
+    is rated again before it runs.
     """
 
     source: Source = "hook"
@@ -98,7 +102,7 @@ class ActionRevised(Event, frozen=True, kw_only=True):
 
 
 class HookRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What became of one hook: its command or the name of its function, and what came of it; times in seconds."""
+    """The result of one hook; `hook` is its command or the name of its function, `seconds` its duration."""
 
     hook: str
     verdict: Verdict = "allow"
@@ -111,7 +115,7 @@ class HookRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class HookExecutionEvent(Event, frozen=True, kw_only=True):
-    """The hooks of an event have run, and this is what they came to, for the action or message `target`."""
+    """The hooks of an event have run, with this result for the action or message `target`."""
 
     source: Source = "hook"
     hook_event: HookEvent
@@ -122,9 +126,10 @@ class HookExecutionEvent(Event, frozen=True, kw_only=True):
 
 
 class CriticAssessed(Event, frozen=True, kw_only=True):
-    """What the agent finished was judged: `score` from 0 to 1, and what is missing.
+    """The agent's finished work was judged: `score` from 0 to 1, and the missing parts.
 
-    `midway` it was judged before it had finished, and nothing follows from that; `error` says how that failed.
+    With `midway` the work was judged before it was finished, and the score has no effect; `error` gives the reason if
+    that judgement failed.
     """
 
     critic: str
@@ -134,13 +139,13 @@ class CriticAssessed(Event, frozen=True, kw_only=True):
     midway: bool = False
     error: str = ""
     refine: bool = False
-    """Whether the critic wanted more, however high the score."""
+    """Whether the critic asked for more, however high the score."""
     metadata: dict[str, Any] = msgspec.field(default_factory=dict)
-    """What else it found."""
+    """Other findings of the critic."""
 
 
 class ExecutionStarted(Event, frozen=True, kw_only=True):
-    """A tool is about to run: durable before it does."""
+    """A tool is about to run; this event is durable before it does."""
 
     action_id: Id
     command: Id
@@ -148,17 +153,19 @@ class ExecutionStarted(Event, frozen=True, kw_only=True):
 
 
 class ExecutionLost(Event, frozen=True, kw_only=True):
-    """An execution was cut that is safe to repeat, by a crash or since the conversation was left: the action is due
+    """An execution that is safe to repeat was cut, by a crash or when the conversation was left: the action is due
     again.
     """
 
     action_id: Id
     begun: bool = True
-    """Whether it may have done anything."""
+    """Whether it may have had effects."""
 
 
 class CondensationRequest(Event, frozen=True, kw_only=True):
-    """The view must shrink before the next model call: a person asked for that, or the model said it is too long."""
+    """The view must shrink before the next model call: a person asked for it, or the model refused the view as too
+    long.
+    """
 
     reason: str = ""
 
@@ -166,7 +173,7 @@ class CondensationRequest(Event, frozen=True, kw_only=True):
 class Condensation(Event, frozen=True, kw_only=True):
     """The view forgets these events; a summary takes the place of the first.
 
-    Results that are masked stay, without their output. Where nothing is forgotten or masked, nothing could be.
+    Masked results stay, without their output. If no event is forgotten or masked, none could be.
     """
 
     forgotten_event_ids: tuple[Id, ...] = ()
@@ -174,18 +181,18 @@ class Condensation(Event, frozen=True, kw_only=True):
     masked_event_ids: tuple[Id, ...] = ()
     reason: CondensationReason | None = None
     facts: Summary | None = None
-    """What the summary says, part by part, for the one that takes its place later."""
+    """The parts of the summary, for the next summary that replaces it."""
     labels: tuple[Label, ...] = ()
-    """What it was made of that nobody vouches for."""
+    """The origins of untrusted content that the summary was made from."""
     problem: str = ""
-    """Why no model summed up, or nothing could be forgotten."""
+    """Why no model wrote the summary, or why no event could be forgotten."""
     tokens_before: int = 0
-    """About how many the view had."""
+    """The estimated tokens of the view before."""
     tokens_after: int = 0
 
 
 class StuckDetected(Event, frozen=True, kw_only=True):
-    """The agent repeats itself; `pattern` names how. After a `nudge` it goes on, else it is stopped."""
+    """The agent repeats itself; `pattern` names how. After a `nudge` the agent goes on, otherwise it is stopped."""
 
     pattern: str
     detail: str = ""
@@ -193,8 +200,10 @@ class StuckDetected(Event, frozen=True, kw_only=True):
 
 
 class RunEnded(Event, frozen=True, kw_only=True):
-    """The run is over, and the conversation has this status: the agent has had its last word ("answered"), or there was
-    nothing for it to do ("nothing_to_do"). Errors, limits, pauses and repetition end a run by events of their own.
+    """The run is over, and the conversation has this status.
+
+    The agent has given its last answer ("answered"), or there was nothing for it to do ("nothing_to_do"). Errors,
+    limits, pauses and repetition end a run by events of their own.
     """
 
     status: ExecutionStatus
@@ -202,20 +211,22 @@ class RunEnded(Event, frozen=True, kw_only=True):
 
 
 class DurabilityChanged(Event, frozen=True, kw_only=True):
-    """How events are committed from here on. A new epoch: some of the one before may be gone that someone saw."""
+    """How events are committed from here on. The epoch is new: events of the one before may be lost, though a client
+    saw them.
+    """
 
     durability: Durability
     epoch: int
 
 
 class WorkspaceSnapshot(Event, frozen=True, kw_only=True):
-    """The files of the workspace as they were after event `at`, as a tree of git in a store of the conversation.
+    """The files of the workspace as they were after event `at`, as a git tree in a store of the conversation.
 
-    "before" what an agent does, they may have been changed by others since the one before; "after" it, by the agent,
-    whose `calls` ran meanwhile (their events). With `writes`, those have said that they change nothing else: what else
-    has changed was changed by others. A tree is `late` when a call ran already while it was made, so it is not known
-    who has changed files since the one before. `left_out` is what is not in the tree. With `off`, files are not kept,
-    and why.
+    "before": the tree was made before the agent acts, so other people may have changed files since the previous tree.
+    "after": the agent may have changed them, by the `calls` (the seqs of their events) that ran since the previous
+    tree. With `writes`, these calls declared that they write only those paths: all other changes are other people's. A
+    tree is `late` if a call already ran while it was made: the author of changes since the previous tree is not known.
+    `left_out` are the paths that are not in the tree. With `off`, files are not saved, for this reason.
     """
 
     source: Source = "environment"
@@ -230,7 +241,7 @@ class WorkspaceSnapshot(Event, frozen=True, kw_only=True):
 
 
 class ChangedDuring(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Files that have changed while calls ran that do not say what they write: `count` in all, the first by path."""
+    """Files that changed while calls ran that do not declare what they write: `count` in all, and the first by path."""
 
     calls: tuple[int, ...]
     paths: tuple[str, ...]
@@ -238,13 +249,14 @@ class ChangedDuring(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class FilesRestored(Event, frozen=True, kw_only=True):
-    """The files of the workspace were made what they were after event `to`.
+    """The files of the workspace were restored to their state after event `to`.
 
-    Before they were those of the tree `before`, now they are those of `tree`. `restored` are the paths that were made
-    so, `files` in all, and `left` those that were left as they are, `left_count` in all: as somebody else than the
-    agent made them last, or `unknown`, `unknown_count` in all, where it is not known what they were or who has changed
-    them. `during` has those that went back whoever has changed them: the agent's calls, or somebody else while those
-    ran. Of all the first stand here. With `error`, they could not all be made what they were.
+    The files before the restore are in the tree `before`, those after it in `tree`. `restored` are the restored paths,
+    `files` in all. `left` are the paths that were left unchanged, `left_count` in all. Those of them in `unknown`,
+    `unknown_count` in all, were left because their earlier content or the author of a change is not known; the others
+    because somebody else than the agent changed them last. `during` has the files that went back whoever had changed
+    them: the agent's calls, or somebody else while these calls ran. Each list has only the first paths. With `error`,
+    not all files could be restored.
     """
 
     source: Source = "environment"

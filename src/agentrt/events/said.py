@@ -1,4 +1,4 @@
-"""What is said and done: what the model sees, and the configuration that it sees it with."""
+"""Messages, actions and results: what the model sees, and the configuration that it sees them with."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ SCHEMA_VERSION = 4
 
 
 class ConversationCreated(Event, frozen=True, kw_only=True):
-    """The first event: all that resuming needs. That of a fork follows on what it shares with its parent."""
+    """The first event: everything that is needed to resume. In a fork it follows the events that are shared with the
+    parent.
+    """
 
     conversation_id: str
     agent: Agent
@@ -26,12 +28,12 @@ class ConversationCreated(Event, frozen=True, kw_only=True):
     schema_version: int = SCHEMA_VERSION
     owner: str | None = None
     parent: str | None = None
-    """The conversation that this is a fork of."""
+    """The conversation that this one is a fork of."""
     delegated_by: str | None = None
-    """The conversation that this works for, and how many there are above it."""
+    """The conversation that delegated this one; `depth` is the number of conversations above it."""
     depth: int = 0
     labels: tuple[Label, ...] = ()
-    """What the one that delegated had seen that nobody vouches for: its task may come from there."""
+    """The origins of untrusted content that the delegating conversation had seen: the task may come from there."""
 
 
 class SystemPromptEvent(Event, frozen=True, kw_only=True):
@@ -41,20 +43,21 @@ class SystemPromptEvent(Event, frozen=True, kw_only=True):
     system_prompt: str
     tools: tuple[ToolDefinition, ...]
     dynamic_context: str = ""
-    """What follows on the instructions and is of this conversation alone: the place, the repository, the skills. What
-    stands before it is the same in many conversations, so that providers cache it.
+    """The part after the instructions that is specific to this conversation: the place, the repository, the skills. The
+    part before it is the same in many conversations, so that providers cache it.
     """
 
 
 class ContextResolved(Event, frozen=True, kw_only=True):
-    """What an agent is told besides its task was read, at the beginning or when a plugin was loaded.
+    """The context of an agent was read, at the beginning or when a plugin was loaded: all that it is told besides its
+    task.
 
-    It holds from here on, whatever becomes of the files. `texts` hold the texts of the skills, JSON objects by name; in
-    `skills` they are empty.
+    The context applies from here on, even if the files change. `texts` hold the texts of the skills, JSON objects by
+    name; in `skills` the texts are empty.
     """
 
     directory: str = ""
-    """The workspace, from which the paths go on that activate a skill."""
+    """The workspace: paths that activate a skill are relative to it."""
     sources: tuple[ContextSource, ...] = ()
     skills: tuple[Skill, ...] = ()
     offers: tuple[Offer, ...] = ()
@@ -63,15 +66,15 @@ class ContextResolved(Event, frozen=True, kw_only=True):
 
 
 class ContextChanged(Event, frozen=True, kw_only=True):
-    """Files that the agent was told from are not as they were then; what it was told stays, and it is told so."""
+    """Files of the agent's context have changed since they were read; the context stays, and the agent is told."""
 
     paths: tuple[str, ...]
 
 
 class SkillActivated(Event, frozen=True, kw_only=True):
-    """A skill holds from here on: `cause` is the message, or the action, that activated it.
+    """A skill applies from here on: `cause` is the message, or the action, that activated it.
 
-    `content` is what the model is told with the next call; nothing where the result of `cause` has told it.
+    `content` is what the model is told with the next call; empty if the result of `cause` already contains it.
     """
 
     skill: str
@@ -82,10 +85,10 @@ class SkillActivated(Event, frozen=True, kw_only=True):
 
 
 class MessageEvent(Event, frozen=True, kw_only=True):
-    """What a user, the agent or the environment says; `partial` text was cut by an interrupt.
+    """A message of a user, the agent or the environment; `partial` text was cut by an interrupt.
 
-    A `complaint` tells the model what was wrong with its reply. `skills` are those that its words activate, as the log
-    has found when it took it.
+    A `complaint` tells the model what was wrong with its reply. `skills` are those that the words of the message
+    activate; the log finds them when it takes the message.
     """
 
     content: tuple[Content, ...]
@@ -96,21 +99,21 @@ class MessageEvent(Event, frozen=True, kw_only=True):
     thinking: Thinking | None = None
     llm_response_id: str | None = None
     labels: tuple[Label, ...] = ()
-    """Where it comes from, when nobody vouches for what it says."""
+    """The origins of untrusted content in it."""
     tokens: int = 0
-    """About how many its content has, as the log has found when it took it."""
+    """The estimated tokens of its content, counted when the log takes it."""
 
 
 class ActionEvent(Event, frozen=True, kw_only=True):
     """A tool call that the model asked for.
 
-    Only the first of a batch (the calls of one `llm_response_id`) carries `thought` and `thinking`. `arguments` is a
-    JSON object, `malformed` the model's text where that was another one or none, `asked_as` the name that it gave where
-    the tool has another. `resources` are keys: calls that share one run in the order asked; "*" is shared with all.
-    `security_risk` is the model's own rating, `summary` its own words for what the call does. A call with a `skill` is
-    none of the model's, which does not see it: it is a command in that skill's text. Nor is one `within` another
-    action, whose code has made it and is given its result. `through` is the tool that the model has called to call
-    this one.
+    Only the first call of a batch (the calls of one `llm_response_id`) carries `thought` and `thinking`. `arguments` is
+    a JSON object; `malformed` is the model's text if that was another object or none. `asked_as` is the name that the
+    model gave if the tool has another name. `resources` are keys: calls that share a key run in the order asked; "*" is
+    shared with all. `security_risk` is the model's own rating, `summary` its own words for what the call does. A call
+    with a `skill` is not the model's, and the model does not see it: it is a command in the text of that skill. A call
+    `within` another action is not the model's either: the code of that action made it and gets its result. `through` is
+    the tool that the model called in order to call this one.
     """
 
     source: Source = "agent"
@@ -134,8 +137,8 @@ class ActionEvent(Event, frozen=True, kw_only=True):
 class ObservationEvent(Event, frozen=True, kw_only=True):
     """A tool's result. `details` is the tool's own JSON (exit code, diff), not seen by the model.
 
-    `labels` say that it holds content that nobody vouches for, and from where. Results with the same `fingerprint`
-    say the same; 0 is that of one that only says that something still runs.
+    `labels` are the origins of untrusted content in it. Results with the same `fingerprint` say the same; the
+    fingerprint 0 is that of a result which only reports that something still runs.
     """
 
     action_id: Id
@@ -147,9 +150,9 @@ class ObservationEvent(Event, frozen=True, kw_only=True):
     labels: tuple[Label, ...] = ()
     fingerprint: int = 0
     found: tuple[str, ...] = ()
-    """Tools that can be called from here on: a search has found them."""
+    """Tools that a search has found: they can be called from here on."""
     tokens: int = 0
-    """About how many its content has, as the log has found when it took it."""
+    """The estimated tokens of its content, counted when the log takes it."""
 
 
 class UserRejectObservation(Event, frozen=True, kw_only=True):
@@ -163,7 +166,7 @@ class UserRejectObservation(Event, frozen=True, kw_only=True):
 
 
 class AgentErrorEvent(Event, frozen=True, kw_only=True):
-    """An action that gave no observation: what the model is told instead."""
+    """An action without an observation; `error` is what the model is told instead."""
 
     source: Source = "agent"
     action_id: Id
@@ -173,34 +176,36 @@ class AgentErrorEvent(Event, frozen=True, kw_only=True):
 
 
 class CondensationSummaryEvent(Event, frozen=True, kw_only=True):
-    """Stands in the view for what a condensation forgot; made from it, never stored."""
+    """Stands in the view for the events that a condensation forgot; made from the condensation, never stored."""
 
     summary: str
     facts: Summary | None = None
 
 
 class ResourceLost(Event, frozen=True, kw_only=True):
-    """A sleep or a crash took something away; the model is told."""
+    """A sleep or a crash ended something, such as a shell; the model is told."""
 
     tool_name: str
     detail: str
 
 
 class ToolsChanged(Event, frozen=True, kw_only=True):
-    """An MCP server offers these tools from here on, in the place of those before; none where it is not there."""
+    """An MCP server offers these tools from here on, in place of its earlier tools; none if the server is not
+    available.
+    """
 
     server: str
     tools: tuple[ToolDefinition, ...] = ()
     problem: str = ""
-    """Why it is not there."""
+    """Why the server is not available."""
     told: str = ""
-    """What the model is told of it; "": nothing, it only finds the tools."""
+    """What the model is told about the change; with "" it only finds the tools."""
     prompts: tuple[str, ...] = ()
-    """The prompts that it has: a message that begins with "/server:prompt" is answered by one."""
+    """The prompts of the server: a message that begins with "/server:prompt" uses one."""
     changed: tuple[str, ...] = ()
-    """The tools that say something else of themselves than when they were first seen."""
+    """The tools that describe themselves differently than when they were first seen."""
     deferred: bool = False
-    """Whether they are too many to be offered with each call: the model finds them with `tool_search`."""
+    """Whether there are too many tools to offer with each call: the model finds them with `tool_search`."""
 
 
 class ConversationStateUpdateEvent(Event, frozen=True, kw_only=True):
@@ -224,5 +229,7 @@ ShownEvent: TypeAlias = (
 )
 SaidEvent: TypeAlias = ShownEvent | ContextResolved | ConversationCreated | ConversationStateUpdateEvent
 ModelVisible: TypeAlias = ShownEvent | SecretsChanged | CondensationSummaryEvent
-"""What the model sees: each has a place in the view (`state/seeing.py`) and a message (`context/messages.py`)."""
+"""The events that the model sees: each has a place in the view (`state/seeing.py`) and a message
+(`context/messages.py`).
+"""
 ActionResult: TypeAlias = ObservationEvent | UserRejectObservation | AgentErrorEvent

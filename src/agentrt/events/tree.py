@@ -1,4 +1,4 @@
-"""Budgets, and the conversations that are delegated to."""
+"""Budgets and delegated conversations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .base import Event, ExecutionStatus, Id, Source
 
 
 class Grant(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a delegated conversation may use at most; None: no limit."""
+    """The most that a delegated conversation may use; None: no limit."""
 
     cost: float | None = None
     tokens: int | None = None
@@ -21,26 +21,26 @@ class Grant(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class BudgetGranted(Event, frozen=True, kw_only=True):
-    """Money (USD) that this conversation may spend, on top of what it was granted before."""
+    """Money (USD) that this conversation may spend, in addition to earlier grants."""
 
     amount: float
 
 
 class ChildStarted(Event, frozen=True, kw_only=True):
-    """A conversation is about to be delegated to: its `grant` is reserved from here until it has ended."""
+    """A delegated conversation is about to start: its `grant` is reserved until it has ended."""
 
     child_id: Id
     task: str
     action_id: str = ""
     agent: str = ""
-    """Which of the agents that are delegated to; "": one like this."""
+    """The name of the agent that works there; "": an agent like this one."""
     grant: Grant = Grant()
     background: bool = False
-    """Whether this conversation goes on meanwhile, and is told of its end by a message."""
+    """Whether this conversation goes on meanwhile, and gets a message when the child ends."""
 
 
 class ChildMessaged(Event, frozen=True, kw_only=True):
-    """The agent says something to a conversation that works for it in the background."""
+    """The agent sends a message to a conversation that works for it in the background."""
 
     source: Source = "agent"
     child_id: Id
@@ -58,8 +58,10 @@ class ChildAction(msgspec.Struct, frozen=True):
 
 
 class ChildWaiting(Event, frozen=True, kw_only=True):
-    """A delegated conversation has come to rest, or goes on: its `status`, and the actions that wait for a person's
-    word, its own or those of its own children. One that was left in the middle has `spending` and `steps` so far.
+    """A delegated conversation has stopped, or goes on: its `status`, and the actions that wait for a person.
+
+    The actions are its own or those of its own children. A conversation that was left in the middle of its work has
+    `spending` and `steps` so far.
     """
 
     child_id: Id
@@ -88,9 +90,9 @@ class ChildFinished(Event, frozen=True, kw_only=True):
     spending: dict[str, Spending] = msgspec.field(default_factory=dict)
     steps: int = 0
     labels: tuple[Label, ...] = ()
-    """Of one in the background, what its report holds that nobody vouches for."""
+    """For a conversation in the background: the origins of untrusted content in its report."""
     heard: int = 0
-    """Of one in the background, how much of what was said to it meanwhile it has heard."""
+    """For a conversation in the background: how many of the messages sent to it meanwhile it has received."""
 
 
 TreeEvent: TypeAlias = BudgetGranted | ChildStarted | ChildMessaged | ChildWaiting | ChildAnswered | ChildFinished
