@@ -16,7 +16,7 @@ from agentrt.errors import (
     ModelUnavailable,
     RateLimited,
 )
-from agentrt.llm.refusals import one_line, refusal, seconds_of, unreachable
+from agentrt.llm.refusals import one_line, refusal, unreachable, wait_in
 from agentrt.secrets import Mask
 from agentrt.specs import LLM
 
@@ -99,7 +99,25 @@ def test_what_is_said_is_one_short_line(said: str) -> None:
 
 @pytest.mark.parametrize(
     ("header", "seconds"),
-    [("7", 7.0), ("0.5", 0.5), ("", None), (None, None), ("nan", None), ("inf", None), ("-1", None), ("soon", None)],
+    [
+        ("7", 7.0),
+        ("0.5", 0.5),
+        ("", None),
+        (None, None),
+        ("nan", None),
+        ("inf", None),
+        ("-1", None),
+        ("soon", None),
+        ("Thu, 01 Jan 1970 00:01:10 GMT", 10.0),
+        ("Thursday, 01-Jan-70 00:01:10 GMT", 10.0),
+        ("Thu, 01 Jan 1970 00:00:10 GMT", 0.0),
+        ("Thu, 01 Jan 99999999 00:00:10 GMT", None),
+    ],
 )
-def test_a_wait_is_a_number_of_seconds_that_can_be_waited(header: str | None, seconds: float | None) -> None:
-    assert seconds_of(header) == seconds
+def test_a_wait_is_a_number_of_seconds_or_a_date(header: str | None, seconds: float | None) -> None:
+    assert wait_in({} if header is None else {"retry-after": header}, now=60.0) == seconds
+
+
+def test_a_wait_in_milliseconds_is_more_exact() -> None:
+    assert wait_in({"retry-after": "1", "retry-after-ms": "250"}) == 0.25
+    assert wait_in({"retry-after": "1", "retry-after-ms": "soon"}) == 1.0

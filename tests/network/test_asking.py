@@ -8,21 +8,16 @@ import re
 import ssl
 import tracemalloc
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import anyio
 import anyio.abc
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
 
 from agentrt.errors import ToolError
 from agentrt.network import Answer, Bounds, Guard, Question
 from agentrt.network.asking import ask
+from tests.certificates import self_signed
 from tests.network.serving import Asked, endless, page, pages, serving
 
 HERE = Guard(["127.0.0.1"])
@@ -179,18 +174,8 @@ async def test_tls_that_nobody_vouches_for() -> None:
 
 async def test_a_certificate_is_held_against_the_name(tmp_path: Path) -> None:
     """Though an address is connected to."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now, now + timedelta(1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    (tmp_path / "key").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-    (tmp_path / "certificate").write_bytes(certificate.public_bytes(Encoding.PEM))
     context, seen = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), list[str | None]()
-    context.load_cert_chain(tmp_path / "certificate", tmp_path / "key")
+    context.load_cert_chain(*self_signed(tmp_path))
     context.sni_callback = lambda connection, server_name, context: seen.append(server_name)
     async with serving(pages({}), tls=context) as server:
         url = server.url(host="localhost").replace("http:", "https:")

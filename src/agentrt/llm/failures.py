@@ -10,7 +10,7 @@ from ..errors import ContentRefused, ContextWindowExceeded, ModelError
 from ..secrets import Mask
 from ..specs import LLM
 from .providers import provider_of
-from .refusals import late, one_line, refusal, seconds_of, unreachable
+from .refusals import late, one_line, refusal, unreachable, wait_in
 from .wires import error_in
 
 _PREFIX = re.compile(r"^(?:litellm\.\w+: |\w+(?:Exception|Error)(?: \w+Error)?(?: - |: )\.?)+")
@@ -107,5 +107,4 @@ def _one_line(error: Exception, mask: Mask) -> str:
 
 
 def _retry_after(error: Exception) -> float | None:
-    headers = getattr(error, "litellm_response_headers", None) or {}
-    return seconds_of(headers.get("retry-after"))
+    return wait_in(getattr(error, "litellm_response_headers", None) or {})

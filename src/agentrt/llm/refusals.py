@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
 
 from ..errors import (
     AuthenticationFailed,
@@ -122,10 +125,28 @@ def one_line(said: str, mask: Mask) -> str:
     return words if len(words) <= _LONGEST else words[:_LONGEST] + "..."
 
 
-def seconds_of(retry_after: str | None) -> float | None:
-    """The seconds of a Retry-After header, where it says a number of them that can be waited for."""
+def wait_in(headers: Mapping[str, str], now: float | None = None) -> float | None:
+    """The seconds that a provider asks to wait, where its headers say so in a way that can be waited for.
+
+    Retry-After is a number of seconds or a date (RFC 9110, 10.2.3); `now` is the time for that, by default this
+    moment's. OpenAI and Azure send milliseconds besides, in Retry-After-Ms.
+    """
+    said, milliseconds = headers.get("retry-after", ""), _number(headers.get("retry-after-ms"))
+    seconds = milliseconds / 1000 if milliseconds is not None else _number(said)
+    if seconds is None and (date := _date(said)) is not None:
+        seconds = max(date - (time.time() if now is None else now), 0.0)
+    return seconds if seconds is not None and math.isfinite(seconds) and seconds >= 0 else None
+
+
+def _number(text: str | None) -> float | None:
     try:
-        seconds = float(retry_after or "")
+        return float(text or "")
     except ValueError:
         return None
-    return seconds if math.isfinite(seconds) and seconds >= 0 else None
+
+
+def _date(text: str) -> float | None:
+    try:
+        return parsedate_to_datetime(text).timestamp()
+    except (ValueError, OverflowError):
+        return None

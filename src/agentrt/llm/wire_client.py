@@ -28,7 +28,7 @@ from .catalogue import Catalogue
 from .known import capabilities
 from .masking import keys_of
 from .providers import Provider, provider_of
-from .refusals import late, one_line, refusal, seconds_of, unreachable
+from .refusals import late, one_line, refusal, unreachable, wait_in
 from .streams import CLOSING
 from .wires import (
     AnthropicMessages,
@@ -311,7 +311,7 @@ async def _refused(answer: httpx.Response, model: _Model, failures: tuple[type[E
     error = error_in(bytes(data))
     if answer.is_redirect:
         error.said = answer.headers.get("location", "")
-    wait = seconds_of(answer.headers.get("retry-after"))
+    wait = wait_in(answer.headers)
     return _told(model, error, answer.status_code, answer.reason_phrase, wait)
 
 
