@@ -53,12 +53,36 @@ def test_only_the_end_of_much_is_kept_and_it_says_what_was_skipped(sizes: list[t
             place = growing.end
 
 
-def test_half_a_pair_of_surrogates_is_shown_as_one_character_that_can_be_sent() -> None:
-    draft = Draft("e", "text", "c")
-    for piece in ("é\ud83d", "\ude00!"):
-        draft.add(piece, 1)
-    assert draft.since(0).text == "é\ufffd\ufffd!"
-    assert (draft.end, draft.since(2).text) == (4, "\ufffd!")
+def test_half_a_character_waits_for_its_other_half() -> None:
+    growing = draft("é\ud83d")
+    assert growing.since(0).text == "é"
+    growing.add("\ude00!", 7)
+    assert (growing.since(1).text, growing.end) == ("😀!", 3)
+
+
+def test_half_a_character_alone_is_one_that_can_be_sent() -> None:
+    growing = draft("é\ud83d")
+    assert growing.end == 1
+    for piece in ("a", "\ude00", "b"):
+        growing.add(piece, 7)
+    assert growing.since(0).text == "é\ufffda\ufffdb"
+
+
+def test_what_is_hidden_is_hidden_of_all_that_came_since_the_last_look() -> None:
+    asked = list[str]()
+
+    def hide(text: str) -> str:
+        asked.append(text)
+        return text.replace("key", "*")
+
+    growing = Draft("e1", "text", "c", hide=hide)
+    for piece in ("a k", "ey", " b"):
+        growing.add(piece, 1)
+    assert asked == []
+    assert (growing.since(0).text, growing.end) == ("a * b", 5)
+    growing.add(" key", 2)
+    assert growing.since(5) == Delta("e1", "text", " *", 5, 2)
+    assert asked == ["a key b", " key"]
 
 
 def test_a_draft_that_nobody_reads_takes_little_memory() -> None:

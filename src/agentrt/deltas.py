@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -33,42 +34,65 @@ class Delta(msgspec.Struct, frozen=True, tag_field="type", tag=True):
 
 
 class Draft:
-    """What something that grows says on one channel so far, of which the last `KEPT` characters are kept."""
+    """What something that grows says on one channel so far, of which the last `KEPT` characters are kept.
 
-    __slots__ = ("_joined", "_pieces", "_weight", "after", "becomes", "channel", "command", "end")
+    Pieces wait until somebody reads, or until they take much memory. Then they are joined, and `hide` takes the secrets
+    out of them: what it holds back of the end comes with the next ones.
+    """
 
-    def __init__(self, becomes: str, channel: Channel, command: str) -> None:
+    __slots__ = ("_end", "_hide", "_joined", "_pieces", "_weight", "after", "becomes", "channel", "command")
+
+    def __init__(
+        self,
+        becomes: str,
+        channel: Channel,
+        command: str,
+        *,
+        start: int = 0,
+        hide: Callable[[str], str] | None = None,
+    ) -> None:
         self.becomes = becomes
         self.channel: Channel = channel
         self.command = command
         """What makes it grow."""
-        self.end, self.after = 0, 0
-        """How many characters it has, and the seq after which the last of them came."""
+        self.after = 0
+        """The seq after which the last of it came."""
+        self._end, self._hide = start, hide
         self._joined, self._pieces, self._weight = "", list[str](), 0
 
+    @property
+    def end(self) -> int:
+        """How many characters it has."""
+        self._join()
+        return self._end
+
     def add(self, piece: str, after: int) -> None:
-        """Let it grow, after event `after`; pieces are joined when they are read, or take much memory."""
-        piece = sound(piece)  # as what it becomes will be; half a pair of surrogates cannot be sent
-        size = len(piece)
+        """Let it grow, after event `after`."""
         self._pieces.append(piece)
-        self.end += size
         self.after = after
-        self._weight += size + PIECE
+        self._weight += len(piece) + PIECE
         if self._weight > KEPT:
             self._join()
 
     def since(self, place: int) -> Delta:
         """What came since the character `place`, or as much of its end as is kept."""
         self._join()
-        start = max(place, self.end - len(self._joined))
-        text = self._joined[len(self._joined) - (self.end - start) :]
+        start = max(place, self._end - len(self._joined))
+        text = self._joined[len(self._joined) - (self._end - start) :]
         return Delta(self.becomes, self.channel, text, start, self.after)
 
     def _join(self) -> None:
         if self._pieces:
-            self._joined = "".join((self._joined, *self._pieces))[-KEPT:]
+            fresh = "".join(self._pieces)
             self._pieces.clear()
             self._weight = 0
+            if "\ud800" <= fresh[-1:] < "\udc00":  # half a character, which its other half may follow
+                fresh, self._pieces = fresh[:-1], [fresh[-1]]
+            fresh = sound(fresh)  # as what it becomes will be; half a character cannot be sent
+            if self._hide is not None:
+                fresh = self._hide(fresh)
+            self._end += len(fresh)
+            self._joined = (self._joined + fresh)[-KEPT:]
 
 
 class Reader:
@@ -82,8 +106,8 @@ class Reader:
     def read(self) -> Delta | None:
         """The next piece that it has not read, from what it read least recently; None when it has read everything."""
         for draft, place in self.places.items():
-            if place < draft.end:
+            if place < (end := draft.end):
                 del self.places[draft]
-                self.places[draft] = draft.end
+                self.places[draft] = end
                 return draft.since(place)
         return None

@@ -76,18 +76,17 @@ async def test_bytes_are_masked_also_where_they_are_many() -> None:
     assert await veil().data(data) is data
 
 
-def test_what_grows_is_masked_as_a_whole_and_forgotten() -> None:
+def test_what_grows_is_masked_as_a_whole() -> None:
     hidden = veil(VALUE)
-    pieces = [hidden.piece("e1", "text", piece) for piece in ("It is hunt", "er2-and", "-more, or hunt")]
-    assert pieces == ["It is ", "", f"{HIDDEN}, or "]
-    hidden.forget("e1", "text")
-    assert hidden.piece("e1", "text", "er2-and; ") == "er2-and; "
+    assert [*map(hidden.stream(), ("It is hunt", "er2-and", "-more, or hunt"))] == ["It is ", "", f"{HIDDEN}, or "]
+    assert hidden.stream()("er2-and; ") == "er2-and; "
 
 
 def test_what_becomes_a_secret_while_it_grows_is_hidden_from_then_on() -> None:
     registry = SecretRegistry({"OLD": VALUE})
     hidden = Veil(registry)
-    shown = hidden.piece("e1", "text", "new: changed-")
+    stream = hidden.stream()
+    shown = stream("new: changed-")
     registry.update({"NEW": "changed-again"})
-    shown += hidden.piece("e1", "text", f" changed-again {VALUE}.")
+    shown += stream(f" changed-again {VALUE}.")
     assert shown == f"new: changed- {HIDDEN} {HIDDEN}."

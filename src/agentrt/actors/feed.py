@@ -115,8 +115,9 @@ class Feed:
         if draft is None:
             if command not in self.state.in_flight:
                 return
-            draft, first = self._begin(Draft(becomes, channel, command)), True
-        draft.add(piece if self._veil is None else self._veil.piece(becomes, channel, piece), self.state.seq)
+            hide = None if self._veil is None else self._veil.stream()
+            draft, first = self._begin(Draft(becomes, channel, command, hide=hide)), True
+        draft.add(piece, self.state.seq)
         self._grown(first)
 
     def relay(self, delta: Delta) -> None:
@@ -129,8 +130,7 @@ class Feed:
             self._forget([draft])
             draft = None
         if draft is None:
-            draft = self._begin(Draft(delta.becomes, delta.channel, ""))
-            draft.end = delta.start
+            draft = self._begin(Draft(delta.becomes, delta.channel, "", start=delta.start))
         draft.add(delta.text, delta.after)
         self._grown(first)
 
@@ -221,8 +221,6 @@ class Feed:
     def _forget(self, drafts: Sequence[Draft]) -> None:
         for draft in drafts:
             del self._drafts[draft.becomes, draft.channel]
-            if self._veil is not None:
-                self._veil.forget(draft.becomes, draft.channel)
             for subscriber in self._subscribers:
                 del subscriber.places[draft]
 

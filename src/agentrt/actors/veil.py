@@ -12,11 +12,10 @@ from msgspec.structs import replace
 
 from ..codec import decode, encode
 from ..context.messages import Message
-from ..deltas import Channel
 from ..errors import EventRefused
 from ..events import SCHEMA_VERSION, Event, MessageEvent, SystemPromptEvent
 from ..events.members import envelope, ids, words
-from ..secrets import Mask, SecretRegistry, StreamMask
+from ..secrets import CurrentMask, Mask, SecretRegistry
 from ..specs import ToolDefinition
 from ..specs.content import plain, text
 
@@ -39,7 +38,6 @@ class Veil:
 
     def __init__(self, secrets: SecretRegistry) -> None:
         self._secrets = secrets
-        self._streams: dict[tuple[str, Channel], StreamMask] = {}
 
     @property
     def version(self) -> int:
@@ -92,22 +90,12 @@ class Veil:
         assert isinstance(hidden, SystemPromptEvent)
         return hidden.tools
 
-    def piece(self, becomes: str, channel: Channel, piece: str) -> str:
-        """What may be shown of a piece of what grows.
+    def stream(self) -> Callable[[str], str]:
+        """What takes the secrets out of something that grows, of which it is given piece after piece.
 
         The beginning of a secret is held back until it is none, or until the event has come that has the whole.
         """
-        stream = self._streams.get((becomes, channel))
-        if stream is None:
-            if not self._secrets.mask:
-                return piece
-            stream = self._streams[becomes, channel] = StreamMask(self._secrets.mask)
-        stream.mask = self._secrets.mask
-        return stream.feed(piece)
-
-    def forget(self, becomes: str, channel: Channel) -> None:
-        """It grows no more: what was held back is in the event that it became, masked as a whole."""
-        self._streams.pop((becomes, channel), None)
+        return CurrentMask(lambda: self._secrets.mask).feed
 
 
 def _masked(mask: Mask, made: Callable[[_Hide], T]) -> T:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 
@@ -33,11 +34,13 @@ class _Forms:
             if len(form) > 1:
                 self._by_start[form[:2]].append(form)
                 self._firsts.add(form[:1])
+        self._starts = re.compile(b"(?=%b)" % b"|".join(map(re.escape, self._by_start)) if self._by_start else b"(?!)")
 
     def place(self, data: bytes) -> int:
         """The first place from which the rest of `data` is a beginning of a form, and no whole one."""
-        for place in range(max(0, len(data) - self.longest + 1), len(data) - 1):
-            for form in self._by_start.get(data[place : place + 2], ()):
+        for match in self._starts.finditer(data, max(0, len(data) - self.longest + 1)):
+            place = match.start()
+            for form in self._by_start[data[place : place + 2]]:
                 if len(form) > len(data) - place and form.startswith(data[place:]):
                     return place
         return len(data) - 1 if data[-1:] in self._firsts else len(data)

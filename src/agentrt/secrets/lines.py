@@ -26,11 +26,16 @@ class Places:
         return place + (self._removed[cut - 1] if cut else 0)
 
 
+_UNCUT = Places((), ())
+
+
 def joined_lines(data: bytes) -> tuple[bytes, Places]:
     """Data without its single line breaks, also such as are escaped, and without one that begins at the end.
 
     They are what an encoder puts between the lines that it writes; blank lines stay.
     """
+    if not (b"\n" in data or b"\r" in data or b"\\" in data):
+        return data, _UNCUT
     pieces, cuts, removed, gone, place = list[bytes](), list[int](), list[int](), 0, 0
     for match in _RUN.finditer(data, 1):
         start, end = match.span()

@@ -140,8 +140,10 @@ class _Chunk(msgspec.Struct):
 
     def failure(self) -> WireError | None:
         """The error that it is; OpenRouter has one beside a choice, or in it."""
-        errors = (bytes(one.error) for one in (self, *(self.choices or ())))
-        return next((error_in(b'{"error":%s}' % error) for error in errors if error != b"null"), None)
+        for one in (self, *(self.choices or ())):
+            if (error := bytes(one.error)) != b"null":
+                return error_in(b'{"error":%s}' % error)
+        return None
 
 
 _decoder = msgspec.json.Decoder(_Chunk, strict=False)

@@ -171,8 +171,7 @@ class Relay:
             self._forget(key)
         elif len(self._drafts) >= DRAFTS:
             self._forget(next(iter(self._drafts)))
-        draft = self._drafts[key] = Draft(*key, command="")
-        draft.end = start
+        draft = self._drafts[key] = Draft(*key, command="", start=start)
         for follower in self.followers:
             if follower.deltas:
                 follower.places[draft] = start
