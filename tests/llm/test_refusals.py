@@ -110,7 +110,7 @@ def test_what_is_said_is_one_short_line(said: str) -> None:
         ("soon", None),
         ("Thu, 01 Jan 1970 00:01:10 GMT", 10.0),
         ("Thursday, 01-Jan-70 00:01:10 GMT", 10.0),
-        ("Thu, 01 Jan 1970 00:00:10 GMT", 0.0),
+        ("Thu, 01 Jan 1970 00:00:10 GMT", None),
         ("Thu, 01 Jan 99999999 00:00:10 GMT", None),
     ],
 )

@@ -134,7 +134,7 @@ def wait_in(headers: Mapping[str, str], now: float | None = None) -> float | Non
     said, milliseconds = headers.get("retry-after", ""), _number(headers.get("retry-after-ms"))
     seconds = milliseconds / 1000 if milliseconds is not None else _number(said)
     if seconds is None and (date := _date(said)) is not None:
-        seconds = max(date - (time.time() if now is None else now), 0.0)
+        seconds = date - (time.time() if now is None else now)
     return seconds if seconds is not None and math.isfinite(seconds) and seconds >= 0 else None
 
 

@@ -12,14 +12,13 @@ import msgspec
 
 from ...context.messages import Message, ToolCall
 from ...context.replies import ModelReply
-from ...errors import ContentRefused
 from ...ids import new_id
 from ...protocols import Watch
-from ...specs import LLM, Thinking, ToolDefinition
+from ...specs import LLM, ToolDefinition
 from ...usage import Usage
 from ..thinking_room import Thinks, thinking
 from ..wire import marked_message, wire_message, wire_messages
-from .format import Asked, Sent, cut, error_in, estimated, read
+from .format import Asked, Sent, cut, error_in, read, reply_of
 
 VERSION = "2023-06-01"
 
@@ -287,18 +286,15 @@ class AnthropicReader:
                     calls.append(self._call(block, more))
                 case _:
                     pass
-        said = "".join(text)
-        reason = _REASONS.get(self._reason, self._reason)
-        if reason == "content_filter" and not said and not calls:
-            raise ContentRefused(f"{self._llm.model!r} refused to answer, or its provider held back the answer")
-        return ModelReply(
-            text=said,
-            tool_calls=tuple(calls),
+        return reply_of(
+            self._asked,
+            text="".join(text),
+            calls=calls,
             reasoning="".join(reasoning),
-            thinking=Thinking(self._llm.model, msgspec.Raw(msgspec.json.encode(thoughts))) if thoughts else None,
-            response_id=self._id or new_id(),
-            usage=self._used() or estimated(self._asked, *text, *reasoning, *(call.arguments for call in calls)),
-            finish_reason="tool_calls" if calls and reason == "stop" else reason,
+            reason=_REASONS.get(self._reason, self._reason),
+            id=self._id,
+            usage=self._used(),
+            thoughts=thoughts,
         )
 
     def _call(self, block: dict[str, Any], more: str) -> ToolCall:

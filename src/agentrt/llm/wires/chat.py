@@ -12,13 +12,13 @@ import msgspec
 
 from ...context.messages import Message, ToolCall
 from ...context.replies import ModelReply
-from ...errors import ContentRefused, ModelUnavailable
+from ...errors import ModelUnavailable
 from ...ids import new_id
 from ...protocols import Watch
 from ...specs import Capabilities
 from ...usage import Usage
 from ..wire import wants_reasoning, wire_message, wire_messages, wire_tool
-from .format import Asked, Sent, WireError, cut, error_in, estimated, read
+from .format import Asked, Sent, WireError, cut, error_in, read, reply_of
 
 DONE = b"[DONE]"
 
@@ -292,26 +292,25 @@ class ChatReader:
             raise cut()
         if self._reason == "error":
             raise ModelUnavailable(f"the provider of {self._llm.model!r} failed while it answered")
-        text, reason = "".join(self._text), _REASONS.get(self._reason, self._reason)
+        reason = _REASONS.get(self._reason, self._reason)
         none = "" if reason == "length" else "{}"  # a call that was cut before its arguments is none without any
         calls = tuple(ToolCall(call.id or new_id(), call.name, "".join(call.arguments) or none) for call in self._calls)
-        if self._refusal or (self._reason in ("content_filter", "refusal") and not text and not calls):
-            said = f" ({self._refusal})" if self._refusal else ""
-            raise ContentRefused(f"{self._llm.model!r} refused to answer, or its provider held back the answer{said}")
-        return ModelReply(
-            text=text,
-            tool_calls=calls,
+        return reply_of(
+            self._asked,
+            text="".join(self._text),
+            calls=calls,
             reasoning="".join(self._reasoning),
-            response_id=self._id or new_id(),
-            usage=self._used(text, calls),
-            finish_reason="tool_calls" if calls and reason == "stop" else reason,
+            reason=reason,
+            id=self._id,
+            usage=self._used(),
+            refusal=self._refusal,
         )
 
-    def _used(self, text: str, calls: tuple[ToolCall, ...]) -> Usage:
-        """What was used, estimated where the provider does not say."""
+    def _used(self) -> Usage | None:
+        """What was used, where the provider says so."""
         used = self._usage
         if used is None or not (used.prompt_tokens or used.completion_tokens):
-            return estimated(self._asked, text, *(call.arguments for call in calls), *self._reasoning)
+            return None
         prompt, completion = used.prompt_tokens_details, used.completion_tokens_details
         read = (prompt.cached_tokens if prompt is not None else None) or used.prompt_cache_hit_tokens
         write = used.cache_creation_input_tokens or (prompt.cache_write_tokens if prompt is not None else None)
@@ -331,5 +330,6 @@ _REASONS = {
     "stop_sequence": "stop",
     "max_tokens": "length",
     "model_length": "length",
+    "refusal": "content_filter",
 }
 """How an answer ends, in OpenAI's words."""

@@ -10,11 +10,12 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from ...context.budget import BYTES_A_TOKEN, estimated_tokens
-from ...context.messages import Message
+from ...context.messages import Message, ToolCall
 from ...context.replies import ModelReply
-from ...errors import ModelUnavailable
+from ...errors import ContentRefused, ModelUnavailable
+from ...ids import new_id
 from ...protocols import ModelRequest, Watch
-from ...specs import Capabilities
+from ...specs import Capabilities, Thinking
 from ...usage import Usage
 from ..providers import PROVIDERS, Provider
 from ..refusals import STATUSES
@@ -128,6 +129,36 @@ def estimated(asked: Asked, *written: str) -> Usage:
     request = asked.request
     size = sum(len(text.encode("utf-8", "replace")) for text in written)
     return Usage(estimated_tokens(request.messages, request.tools), -(-size // BYTES_A_TOKEN))
+
+
+def reply_of(
+    asked: Asked,
+    *,
+    text: str,
+    calls: Sequence[ToolCall],
+    reasoning: str,
+    reason: str,
+    id: str,
+    usage: Usage | None,
+    thoughts: Sequence[dict[str, Any]] = (),
+    refusal: str = "",
+) -> ModelReply:
+    """The reply of these parts. `reason` is OpenAI's word for why it ended; `usage` is estimated where it is None;
+    `thoughts` are the blocks that the provider wants back. Raises `ContentRefused` for one that says nothing else.
+    """
+    model = asked.request.one.model
+    if refusal or (reason == "content_filter" and not text and not calls):
+        said = f" ({refusal})" if refusal else ""
+        raise ContentRefused(f"{model!r} refused to answer, or its provider held back the answer{said}")
+    return ModelReply(
+        text=text,
+        tool_calls=tuple(calls),
+        reasoning=reasoning,
+        thinking=Thinking(model, msgspec.Raw(msgspec.json.encode(thoughts))) if thoughts else None,
+        response_id=id or new_id(),
+        usage=usage or estimated(asked, text, reasoning, *(call.arguments for call in calls)),
+        finish_reason="tool_calls" if calls and reason == "stop" else reason,
+    )
 
 
 def cut(said: str = "") -> ModelUnavailable:

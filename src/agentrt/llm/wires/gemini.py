@@ -13,14 +13,13 @@ import msgspec
 
 from ...context.messages import Message, ToolCall
 from ...context.replies import ModelReply
-from ...errors import ContentRefused
 from ...ids import new_id
 from ...protocols import Watch
-from ...specs import LLM, Content, ImageContent, Thinking, ToolDefinition
+from ...specs import LLM, Content, ImageContent, ToolDefinition
 from ...specs.content import plain
 from ...usage import Usage
 from ..thinking_room import BUDGETS, wants
-from .format import Asked, Sent, cut, error_in, estimated, read
+from .format import Asked, Sent, cut, error_in, read, reply_of
 
 SIGNED = "gemini_signature"
 """The type of the blocks that are kept of an answer: the signature of its text, or of its call number `call`."""
@@ -247,28 +246,22 @@ class GeminiReader:
     def reply(self) -> ModelReply:
         if not self._reason:
             raise cut()
-        text, reason = "".join(self._text), _REASONS.get(self._reason, "stop")
-        if self._reason in _HELD_BACK:
-            reason = "content_filter"
-            if not text and not self._calls:
-                raise ContentRefused(f"{self._llm.model!r} refused to answer, or its provider held back the answer")
-        return ModelReply(
-            text=text,
-            tool_calls=tuple(self._calls),
+        return reply_of(
+            self._asked,
+            text="".join(self._text),
+            calls=self._calls,
             reasoning="".join(self._reasoning),
-            thinking=Thinking(self._llm.model, msgspec.Raw(msgspec.json.encode(self._signed)))
-            if self._signed
-            else None,
-            response_id=self._id or new_id(),
-            usage=self._used(text),
-            finish_reason="tool_calls" if self._calls and reason == "stop" else reason,
+            reason="content_filter" if self._reason in _HELD_BACK else _REASONS.get(self._reason, "stop"),
+            id=self._id,
+            usage=self._used(),
+            thoughts=self._signed,
         )
 
-    def _used(self, text: str) -> Usage:
-        """What was used, estimated where the provider does not say."""
+    def _used(self) -> Usage | None:
+        """What was used, where the provider says so."""
         used = self._usage
         if not (used.prompt_token_count or used.candidates_token_count):
-            return estimated(self._asked, text, *self._reasoning, *(call.arguments for call in self._calls))
+            return None
         prompt = used.prompt_token_count + used.tool_use_prompt_token_count
         told = used.candidates_token_count + used.thoughts_token_count
         return Usage(
