@@ -22,7 +22,7 @@ from tests.llm.calling import request
 from tests.llm.replaying import Replay, Replayed, split
 
 EXAMPLES = 10_000
-SECONDS = float(os.environ.get("AGENTRT_STREAM_SECONDS", "60"))
+SECONDS = float(os.environ.get("AGENTRT_STREAM_SECONDS", "20"))
 """For each interface; more of them compare all examples."""
 
 WORDS = st.sampled_from(["a", "Yes.", " and ", "é", "😀", "\n", '"', "\\", "  ", "1"])
@@ -370,4 +370,4 @@ def test_both_ways_read_the_same_reply(wire: str) -> None:
                 runner.run(through.aclose())
                 runner.run(provider.__aexit__(None, None, None))
     print(f"{wire}: {compared} streams compared; differences: {dict(met)}")
-    assert compared > 200
+    assert compared > 100
