@@ -113,7 +113,7 @@ _EVENTS = {
 
 
 class _Entry(msgspec.Struct, forbid_unknown_fields=True, rename={"background": "async", "status": "statusMessage"}):
-    """An entry of a hooks file. Unknown fields are refused: a condition could be lost, and the hook run too often."""
+    """An entry of a hooks file. Unknown fields are refused: a condition could be lost, and the hook run where it should not."""
 
     type: str = "command"
     command: str = ""
