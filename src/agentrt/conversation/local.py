@@ -148,8 +148,7 @@ class LocalEnd:
             raise
 
     async def close(self) -> None:
-        """Leave the conversation, also one that could not be entered. Interrupt it if it runs and is open nowhere else.
-        """
+        """Leave the conversation, also after a failed entry. Interrupt it if it runs and is open nowhere else."""
         try:
             if self._entered is not None:
                 await self._entered.leave()
@@ -267,8 +266,7 @@ class LocalEnd:
             return after
 
     async def fork(self, wanted: Fork, by: str | None = None) -> LocalEnd:
-        """Return a fork that shares the events up to a place, in the same workspace and runtime, with the same secrets.
-        """
+        """Return a fork that shares the events up to a place, in the same workspace and runtime, with its secrets."""
         agent, naming = wanted.agent, Naming.checked(wanted.title, wanted.tags)
         tools = self._tools if agent is None else (*self._tools, *distinct(tools_in(agent)))
         async with self._guest.use() as group:
@@ -346,8 +344,7 @@ class LocalEnd:
                 await guest.woken()
 
     async def wait_for(self, until: Until) -> State:
-        """Return the first state for which `until` holds, or the last state. Raises the error that the log failed with.
-        """
+        """Return the first state for which `until` holds, or the last state. Raises the error of a failed log."""
         guest = self._guest
         if guest.group is None:
             return guest.state

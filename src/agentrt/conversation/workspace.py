@@ -111,8 +111,7 @@ class WorkspaceFiles:
         return found
 
     async def git_diff(self, path: str = "") -> GitDiff:
-        """Return the diff of a file, or of all files below a directory, against the last commit, including new files.
-        """
+        """Return the diff of a file, or of all files below a directory, to the last commit, with new files."""
         found = await self._ask(AskDiff(path))
         assert isinstance(found, GitDiff)
         return found

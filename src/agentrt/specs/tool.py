@@ -65,7 +65,7 @@ class Tool(Given, frozen=True, omit_defaults=True, dict=True):
 
 
 class ClientTool(Given, frozen=True, omit_defaults=True):
-    """A tool that the caller of the conversation executes: the program, or the client of a server.
+    """A tool that the program executes, or the client of a server.
 
     `schema` is the JSON schema of its arguments, an object. A call without a result after `deadline` seconds has
     failed; None: there is no time limit. Raises `ConfigurationError` for an invalid tool.

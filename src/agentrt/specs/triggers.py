@@ -70,8 +70,7 @@ def arguments(text: str) -> str:
 
 
 def touched(skills: Iterable[Skill], path: str) -> Iterator[Skill]:
-    """Yield the skills with a pattern that matches a relative path: `**` is any directories, `*` anything without "/".
-    """
+    """Yield the skills with a pattern that matches a relative path. `**` is any directories, `*` any name."""
     names = path.split("/")
     for skill in skills:
         if any(_fits(_parts(pattern), names) for pattern in skill.paths):
