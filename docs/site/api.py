@@ -11,7 +11,7 @@ MODULES: Mapping[str, str] = {
     "agentrt.specs": "Immutable configuration. Names that `agentrt` exports as well are described there.",
     "agentrt.specs.content": "The content blocks of messages and results.",
     "agentrt.protocols": "Protocols to implement, with one to three methods each.",
-    "agentrt.controls": "Requests to a conversation, as data: the bodies of REST requests and the frames of a WebSocket.",
+    "agentrt.controls": "Requests to a conversation, as data: bodies of REST requests and frames of a WebSocket.",
     "agentrt.frames": "The frames of a WebSocket.",
     "agentrt.state": "The state of a conversation, computed from its events.",
     "agentrt.llm": "Model clients: rate limits, retries and routing.",

@@ -27,7 +27,7 @@ class Reading:
 
     @property
     def state(self) -> State:
-        """The immutable state after the last event; without messages and configuration while the conversation sleeps."""
+        """The immutable state after the last event; without messages and configuration while it sleeps."""
         return self._end.state
 
     async def context_usage(self) -> ContextUsage:

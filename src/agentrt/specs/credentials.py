@@ -86,7 +86,7 @@ def hidden(credentials: Credentials | None, hide: Callable[[str, str], str]) -> 
 
 
 def shown_by(headers: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the secrets in headers: the values of those that carry credentials, and their words, as in `Bearer abc`."""
+    """Return the secrets in headers: the values of those with credentials, and their words, as in `Bearer abc`."""
     values = [value for name, value in headers.items() if AUTHORIZES.search(name)]
     parts = (part for value in values for part in (value, *value.split()))
     return tuple(part for part in parts if len(part) >= SHORTEST and part.lower() not in _SCHEMES)

@@ -113,7 +113,7 @@ _EVENTS = {
 
 
 class _Entry(msgspec.Struct, forbid_unknown_fields=True, rename={"background": "async", "status": "statusMessage"}):
-    """An entry of a hooks file. Unknown fields are refused: a condition could be lost, and the hook run where it should not."""
+    """An entry of a hooks file. Unknown fields are refused: a lost condition could let the hook run wrongly."""
 
     type: str = "command"
     command: str = ""

@@ -326,9 +326,7 @@ def _revised(state: State, event: ActionRevised) -> State:
         if waiting.action.id == event.action_id:
             before = waiting.action
             resources = before.resources if event.resources is None else event.resources
-            risk = (
-                SecurityRisk.UNKNOWN if event.source == "hook" else before.security_risk
-            )  # the model's own rating
+            risk = SecurityRisk.UNKNOWN if event.source == "hook" else before.security_risk  # the model's own rating
             action = replace(before, arguments=event.arguments, resources=resources, security_risk=risk)
             anew = {"approved": False, "held": "", "command": None, **_UNRATED}
             state = _pending(state, (event.action_id,), action=action, revised=event.seq, **anew)

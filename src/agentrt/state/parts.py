@@ -59,7 +59,7 @@ class Standing(msgspec.Struct, frozen=True, gc=False, array_like=True, kw_only=T
     command: str | None = None
     attempt: int = 0
     sinks: tuple[Sink, ...] = ()
-    """The places outside the workspace that it affects."""
+    """The sinks that it reaches, such as the network."""
     labels: tuple[Label, ...] = ()
     """The sources of untrusted content in its result."""
     causes: tuple[Label, ...] = ()
@@ -175,8 +175,7 @@ class Progress(msgspec.Struct, frozen=True, gc=False, array_like=True):
     tokens: int = 0
     """The approximate number of tokens of the view."""
     refused: int = 0
-    """The number of tokens of the last view that the model rejected as too long; 0: none, or a later view was accepted.
-    """
+    """The size in tokens of the last view that was too long for the model; 0: none, or a later view was accepted."""
     condensed: tuple[int, int] = (0, 0)
     """The number of events and tokens of the view, including queued events, after the last condensation."""
     inputs: tuple[InputRequested, ...] = ()

@@ -152,8 +152,7 @@ def masked(seen: Seen) -> Seen:
 
 
 def shown(event: Event, seen: Seen) -> Event:
-    """Return an event of the log as the view shows it: a condensation as its summary, a masked result without output.
-    """
+    """Return an event as the view shows it: a condensation as its summary, a masked result without output."""
     if isinstance(event, Condensation):
         return summarized(event)
     if seen.masked and isinstance(event, ObservationEvent):

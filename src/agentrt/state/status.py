@@ -48,8 +48,7 @@ class Change(msgspec.Struct, frozen=True):
     """None: the event's own `status`."""
     of: tuple[ExecutionStatus, ...] = ()
     having: tuple[str, str | bool] | None = None
-    """Restricts the row to events whose member has this value; `False` also matches a member that is missing or null.
-    """
+    """Restricts the row to events whose member has this value; `False` also matches one that is missing or null."""
 
 
 _ASKED_ANEW = (
@@ -63,8 +62,7 @@ _ASKED_ANEW = (
     ConversationStateUpdateEvent,
     ChildAnswered,
 )
-"""After these events the wait is decided anew; `ConfirmationRequested` or `ToolResultsAwaited` follows if it goes on.
-"""
+"""After these events waiting is decided anew; `ConfirmationRequested` or `ToolResultsAwaited` may follow."""
 
 
 def _change(
