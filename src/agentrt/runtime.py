@@ -296,10 +296,9 @@ class Runtime:
     ) -> str:
         """Begin a conversation that shares the first `at` events of another, which must be durable; return its id.
 
-        Actions that are open at `at` are closed in the fork. It has the given `secrets`, or those that the log has at
-        that place. `place` and `agent`, if given, replace the workspace and the agent. `more` events follow the first
-        ones. Raises `EventRefused` if there are fewer events, or the conversation has not begun at `at`, and the errors
-        of `open` and `create`.
+        Actions that are open at `at` are closed in the fork. It has the given `secrets`, or those in the log at `at`.
+        `place` and `agent` replace the workspace and the agent. `more` events follow the first ones. Raises
+        `EventRefused` if `at` is too early or too late, and the errors of `open` and `create`.
         """
         name, state = fork_id or new_id(), State()
 

@@ -157,9 +157,7 @@ class LocalEnd:
                 await self._runtime.__aexit__(None, None, None)
 
     async def do(self, control: AnyControl, by: str | None = None) -> Reply:
-        """Carry out a control on behalf of the principal `by`. Raises the errors of the matching method of
-        `Conversation`.
-        """
+        """Carry out a control on behalf of `by`. Raises the errors of the matching method of `Conversation`."""
         match control:
             case StartRun():
                 await self.begin(None, by)
@@ -318,9 +316,7 @@ class LocalEnd:
     async def stream(
         self, after: int, until: Until = never, *, deltas: bool = True, fresh: Fresh | None = None
     ) -> AsyncIterator[Event | Delta]:
-        """Yield the events after a seq as they come, with deltas in between, until `until` holds or the conversation is
-        left.
-        """
+        """Yield the events after a seq as they come, with deltas, until `until` holds or the conversation is left."""
         guest = self._guest
 
         def over(state: State) -> bool:
@@ -372,9 +368,7 @@ class LocalEnd:
         return LocalFiles(created.workspace.path, kept_files(self._runtime.store, created))
 
     async def rest(self, idle: float) -> bool:
-        """Unload it from memory, unless something runs or it was used in the last `idle` seconds. Return whether it was
-        unloaded.
-        """
+        """Unload it from memory unless it runs or was used in the last `idle` seconds. Return whether it did."""
         return await self._guest.rest(idle)
 
     async def _create(self, name: str) -> ConversationGroup:
