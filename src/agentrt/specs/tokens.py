@@ -23,7 +23,7 @@ def tokens_of(text: str) -> int:
 
 
 def content_tokens(content: Iterable[Content]) -> int:
-    """Return the approximate number of tokens of a content, as it is sent."""
+    """Return the approximate number of tokens of content as it is sent."""
     tokens = 0
     for block in content:
         match block:
