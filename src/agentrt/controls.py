@@ -1,4 +1,4 @@
-"""`Control`: what a person asks of a conversation, as data: one vocabulary for REST, sockets and remote ends."""
+"""`Control`: a request to a conversation, as data: the same for REST, sockets and remote conversations."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .specs.rules import Scope
 class Control(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="type"
 ):
-    """Base of all controls; its tag is the word that it has in a URL and in a frame."""
+    """Base of all controls; the tag of a control is its name in a URL and in a frame."""
 
 
 class SendMessage(Control, frozen=True, tag="message"):
-    """Say something to the agent; the same `id` twice counts once. With `run` it works on it at once."""
+    """Send a message to the agent; a second message with the same `id` is ignored. With `run`, start a run at once."""
 
     content: str | tuple[Content, ...]
     id: str | None = None
@@ -28,21 +28,21 @@ class SendMessage(Control, frozen=True, tag="message"):
 
 
 class StartRun(Control, frozen=True, tag="run"):
-    """Let the agent work until nothing is due."""
+    """Let the agent work until there is nothing left to do."""
 
 
 class Pause(Control, frozen=True, tag="pause"):
-    """Begin nothing new; what runs may end."""
+    """Begin nothing new; running work may end."""
 
 
 class Interrupt(Control, frozen=True, tag="interrupt"):
-    """Cut what runs."""
+    """Interrupt running work."""
 
     reason: str = ""
 
 
 class Confirm(Control, frozen=True, tag="confirm"):
-    """Approve actions that wait, all when none is named; `always` also allows the same from now on."""
+    """Approve waiting actions; without ids, all of them. `always` also allows the same from now on."""
 
     action_ids: tuple[str, ...] = ()
     always: Scope | None = None
@@ -50,14 +50,14 @@ class Confirm(Control, frozen=True, tag="confirm"):
 
 
 class Reject(Control, frozen=True, tag="reject"):
-    """Refuse actions that wait, all when none is named; the agent sees the reason."""
+    """Reject waiting actions; without ids, all of them. The agent sees the reason."""
 
     reason: str = "Rejected by the user."
     action_ids: tuple[str, ...] = ()
 
 
 class GiveResult(Control, frozen=True, tag="tool_result"):
-    """Give the result of an action that waits for one: a call of a `ClientTool`."""
+    """Give the result of a call of a `ClientTool` that waits for it."""
 
     action_id: str
     content: str | tuple[Content, ...]
@@ -65,7 +65,7 @@ class GiveResult(Control, frozen=True, tag="tool_result"):
 
 
 class GiveInput(Control, frozen=True, tag="input"):
-    """Answer what a tool has asked a person: with the object that its form asks for, or with no."""
+    """Answer a question of a tool to the user: with the object that its form asks for, or by declining."""
 
     request_id: str
     verdict: InputVerdict = "accept"
@@ -73,14 +73,14 @@ class GiveInput(Control, frozen=True, tag="input"):
 
 
 class AddRule(Control, frozen=True, tag="rule"):
-    """Have a permission rule hold from now on."""
+    """Add a permission rule that applies from now on."""
 
     rule: PermissionRule
     scope: Scope = "session"
 
 
 class RemoveRule(Control, frozen=True, tag="remove_rule"):
-    """Have a rule that was added hold no more."""
+    """Remove a permission rule that was added."""
 
     rule: PermissionRule
     scope: Scope = "session"
@@ -93,19 +93,19 @@ class Configure(Control, frozen=True, tag="configure"):
 
 
 class SetConfirmationPolicy(Control, frozen=True, tag="confirmation_policy"):
-    """Who is asked from now on."""
+    """Set the confirmation policy from now on."""
 
     policy: ConfirmationPolicy
 
 
 class SetSecurityAnalyzer(Control, frozen=True, tag="security_analyzer"):
-    """Who rates actions from now on."""
+    """Set the analyzers that rate actions from now on."""
 
     names: tuple[str, ...] = ()
 
 
 class SwitchLLM(Control, frozen=True, tag="switch_llm"):
-    """Which model answers from the next call on."""
+    """Change the model from the next call on."""
 
     llm: AnyLLM
 
@@ -117,7 +117,7 @@ class UpdateSecrets(Control, frozen=True, tag="secrets"):
 
 
 class SetGoal(Control, frozen=True, tag="goal"):
-    """Hold what the agent finishes against an objective; "" takes it back."""
+    """Set the objective by which the agent's finished work is judged; "" removes it."""
 
     objective: str
     judge: AnyLLM | None = None
@@ -125,14 +125,14 @@ class SetGoal(Control, frozen=True, tag="goal"):
 
 
 class AskAgent(Control, frozen=True, tag="ask_agent"):
-    """A question besides the task, that leaves no trace in the history; the reply is an `Answer`."""
+    """Ask a side question that leaves no trace in the history; the reply is an `Answer`."""
 
     question: str
     llm: AnyLLM | None = None
 
 
 class GenerateTitle(Control, frozen=True, tag="generate_title"):
-    """Have a model make a title; the reply is an `Answer`."""
+    """Generate a title with a model; the reply is an `Answer`."""
 
     llm: AnyLLM | None = None
     max_length: int = 50
@@ -151,7 +151,7 @@ class SetTags(Control, frozen=True, tag="tags"):
 
 
 class Agree(Control, frozen=True, tag="agree"):
-    """Agree that the programs of a project or a plugin run, here and in all conversations that find the same."""
+    """Agree to run the programs of a project or a plugin, here and in all conversations that find the same programs."""
 
     digest: str
 
@@ -165,31 +165,31 @@ class LoadPlugin(Control, frozen=True, tag="load_plugin"):
 
 
 class Grant(Control, frozen=True, tag="grant"):
-    """Allow it to spend so many USD more."""
+    """Allow the conversation to spend `amount` USD more."""
 
     amount: float
 
 
 class Rewind(Control, frozen=True, tag="rewind"):
-    """Go back to how it was after event `to`; nothing is erased. With `files`, those of the workspace go back, too, but
-    for those that people have changed since.
+    """Go back to the state after event `to`; nothing is erased.
+
+    With `files`, also restore the workspace, except for files that people have changed since.
     """
 
     to: int
     epoch: int = 0
-    """That of the log in which the event was seen."""
+    """The epoch of the log in which event `to` was seen."""
     files: bool = False
 
 
 class Condense(Control, frozen=True, tag="condense"):
-    """Have a summary take the place of what was said long ago, before the next model call."""
+    """Replace the older part of the view with a summary before the next model call."""
 
 
 class Fork(Control, frozen=True, tag="fork"):
-    """Begin a conversation that shares the events up to `at`, all when not given; the reply is `Forked`.
+    """Begin a conversation that shares the events up to `at` (default: all); the reply is `Forked`.
 
-    It has the title of the other unless there is one, tags of its own, and goes on with another `agent` where one is
-    given.
+    The fork keeps the title unless `title` is given, and has its own tags. With `agent`, that agent continues the fork.
     """
 
     at: int | None = None
@@ -198,13 +198,13 @@ class Fork(Control, frozen=True, tag="fork"):
     tags: dict[str, str] = {}
     agent: Agent | None = None
     epoch: int = 0
-    """That of the log in which the event `at` was seen."""
+    """The epoch of the log in which event `at` was seen."""
     files: bool | str = False
-    """Whether it works in a copy of the workspace as it was there, or the directory of that copy."""
+    """Whether the fork works in a copy of the workspace as it was at `at`, or the directory of that copy."""
 
     @property
     def place(self) -> Cursor | None:
-        """The place up to which events are shared."""
+        """The cursor up to which events are shared."""
         return None if self.at is None else Cursor(self.epoch, self.at)
 
 
@@ -239,13 +239,13 @@ AnyControl: TypeAlias = (
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What the agent, or a model, said."""
+    """The answer of the agent, or of a model."""
 
     text: str
 
 
 class Forked(msgspec.Struct, frozen=True):
-    """The conversation that was begun."""
+    """The id of the new conversation."""
 
     id: str
 
@@ -254,8 +254,8 @@ Reply: TypeAlias = Cursor | Answer | Forked
 
 
 def checked(control: AnyControl) -> AnyControl:
-    """A control as a frame would bring it. Raises `ConfigurationError` where a value is not of its field's type, and
-    `EventRefused` for half a character: what was logged so could never be read again.
+    """Return a control as it would be decoded from a frame. Raises `ConfigurationError` for a value of a wrong type,
+    and `EventRefused` for text that is not valid Unicode, which could not be read back from the log.
     """
     try:
         return _decoder.decode(msgspec.json.encode(control))
@@ -269,14 +269,14 @@ _decoder: msgspec.json.Decoder[AnyControl] = msgspec.json.Decoder(AnyControl)
 
 
 def tag_of(control: type[Control] | Control) -> str:
-    """The word that a control has in a URL and in a frame."""
+    """Return the tag of a control: its name in a URL and in a frame."""
     tag = control.__struct_config__.tag
     assert isinstance(tag, str)
     return tag
 
 
 def model_of(control: Control) -> AnyLLM | None:
-    """The model besides the agent's own that a control has asked."""
+    """Return the model that a control uses besides the agent's own, or None."""
     match control:
         case SetGoal(judge=llm) | AskAgent(llm=llm) | GenerateTitle(llm=llm):
             return llm

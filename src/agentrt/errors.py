@@ -1,7 +1,7 @@
 """Every error the runtime raises, in one tree.
 
     AgentrtError
-    ├── ConfigurationError        something given by the caller cannot work
+    ├── ConfigurationError        an invalid value given by the caller
     │   ├── UnknownModel
     │   ├── MissingKey
     │   ├── WorkspaceMissing
@@ -43,7 +43,7 @@
         ├── ActorCrashed
         └── ActorStopped
 
-Each says in one line what is wrong and what to do, and carries its data as attributes.
+Each message says in one line what is wrong and what to do. The attributes hold the data.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class AgentrtError(Exception):
 
 
 class ConfigurationError(AgentrtError, ValueError):
-    """Raised when a value given by the caller cannot work; a `ValueError`, too."""
+    """Raised for an invalid value given by the caller; also a `ValueError`."""
 
 
 class UnknownModel(ConfigurationError):
@@ -89,7 +89,7 @@ class WorkspaceMissing(ConfigurationError):
 
 
 class ProfileMissing(ConfigurationError):
-    """Raised when there is no profile of that name."""
+    """Raised for an unknown profile name."""
 
     def __init__(self, name: str, known: tuple[str, ...]) -> None:
         self.name, self.known = name, known
@@ -108,7 +108,7 @@ class ToolMissing(ConfigurationError):
 
 
 class NoAnswer(AgentrtError):
-    """Raised when a run ended without an answer of the agent; `status` is what it ended with, `code` the error's."""
+    """Raised when a run ended without an answer; `status` is its final status, `code` that of its error."""
 
     def __init__(self, status: str, why: str, code: str = "") -> None:
         self.status, self.why, self.code = status, why, code
@@ -116,7 +116,7 @@ class NoAnswer(AgentrtError):
 
 
 class WorkspaceError(AgentrtError):
-    """Raised when what was asked of a workspace's files, or of git in it, cannot be had; `code` is one of `REASONS`."""
+    """Raised when a request about a workspace's files, or about git in it, fails; `code` is one of `REASONS`."""
 
     REASONS: ClassVar[Mapping[str, str]] = {
         "path": "no path",
@@ -150,7 +150,7 @@ class LogError(AgentrtError):
 
 
 class ConversationMissing(LogError):
-    """Raised when a store has no conversation of that id."""
+    """Raised when a store has no conversation with that id."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -166,7 +166,7 @@ class ConversationExists(LogError):
 
 
 class CursorExpired(LogError):
-    """Raised for a cursor that is not of this log as it is now: of an earlier epoch, or beyond the end."""
+    """Raised for a cursor that is invalid in the log as it is now: of an earlier epoch, or beyond the end."""
 
     def __init__(self, why: str) -> None:
         self.why = why
@@ -174,7 +174,7 @@ class CursorExpired(LogError):
 
 
 class LogLocked(LogError):
-    """Raised when another process, or this one, already writes the conversation."""
+    """Raised when the conversation is already open for writing, in this process or another."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -182,7 +182,7 @@ class LogLocked(LogError):
 
 
 class LogCorrupt(LogError):
-    """Raised when a record that was durable is damaged; the file is left as it is."""
+    """Raised when a durable record is damaged; the file is left as it is."""
 
     def __init__(self, where: Path | str, line: int, reason: str) -> None:
         self.where, self.line, self.reason = where, line, reason
@@ -190,7 +190,7 @@ class LogCorrupt(LogError):
 
 
 class LogFailed(LogError):
-    """Raised when a log could not be written; nothing more is acknowledged in it."""
+    """Raised when a log could not be written; it acknowledges nothing more."""
 
     def __init__(self, where: Path | str, cause: OSError) -> None:
         self.where, self.cause = where, cause
@@ -200,7 +200,7 @@ class LogFailed(LogError):
 
 
 class VersionConflict(AgentrtError):
-    """Raised when a document is replaced that another process has replaced since it was read."""
+    """Raised when a document was changed by another process between reading and replacing it."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -208,7 +208,7 @@ class VersionConflict(AgentrtError):
 
 
 class ConversationBusy(LogError):
-    """Raised for a message that comes while the agent works, where such are rejected."""
+    """Raised for a message that comes while the agent works, if the busy policy is to reject it."""
 
     def __init__(self) -> None:
         super().__init__("the agent is at work: send the message again when it has ended, or with busy='enqueue'")
@@ -219,7 +219,7 @@ class EventRefused(LogError):
 
 
 class LimitReached(EventRefused):
-    """Raised when a conversation has used up what it may have here; `limit` is the code of what that is."""
+    """Raised when a conversation has used up its quota; `limit` is the code of the limit."""
 
     def __init__(self, limit: str, why: str) -> None:
         self.limit, self.why = limit, why
@@ -227,7 +227,7 @@ class LimitReached(EventRefused):
 
 
 class NoLongerDue(LogError):
-    """Raised when an outcome comes for a command that another event has ended."""
+    """Raised for an outcome of a command that another event has already ended."""
 
     def __init__(self, command: str) -> None:
         self.command = command
@@ -235,7 +235,7 @@ class NoLongerDue(LogError):
 
 
 class ModelError(AgentrtError):
-    """A model call that failed; `retryable` says whether the same call may succeed later."""
+    """Raised when a model call failed; `retryable` says whether the same call may succeed later."""
 
     code = "model"
     retryable = False
@@ -252,7 +252,7 @@ class AuthenticationFailed(ModelError):
 
 
 class RateLimited(ModelError):
-    """Raised when a provider asks to wait; `retry_after` is in seconds when it was said."""
+    """Raised when a provider's rate limit was reached; `retry_after` is in seconds, None if the provider gave none."""
 
     code = "rate_limit"
     retryable = True
@@ -277,7 +277,7 @@ class BadModelRequest(ModelError):
 
 
 class BudgetExceeded(ModelError):
-    """Raised when a call might use more than a limit leaves; it was not sent."""
+    """Raised when a call might exceed a limit; the call was not sent."""
 
     def __init__(self, limit: str, message: str) -> None:
         self.limit = self.code = limit
@@ -292,14 +292,14 @@ class ModelTimeout(ModelError):
 
 
 class ModelUnavailable(ModelError):
-    """Raised when a provider cannot be reached, fails, or cuts its answer."""
+    """Raised when a provider cannot be reached, fails, or breaks off its answer."""
 
     code = "unavailable"
     retryable = True
 
 
 class NothingRecorded(ModelError):
-    """Raised when a recording has no answer to a request that is left; `why` says what differs."""
+    """Raised when a recording has no unused answer to a request; `why` says what differs."""
 
     code = "nothing_recorded"
 
@@ -309,7 +309,7 @@ class NothingRecorded(ModelError):
 
 
 class RecordingFailed(ModelError):
-    """Raised when a call could not be recorded; it was made."""
+    """Raised when a model call was made but could not be recorded."""
 
     code = "recording"
 
@@ -319,11 +319,11 @@ class RecordingFailed(ModelError):
 
 
 class RemoteError(AgentrtError):
-    """Base of the errors of reaching a server."""
+    """Base of the errors of connecting to a server."""
 
 
 class NotAuthenticated(RemoteError):
-    """Raised when a server does not know the key, or wants one."""
+    """Raised when a server requires an API key, or does not know the given one."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -331,7 +331,7 @@ class NotAuthenticated(RemoteError):
 
 
 class NotAllowed(RemoteError):
-    """Raised when a key does not allow what was asked."""
+    """Raised when an API key does not allow the request."""
 
     def __init__(self, detail: str) -> None:
         self.detail = detail
@@ -339,7 +339,7 @@ class NotAllowed(RemoteError):
 
 
 class RequestRefused(RemoteError):
-    """Raised when a server refuses a request, or fails at it; `status` is that of HTTP, `code` the problem's."""
+    """Raised when a server refuses a request, or fails at it; `status` is the HTTP status, `code` the problem's."""
 
     def __init__(self, status: int, code: str, detail: str) -> None:
         self.status, self.code, self.detail = status, code, detail
@@ -347,7 +347,7 @@ class RequestRefused(RemoteError):
 
 
 class ServerUnreachable(RemoteError):
-    """Raised when a server did not answer for as long as it was waited for."""
+    """Raised when a server did not answer within the time limit."""
 
     def __init__(self, url: str, why: str) -> None:
         self.url, self.why = url, why
@@ -355,7 +355,7 @@ class ServerUnreachable(RemoteError):
 
 
 class OutcomeUnknown(RemoteError):
-    """Raised when the connection was cut before the answer, and asking again might do it twice."""
+    """Raised when the connection was lost before the answer, and a retry might repeat the operation."""
 
     def __init__(self, what: str) -> None:
         self.what = what
@@ -367,7 +367,7 @@ class ToolError(AgentrtError):
 
 
 class CallCut(ToolError):
-    """Raised for a call that the connection to its server was lost in: nobody knows whether it took effect."""
+    """Raised when the connection to a tool's server was lost during a call; whether it took effect is unknown."""
 
 
 class ServerMissing(AgentrtError):
@@ -380,11 +380,11 @@ class ServerMissing(AgentrtError):
 
 
 class ActorError(AgentrtError):
-    """Base of the errors of asking an actor."""
+    """Base of the errors of calls to an actor."""
 
 
 class ActorCrashed(ActorError):
-    """Raised to the asker when a bug ended the actor's handler; the actor restarts."""
+    """Raised to the caller when a bug ended the actor's handler; the actor restarts."""
 
     def __init__(self, actor: str, cause: BaseException) -> None:
         self.actor, self.cause = actor, cause
@@ -392,7 +392,7 @@ class ActorCrashed(ActorError):
 
 
 class ActorStopped(ActorError):
-    """Raised to every asker, waiting or new, once an actor has stopped for good."""
+    """Raised to every caller, waiting or new, once an actor has stopped permanently."""
 
     def __init__(self, actor: str) -> None:
         self.actor = actor

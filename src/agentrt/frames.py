@@ -1,7 +1,7 @@
-"""The frames of a socket between a server and those who follow its conversations.
+"""The frames of a WebSocket between a server and the clients that follow its conversations.
 
-A message of the socket is a JSON array of frames, so that what waits is sent at once. A follower names the cursor that
-it has and gets every event after it, once and in order; deltas come in between.
+A message of the socket is a JSON array of frames, so that all waiting frames are sent at once. A client names its
+cursor and gets every event after it, once and in order; deltas come in between.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from .events import Cursor
 
 
 class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What went wrong, as problem details (RFC 9457); `code` is one of ours and does not change.
+    """An error as problem details (RFC 9457); `code` is specific to agentrt and stable.
 
-    `data` holds what that error carries, by name: those of its attributes that a client may be told.
+    `data` holds the error's attributes by name, as far as a client may see them.
     """
 
     title: str
@@ -34,7 +34,7 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_f
 
 
 class Follow(Frame, frozen=True, tag="follow"):
-    """To the server: send the events of a conversation after a cursor."""
+    """From the client: send the events of a conversation after a cursor."""
 
     conversation: str
     after: Cursor = Cursor()
@@ -42,13 +42,13 @@ class Follow(Frame, frozen=True, tag="follow"):
 
 
 class Unfollow(Frame, frozen=True, tag="unfollow"):
-    """To the server: send no more of a conversation."""
+    """From the client: send no more of a conversation."""
 
     conversation: str
 
 
 class Do(Frame, frozen=True, tag="do"):
-    """To the server: a control; it is answered by an `Ack` or a `Refused` with the same `id`."""
+    """From the client: a control. It is answered by an `Ack` or a `Refused` with the same `id`."""
 
     id: str
     conversation: str
@@ -56,32 +56,32 @@ class Do(Frame, frozen=True, tag="do"):
 
 
 class Alive(Frame, frozen=True, tag="alive"):
-    """To the server: the answer to a `Heartbeat`."""
+    """From the client: the answer to a `Heartbeat`."""
 
 
 class EventFrame(Frame, frozen=True, tag="event"):
-    """From the server: an event, as it stands in the log."""
+    """From the server: an event, as it is in the log."""
 
     conversation: str
     event: msgspec.Raw
 
 
 class DeltaFrame(Frame, frozen=True, tag="delta"):
-    """From the server: a `Delta`, void once its event is there."""
+    """From the server: a `Delta`, void once its event has arrived."""
 
     conversation: str
     delta: msgspec.Raw
 
 
 class Live(Frame, frozen=True, tag="live"):
-    """From the server: everything up to this cursor was sent, and what comes is new."""
+    """From the server: everything up to this cursor was sent, and later events are new."""
 
     conversation: str
     cursor: Cursor
 
 
 class Ended(Frame, frozen=True, tag="ended"):
-    """From the server: nothing more comes of a conversation, and why."""
+    """From the server: nothing more follows of a conversation; `problem` says why."""
 
     conversation: str
     problem: Problem
@@ -95,14 +95,14 @@ class Ack(Frame, frozen=True, tag="ack"):
 
 
 class Refused(Frame, frozen=True, tag="refused"):
-    """From the server: a control, or a frame that makes no sense, was not carried out."""
+    """From the server: a control, or an invalid frame, was refused."""
 
     problem: Problem
     id: str = ""
 
 
 class Heartbeat(Frame, frozen=True, tag="heartbeat"):
-    """From the server, when there was nothing else: to be answered with `Alive`."""
+    """From the server, when there was nothing else to send; to be answered with `Alive`."""
 
 
 ToServer: TypeAlias = Follow | Unfollow | Do | Alive

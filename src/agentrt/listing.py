@@ -1,4 +1,4 @@
-"""`Row`: a conversation on a line of a list; which ones are asked for, and what a search finds in them. Pure."""
+"""`Row`: a conversation in a list, with its filters and search hits. Pure."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ DAMAGED = "damaged"
 
 RUNNING = "running"
 CRASHED = "crashed"
-"""The status of a conversation that was running when its process died: no process has it open."""
+"""The status of a conversation that was running when its process died; no process has it open."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def to_micros(time: datetime) -> int:
-    """Microseconds since 1970."""
+    """Return the microseconds since 1970."""
     return (time - _EPOCH) // timedelta(microseconds=1)
 
 
 def from_micros(micros: int) -> datetime:
-    """The time, in UTC, of microseconds since 1970."""
+    """Return the time, in UTC, of microseconds since 1970."""
     return _EPOCH + timedelta(microseconds=micros)
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """A place in the list of conversations, for the page after it."""
+    """A position in the list of conversations, at which the next page begins."""
 
     updated: datetime
     id: str
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation as it stood when its log, of so many `bytes`, was last `updated`.
+    """A conversation as it was when its log, with a size of `bytes`, was last `updated`.
 
-    `status` is that of the fold, `CRASHED` or `DAMAGED`; `cost` in USD, without the `unpriced` calls; `events` is the
-    last seq; `title` the one that it was given, else the first line that a user wrote; `parent` the id of the
-    conversation that this one comes from; `workspace` a path.
+    `status` is the status of its state, `CRASHED` or `DAMAGED`. `cost` is in USD, without the `unpriced` calls.
+    `events` is the last seq. `title` is its title, or else the first line that the user wrote. `parent` is the id of
+    the conversation that this one was forked from. `workspace` is a path.
     """
 
     id: str
@@ -59,17 +59,17 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     prompt_tokens: int = 0
     completion_tokens: int = 0
     delegated_by: str | None = None
-    """The conversation that this one works for."""
+    """The conversation that delegated this one."""
 
     @property
     def mark(self) -> Mark:
-        """Its place in the list."""
+        """Its position in the list."""
         return Mark(self.updated, self.id)
 
 
 class Filter(msgspec.Struct, frozen=True):
-    """Which conversations: those of a status, of an owner, with all these tags, and with `query` in the title or the
-    id, in any case.
+    """A filter for conversations: by status, by owner, by tags (all must match), and by a `query` that the title or the
+    id contains, ignoring case.
     """
 
     status: str | None = None
@@ -78,7 +78,7 @@ class Filter(msgspec.Struct, frozen=True):
     tags: dict[str, str] = {}
 
     def fits(self, row: Row) -> bool:
-        """Whether a conversation is one of them."""
+        """Return whether a conversation passes the filter."""
         query = self.query.casefold()
         return (
             self.status in (None, row.status)
@@ -89,9 +89,9 @@ class Filter(msgspec.Struct, frozen=True):
 
 
 class Hit(msgspec.Struct, frozen=True):
-    """An event that was found. `matches` are where the words stand in `text`, a part of it: from, to.
+    """An event that a search found. `text` is an excerpt; `matches` are the words in it as (start, end).
 
-    `kind` is who spoke (user, agent, environment, hook), or action, observation, error, rejection.
+    `kind` is the author of a message (user, agent, environment, hook), or action, observation, error, rejection.
     """
 
     conversation: str

@@ -1,6 +1,6 @@
-"""The seams: what the runtime asks of a model, a tool, an analyzer and a storage. One to three methods each.
+"""The protocols that extensions implement: a model client, a tool, an analyzer, a storage. One to three methods each.
 
-Those of a storage are in `storing`, those of a tool in `executing`.
+The protocols of a storage are defined in `storing`, those of a tool in `executing`.
 """
 
 from __future__ import annotations
@@ -40,38 +40,40 @@ from .storing import Storage as Storage
 
 
 class Speech(msgspec.Struct, frozen=True):
-    """Sound that a model is to write down: an MP3, and how many seconds it lasts."""
+    """Sound to be transcribed by a model: an MP3, and its length in seconds."""
 
     mp3: bytes
     seconds: float
 
 
 class ModelRequest(msgspec.Struct, frozen=True):
-    """All that a model is given."""
+    """The complete input of a model call."""
 
     llm: AnyLLM
     messages: Sequence[Message]
     tools: tuple[ToolDefinition, ...]
     conversation: str = ""
-    """Whose call it is: calls are shared out fairly between conversations, and one's prompts are cached together."""
+    """The id of the calling conversation. Calls are shared fairly between conversations, and the prompts of one are
+    cached together.
+    """
     speech: Speech | None = None
-    """Of a model that writes down what is said; `messages` only name it then."""
+    """The input of a transcription model; `messages` only name it then."""
 
     @property
     def seconds(self) -> float:
-        """How long the sound lasts that goes along."""
+        """The length of the attached sound in seconds."""
         return 0.0 if self.speech is None else self.speech.seconds
 
     @property
     def one(self) -> LLM:
-        """The model, where the choice was made. Raises `TypeError` where it was not."""
+        """The chosen model. Raises `TypeError` if no single model was chosen."""
         if not isinstance(self.llm, LLM):
             raise TypeError(f"{type(self.llm).__name__} is no single model: RoutedClient chooses one")
         return self.llm
 
 
 class FailedTry(msgspec.Struct, frozen=True):
-    """A try of a model call that failed, and after `wait` seconds another one follows, of `next_model`."""
+    """A failed attempt of a model call; after `wait` seconds another attempt follows, with `next_model`."""
 
     attempt: int
     model: str
@@ -82,27 +84,30 @@ class FailedTry(msgspec.Struct, frozen=True):
 
 
 class Watch:
-    """Sees a model call; this one looks away. Subclass it to show, to stop or to note what happens."""
+    """Observes a model call; this base class does nothing. Subclass it to show, to stop or to record the call."""
 
     def show(self, channel: Literal["text", "reasoning"], piece: str) -> None:
-        """A piece of the reply has come."""
+        """Receive a piece of the reply."""
 
     async def begin(self, request: ModelRequest, known: Capabilities) -> int | None:
-        """A try is about to be sent to one model; how many tokens its answer may have, None when it may have any.
+        """Called before an attempt is sent to a model. Return the most tokens that its answer may have, or None for no
+        limit.
 
-        Raises `ModelError` to keep it from being sent.
+        Raise `ModelError` to prevent the attempt.
         """
         return None
 
     async def failed(self, failure: FailedTry) -> None:
-        """A try has failed, what it showed is void, and another one follows when this returns."""
+        """Called after a failed attempt. The pieces that it showed are void, and another attempt follows when this
+        returns.
+        """
 
 
 class ModelClient(Protocol):
-    """Calls models. A class that names this one as its base needs only `complete`."""
+    """Calls models. A subclass needs to define only `complete`."""
 
     async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
-        """The reply. Raises `ModelError`; cancelling it closes the connection."""
+        """Return the reply. Raises `ModelError`; cancelling closes the connection."""
         ...
 
     async def prepare(self, llm: AnyLLM) -> None:
@@ -110,34 +115,34 @@ class ModelClient(Protocol):
         return
 
     def known(self, llm: LLM) -> Capabilities:
-        """What is known of a model that was prepared."""
+        """Return the known capabilities of a model that was prepared."""
         return known_of(llm)
 
 
 class SecurityAnalyzer(Protocol):
-    """Rates actions before they run."""
+    """Rates the risk of actions before they run."""
 
     async def assess(self, action: ActionEvent, scene: Scene) -> Rating:
-        """The rating. Whatever it raises counts as HIGH."""
+        """Return the rating. Any exception counts as HIGH."""
         ...
 
 
 class Critic(Protocol):
-    """Judges what an agent has finished."""
+    """Judges an agent's finished work."""
 
     async def evaluate(self, events: Sequence[Event], workspace: Workspace) -> CriticResult:
-        """How good the work is, given what the model has seen and done. What it raises ends the run."""
+        """Return how good the work is, given what the model has seen and done. An exception ends the run."""
         ...
 
 
 class Condenser(Protocol):
-    """Makes a view shorter."""
+    """Shortens a view: the events that the model sees."""
 
     async def condense(self, view: Sequence[Event], room: Room) -> Condensed | None:
-        """What of a view is to be forgotten, so that the rest has room; None where it has nothing to offer.
+        """Return the events to forget, so that the rest has room; None if there is nothing to forget.
 
-        Events are forgotten by their ids: a call with its batch and its results, and never the first ones. What it
-        raises, and what breaks that law, is noted, and the view is condensed without it.
+        Events are forgotten by their ids: a call together with its batch and its results, and never the first events.
+        An exception, or an invalid result, is recorded, and the view is condensed without this condenser.
         """
         ...
 
@@ -145,9 +150,9 @@ class Condenser(Protocol):
 Sleep = Callable[[float], Awaitable[None]]
 Clock = Callable[[], float]
 Later = Callable[[float, Callable[[], None]], Callable[[], None]]
-"""Calls a function after so many seconds, on the event loop; what it returns takes that back."""
+"""Calls a function after a number of seconds, on the event loop. It returns a function that cancels the call."""
 
 
 def call_later(seconds: float, then: Callable[[], None]) -> Callable[[], None]:
-    """The `Later` of the running event loop."""
+    """Schedule a call on the running event loop; a `Later`."""
     return asyncio.get_running_loop().call_later(seconds, then).cancel

@@ -66,20 +66,20 @@ from .workspaces.project_rules import recover_project_rules
 
 
 class Runtime:
-    """An async context manager under which conversations run; one is enough for a process.
+    """An async context manager that runs conversations; one is enough for a process.
 
-    `tools` are implementations that agents may name besides the built-in ones; `analyzers` rate actions, by the name
-    that an agent gives. `durability` says when an event counts as committed. A conversation that was not used for
-    `idle_after` seconds leaves memory until it is (None: never).
+    `tools` are implementations that agents may name in addition to the built-in ones. `analyzers` rate actions; agents
+    choose them by name. `durability` says when an event counts as committed. A conversation that was unused for
+    `idle_after` seconds leaves memory until it is used again (None: never).
 
-    Models are called through litellm, with keys from `environment` (None: the process's), tried again where a failure
-    may pass, within the `limits` of each provider (by its name, "*" for all others); or by `client` alone, when one is
-    given. `routers` are rules of one's own for `RouterLLM`, by their names. `hooks` are the functions, `critics` the
-    judges and `condensers` what makes views shorter, as agents name them. With a `cipher`, static secrets are kept in
-    the log, encrypted, and come back when it is opened again; logins at MCP servers need one, or a `home`. `quota` is
-    what each conversation may take of this process. `home` is the user's home directory, whose instructions, skills and
-    agents are read for agents without a context of their own (None: they are not). `recast` may put others in the place
-    of a conversation's parts, as a replay does. Raises `ConfigurationError` for what cannot be.
+    Models are called through litellm, with keys from `environment` (None: the process's). Calls that fail temporarily
+    are retried. `limits` apply per provider (by its name, "*" for all others). A `client`, if given, is used instead.
+    `routers` are custom rules for `RouterLLM`, `hooks` are functions, `critics` judge an agent's work, and `condensers`
+    shorten its view; agents choose them by name. With a `cipher`, static secrets are kept in the log, encrypted, and
+    come back when it is reopened. Logins at MCP servers need a `cipher` or a `home`. `quota` limits the resources of
+    this process for each conversation. `home` is the user's home directory, whose instructions, skills and agents are
+    read for agents without a context of their own (None: they are not read). `recast` may replace parts of a
+    conversation, as a replay does. Raises `ConfigurationError` for invalid values.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Runtime:
         durability = converted(durability, Durability, "Runtime", "durability")
         self.store = open_storage(store, durability, probe)
         self.hosts = Hosts(self, converted(idle_after, Amount | None, "Runtime", "idle_after"))
-        """The conversations that have a place here: whoever opens one that is there shares it."""
+        """The conversations that are open in this runtime; all users of a conversation share it."""
         self.consolidations = Consolidations(self, self.store)
         self._own_client = None if client is not None else ModelsClient(environment)
         if self._own_client is not None:
@@ -129,16 +129,16 @@ class Runtime:
         self._environment, self._recast = environment, recast
         self._home, cache = home, Path(next(iter(self.store.places), default_store()))
         self.connections = Connections(tokens_of(self.store.shelf, self._cipher, home))
-        """Those to MCP servers, which conversations share as far as they may."""
+        """The connections to MCP servers, which conversations share where allowed."""
         self.leases, self.resolver = Leases(), Resolver(home, cache, self.store.shelf, saved_profile)
-        """What tools share, and what reads the files that agents are told from."""
+        """`leases`: resources that tools share. `resolver`: reads the files with instructions for agents."""
         self._resolve = resolve or self.resolver.resolve
         self._hidden, self.ports = list[str](), set[int]()
-        """`ports`: where this runtime is served: requests to these ports of this machine are rated HIGH."""
+        """`ports`: the ports that serve this runtime. Requests to these ports of this machine are rated HIGH."""
         self.observers: list[Observer] = []
-        """Who is told of all batches of events that are committed from now on; quick, and no coroutines."""
+        """Callbacks for every batch of events that is committed from now on; they must be quick, and no coroutines."""
         self.log_mask = LogMask()
-        """Takes the secrets of all conversations out of log records: for handlers that are added later."""
+        """Masks the secrets of all conversations in log records: for handlers that are added later."""
 
     async def __aenter__(self) -> Runtime:
         async with AsyncExitStack() as stack:
@@ -169,10 +169,10 @@ class Runtime:
         owner: str | None = None,
         more: Sequence[Event] = (),
     ) -> tuple[str, ConversationGroup]:
-        """A new conversation's id and its group, not yet entered; one that is delegated to has a state `above` it, and
-        its owner. `more` events come with the first ones.
+        """Create a conversation, and return its id and its group, not yet entered. A delegated conversation has the
+        state `above` of its parent, and its parent's owner. `more` events follow the first ones.
 
-        Raises `WorkspaceMissing`, `ToolMissing`, `ConversationExists`, or `ConfigurationError` for a container where no
+        Raises `WorkspaceMissing`, `ToolMissing`, `ConversationExists`, or `ConfigurationError` for a container if no
         Docker engine answers.
         """
         secrets = secrets or self.secrets()
@@ -201,7 +201,7 @@ class Runtime:
     async def open(
         self, conversation_id: str, tools: Sequence[ToolType] = (), secrets: SecretRegistry | None = None
     ) -> ConversationGroup:
-        """An existing conversation's group, not yet entered; its log is all that is needed.
+        """Open an existing conversation from its log alone, and return its group, not yet entered.
 
         Raises `ConversationMissing`, `LogLocked`, `LogCorrupt`, `WorkspaceMissing` or `ToolMissing`.
         """
@@ -232,15 +232,15 @@ class Runtime:
             raise
 
     def secrets(self, given: Mapping[str, AnySecret] = {}) -> SecretRegistry:
-        """A registry of a conversation's secrets. Raises `ConfigurationError` for what cannot be one."""
+        """Return a registry of a conversation's secrets. Raises `ConfigurationError` for an invalid secret."""
         return SecretRegistry(given, environment=self._environment)
 
     def hide_keys(self, secrets: SecretRegistry, llm: AnyLLM) -> None:
-        """Have the keys of a model masked where these secrets are."""
+        """Mask the keys of a model wherever these secrets are masked."""
         secrets.seed(keys_of(llm, self._environment))
 
     async def pinned(self, agent: Agent, workspace: str) -> Agent:
-        """The agent with its hooks' programs in the workspace as they are now."""
+        """Return the agent with its hooks' programs pinned as they are in the workspace now."""
         if agent.hooks:
             agent = replace(agent, hooks=await anyio.to_thread.run_sync(pinned, agent.hooks, workspace))
         if any(other.hooks for other in agent.agents.values()):
@@ -249,7 +249,7 @@ class Runtime:
         return agent
 
     def hide(self, value: str) -> None:
-        """Have a value masked in all conversations that are opened from now on: no tool may have it."""
+        """Mask a value in all conversations that are opened from now on: no tool may have it."""
         self._hidden.append(value)
 
     def _restore(self, secrets: SecretRegistry, state: State, conversation_id: str) -> None:
@@ -259,27 +259,27 @@ class Runtime:
     def changed_secrets(
         self, secrets: SecretRegistry, conversation_id: str, by: str | None = None, source: Source = "user"
     ) -> SecretsChanged:
-        """What the log holds of secrets that have changed."""
+        """Return the event that records changed secrets."""
         saved = self.saved(secrets, conversation_id)
         return SecretsChanged(source=source, secrets=saved, past=secrets.retired(self._cipher), by=by)
 
     def _retired(self, secrets: SecretRegistry, conversation_id: str) -> SecretsChanged | None:
-        """What the log has to hold before a value is used that takes the place of another."""
+        """Return the event to log before a new value of a secret is used, or None if none is needed."""
         if self._cipher is None or not secrets.has_unsaved:
             return None
         return self.changed_secrets(secrets, conversation_id, source="environment")
 
     def saved(self, secrets: SecretRegistry, conversation_id: str) -> dict[str, SavedSecret]:
-        """What the log of a conversation may hold of its secrets."""
+        """Return the secrets in the form in which the conversation's log may hold them."""
         return secrets.saved(self._cipher, conversation_id)
 
     @property
     def states(self) -> Iterator[tuple[State, bool]]:
-        """The states of the conversations that have a place here, and whether each is awake; in no order."""
+        """The states of the open conversations, and whether each is awake; in no order."""
         return ((host.state, host.group is not None) for host in self.hosts if host.begun)
 
     async def load(self) -> None:
-        """Load what model calls need, off the loop: the first of them does not wait for it then."""
+        """Load the dependencies of model calls off the event loop, so that the first call need not wait for them."""
         if self._own_client is not None:
             await self._own_client.load()
 
@@ -294,11 +294,11 @@ class Runtime:
         more: Sequence[Event] = (),
         place: Workspace | None = None,
     ) -> str:
-        """Begin a conversation that shares the first `at` events of another, which must be durable; its id.
+        """Begin a conversation that shares the first `at` events of another, which must be durable; return its id.
 
-        What was open there is closed here. It has `secrets`, or those that the log has at that place, and goes on in
-        another `place`, with another `agent`, where they are given. `more` events come with its first ones. Raises
-        `EventRefused` when there are not so many, or as `open` and `create` do.
+        Actions that are open at `at` are closed in the fork. It has the given `secrets`, or those in the log at `at`.
+        `place` and `agent` replace the workspace and the agent. `more` events follow the first ones. Raises
+        `EventRefused` if `at` is too early or too late, and the errors of `open` and `create`.
         """
         name, state = fork_id or new_id(), State()
 
@@ -330,7 +330,7 @@ class Runtime:
                 parent=conversation_id,
             )
             first = (*forked(state, created), *prompt, *more)
-            if secrets.names or state.ledger.secrets:  # encrypted for the fork: what is in the log is for its parent
+            if secrets.names or state.ledger.secrets:  # encrypted anew: the log's values are encrypted for the parent
                 first = (*first, self.changed_secrets(secrets, name, source="environment"))
             hide = Veil(secrets).event
             log = EventLogActor(journal, Feed(journal, state), lambda commands: None, lambda goes_on: None, hide)
@@ -342,7 +342,7 @@ class Runtime:
     async def release(
         self, conversation_id: str, state: State | None = None, secrets: SecretRegistry | None = None
     ) -> None:
-        """Let a conversation go that was left in `state`. Raises a `LogFailed` that nobody was told."""
+        """Release a conversation that was left in `state`. Raises a `LogFailed` that was not reported yet."""
         await self.store.release(conversation_id, state)
         if state is not None:
             self.consolidations.begin(state, secrets)
@@ -391,9 +391,9 @@ class Runtime:
 
     @property
     def tools(self) -> tuple[ToolDefinition, ...]:
-        """The tools that an agent may name, as a model sees them; for a thread, since their schemas are made here."""
+        """The tools that an agent may name, as a model sees them. Call this in a thread: it builds their schemas."""
         return tuple(kind.definition for kind in self._known.types.values())
 
     def check(self, agent: Agent) -> None:
-        """Whether all that an agent names is there. Raises `ConfigurationError` where it is not."""
+        """Check that all names in an agent are known here. Raises `ConfigurationError` if one is not."""
         self._known.check(agent)

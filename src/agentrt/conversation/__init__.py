@@ -1,4 +1,4 @@
-"""`Conversation`: a person's end of an agent at work."""
+"""`Conversation`: the caller's interface to a running agent."""
 
 from .conversation import Conversation
 from .run import Run

@@ -1,4 +1,4 @@
-"""`Conversation`: a person's end of an agent at work."""
+"""`Conversation`: the caller's interface to a running agent."""
 
 from __future__ import annotations
 
@@ -58,17 +58,16 @@ T = TypeVar("T")
 class Conversation(Steering):
     """A conversation with an agent; an async context manager.
 
-    `Conversation(agent, workspace)` begins a new one, `Conversation(id=...)` reopens one from its log alone.
-    Without a `runtime` it has its own, with the conversations in `store` (default: `~/.agentrt`). `tools` are functions
-    and other implementations that the built-in ones do not cover, and `secrets` what its commands may name as
-    variables: their values are in no event, prompt or log. A new one begins with `title` and `tags`. Nobody is asked
-    before an action unless `Agent.confirmation` says so. Entering it raises a `ConfigurationError` or `LogError` that
-    says what to do; leaving it interrupts what runs, unless others have it open in the same runtime, and keeps
-    everything in the log.
+    `Conversation(agent, workspace)` begins a new one. `Conversation(id=...)` reopens one from its log alone. Without a
+    `runtime` it has its own, with the conversations in `store` (default: `~/.agentrt`). `tools` are functions and other
+    implementations in addition to the built-in tools. `secrets` are values that commands may use as environment
+    variables; the values appear in no event, prompt or log. `title` and `tags` are for a new conversation. No action
+    needs confirmation unless `Agent.confirmation` says so. Entering raises a `ConfigurationError` or `LogError` that
+    says what to do. Leaving interrupts running work, unless the conversation is also open elsewhere in the same
+    runtime, and keeps everything in the log.
 
-    With a `RemoteWorkspace` it runs on a server, also when an old one is reopened: all else is the same, but that
-    leaving it lets it run on, and that errors of the network come in addition, which are a `RemoteError`. What is only
-    in this process is refused there with a `ConfigurationError`.
+    With a `RemoteWorkspace` it runs on a server, also when it is reopened. Two things differ then: leaving lets it run
+    on, and network errors raise a `RemoteError`. Arguments that only work in this process raise a `ConfigurationError`.
     """
 
     __slots__ = ()
@@ -104,63 +103,63 @@ class Conversation(Steering):
 
     @property
     def id(self) -> str:
-        """The name under which it can be reopened; there once it was entered, or when it was given."""
+        """The id under which it can be reopened; available once it was entered, or when it was given."""
         if (name := self._end.id) is None:
             raise ConfigurationError("a conversation has its id once it was entered: use 'async with'")
         return name
 
     @property
     def answer(self) -> str | None:
-        """The agent's final words, or the message of its `finish`; None until it gives them, and while it works on what
-        was said since.
+        """The agent's final message, or the message of its `finish` call. None until there is one, and again while the
+        agent works on a newer message.
         """
         return self._end.state.answer
 
     @property
     def cursor(self) -> Cursor:
-        """The place after the last event."""
+        """The cursor after the last event."""
         return Cursor(self.state.epoch, self.state.seq)
 
     @property
     def pending_confirmation(self) -> tuple[Pending, ...]:
-        """The actions that wait for a person's word, with those of conversations that it delegated to."""
+        """The actions that wait for confirmation, including those of conversations that it delegated to."""
         return waiting(self.state)
 
     @property
     def pending_results(self) -> tuple[Pending, ...]:
-        """The calls of its client's tools that have no result yet: see `give_result`."""
+        """The calls of client tools that have no result yet: see `give_result`."""
         return awaiting(self.state)
 
     @property
     def pending_inputs(self) -> tuple[InputRequested, ...]:
-        """What tools have asked a person: see `give_input`."""
+        """The open questions of tools to the user: see `give_input`."""
         return self.state.branch.inputs
 
     @property
     def workspace(self) -> WorkspaceFiles:
-        """The files that the agent works on: to list, read, write and copy them, and what git says of them."""
+        """The files of the workspace: list, read, write and copy them, and see their changes in git."""
         return WorkspaceFiles(self._end)
 
     @property
     def servers(self) -> ConversationServers:
-        """Its MCP servers: how they stand, and logins at them."""
+        """The MCP servers of the conversation: their status and logins."""
         return ConversationServers(self._end)
 
     @property
     def missing_secrets(self) -> tuple[str, ...]:
-        """The secrets whose values were not kept when it was closed: give them again with `update_secrets`.
+        """The names of secrets whose values were not kept when it was closed: give them again with `update_secrets`.
 
-        Of a conversation on a server only the server knows.
+        Not known for a conversation on a server: only the server knows them.
         """
         return self._end.missing_secrets
 
     async def send_message(
         self, message: str | Iterable[Content], *, id: str | None = None, busy: BusyPolicy | str | None = None
     ) -> Cursor:
-        """Say something to the agent; the same `id` twice counts once.
+        """Send a message to the agent; a second message with the same `id` is ignored.
 
-        While it works the message is treated by `Agent.busy`, or by `busy`: seen before its next model call
-        ("enqueue"), at once ("steer", "interrupt"), or refused with `ConversationBusy` ("reject").
+        `busy` (default: `Agent.busy`) decides about a message that comes while the agent works: it is seen before the
+        next model call ("enqueue") or at once ("steer", "interrupt"), or is refused with `ConversationBusy` ("reject").
         """
         if not isinstance(message, Iterable):
             raise ConfigurationError(f"a message is a str or a list of content, not {type(message).__name__}")
@@ -168,53 +167,56 @@ class Conversation(Steering):
         return await self._do(SendMessage(content, id, cast("BusyPolicy | None", busy)))
 
     def run(self, after: Cursor | int | None = None) -> Run:
-        """Let the agent work: iterate over the events, or await it for the state at its end.
+        """Let the agent work. Iterate over the result for the events, or await it for the state at the end.
 
-        The events are those from now on, or those after a cursor. It begins with the first iteration and ends when
-        nothing is due. Leaving the iteration, or being slow, does not affect the run. Raises `UnknownModel` or
-        `MissingKey` before anything is logged, `LogFailed` when the log fails.
+        The events are those after a cursor, or those from now on. The run begins with the first iteration and ends when
+        there is nothing left to do. Leaving the iteration, or iterating slowly, does not affect the run. Raises
+        `UnknownModel` or `MissingKey` before anything is logged, and `LogFailed` when the log fails.
         """
         return Run(self._end, after)
 
     async def prompt(self, message: str | Iterable[Content]) -> str:
         """Send a message, let the agent work on it, and return its answer.
 
-        Raises `NoAnswer` where the run ends without one: by an error, a pause, a limit, or since it waits for a person.
+        Raises `NoAnswer` if the run ends without an answer: with an error, a pause or a limit, or because it waits for
+        a person.
         """
         await self.send_message(message)
         return answer_of(await self.run())
 
     async def start_run(self) -> Cursor:
-        """Let the agent work, and do not wait for it. Raises as `run` does."""
+        """Let the agent work, without waiting for it. Raises the same errors as `run`."""
         return await self._do(StartRun())
 
     async def pause(self) -> Cursor:
-        """Begin nothing new; what runs may end. Effective when this returns."""
+        """Pause: begin nothing new. Running work may end. Takes effect before this returns."""
         return await self._do(Pause())
 
     async def interrupt(self, reason: str = "") -> Cursor:
-        """Cut what runs. The intent is durable when this returns; what was cut has its result in the log soon after."""
+        """Interrupt running work. The request is durable when this returns; the results of the interrupted work follow
+        in the log soon after.
+        """
         return await self._do(Interrupt(reason))
 
     async def confirm(
         self, *action_ids: str, always: Scope | None = None, rule: PermissionRule | None = None
     ) -> Cursor:
-        """Approve actions that wait; all of them when none is named.
+        """Approve waiting actions; without ids, all of them.
 
-        `always` also allows the same from now on, without asking: in this conversation ("session"), or in all that work
-        in its workspace ("project"). What "the same" is, `rule` says; else it is that command, edits of that file, or
-        any call of that tool.
+        `always` also allows the same action from now on, without asking: in this conversation ("session"), or in all
+        conversations in its workspace ("project"). `rule` says which actions count as the same; by default the same
+        command, edits of the same file, or any call of the same tool.
         """
         return await self._do(Confirm(action_ids, always, rule))
 
     async def reject(self, reason: str = "Rejected by the user.", *action_ids: str) -> Cursor:
-        """Refuse actions that wait, all of them when none is named; the agent sees the reason."""
+        """Reject waiting actions; without ids, all of them. The agent sees the reason."""
         return await self._do(Reject(reason, action_ids))
 
     async def give_result(self, action_id: str, content: str | Sequence[Content], is_error: bool = False) -> Cursor:
-        """Give the result of an action that waits for one: a call of a `ClientTool`, in `pending_results`.
+        """Give the result of a call of a `ClientTool`, one of `pending_results`.
 
-        Raises `ConfigurationError` where none is waited for: also where it has come too late.
+        Raises `ConfigurationError` if the call does not wait for a result, also if the result comes too late.
         """
         given = content if isinstance(content, str) else tuple(content)
         return await self._do(GiveResult(action_id=action_id, content=given, is_error=is_error))
@@ -222,53 +224,57 @@ class Conversation(Steering):
     async def give_input(
         self, request_id: str, content: Mapping[str, Any] | None = None, verdict: InputVerdict = "accept"
     ) -> Cursor:
-        """Answer what a tool has asked, in `pending_inputs`: with the object that its form asks for, or with "decline".
+        """Answer a question of a tool, one of `pending_inputs`: with the object that its form asks for, or with
+        "decline".
 
-        Raises `ConfigurationError` where nobody waits for it.
+        Raises `ConfigurationError` if no such question is open.
         """
         return await self._do(GiveInput(request_id=request_id, verdict=verdict, content=dict(content or {})))
 
     async def set_goal(self, objective: str, *, judge: AnyLLM | str | None = None, max_iterations: int = 10) -> Cursor:
-        """Hold what the agent finishes against an objective: a judge sends it back with what is missing, until it is
-        reached or was judged `max_iterations` times. "" takes the goal back. See `state.ledger.goal`.
+        """Set a goal: a judge checks the agent's finished work against the objective and sends it back with what is
+        missing, until the goal is reached or was judged `max_iterations` times. "" removes the goal. See
+        `state.ledger.goal`.
         """
         return await self._do(SetGoal(objective, as_llm(judge), max_iterations))
 
     async def run_goal(self, objective: str, *, judge: AnyLLM | str | None = None, max_iterations: int = 10) -> State:
-        """Have the agent work on an objective, as `set_goal` holds it, until it is reached, was judged `max_iterations`
-        times, or something else ends the run; the state then. What came of it is `state.goal_status`.
+        """Let the agent work on an objective as with `set_goal`, and return the state at the end: when the goal is
+        reached, was judged `max_iterations` times, or the run ends otherwise. The outcome is `state.goal_status`.
         """
         await self.send_message(objective)  # which may be refused
         await self.set_goal(objective, judge=judge, max_iterations=max_iterations)
         return await self.run()
 
     async def ask_agent(self, question: str, *, llm: AnyLLM | str | None = None) -> str:
-        """Ask something besides the task, also while it works: the answer comes from what the agent sees now, and
-        leaves no trace in the history but its cost. Raises `ModelError`.
+        """Ask a side question, also while the agent works. The answer is based on what the agent sees now; the history
+        records only its cost. Raises `ModelError`.
         """
         return await self._ask(AskAgent(question, as_llm(llm)))
 
     async def generate_title(self, *, llm: AnyLLM | str | None = None, max_length: int = 50) -> str:
-        """Have a model make a title of the first message; where that fails it is the message, cut short."""
+        """Generate a title from the first message with a model. If that fails, the title is the message, truncated."""
         return await self._ask(GenerateTitle(as_llm(llm), max_length))
 
     async def condense(self) -> Cursor:
-        """Have a summary take the place of what was said long ago, before the next model call."""
+        """Replace the older part of the view with a summary before the next model call."""
         return await self._do(Condense())
 
     async def rewind(self, to: Cursor | int, *, files: bool = False) -> Cursor:
-        """Go back to how it was after event `to`; nothing is erased. With `files`, those of the workspace, too, but for
-        those that people have changed since: `FilesRestored` in the log names them, and the agent is told.
+        """Go back to the state after event `to`; nothing is erased. With `files`, also restore the workspace, except
+        for files that people have changed since: `FilesRestored` in the log names them, and the agent is told about
+        them.
 
-        Raises `EventRefused` while it runs, `CursorExpired`, and `WorkspaceError` where files were not kept.
+        Raises `EventRefused` during a run, `CursorExpired`, and `WorkspaceError` if the files were not kept.
         """
         place = to if isinstance(to, Cursor) else Cursor(0, to)
         return await self._do(Rewind(to=place.seq, epoch=place.epoch, files=files))
 
     async def rest(self, idle: float = 0.0) -> bool:
-        """Let it leave memory now, unless something runs or it was used in the last `idle` seconds; whether it did.
+        """Unload the conversation from memory now, unless something runs or it was used in the last `idle` seconds.
+        Return whether it was unloaded.
 
-        The runtime does so by itself, as does a server. It comes back with the next message.
+        The runtime and the server do this on their own. The next message loads it again.
         """
         return await self._end.rest(idle)
 
@@ -282,15 +288,16 @@ class Conversation(Steering):
         agent: Agent | None = None,
         files: bool | str | Path = False,
     ) -> Conversation:
-        """A new conversation, not yet entered, that shares the events up to `at` (all, when not given) and goes on by
-        itself, in the same workspace and runtime, with the same secrets. What is open there is cancelled in it.
+        """Return a new conversation, not yet entered, that shares the events up to `at` (default: all) and continues on
+        its own, in the same workspace and runtime, with the same secrets. Actions that are open at `at` are cancelled
+        in the fork.
 
-        It has the same title unless there is another, `tags` of its own, and goes on with another `agent` where one is
-        given: its model, tools and instructions hold from there on. With `files` it works in a copy of the workspace as
-        it was at `at`: in that directory, or in a new one beside the workspace.
+        The fork keeps the title unless `title` is given, and has its own `tags`. With `agent`, that agent continues the
+        fork: its model, tools and instructions apply from there on. With `files` the fork works in a copy of the
+        workspace as it was at `at`: in that directory, or in a new one beside the workspace.
 
-        Raises `CursorExpired`, `ConversationExists`, `EventRefused` where the conversation has not begun, and with
-        `files` `WorkspaceError` where they were not kept.
+        Raises `CursorExpired`, `ConversationExists`, `EventRefused` if the conversation has not begun at `at`, and with
+        `files` `WorkspaceError` if the files were not kept.
         """
         files = files if isinstance(files, bool) else os.fspath(files)
         naming = Naming.checked(title, tags)

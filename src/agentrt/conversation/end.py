@@ -1,4 +1,4 @@
-"""`End`: what carries out what a person asks of a conversation: in this process, or on a server."""
+"""`End`: the implementation behind a `Conversation`, in this process or on a server."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ..workspaces.asking import Files
 
 
 class End(Protocol):
-    """A conversation that is entered, asked, followed and left. Places in its history are seqs of this epoch."""
+    """A conversation that can be entered, controlled and followed. Its places are seqs of the current epoch."""
 
     @property
     def id(self) -> str | None:
-        """Its name; None before it has one."""
+        """The conversation's id; None before it has one."""
         ...
 
     @property
@@ -31,69 +31,71 @@ class End(Protocol):
 
     @property
     def missing_secrets(self) -> tuple[str, ...]:
-        """The secrets whose values were not kept."""
+        """The names of secrets whose values were not kept."""
         ...
 
     async def enter(self) -> None:
-        """Begin it, or open it."""
+        """Begin the conversation, or open it."""
         ...
 
     async def close(self) -> None:
-        """Leave it."""
+        """Leave the conversation."""
         ...
 
     async def do(self, control: AnyControl, by: str | None = None) -> Reply:
-        """Carry a control out, on behalf of the principal `by`; its events are in the state when this returns."""
+        """Carry out a control on behalf of the principal `by`. The state contains its events when this returns."""
         ...
 
     async def set_secrets(self, secrets: Mapping[str, AnySecret | None], by: str | None = None) -> Cursor:
-        """As `UpdateSecrets`, with secrets that may be no text."""
+        """Do the same as `UpdateSecrets`; secrets need not be plain text."""
         ...
 
     async def begin(self, after: int | None, by: str | None = None) -> int:
-        """As `StartRun`; the place after which the run's events come, which is `after` when it is given."""
+        """Do the same as `StartRun`. Return the seq after which the run's events come: `after`, if given."""
         ...
 
     def events(self, after: int) -> AsyncIterator[Event]:
-        """The events after a place, up to the newest one now."""
+        """Return the events after a seq, up to the newest one now."""
         ...
 
     async def page(self, after: int, limit: int) -> Sequence[Event]:
-        """At most `limit` events after a place."""
+        """Return at most `limit` events after a seq."""
         ...
 
     def stream(self, after: int, until: Until = ..., *, deltas: bool = True) -> AsyncIterator[Event | Delta]:
-        """The events after a place as they come, with deltas in between; it ends when `until` holds, or it is left."""
+        """Yield the events after a seq as they come, with deltas in between, until `until` holds or the conversation is
+        left.
+        """
         ...
 
     async def page_json(self, after: int, limit: int) -> Sequence[bytes]:
-        """As `page`, with the JSON of each event as it stands in the log."""
+        """Do the same as `page`, with the JSON of each event as it is in the log."""
         ...
 
     def lines(self, after: int) -> AsyncIterator[Line | Delta]:
-        """As `stream`, with the JSON of each event as it stands in the log."""
+        """Do the same as `stream`, with the JSON of each event as it is in the log."""
         ...
 
     async def wait_for(self, until: Until) -> State:
-        """The first state for which `until` holds, or the last one."""
+        """Return the first state for which `until` holds, or the last state."""
         ...
 
     async def newest(self, holds: Callable[[Seen], bool]) -> Event | None:
-        """The event of the last place in the view for which `holds`."""
+        """Return the event of the last place in the view for which `holds` is true."""
         ...
 
     async def fork(self, wanted: Fork, by: str | None = None) -> End:
-        """Another conversation that shares the events up to a place, not yet entered."""
+        """Return a conversation, not yet entered, that shares the events up to a place."""
         ...
 
     async def files(self) -> Files:
-        """The files of its workspace."""
+        """Return the files of the workspace."""
         ...
 
     async def ask_servers(self, question: ServerQuestion) -> ServerAnswer:
-        """The answer to a question about its MCP servers."""
+        """Return the answer to a question about its MCP servers."""
         ...
 
     async def rest(self, idle: float) -> bool:
-        """Let it leave memory, unless it was used in the last `idle` seconds; whether it did."""
+        """Unload it from memory, unless it was used in the last `idle` seconds. Return whether it was unloaded."""
         ...

@@ -1,4 +1,4 @@
-"""`end_of`: which end a conversation has, by where it works."""
+"""`end_of`: choose the local or the remote end of a conversation by its workspace."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def end_of(
     owner: str | None,
     naming: Naming,
 ) -> End:
-    """The end of a conversation. Raises `ConfigurationError` for what cannot be, or does not go together."""
+    """Return the end of a conversation. Raises `ConfigurationError` for invalid or conflicting arguments."""
     if agent is not None:
         instance(agent, Agent, "Conversation", "agent")
     owner = converted(owner, str | None, "Conversation", "owner")

@@ -1,4 +1,4 @@
-"""Forms that tools have asked a person to fill in."""
+"""Answers to forms that tools show to the user."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..specs.schemas import defaults_of, misfit
 
 
 def check_form(asked: Iterable[InputRequested], given: GiveInput) -> None:
-    """Raises `ConfigurationError` for what does not fit the form; what is left out and has a default does."""
+    """Raise `ConfigurationError` if an answer does not fit its form. A missing value that has a default is valid."""
     request = next((one for one in asked if one.id == given.request_id), None)
     if request is None or request.url:
         return

@@ -1,4 +1,4 @@
-"""The workspace of a fork that has files of its own."""
+"""The workspace of a fork that has its own files."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from ..workspaces.copying import copy, remove
 async def forked_files(
     group: ConversationGroup, at: int, name: str, files: bool | str
 ) -> AsyncIterator[Workspace | None]:
-    """A copy of the workspace as it was after event `at`: in the directory `files`, or in a new one beside it; None
-    where the fork works in the same one. It goes again where the body fails.
+    """Yield a copy of the workspace as it was after event `at`: in the directory `files`, or in a new one beside the
+    workspace. Yield None if the fork works in the same workspace. The copy is removed if the body fails.
 
-    Raises `ConfigurationError` for a directory that cannot be it, and `WorkspaceError`.
+    Raises `ConfigurationError` for an unsuitable directory, and `WorkspaceError`.
     """
     created, keeper = group.feed.state.created, group.keeper
     if files is False or created is None:

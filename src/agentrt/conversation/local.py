@@ -63,16 +63,16 @@ _MISSING = "secrets of conversation %s were not kept when it was closed: %s; giv
 _SHARED = "while the conversation that delegated this one has it open, its {} are those of that one: change them there"
 
 LINES = 256
-"""Lines of the log that are read at once."""
+"""Lines of the log per read."""
 
 INTERRUPT_SECONDS = 0.1
-"""How long an interrupt waits for what it cut; what takes longer ends on its own."""
+"""Seconds that an interrupt waits for the interrupted work; slower work ends on its own."""
 
 
 class LocalEnd:
-    """A conversation in a runtime of this process: of its own, or one that others share.
+    """A conversation in a runtime of this process, which may be shared.
 
-    It is opened there, by all who have it open once, sleeps, and is woken by whoever asks something of it.
+    All users of the runtime share one open conversation. It sleeps (leaves memory) when idle, and any request wakes it.
     """
 
     __slots__ = (
@@ -107,27 +107,27 @@ class LocalEnd:
         self._name, self._secrets, self._owner = name, secrets, owner
         self._naming = naming
         self._kept: SecretRegistry | None = None
-        """What a fork has of secrets that its log does not hold."""
+        """A fork's secrets that its log does not hold."""
         self._entered: Guest | None = None
 
     @property
     def id(self) -> str | None:
-        """Its name; None before it has one."""
+        """The conversation's id; None before it has one."""
         return self._name
 
     @property
     def state(self) -> State:
-        """The state after the last event; while it sleeps without what was said and its configuration."""
+        """The state after the last event; without messages and configuration while the conversation sleeps."""
         return self._guest.state
 
     @property
     def missing_secrets(self) -> tuple[str, ...]:
-        """The secrets whose values were not kept when it was closed."""
+        """The names of secrets whose values were not kept when it was closed."""
         secrets = self._entered.secrets if self._entered is not None else None
         return secrets.missing if secrets is not None else ()
 
     async def enter(self) -> None:
-        """Begin it, or open it from its log."""
+        """Begin the conversation, or open it from its log."""
         if self._owns_runtime:
             await self._runtime.__aenter__()
         try:
@@ -148,7 +148,7 @@ class LocalEnd:
             raise
 
     async def close(self) -> None:
-        """Leave it, interrupted when it runs and nobody else has it open; also one that could not be entered."""
+        """Leave the conversation, also after a failed entry. Interrupt it if it runs and is open nowhere else."""
         try:
             if self._entered is not None:
                 await self._entered.leave()
@@ -157,7 +157,7 @@ class LocalEnd:
                 await self._runtime.__aexit__(None, None, None)
 
     async def do(self, control: AnyControl, by: str | None = None) -> Reply:
-        """Carry a control out, on behalf of the principal `by`. Raises what the conversation's method of it does."""
+        """Carry out a control on behalf of `by`. Raises the errors of the matching method of `Conversation`."""
         match control:
             case StartRun():
                 await self.begin(None, by)
@@ -186,7 +186,7 @@ class LocalEnd:
                 heard = message.id in group.feed.state.ledger.message_ids
                 attached = await group.attached(message)
                 cursor = await group.log.say(message, BusyPolicy(busy) if busy is not None else None, attached)
-                # the same again: a run that has taken it up has begun already, and may be over
+                # a repeated message: a run may already have picked it up, and may be over
                 if run and not (heard and all(seen.id != message.id for seen in group.feed.state.branch.queued)):
                     return await self.do(StartRun(), by)
                 return cursor
@@ -226,7 +226,7 @@ class LocalEnd:
         return await append_with_rules(self._runtime.store.shelf, group, events)
 
     async def _pinned(self, control: AnyControl, agent: Agent, state: State) -> AnyControl:
-        """A control that changes hooks, with their programs in the workspace as they are now."""
+        """Return a control that changes hooks with the hooks' programs pinned as they are in the workspace now."""
         if not isinstance(control, Configure) or not control.changes.keys() & {"hooks", "agents"}:
             return control
         assert state.created is not None
@@ -240,7 +240,7 @@ class LocalEnd:
         )
 
     async def set_secrets(self, secrets: Mapping[str, AnySecret | None], by: str | None = None) -> Cursor:
-        """Add, replace or, with None, remove secrets; what was one stays hidden. Raises `ConfigurationError`."""
+        """Add, replace or, with None, remove secrets. Old values stay hidden. Raises `ConfigurationError`."""
         async with self._guest.use() as group:
             if self._guest.delegated:
                 raise ConfigurationError(_SHARED.format("secrets"))
@@ -253,7 +253,7 @@ class LocalEnd:
             return cursor
 
     async def begin(self, after: int | None, by: str | None = None) -> int:
-        """Let it run; the seq after which the run's events come. Raises `UnknownModel` or `MissingKey`."""
+        """Start a run, and return the seq after which its events come. Raises `UnknownModel` or `MissingKey`."""
         async with self._guest.use() as group:
             stops = group.stops
             await self._runtime.client.prepare(group.feed.state.spec.llm)  # which may take seconds
@@ -264,7 +264,7 @@ class LocalEnd:
             return after
 
     async def fork(self, wanted: Fork, by: str | None = None) -> LocalEnd:
-        """One that shares the events up to a place, in the same workspace and runtime, with the same secrets."""
+        """Return a fork that shares the events up to a place, in the same workspace and runtime, with its secrets."""
         agent, naming = wanted.agent, Naming.checked(wanted.title, wanted.tags)
         tools = self._tools if agent is None else (*self._tools, *distinct(tools_in(agent)))
         async with self._guest.use() as group:
@@ -278,25 +278,25 @@ class LocalEnd:
         return fork
 
     def events(self, after: int) -> AsyncIterator[Event]:
-        """The events after a seq, up to the newest one now; they are read while it sleeps, too."""
+        """Return the events after a seq, up to the newest one now, also while the conversation sleeps."""
         group, upto = self._guest.group, self.state.seq
         if group is None:
             return self._runtime.store.history(self._known).read(after)
         return group.feed.events(after, lambda state: state.seq >= upto)
 
     async def page(self, after: int, limit: int) -> Sequence[Event]:
-        """At most `limit` events after a seq, all at once."""
+        """Return at most `limit` events after a seq, all at once."""
         async with self._guest.use() as group:
             return await group.feed.page(after, min(after + limit, group.feed.state.seq))
 
     async def page_json(self, after: int, limit: int) -> Sequence[bytes]:
-        """As `page`, with the JSON of each event as it stands in the log."""
+        """Do the same as `page`, with the JSON of each event as it is in the log."""
         async with self._guest.use() as group:
             upto = min(after + limit, group.feed.state.seq)
             return await self._runtime.store.history(self._known).load_json(after, upto)
 
     async def lines(self, after: int) -> AsyncIterator[Line | Delta]:
-        """As `stream`, with the JSON of each event as it stands in the log."""
+        """Do the same as `stream`, with the JSON of each event as it is in the log."""
         fresh, read = Fresh(), dict[int, bytes]()
         history, last = self._runtime.store.history(self._known), 0
         async for item in self.stream(after, fresh=fresh):
@@ -305,7 +305,7 @@ class LocalEnd:
                 continue
             data = fresh.take(item.seq) or read.pop(item.seq, None)
             if data is None:
-                if item.seq > last:  # what a history has found is all that it knows
+                if item.seq > last:  # a history knows only the events that it has found
                     history = self._runtime.store.history(self._known)
                     last = await history.last()
                 upto = min(item.seq + LINES - 1, last)
@@ -316,7 +316,7 @@ class LocalEnd:
     async def stream(
         self, after: int, until: Until = never, *, deltas: bool = True, fresh: Fresh | None = None
     ) -> AsyncIterator[Event | Delta]:
-        """The events after a seq as they come, with deltas in between; it ends when `until` holds, or it is left."""
+        """Yield the events after a seq as they come, with deltas, until `until` holds or the conversation is left."""
         guest = self._guest
 
         def over(state: State) -> bool:
@@ -340,24 +340,24 @@ class LocalEnd:
                 await guest.woken()
 
     async def wait_for(self, until: Until) -> State:
-        """The first state for which `until` holds, or the last one. Raises the error that the log failed with."""
+        """Return the first state for which `until` holds, or the last state. Raises the error of a failed log."""
         guest = self._guest
         if guest.group is None:
             return guest.state
         return await guest.group.feed.wait_for(lambda state: guest.left or until(state))
 
     async def newest(self, holds: Callable[[Seen], bool]) -> Event | None:
-        """The event of the last place in the view for which `holds`."""
+        """Return the event of the last place in the view for which `holds` is true."""
         async with self._guest.use() as group:
             return await group.log.newest(holds)
 
     async def ask_servers(self, question: ServerQuestion) -> ServerAnswer:
-        """The answer to a question about its MCP servers. Raises `ServerMissing`, and as `ConversationServers` says."""
+        """Return the answer to a question about its MCP servers. Raises the errors of `ConversationServers`."""
         async with self._guest.use() as group:
             return await group.ask_servers(question)
 
     async def files(self) -> LocalFiles:
-        """The files of its workspace; the log says where it is, also of one that sleeps."""
+        """Return the files of the workspace, also while the conversation sleeps: the log says where they are."""
         if self._guest.left:
             raise ConfigurationError("the conversation was left: enter it again to go on")
         created = self.state.created
@@ -368,7 +368,7 @@ class LocalEnd:
         return LocalFiles(created.workspace.path, kept_files(self._runtime.store, created))
 
     async def rest(self, idle: float) -> bool:
-        """Let it leave memory, unless something runs or it was used in the last `idle` seconds; whether it did."""
+        """Unload it from memory unless it runs or was used in the last `idle` seconds. Return whether it did."""
         return await self._guest.rest(idle)
 
     async def _create(self, name: str) -> ConversationGroup:

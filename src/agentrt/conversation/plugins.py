@@ -1,4 +1,4 @@
-"""What a person agrees to, and plugins that are loaded while a conversation is open."""
+"""Consent of a person, and plugins that are loaded while a conversation is open."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from ..specs.raw import raw
 
 
 async def agree(runtime: Runtime, group: ConversationGroup, control: Agree, by: str | None) -> Cursor:
-    """Have programs run that a person has agreed to, here and then, once that is logged, elsewhere.
+    """Run the programs that a person has agreed to: in this conversation and, once that is logged, in others.
 
-    Raises `ConfigurationError` where nothing of that digest waits, or it cannot be remembered.
+    Raises `ConfigurationError` if nothing with that digest waits for consent, or if the consent cannot be saved.
     """
     state = group.feed.state
     offers = {offer.digest: offer for offer in state.unagreed}
@@ -35,9 +35,9 @@ async def agree(runtime: Runtime, group: ConversationGroup, control: Agree, by: 
 
 
 async def load_plugin(runtime: Runtime, group: ConversationGroup, control: LoadPlugin, by: str | None) -> Cursor:
-    """Load a plugin: its skills and agents are there from now on, its programs once a person has agreed to them.
+    """Load a plugin. Its skills and agents are available from now on, its programs once a person has agreed to them.
 
-    Raises `ConfigurationError` for one that cannot be read.
+    Raises `ConfigurationError` for a plugin that cannot be read.
     """
     state = group.feed.state
     assert state.created is not None

@@ -1,4 +1,4 @@
-"""Rules of a workspace that a conversation adds or takes back: logged first, then kept for the workspace."""
+"""Workspace rules that a conversation adds or removes: logged first, then saved for the workspace."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ..workspaces.project_rules import Intent, fulfil, intend
 
 
 async def append_with_rules(shelf: Shelf, group: ConversationGroup, events: Sequence[Event]) -> Cursor:
-    """Append a batch, and have its rules of the workspace hold for all conversations there.
+    """Append a batch of events, and apply its workspace rules to all conversations in that workspace.
 
-    Raises as `Log.append` does, and `ConfigurationError` when the rules are logged and their document cannot be
-    written: whoever opens the storage next writes it.
+    Raises the errors of `Log.append`. Raises `ConfigurationError` when the rules are logged but their document cannot
+    be written: the next process that opens the storage writes it.
     """
     if not any(isinstance(event, RuleAdded | RuleRemoved) and event.scope == "project" for event in events):
         return await group.log.append(*events)
@@ -30,7 +30,7 @@ async def append_with_rules(shelf: Shelf, group: ConversationGroup, events: Sequ
     except ConfigurationError as error:
         raise ConfigurationError(f"the rule was not added: {error}") from error
     known = True
-    """Whether the log says now whether it has the batch; else whoever opens it next finds out."""
+    """Whether it is known now if the log has the batch. If not, the next process that opens the storage finds out."""
     try:
         return await group.log.append(*events)
     except (LogFailed, ActorError):

@@ -1,4 +1,4 @@
-"""`Reading`: what a conversation has said, as events, bytes and outputs."""
+"""`Reading`: the contents of a conversation as events, bytes and outputs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Reading:
-    """The part of a `Conversation` that changes nothing."""
+    """The read-only part of a `Conversation`."""
 
     __slots__ = ("_end",)
 
@@ -27,19 +27,22 @@ class Reading:
 
     @property
     def state(self) -> State:
-        """The state after the last event; immutable. While it sleeps, without what was said and its configuration."""
+        """The immutable state after the last event; without messages and configuration while it sleeps."""
         return self._end.state
 
     async def context_usage(self) -> ContextUsage:
-        """What fills the model's context window now, by kind, in tokens; while it sleeps it is read from the log."""
+        """Return the use of the model's context window by kind, in tokens. While the conversation sleeps, read it from
+        the log.
+        """
         state = self.state
         if state.created is None:
             state = fold([event async for event in self.events(0)])
         return context_usage(state)
 
     async def output(self, kind: type[T]) -> T | None:
-        """What the agent gave to `finish` last, for an agent with an `output`, as a struct, a dataclass or a pydantic
-        model; None before that. Raises `msgspec.ValidationError` when it is not of this kind.
+        """Return the last output that the agent gave to `finish`, as a struct, a dataclass or a pydantic model; None if
+        there is none yet. For an agent with an `output`. Raises `msgspec.ValidationError` if the output is not of this
+        type.
         """
         last = await self._end.newest(lambda seen: seen.answer and seen.type == "ObservationEvent")
         if not isinstance(last, ObservationEvent):
@@ -48,32 +51,35 @@ class Reading:
         return cast("T", reader_of(kind)(found["output"])) if found else None
 
     def events(self, after: Cursor | int = 0) -> AsyncIterator[Event]:
-        """The events after a cursor, up to the newest one now; they are read while it sleeps, too.
+        """Return the events after a cursor, up to the newest one now, also while the conversation sleeps.
 
-        Raises `CursorExpired` for one of another epoch. A seq alone is a cursor of epoch 0, here and elsewhere.
+        Raises `CursorExpired` for a cursor of another epoch. A bare seq counts as a cursor of epoch 0, here and
+        elsewhere.
         """
         return self._end.events(self._seq(after))
 
     async def page(self, after: Cursor | int = 0, limit: int = 100) -> Sequence[Event]:
-        """At most `limit` events after a cursor, all at once. Raises `CursorExpired` for one of an earlier epoch."""
+        """Return at most `limit` events after a cursor, all at once. Raises `CursorExpired` for a cursor of an earlier
+        epoch.
+        """
         return await self._end.page(self._seq(after), limit)
 
     async def stream(self, after: Cursor | int = 0) -> AsyncIterator[Event | Delta]:
-        """The events after a cursor, then those to come as they come, with deltas in between; it ends with the
-        conversation. Raises `CursorExpired` for a cursor of an earlier epoch.
+        """Yield the events after a cursor, then new ones as they come, with deltas in between, until the conversation
+        is left. Raises `CursorExpired` for a cursor of an earlier epoch.
         """
         async for item in self._end.stream(self._seq(after)):
             yield item
 
     async def page_json(self, after: Cursor | int = 0, limit: int = 100) -> Sequence[bytes]:
-        """As `page`, for who passes the events on: each is the JSON that stands in its line of the log.
+        """Do the same as `page`, but return the JSON of each event as it is in the log, ready to be passed on.
 
         Raises `ConfigurationError` for a conversation on a server, as does `lines`.
         """
         return await self._end.page_json(self._seq(after), limit)
 
     def lines(self, after: Cursor | int = 0) -> AsyncIterator[Line | Delta]:
-        """As `stream`, for who passes the events on: each comes as the JSON that stands in its line of the log."""
+        """Do the same as `stream`, but with the JSON of each event as it is in the log, ready to be passed on."""
         return self._end.lines(self._seq(after))
 
     def _seq(self, after: Cursor | int) -> int:

@@ -1,4 +1,4 @@
-"""Going back together with the files of the workspace."""
+"""Rewinding a conversation together with the files of its workspace."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ..state import checkpoint, seq_of
 
 
 async def rewind(group: ConversationGroup, control: Rewind, by: str | None) -> Cursor:
-    """Go back, and have the files do so, too; the place after what came of it.
+    """Rewind the conversation and restore its files. Return the cursor after the resulting events.
 
-    Raises `EventRefused` while it runs, `CursorExpired`, and `WorkspaceError` where the files were not kept, before
-    anything is changed, or could not all be restored.
+    Raises `EventRefused` during a run, and `CursorExpired`. Raises `WorkspaceError` before anything is changed if the
+    files were not kept, and afterwards if they could not all be restored.
     """
     keeper, state = group.keeper, group.feed.state
     if keeper is None:

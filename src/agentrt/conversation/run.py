@@ -1,4 +1,4 @@
-"""`Run`: a run of a conversation, under way or about to begin."""
+"""`Run`: a run of a conversation, active or about to begin."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .end import End
 
 
 def at_rest(state: State) -> bool:
-    """Whether nothing runs, and nothing will without a person."""
+    """Return whether nothing runs, and nothing will until a person acts."""
     return state.at_rest
 
 
@@ -26,7 +26,7 @@ _WHY = {
 
 
 def answer_of(state: State) -> str:
-    """The answer with which a run ended. Raises `NoAnswer`."""
+    """Return the answer with which a run ended. Raises `NoAnswer`."""
     if state.answer is not None:
         return state.answer
     if state.error is not None:
@@ -35,7 +35,7 @@ def answer_of(state: State) -> str:
 
 
 class Run:
-    """A run under way or about to begin; see `Conversation.run`."""
+    """A run that is active or about to begin; see `Conversation.run`."""
 
     def __init__(self, end: End, after: Cursor | int | None) -> None:
         self._end, self._after = end, after
@@ -46,7 +46,7 @@ class Run:
                 yield item
 
     async def stream(self) -> AsyncIterator[Event | Delta]:
-        """The run's events, with deltas in between."""
+        """Yield the run's events, with deltas in between."""
         async for item in self._end.stream(await self._begin(), at_rest):
             yield item
 

@@ -1,4 +1,4 @@
-"""`Steering`: what a person sets of a conversation: its rules, model, secrets, title."""
+"""`Steering`: the settings of a conversation: its rules, model, secrets and title."""
 
 from __future__ import annotations
 
@@ -33,53 +33,59 @@ from .reading import Reading
 
 
 class Steering(Reading):
-    """The part of a `Conversation` that sets how it goes on."""
+    """The part of a `Conversation` that changes its settings."""
 
     __slots__ = ()
 
     async def do(self, control: AnyControl, by: str | None = None) -> Reply:
-        """Carry out a control, which stands in the log as asked `by` that principal; what the methods below do, too.
+        """Carry out a control. The log records the principal `by` as its author. The methods below all use this.
 
-        Raises what the method of it does.
+        Raises the errors of the matching method.
         """
         return await self._end.do(checked(control), by)
 
     async def add_rule(self, rule: PermissionRule, scope: Scope = "session") -> Cursor:
-        """Have a permission rule hold from now on: in this conversation, or in all that work in its workspace."""
+        """Add a permission rule that applies from now on: in this conversation, or in all conversations in its
+        workspace.
+        """
         return await self._do(AddRule(rule, scope))
 
     async def remove_rule(self, rule: PermissionRule, scope: Scope = "session") -> Cursor:
-        """Have a rule that was added hold no more: in this conversation and those that it delegates to, and by
-        "project" in none that begins in its workspace from now on. `state.ledger.added` has those that were added.
+        """Remove an added rule: from this conversation and those that it delegates to. With "project", also from
+        conversations that begin in its workspace from now on. `state.ledger.added` lists the added rules.
 
-        Raises `ConfigurationError` for one that was not, and for one that asks or denies and came from elsewhere: that
-        is taken back there.
+        Raises `ConfigurationError` for a rule that was not added. Also for a rule that asks or denies and was added
+        elsewhere: remove it there.
         """
         return await self._do(RemoveRule(rule, scope))
 
     async def configure(self, **changes: Any) -> Cursor:
         """Change fields of the agent from now on: `configure(llm=..., confirmation=..., hooks=...)`.
 
-        Raises `ConfigurationError` for a field that there is not, or a value that cannot be. Its tools and instructions
-        stay as they were at the beginning.
+        Raises `ConfigurationError` for an unknown field or an invalid value. The tools and instructions cannot be
+        changed.
         """
         raws = {name: msgspec.Raw(msgspec.json.encode(value)) for name, value in changes.items()}
         return await self._do(Configure(raws))
 
     async def set_confirmation_policy(self, policy: ConfirmationPolicy) -> Cursor:
-        """Who is asked from now on; without an analyzer this sets the rules, so that no policy is silently off."""
+        """Set the confirmation policy from now on. Without an analyzer this also sets the analyzer "rules", so that the
+        policy always has ratings to act on.
+        """
         return await self._do(SetConfirmationPolicy(policy))
 
     async def set_security_analyzer(self, *names: str) -> Cursor:
-        """Who rates actions from now on, of several the highest; nobody, when none is named and nobody is asked."""
+        """Set the analyzers that rate actions from now on; the highest of their ratings counts. Without names, actions
+        are not rated, unless a person may have to be asked.
+        """
         return await self._do(SetSecurityAnalyzer(names))
 
     async def switch_llm(self, llm: AnyLLM | str) -> Cursor:
-        """Which model answers from the next call on. Raises `UnknownModel` or `MissingKey`."""
+        """Change the model from the next call on. Raises `UnknownModel` or `MissingKey`."""
         return await self._do(SwitchLLM(as_llm(llm)))
 
     async def update_secrets(self, secrets: Mapping[str, AnySecret | None]) -> Cursor:
-        """Add, replace or, with None, remove secrets; what was one stays hidden. Raises `ConfigurationError`."""
+        """Add, replace or, with None, remove secrets. Old values stay hidden. Raises `ConfigurationError`."""
         return await self._end.set_secrets(secrets)
 
     async def rename(self, title: str) -> Cursor:
@@ -87,26 +93,29 @@ class Steering(Reading):
         return await self._do(Rename(title))
 
     async def set_tags(self, tags: Mapping[str, str]) -> Cursor:
-        """Replace the tags. Raises `ConfigurationError` for a key that is not of small letters and digits, or a value
-        of more than 256 characters.
+        """Replace the tags. Keys consist of lowercase letters and digits, values have at most 256 characters. Raises
+        `ConfigurationError` for others.
         """
         return await self._do(SetTags(dict(tags)))
 
     async def grant(self, amount: float) -> Cursor:
-        """Allow it to spend so many USD more than `Limits.max_cost` says. Raises `ConfigurationError` for no amount."""
+        """Allow the conversation to spend `amount` USD beyond `Limits.max_cost`. Raises `ConfigurationError` for an
+        invalid amount.
+        """
         return await self._do(Grant(amount))
 
     async def agree(self, digest: str) -> Cursor:
-        """Have the programs of a project or a plugin run, here and in all conversations that find the same.
+        """Agree to run the programs of a project or a plugin, here and in all conversations that find the same
+        programs.
 
-        What waits for that is in `state.unagreed`. Raises `ConfigurationError` for what does not.
+        `state.unagreed` lists the programs that wait for consent. Raises `ConfigurationError` for any other digest.
         """
         return await self._do(Agree(digest=digest))
 
     async def load_plugin(self, source: str, ref: str = "", repo_path: str = "") -> Cursor:
         """Load a plugin: a directory, a git address at a revision `ref`, `github:owner/repo`, or `NAME@MARKETPLACE`.
 
-        Raises `ConfigurationError` for one that cannot be read.
+        Raises `ConfigurationError` for a plugin that cannot be read.
         """
         return await self._do(LoadPlugin(source=source, ref=ref, repo_path=repo_path))
 

@@ -26,10 +26,10 @@ def run_sync(
     secrets: Mapping[str, AnySecret] = {},
     store: Path | str | Storage | None = None,
 ) -> str:
-    """The agent's answer to `text`, in a new conversation; it blocks until that is there.
+    """Return the agent's answer to `text`, in a new conversation; block until it is there.
 
-    Ctrl-C interrupts the agent. Raises what `Conversation.prompt` does, and `ConfigurationError` where an event loop
-    runs already: `await conversation.prompt(text)` is for there.
+    Ctrl-C interrupts the agent. Raises the errors of `Conversation.prompt`, and `ConfigurationError` if an event loop
+    is already running: use `await conversation.prompt(text)` there.
     """
     try:
         asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""Frozen configuration: everything a conversation needs to be resumed, and nothing secret."""
+"""Immutable configuration: everything needed to resume a conversation, without any secrets."""
 
 from .agent import DEFAULT_TOOLS, RULES, Agent, replaced
 from .condensers import (

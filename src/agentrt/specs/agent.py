@@ -1,4 +1,4 @@
-"""`Agent` and where it works: frozen configuration that the log carries."""
+"""`Agent`: immutable configuration that is stored in the log."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .stuck import Critic, StuckDetection
 from .tool import ClientTool, Tool, as_tool
 
 RULES = "rules"
-"""The analyzer that there is always: fixed rules for commands, paths and networks."""
+"""The analyzer that always exists: fixed rules for commands, paths and networks."""
 
 DEFAULT_TOOLS = (Tool("terminal"), Tool("file_editor"), Tool("task_tracker"))
 
@@ -33,62 +33,68 @@ DEFAULT_TOOLS = (Tool("terminal"), Tool("file_editor"), Tool("task_tracker"))
 class Agent(Given, frozen=True, kw_only=True, omit_defaults=True):
     """A model, its tools and its instructions; `think` and `finish` are always among the tools.
 
-    Nobody is asked before an action unless `confirmation` says so: a program has nobody to ask. `ConfirmRisky()` has a
-    person asked about what is risky, and `conversation.pending_confirmation` is what waits then.
+    Nobody is asked before an action unless `confirmation` says so, since a program may have no user to ask. With
+    `ConfirmRisky()` a person confirms risky actions; `conversation.pending_confirmation` lists those that wait.
 
-    In the place of an `LLM` its name will do, and in that of a `Tool` its name or a function. Raises
-    `ConfigurationError` for a value that cannot be.
+    A name may replace an `LLM`, and a name or a function a `Tool`. Raises `ConfigurationError` for an invalid value.
     """
 
     llm: AnyLLM
     tools: tuple[Tool, ...] = DEFAULT_TOOLS
     description: str = ""
-    """What it is for, as one that may delegate to it is told."""
+    """The purpose of the agent, shown to agents that may delegate to it."""
     system_prompt: str | None = None
-    """Replaces the built-in one when set; what `context` brings still follows."""
+    """Replaces the built-in system prompt when set; the content of `context` still follows."""
     context: AgentContext | None = None
-    """What it is told besides its task; None: the instructions, skills, agents and memory of the workspace, and those
-    of the user's home directory in the command line and on a server."""
+    """Instructions besides the task. None: the instructions, skills, agents and memory of the workspace; in the command
+    line and on a server also those of the user's home directory.
+    """
     analyzer: str | tuple[str, ...] | None = None
-    """Names of the security analyzers that rate actions ("rules", "model"), of several the highest rating; None: none,
-    unless something below asks for ratings, which sets "rules"."""
+    """Names of the security analyzers that rate actions ("rules", "model"); the highest rating counts. None: no
+    analyzer, unless `confirmation` or `flow` needs ratings, which sets "rules".
+    """
     confirmation: ConfirmationPolicy = NeverConfirm()
     rules: tuple[PermissionRule, ...] = ()
     """What is allowed, asked or denied whatever the rating."""
     flow: InformationFlow | None = None
-    """Whether what untrusted content may have caused is asked about; None: no."""
+    """Which actions need confirmation because untrusted content may have caused them; None: no such check."""
     hooks: tuple[Hook, ...] = ()
     condenser: AnyCondenser = LLMSummarizingCondenser()
-    """Who makes its view shorter, and when; a name stands for one of the runtime's own."""
+    """How and when the view is shortened; a name stands for one of the runtime's own condensers."""
     stuck: StuckDetection | None = StuckDetection()
-    """When it is stopped for repeating itself; None: never."""
+    """When the agent is stopped for repeating itself; None: never."""
     critic: Critic | None = None
     busy: BusyPolicy = BusyPolicy.ENQUEUE
-    """What a message does that comes while it works."""
+    """How a message is treated that comes while the agent works."""
     mcp_servers: dict[str, MCPServer] = msgspec.field(default_factory=dict)
-    """Servers of the Model Context Protocol whose tools it has, by their names."""
+    """MCP servers (Model Context Protocol) whose tools the agent has, by name."""
     mcp_config: dict[str, Any] | None = None
-    """The same as other programs' files have it, `{"mcpServers": {...}}`; they are in `mcp_servers` then."""
+    """MCP servers in the format of other programs, `{"mcpServers": {...}}`; they are moved to `mcp_servers`."""
     filter_tools_regex: str | None = None
-    """What the names of servers' tools must match from their beginning; None: all are offered."""
+    """A regular expression that the names of MCP tools must match from their beginning; None: all are offered."""
     tool_search: Share | None = 0.1
-    """Of the model's window, what the definitions of servers' tools may take. Those of a server with which it would be
-    more are found with the tool `tool_search`, and not offered before; None: all are offered."""
+    """The share of the model's context window that the definitions of MCP tools may take. The tools of a server that
+    would exceed it are not offered at first; the model finds them with the tool `tool_search`. None: all are offered.
+    """
     client_tools: tuple[ClientTool, ...] = ()
-    """Tools that the program, or the client of a server, executes. Those that it delegates to have none of them."""
+    """Tools that the program, or the client of a server, executes. Agents that it delegates to do not have them."""
     agents: dict[str, Agent] = msgspec.field(default_factory=dict)
-    """Those that it may delegate to, by name; it may always delegate to one like itself. The model "inherit" of one of
-    them stands for the model of the agent that delegates, and the tool "*" for its tools."""
+    """The agents that it may delegate to, by name; it may always delegate to a copy of itself. In one of them, the
+    model "inherit" stands for the model of the delegating agent, and the tool "*" for its tools.
+    """
     checkpoints: bool = True
-    """Whether the files of the workspace are kept as they were before and after what may change them, so that a rewind
-    can bring them back. They are not in a home directory, or where there are too many."""
+    """Whether the files of the workspace are kept before and after actions that may change them, so that a rewind can
+    restore them. Files are not kept in a home directory, or if there are too many.
+    """
     limits: Limits = Limits()
     is_vouched_for: bool = True
-    """Whether the user or the program wrote it. One that comes from a repository is asked about at least as often as
-    the agent that delegates to it."""
+    """Whether the user or the program wrote the agent. An agent from a repository needs confirmation at least as often
+    as the agent that delegates to it.
+    """
     output: dict[str, Any] | None = None
-    """What `finish` must give, besides words: a JSON schema of an object, or a type that has one, such as a struct, a
-    dataclass or a pydantic model; None: only words."""
+    """The structured output that `finish` must give besides words: a JSON schema of an object, or a type that has one,
+    such as a struct, a dataclass or a pydantic model. None: only words.
+    """
 
     def __post_init__(self) -> None:
         force_setattr(self, "llm", as_llm(self.llm))
@@ -102,7 +108,7 @@ class Agent(Given, frozen=True, kw_only=True, omit_defaults=True):
         output = as_schema(self.output)
         force_setattr(self, "output", output)
         Given.__post_init__(self)
-        force_setattr(self, "output", output)  # the type that it was made of stays known
+        force_setattr(self, "output", output)  # keeps the type that the schema was made from
         if self.filter_tools_regex is not None:
             try:
                 re.compile(self.filter_tools_regex)
@@ -114,11 +120,11 @@ class Agent(Given, frozen=True, kw_only=True, omit_defaults=True):
 
     @classmethod
     def preset(cls, name: PresetName | None = None, *, llm: AnyLLM | str, **fields: Any) -> Agent:
-        """An agent with the tools of a preset, and other fields as they are given.
+        """Return an agent with the tools of a preset, and the given other fields.
 
-        "default", "gpt5" (`apply_patch`) and "gemini" (its own file tools) suit families of models; None chooses among
-        them by the model. "planning" looks and writes a plan, "codeact" works with code, "browsing" on the web. Raises
-        `ConfigurationError` for another name.
+        "default", "gpt5" (`apply_patch`) and "gemini" (its own file tools) suit families of models; None chooses one of
+        them by the model. "planning" reads code and writes a plan, "codeact" works with code, "browsing" uses the web.
+        Raises `ConfigurationError` for another name.
         """
         chosen = preset_of(name, as_llm(llm))
         told = fields.get("context") or AgentContext()
@@ -128,18 +134,18 @@ class Agent(Given, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def analyzers(self) -> tuple[str, ...]:
-        """The names of the analyzers; information flow needs to know where an action leads, which the rules tell."""
+        """The names of the analyzers, including "rules" if `flow` is set: it needs to know where an action leads."""
         named = (self.analyzer,) if isinstance(self.analyzer, str) else self.analyzer or ()
         return (*named, RULES) if self.flow is not None and RULES not in named else named
 
     @property
     def models(self) -> tuple[AnyLLM, ...]:
-        """Its model, and those of its condensers."""
+        """The agent's model and those of its condensers."""
         return (self.llm, *summarizers(self.condenser))
 
 
 def replaced(agent: Agent, changes: Mapping[str, Any]) -> Agent:
-    """The agent with other values of some fields, as JSON or as they are. Raises `msgspec.ValidationError`."""
+    """Return the agent with some fields replaced, by JSON or by values. Raises `msgspec.ValidationError`."""
     fields = msgspec.to_builtins(agent) | {key: _builtins(value) for key, value in changes.items()}
     return msgspec.convert(fields, Agent)
 

@@ -1,4 +1,4 @@
-"""`AgentFile`: an agent as its file says it, to be delegated to."""
+"""`AgentFile`: an agent for delegation, as defined in its file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PERMISSIONS = ("always_confirm", "never_confirm", "confirm_risky")
 
 
 class AgentFile(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent as its file says it; the names in it are not looked up yet."""
+    """An agent as defined in its file; the names in it are not resolved yet."""
 
     name: str
     description: str
@@ -22,14 +22,14 @@ class AgentFile(msgspec.Struct, frozen=True, kw_only=True):
     digest: str = ""
     origin: Origin = "project"
     model: str = INHERIT
-    """A profile, a model, or "inherit": that of the agent that delegates."""
+    """A profile, a model, or "inherit": the model of the delegating agent."""
     tools: tuple[str, ...] | None = None
-    """None: those of the agent that delegates."""
+    """Names of tools; None: the tools of the delegating agent."""
     skills: tuple[str, ...] = ()
     hooks: Any = None
     max_steps: int | None = None
     max_cost: float | None = None
     permission_mode: str = ""
     condenser: Any = None
-    """Kept as it is written."""
+    """The condenser, as written in the file."""
     servers: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""The agents that every agent may delegate to by name, unless others have these names."""
+"""The built-in agents that every agent may delegate to by name, unless its own agents have these names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .llm import INHERIT, LLM
 from .tool import Tool
 
 SAME_TOOLS = (Tool("*"),)
-"""The tools of the agent that delegates."""
+"""The tools of the delegating agent."""
 
 _LOOKS = (
     " You only look: change no file, and run nothing that changes anything. Report what you found, with the paths and"
@@ -19,7 +19,7 @@ _LOOKS = (
 
 
 def _agent(description: str, suffix: str, tools: tuple[Tool, ...] = SAME_TOOLS) -> Agent:
-    """One that is held to the confirmation and the tools of the agent that delegates."""
+    """Return an agent with the confirmation policy and the tools of the delegating agent."""
     return Agent(
         llm=LLM(model=INHERIT),
         tools=tools,

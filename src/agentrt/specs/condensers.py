@@ -1,4 +1,4 @@
-"""Condensers: when an agent's view of its conversation is made shorter, and by whom."""
+"""Condensers: when and how an agent's view of its conversation is shortened."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ from .given import Count, Given, Share, Some
 from .llm import AnyLLM, as_llm
 
 WINDOW_SHARE = 0.8
-"""Of a model's context window, what a view may fill before it is condensed."""
+"""The share of a model's context window that a view may fill before it is condensed."""
 
 
 class CondensationReason(StrEnum):
-    """Why a view is condensed."""
+    """The reason for condensing a view."""
 
     REQUEST = "request"
-    """A person asked for it, or the model said that the view is too long."""
+    """A user requested it, or the model reported that the view is too long."""
     EVENTS = "events"
-    """It has more events than `max_size`."""
+    """The view has more events than `max_size`."""
     TOKENS = "tokens"
-    """It has more tokens than `max_tokens`, or than 0.8 of the model's context window."""
+    """The view has more tokens than `max_tokens`, or than 0.8 of the model's context window."""
 
 
 class _ByTokens(Given, frozen=True, kw_only=True, omit_defaults=True):
-    """What the condensers have in common that begin by themselves."""
+    """Base of the condensers that start on their own."""
 
     max_tokens: Some | None = None
-    """Tokens from which on a view is condensed, to half of that; None: 0.8 of the model's context window, where that is
+    """The number of tokens at which a view is condensed, to half of that; None: 0.8 of the model's context window, if
     known.
     """
     minimum_progress: Share = 0.1
-    """The share of a view that a condensation must take away to be worth it."""
+    """The share of a view that a condensation must remove to be worthwhile."""
 
 
 class _Bounded(_ByTokens, frozen=True, kw_only=True, omit_defaults=True):
-    """Those that take events out of a view."""
+    """Base of the condensers that remove events from a view."""
 
     max_size: Some = 240
-    """Events from which on it is condensed, to half of that."""
+    """The number of events at which a view is condensed, to half of that."""
     keep_first: Count = 2
-    """Events at the beginning that stay: the instructions and the first message, at least."""
+    """The number of events kept at the beginning: at least the instructions and the first message."""
 
     def __post_init__(self) -> None:
         Given.__post_init__(self)
@@ -58,14 +58,15 @@ class _Bounded(_ByTokens, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class LLMSummarizingCondenser(_Bounded, frozen=True, tag=True, kw_only=True, omit_defaults=True):
-    """Has a model sum up what is long ago, and puts the summary in its place.
+    """Replaces the oldest part of the view with a summary written by a model.
 
-    Where no cut makes progress and the view must become shorter, all of it is summed up, each event's text cut to
-    `hard_context_reset_context_scaling` of its length again and again, `hard_context_reset_max_retries` times at most.
+    If no cut is worthwhile but the view must become shorter, the whole view is summarized. Each event's text is then
+    cut to `hard_context_reset_context_scaling` of its length, again and again, at most `hard_context_reset_max_retries`
+    times.
     """
 
     llm: AnyLLM | None = None
-    """Who sums up; None: the agent's model, which finds most of the prompt in its cache."""
+    """The model that writes the summary. None: the agent's model, which has most of the prompt in its cache."""
     hard_context_reset_max_retries: Count = 5
     hard_context_reset_context_scaling: Share = 0.8
 
@@ -75,28 +76,28 @@ class LLMSummarizingCondenser(_Bounded, frozen=True, tag=True, kw_only=True, omi
 
 
 class ObservationMaskingCondenser(_ByTokens, frozen=True, tag=True, kw_only=True, omit_defaults=True):
-    """Takes old output and images out of results, and says so in their place; the calls stay.
+    """Replaces old output and images in results with a note; the calls stay.
 
-    It calls no model, and takes no event away: it acts on tokens alone. Where that is not enough it has nothing to
-    offer: put another one behind it in a pipeline.
+    It calls no model and removes no events. It starts on tokens alone. If it cannot shorten the view enough, it does
+    nothing: combine it with another condenser in a pipeline.
     """
 
     attention_window: Count = 20
-    """The newest results, which stay whole."""
+    """The number of newest results that stay complete."""
 
 
 class NoOpCondenser(Given, frozen=True, tag=True):
-    """Condenses nothing: a view that the model cannot read ends the run."""
+    """Condenses nothing; a view that is too long for the model ends the run."""
 
 
 class NamedCondenser(_Bounded, frozen=True, tag=True, kw_only=True, omit_defaults=True):
-    """One of the runtime's own condensers, by its name."""
+    """A condenser of the runtime's own, by name."""
 
     name: str
 
 
 class PipelineCondenser(Given, frozen=True, tag=True):
-    """Several, one after the other, until the view is short enough."""
+    """Several condensers, applied one after the other until the view is short enough."""
 
     condensers: tuple[OneCondenser, ...]
 
@@ -114,16 +115,19 @@ AnyCondenser: TypeAlias = OneCondenser | PipelineCondenser
 
 
 def as_condenser(given: Any) -> Any:
-    """A condenser that was given by its name, or None, which condenses nothing; anything else as it is."""
+    """Convert the name of a condenser to a condenser, and None to one that condenses nothing; return other values as
+    they are.
+    """
     if given is None:
         return NoOpCondenser()
     return NamedCondenser(name=given) if isinstance(given, str) else given
 
 
 def read_condenser(given: Any) -> AnyCondenser | None:
-    """A condenser as a file names it: with its `type`, or the usual one with other bounds; None where it cannot be.
+    """Read a condenser from a file: by its `type`, or the default one with other limits; None if it is invalid.
 
-    A file says no model: it could say where keys and conversations go. Nor does it name the runtime's own condensers.
+    A file may not name a model, since that could decide where keys and conversations are sent. Nor may it name a
+    condenser of the runtime's own.
     """
     if given is None:
         return LLMSummarizingCondenser()
@@ -136,23 +140,23 @@ def read_condenser(given: Any) -> AnyCondenser | None:
 
 
 def stages(condenser: AnyCondenser) -> Iterator[BoundedCondenser]:
-    """The condensers that do something, in their order."""
+    """Yield the condensers that do something, in order."""
     for one in condenser.condensers if isinstance(condenser, PipelineCondenser) else (condenser,):
         if not isinstance(one, NoOpCondenser):
             yield one
 
 
 def most_events(condenser: AnyCondenser) -> int | None:
-    """Events from which on a view is condensed; None: it never is for their number."""
+    """Return the number of events at which a view is condensed; None: the number does not matter."""
     return min((one.max_size for one in stages(condenser) if isinstance(one, _Bounded)), default=None)
 
 
 def named_condensers(condenser: AnyCondenser) -> list[str]:
-    """The names of the runtime's own condensers in it."""
+    """Return the names of the runtime's own condensers in it."""
     return [one.name for one in stages(condenser) if isinstance(one, NamedCondenser)]
 
 
 def summarizers(condenser: AnyCondenser) -> tuple[AnyLLM, ...]:
-    """The models besides the agent's own that it calls."""
+    """Return the models that it calls, besides the agent's own."""
     found = (one.llm for one in stages(condenser) if isinstance(one, LLMSummarizingCondenser))
     return tuple(llm for llm in found if llm is not None)

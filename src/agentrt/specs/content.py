@@ -1,4 +1,4 @@
-"""Blocks of content, in messages and in observations."""
+"""Content blocks of messages and observations."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TEXT = "text/plain; charset=utf-8"
 
 
 class BlobReference(msgspec.Struct, frozen=True, gc=False, tag="blob", omit_defaults=True):
-    """Bytes kept beside the log, named by their SHA-256 (64 hex digits); `size` in bytes."""
+    """A reference to bytes stored beside the log, by their SHA-256 (64 hex digits); `size` in bytes."""
 
     sha256: str
     size: int
@@ -41,9 +41,9 @@ class FileContent(msgspec.Struct, frozen=True, gc=False, tag="file", omit_defaul
 
 
 class Thinking(msgspec.Struct, frozen=True, gc=False):
-    """A provider's own record of what `model` thought: a JSON array of its blocks, perhaps signed or encrypted.
+    """A provider's own record of the reasoning of `model`: a JSON array of its blocks, perhaps signed or encrypted.
 
-    It goes back as it came, to that model and to no other.
+    It is sent back unchanged, and only to that model.
     """
 
     model: str
@@ -54,7 +54,7 @@ Content: TypeAlias = TextContent | ImageContent | FileContent | BlobReference
 
 
 def sound(text: str) -> str:
-    """The text as it can be stored: pairs of surrogates joined that came in two pieces, single ones replaced."""
+    """Return the text in a storable form: split surrogate pairs are joined, single surrogates replaced."""
     if type(text) is not str:
         text = str.__str__(text)
     if text.isascii():
@@ -67,12 +67,12 @@ def sound(text: str) -> str:
 
 
 def text(*parts: str) -> tuple[Content, ...]:
-    """A content list of one text block a part."""
+    """Return a content list with one text block for each part."""
     return tuple(TextContent(part) for part in parts)
 
 
 def plain(content: Iterable[Content]) -> str:
-    """The text of a content list; other blocks by a short description in brackets."""
+    """Return the text of a content list; other blocks become a short description in brackets."""
     pieces = []
     for block in content:
         match block:

@@ -1,4 +1,4 @@
-"""`AgentContext`: what an agent is told besides its task; and what that came to, with its sources."""
+"""`AgentContext`: an agent's instructions besides its task, and what was resolved from it, with sources."""
 
 from __future__ import annotations
 
@@ -18,49 +18,49 @@ SourceKind: TypeAlias = Literal["instructions", "skill", "agent", "memory", "plu
 
 
 class PluginSource(Given, frozen=True, omit_defaults=True):
-    """Where a plugin is: a directory, a git address, `github:owner/repo`, or `NAME@MARKETPLACE`, whose marketplace is
-    the directory, address or file of one.
+    """The location of a plugin: a directory, a git address, `github:owner/repo`, or `NAME@MARKETPLACE`. The marketplace
+    is a directory, an address or a file.
     """
 
     source: str
     ref: str = ""
-    """The revision of a git address: a commit, tag or branch; "": what its server gives."""
+    """The revision of a git address: a commit, tag or branch; "": the default of its server."""
     repo_path: str = ""
-    """The directory within it."""
+    """The directory within the repository."""
 
 
 class AgentContext(Given, frozen=True, kw_only=True, omit_defaults=True):
-    """What an agent is told besides its task.
+    """An agent's instructions besides its task.
 
-    It is resolved once, when a conversation begins, and stands in the log from then on.
+    It is resolved once, when a conversation begins, and kept in the log from then on.
     """
 
     system_message_prefix: str = ""
-    """Stands before the system prompt."""
+    """Text before the system prompt."""
     system_message_suffix: str = ""
-    """Stands after it."""
+    """Text after the system prompt."""
     user_message_prefix: str = ""
-    """Stands before each message of the user, as the model sees it."""
+    """Text before each message of the user, as the model sees it."""
     user_message_suffix: str = ""
     skills: tuple[Skill, ...] = ()
-    """Skills of the program's own; they come before those of files with the same name."""
+    """The program's own skills; they take precedence over skills from files with the same name."""
     load_project_skills: bool = True
-    """Whether the instructions, skills, agents and memory of the workspace and its repository are read."""
+    """Whether to read the instructions, skills, agents and memory of the workspace and its repository."""
     load_user_skills: bool = False
-    """Whether those of the user's home directory are read."""
+    """Whether to read those of the user's home directory."""
     load_memory: bool = True
-    """Whether the files MEMORY.md are read, of the workspace and, with `load_user_skills`, of the home directory."""
+    """Whether to read the MEMORY.md files of the workspace and, with `load_user_skills`, of the home directory."""
     consolidate_memory: bool = False
-    """Whether what later conversations should know is noted in the files MEMORY.md when this one leaves memory and has
-    finished: by an agent of its own, in the background, that has no other tool.
+    """Whether to note in the MEMORY.md files what later conversations should know. A separate agent does this in the
+    background, once the conversation has finished and left memory; it has no other tool.
     """
     disabled_skills: tuple[str, ...] = ()
     preload_skills: tuple[str, ...] = ()
-    """Skills whose texts stand in the system prompt from the start, by name."""
+    """Names of skills whose texts are in the system prompt from the start."""
     plugins: tuple[PluginSource, ...] = ()
-    """Plugins that are loaded from the start; in the place of a `PluginSource` its `source` alone will do."""
+    """Plugins that are loaded from the start; a string stands for a `PluginSource` with that `source`."""
     current_datetime: str | bool = True
-    """The date and time that it is told, a `datetime` or as text; True: when the conversation begins, False: none."""
+    """The date and time for the agent, a `datetime` or text. True: when the conversation begins. False: none."""
 
     def __post_init__(self) -> None:
         given: Any = self.current_datetime
@@ -74,17 +74,17 @@ class AgentContext(Given, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ContextProblem(msgspec.Struct, frozen=True):
-    """What could not be used, or only in part, and why."""
+    """A source that could not be used, or only in part; `what` says why."""
 
     path: str
     what: str
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """A text that is shown whole: the instructions of a repository, or a memory."""
+    """A text that is shown in full: the instructions of a repository, or a memory."""
 
     name: str
-    """How the model sees it named."""
+    """The name that the model sees."""
     text: str
     path: str = ""
     digest: str = ""
@@ -92,7 +92,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The facts of the place."""
+    """Facts about the environment."""
 
     directory: str = ""
     platform: str = ""
@@ -101,7 +101,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ContextSource(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One thing that an agent is told, and where it came from."""
+    """An item of an agent's instructions, with its source."""
 
     kind: SourceKind
     name: str
@@ -110,18 +110,18 @@ class ContextSource(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     digest: str = ""
     """SHA-256 of the file when it was read, in hexadecimal."""
     tokens: int = 0
-    """About how many tokens it takes in every prompt; of one that is shown when it is needed, once it is."""
+    """The approximate number of tokens that it takes in every prompt; for an item shown on demand, once it is shown."""
     when: str = ""
     """When it is shown: "always", "listed", or what activates it."""
     missing: tuple[str, ...] = ()
-    """The tools, models and MCP servers that it names and that are not available."""
+    """Names in it of tools, models and MCP servers that are not available."""
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Programs that a project or a plugin brings: none runs before a person has agreed to it."""
+    """Programs of a project or a plugin; none runs before a person has agreed to it."""
 
     digest: str
-    """SHA-256 of all that would run, in hexadecimal: a change asks again."""
+    """SHA-256 of everything that would run, in hexadecimal. A change needs new consent."""
     name: str
     path: str = ""
     hooks: tuple[Hook, ...] = ()
@@ -131,21 +131,21 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Gathered(msgspec.Struct, frozen=True, kw_only=True):
-    """What was read for an agent, with the texts."""
+    """Everything that was read for an agent, with the texts."""
 
     facts: Facts = Facts()
     documents: tuple[Document, ...] = ()
     memory: tuple[Document, ...] = ()
     skills: tuple[Skill, ...] = ()
-    """Those that come first, first; each name once."""
+    """In order of precedence; each name once."""
     agents: tuple[AgentFile, ...] = ()
     hooks: tuple[Hook, ...] = ()
-    """Those of the project."""
+    """The project's hooks."""
     hooks_path: str = ""
     servers: dict[str, MCPServer] = msgspec.field(default_factory=dict)
-    """Those of the project."""
+    """The project's MCP servers."""
     servers_path: str = ""
     offers: tuple[Offer, ...] = ()
-    """What plugins bring."""
+    """The programs of plugins."""
     plugins: tuple[ContextSource, ...] = ()
     problems: tuple[ContextProblem, ...] = ()

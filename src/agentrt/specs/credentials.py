@@ -1,4 +1,4 @@
-"""How an agent shows an MCP server over HTTP who it is."""
+"""Credentials with which an agent authenticates to an MCP server over HTTP."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .given import Given
 
 
 class KeyAuth(Given, frozen=True, omit_defaults=True, tag_field="type", tag="key"):
-    """A key in a header of its own."""
+    """An API key in a custom header."""
 
     value: str
     header: str = "X-API-Key"
 
 
 class BearerAuth(Given, frozen=True, omit_defaults=True, tag_field="type", tag="bearer"):
-    """A token in the header Authorization (RFC 6750)."""
+    """A token in the Authorization header (RFC 6750)."""
 
     token: str
 
@@ -34,43 +34,43 @@ class BasicAuth(Given, frozen=True, omit_defaults=True, tag_field="type", tag="b
 
 
 class OAuth(Given, frozen=True, omit_defaults=True, tag_field="type", tag="oauth"):
-    """OAuth 2.1: a person logs in once, in a browser. Without a client id one is registered at the login (RFC 7591)."""
+    """OAuth 2.1: a person logs in once, in a browser. Without a client id, the login registers a client (RFC 7591)."""
 
     client_id: str = ""
-    """That of a client that was registered by hand, or the https address of a document about the client."""
+    """The id of a client that was registered manually, or the https address of a document about the client."""
     client_secret: str = ""
     scopes: tuple[str, ...] = ()
-    """Those that are asked for; none: those that the server names."""
+    """The requested scopes; empty: those that the server names."""
     port: Annotated[int, Meta(ge=0, le=65535)] = 0
-    """Of this machine, for the redirect of a login; 0: any. A client that was registered by hand may need one."""
+    """The local port for the redirect of a login; 0: any. A manually registered client may need a fixed port."""
 
 
 Credentials: TypeAlias = KeyAuth | BearerAuth | BasicAuth | OAuth
 
 AUTHORIZES = re.compile(r"(?:^|[-_])(?:auth|authorization|cookie|(?:api)?key|token|secret|password)(?:$|[-_])", re.I)
-"""Headers and variables that say who asks."""
+"""Matches names of headers and variables that carry credentials."""
 
 SHORTEST = 6
-"""Characters of a part of such a header that is a secret."""
+"""The least number of characters for a part of such a header to count as a secret."""
 
 _SCHEMES = ("bearer", "basic", "digest", "token")
 _SECRET = ("value", "token", "password", "client_secret")
 
 
 def as_credentials(given: Any) -> Any:
-    """`"oauth"`, or a text that is a bearer token, as the credentials that it stands for; anything else as it is."""
+    """Convert "oauth" to `OAuth`, and other text to a bearer token; return other values as they are."""
     if not isinstance(given, str):
         return given
     return OAuth() if given == "oauth" else BearerAuth(given)
 
 
 def texts_of(credentials: Credentials | None) -> tuple[str, ...]:
-    """The texts of credentials, which may refer to variables."""
+    """Return the texts of credentials, which may refer to variables."""
     return () if credentials is None else tuple(v for v in _fields(credentials).values() if isinstance(v, str))
 
 
 def filled(credentials: Credentials | None, fill: Callable[[str], str]) -> Credentials | None:
-    """Credentials with each text filled in."""
+    """Return the credentials with each text filled in."""
     if credentials is None:
         return None
     given = {name: fill(value) for name, value in _fields(credentials).items() if isinstance(value, str)}
@@ -78,7 +78,7 @@ def filled(credentials: Credentials | None, fill: Callable[[str], str]) -> Crede
 
 
 def hidden(credentials: Credentials | None, hide: Callable[[str, str], str]) -> Credentials | None:
-    """Credentials with each secret as `hide` has it, by the secret's name."""
+    """Return the credentials with each secret replaced by the result of `hide`, which gets its name."""
     if credentials is None:
         return None
     given = {name: hide(name, value) for name, value in _fields(credentials).items() if name in _SECRET and value}
@@ -86,14 +86,14 @@ def hidden(credentials: Credentials | None, hide: Callable[[str, str], str]) -> 
 
 
 def shown_by(headers: Mapping[str, str]) -> tuple[str, ...]:
-    """What headers show that is secret: the values of those that say who asks, and their words, as in `Bearer abc`."""
+    """Return the secrets in headers: the values of those with credentials, and their words, as in `Bearer abc`."""
     values = [value for name, value in headers.items() if AUTHORIZES.search(name)]
     parts = (part for value in values for part in (value, *value.split()))
     return tuple(part for part in parts if len(part) >= SHORTEST and part.lower() not in _SCHEMES)
 
 
 def headers_of(credentials: Credentials | None) -> dict[str, str]:
-    """The headers that show credentials; none for OAuth, whose tokens come and go."""
+    """Return the headers that carry credentials; none for OAuth, whose tokens change."""
     match credentials:
         case KeyAuth(value, header):
             return {header: value}

@@ -1,6 +1,6 @@
-"""Tools that are not offered with every call since they are many: the model searches them, and calls what it found.
+"""Deferred tools: too many to be offered with every call. The model searches for them, and calls those that it found.
 
-The two tools for that stay the same whatever is found, so that a provider's prompt cache keeps what stands before.
+The two tools for this never change, so that the provider's prompt cache stays valid.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from .tool import OnCrash, ToolAnnotations, ToolDefinition
 SEARCH, CALL = "tool_search", "call_tool"
 
 MOST_FOUND = 20
-"""Tools that one search gives."""
+"""The most tools that a search returns."""
 
 _READS = ToolAnnotations(read_only=True, destructive=False, idempotent=True, open_world=False)
 
 
 def search_tools(servers: Mapping[str, int]) -> tuple[ToolDefinition, ...]:
-    """The two tools, where there are servers whose tools are searched: by name, each with how many it has."""
+    """Return the two tools if any server has deferred tools. `servers` maps server names to numbers of tools."""
     return _made(", ".join(f"{name} ({count})" for name, count in sorted(servers.items()))) if servers else ()
 
 
@@ -67,7 +67,7 @@ def _made(there: str) -> tuple[ToolDefinition, ...]:
 
 
 def tokens_of(definition: ToolDefinition) -> int:
-    """About how many tokens a definition has: a quarter of its characters."""
+    """Return the approximate number of tokens of a definition: a quarter of its characters."""
     return (len(definition.name) + len(definition.description) + len(bytes(definition.parameters))) // 4
 
 

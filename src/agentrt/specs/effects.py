@@ -1,4 +1,4 @@
-"""`Effects`: what a call of a tool touches, as the tool itself says before the call runs."""
+"""`Effects`: the effects of a tool call, as declared by the tool before the call runs."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from .given import Given
 
 
 class FileText(Given, frozen=True):
-    """A file that is written, and the whole text that it has then; None where that is not known before."""
+    """A file to be written, and its complete new text; None if the text is not known before."""
 
     path: str
     text: str | None = None
 
 
 class Source(Given, frozen=True):
-    """A program as text. One that is `typed` is input of a program that runs already."""
+    """A program as text. With `typed`, it is input for a program that is already running."""
 
     text: str
     language: Literal["shell", "python"] = "shell"
@@ -23,10 +23,10 @@ class Source(Given, frozen=True):
 
 
 class Effects(Given, frozen=True):
-    """What a call reads, writes, runs and reaches; the default is nothing.
+    """The things that a call reads, writes, runs and reaches; by default nothing.
 
-    Paths are absolute, begin with `~`, or are relative to the workspace. `runs` has shell commands, and other programs
-    as `Source`. `reaches` has URLs or hosts. A directory stands for all that is below it.
+    Paths are absolute, begin with `~`, or are relative to the workspace. `runs` contains shell commands, and other
+    programs as `Source`. `reaches` contains URLs or hosts. A directory includes everything below it.
     """
 
     reads: tuple[str, ...] = ()
@@ -36,10 +36,10 @@ class Effects(Given, frozen=True):
 
     @property
     def files(self) -> tuple[FileText, ...]:
-        """What is written, with its text."""
+        """The files to be written, with their texts."""
         return tuple(FileText(one) if isinstance(one, str) else one for one in self.writes)
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """What is run."""
+        """The programs to be run."""
         return tuple(Source(one) if isinstance(one, str) else one for one in self.runs)

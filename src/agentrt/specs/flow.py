@@ -1,4 +1,4 @@
-"""Information flow: which content nobody vouches for, and where what it causes must not go unasked."""
+"""Information flow: untrusted content, and the effects that need confirmation if it may have caused them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from typing import Literal, TypeAlias
 from .given import Given
 
 Label: TypeAlias = Literal["web", "mcp", "outside"]
-"""Where untrusted content came from: a network, an MCP server, a file outside of the workspace."""
+"""The source of untrusted content: a network, an MCP server, or a file outside the workspace."""
 
 Sink: TypeAlias = Literal["network", "secrets", "push", "outside"]
-"""Where an action's effect leaves the workspace: a network, a secret that is read or used, something published, a file
-written outside of it."""
+"""The way in which an action affects something outside the workspace: a network, a secret that is read or used,
+something published, or a file written outside.
+"""
 
 
 class InformationFlow(Given, frozen=True, tag=True, omit_defaults=True):
-    """An action asks a person when the model saw content with one of `labels` before, and it reaches one of `sinks`."""
+    """Actions need confirmation if they reach one of `sinks` after the model saw content with one of `labels`."""
 
     labels: tuple[Label, ...] = ("web", "mcp", "outside")
     sinks: tuple[Sink, ...] = ("network", "secrets", "push", "outside")

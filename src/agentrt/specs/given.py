@@ -1,4 +1,4 @@
-"""`Given`: base of the configuration that a caller makes; each field is checked, or converted, when it is made."""
+"""`Given`: the base of user-made configuration; each field is checked, or converted, at construction."""
 
 from __future__ import annotations
 
@@ -22,19 +22,20 @@ T = TypeVar("T")
 
 Amount: TypeAlias = Annotated[float, Meta(ge=0)]
 Price: TypeAlias = Annotated[float, Meta(ge=0, le=1000)]
-"""USD for a token: with a bound, so that what many cost is a number that JSON has."""
+"""USD per token, bounded so that the total for many tokens is a valid JSON number."""
 Seconds: TypeAlias = Annotated[float, Meta(gt=0)]
 Share: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
 Count: TypeAlias = Annotated[int, Meta(ge=0)]
 Some: TypeAlias = Annotated[int, Meta(ge=1)]
-"""A number from 1 on."""
+"""An integer of at least 1."""
 
 
 class Given(msgspec.Struct, frozen=True):
-    """A struct whose fields hold what their types say: a list becomes a tuple, a string a path, a dict a struct.
+    """A struct that converts values to the types of its fields: a list to a tuple, a string to a path, a dict to a
+    struct.
 
-    Raises `ConfigurationError`, which is a `ValueError`, for a value that cannot be converted. A subclass that has a
-    `__post_init__` calls this one first.
+    Raises `ConfigurationError`, a `ValueError`, for a value that cannot be converted. A subclass with a `__post_init__`
+    must call this one first.
     """
 
     def __post_init__(self) -> None:
@@ -45,7 +46,9 @@ class Given(msgspec.Struct, frozen=True):
 
 
 def converted(value: Any, kind: Any, owner: str, name: str) -> Any:
-    """`value` as `kind`, the value itself where it is one. Raises `ConfigurationError`, for `owner(name=...)`."""
+    """Convert `value` to `kind`, or return it as it is if it already fits. Raises `ConfigurationError` for
+    `owner(name=...)`.
+    """
     if type(value) is kind and kind in _EXACT:
         return value
     if type(value) not in _PLAIN:
@@ -62,11 +65,11 @@ def converted(value: Any, kind: Any, owner: str, name: str) -> Any:
 
 _PLAIN = (str, int, float, bool, type(None))
 _EXACT = (str, int, bool)
-"""Of these any value is good that is of the type itself."""
+"""Types for which any value of exactly that type is valid."""
 
 
 def _plain(value: Any) -> Any:
-    """A number or a text of a class of its own, such as numpy's, as what it is."""
+    """Convert a number or text of a custom class, such as numpy's, to the built-in type."""
     if isinstance(value, Enum):
         return value
     if isinstance(value, str):
@@ -77,7 +80,7 @@ def _plain(value: Any) -> Any:
 
 
 def _unknown(value: Any, kind: Any) -> Iterator[str]:
-    """The members of dicts, in the place of structs, that have no field: they would be lost."""
+    """Yield the keys of dicts, given in place of structs, that match no field and would be lost."""
     kinds = _members(kind)
     if isinstance(value, dict):
         structs = [one for one in kinds if isinstance(one, type) and issubclass(one, msgspec.Struct)]
@@ -98,14 +101,14 @@ def _unknown(value: Any, kind: Any) -> Iterator[str]:
 
 
 def instance(value: Any, kind: type[T], owner: str, name: str) -> T:
-    """`value`, which must be a `kind`. Raises `ConfigurationError`."""
+    """Return `value`, which must be a `kind`. Raises `ConfigurationError`."""
     if not isinstance(value, kind):
         raise ConfigurationError(f"{owner}({name}=...): expected {kind.__name__}, got {_typed(value)}")
     return value
 
 
 def functions(value: Any, owner: str, name: str, what: str = "a function") -> dict[str, Any]:
-    """`value`, which must have functions by their names. Raises `ConfigurationError`, which says `what` they are."""
+    """Return `value` as a dict from names to functions. Raises `ConfigurationError`; `what` describes each function."""
     if not isinstance(value, Mapping):
         raise ConfigurationError(f"{owner}({name}=...): expected a dict from names to functions, got {_typed(value)}")
     for key, function in value.items():
@@ -132,14 +135,14 @@ _NO_VALUE = object()
 
 
 def _as_custom(kind: type, value: Any) -> Any:
-    """What msgspec knows no conversion for."""
+    """Convert types that msgspec does not know."""
     if kind is Path and isinstance(value, str | os.PathLike) and not isinstance(value, Path):
         return Path(value)
     return value
 
 
 def _explained(error: str, value: Any, kind: Any) -> str:
-    """msgspec's words in those of Python; a value that is wrong as a whole, by the names of the types it may have."""
+    """Translate an error message of msgspec to Python's terms; for a wrong value as a whole, name the allowed types."""
     choices = [choice for one in _members(kind) for choice in _choices(one)]
     if error.startswith("Invalid enum value") and " - at " not in error:
         return f"{value!r} is none of {', '.join(map(repr, choices))}"
@@ -152,7 +155,7 @@ def _explained(error: str, value: Any, kind: Any) -> str:
 
 
 def _members(kind: Any) -> list[Any]:
-    """The types that a value may have."""
+    """Return the types that a value may have."""
     if get_origin(kind) is Annotated:
         return _members(get_args(kind)[0])
     if get_origin(kind) in (Union, UnionType):

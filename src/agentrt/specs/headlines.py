@@ -1,7 +1,7 @@
-"""Headlines: a call of a tool in one line, by the templates that the tool declares. Pure.
+"""Headlines: a tool call in one line, from templates that the tool declares. Pure.
 
-A template has the names of arguments in braces: "{command} {path}". Of several, the first is taken whose arguments are
-all given and not empty; one with "{command:empty}" is for a call whose `command` is given as an empty text.
+A template has the names of arguments in braces: "{command} {path}". The first template applies whose arguments are all
+given and not empty. A template with "{command:empty}" is for a call whose `command` is an empty string.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _NAMED = re.compile(r"\{(\w+)(:empty)?\}")
 
 
 def headline_of(templates: Iterable[str], arguments: Mapping[str, object]) -> str | None:
-    """The line for these arguments; None where no template fits them."""
+    """Return the headline for these arguments; None if no template fits them."""
     for template in templates:
         if all(_fits(arguments.get(name), empty) for name, empty in _NAMED.findall(template)):
             return _NAMED.sub(lambda name: _word(arguments.get(name[1])), template)
@@ -25,5 +25,5 @@ def _fits(value: object, empty: str) -> bool:
 
 
 def _word(value: object) -> str:
-    """The text of an argument; "" for one that is missing, false, or no text and no number."""
+    """Return the text of an argument; "" if it is missing, false, or neither text nor number."""
     return str(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else ""

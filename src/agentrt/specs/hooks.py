@@ -1,4 +1,4 @@
-"""Hooks: what is asked, or told, before and after what an agent does."""
+"""Hooks: checks and notifications before and after an agent's actions."""
 
 from __future__ import annotations
 
@@ -15,55 +15,56 @@ from .given import Given
 
 
 class HookEvent(StrEnum):
-    """When a hook runs."""
+    """The point at which a hook runs."""
 
     BEFORE_TOOL = "before_tool"
-    """Before an action is rated and run; it may allow, deny, ask a person, or rewrite the arguments."""
+    """Before an action is rated and run; the hook may allow, deny, ask a person, or rewrite the arguments."""
     AFTER_TOOL = "after_tool"
-    """After an action has its result; what it says is told to the model."""
+    """After an action has its result; the hook's output is shown to the model."""
     USER_MESSAGE = "user_message"
-    """Before the model sees what a user said; it may deny it, or add to it."""
+    """Before the model sees a user's message; the hook may deny it, or add to it."""
     START = "start"
-    """Before the first model call since the conversation was opened; what it says is told to the model."""
+    """Before the first model call since the conversation was opened; the hook's output is shown to the model."""
     STOP = "stop"
-    """When the agent is about to finish; it may deny that, with a reason for the agent."""
+    """When the agent is about to finish; the hook may deny that, with a reason for the agent."""
     END = "end"
-    """When the conversation leaves memory; nothing can be changed any more."""
+    """When the conversation leaves memory; the hook cannot change anything any more."""
 
 
 OnFailure: TypeAlias = Literal["deny", "ignore"]
 
 
 class Hook(Given, frozen=True, kw_only=True, omit_defaults=True):
-    """One hook: a shell `command` that gets JSON on its standard input, a `function` that the runtime has by name, a
-    `prompt` that a model answers, or an `agent`: the task of an agent that looks for itself.
+    """A hook: a shell `command` that gets JSON on its standard input, a `function` that the runtime has by name, a
+    `prompt` for a model, or an `agent`: the task of an agent that investigates on its own.
 
-    `matcher` is held against the tool's name, for the events of tools: "*" or nothing for all, a name, or a regular
-    expression that matches the whole of it, which may stand between slashes. A hook that fails or takes longer than
-    `timeout` seconds denies what it was asked about, unless `on_failure` is "ignore". Raises `ConfigurationError` for
-    what cannot work.
+    `matcher` selects tools by name, for tool events: "*" or "" for all, a name, or a regular expression that matches
+    the whole name, optionally between slashes. A hook that fails or takes longer than `timeout` seconds denies the
+    event, unless `on_failure` is "ignore". Raises `ConfigurationError` for invalid values.
     """
 
     event: HookEvent
     command: str | None = None
     function: str | None = None
     prompt: str | None = None
-    """What a model is asked; "$ARGUMENTS" in it stands for the hook's input, which else follows."""
+    """The prompt for a model. "$ARGUMENTS" in it stands for the hook's input; without it, the input is appended."""
     agent: str | None = None
-    """What an agent is to find out, in the same way; it may only look."""
+    """The task for an agent, with "$ARGUMENTS" as in `prompt`; the agent has read-only access."""
     model: str | None = None
-    """The model of those two; None: the agent's own."""
+    """The model for `prompt` and `agent`; None: the agent's own."""
     max_steps: int = 3
-    """Model calls of an agent."""
+    """The most model calls of `agent`."""
     matcher: str = "*"
     timeout: float = 60.0
     on_failure: OnFailure = "deny"
     pinned: tuple[tuple[str, str], ...] = ()
-    """The files of the workspace that the command names, from the workspace on, each with its SHA-256 in hex. A
-    conversation notes them when it takes the hook; the hook denies once one of them has changed.
+    """The workspace files that the command names, relative to the workspace, each with its SHA-256 in hex. A
+    conversation records them when it takes the hook; the hook denies once one of them has changed.
     """
     root: str = ""
-    """The directory of the plugin, or the project, that brought it; a plugin's command has it as CLAUDE_PLUGIN_ROOT."""
+    """The directory of the plugin or the project that brought the hook; a plugin's command gets it as
+    CLAUDE_PLUGIN_ROOT.
+    """
 
     def __post_init__(self) -> None:
         Given.__post_init__(self)
@@ -86,12 +87,12 @@ class Hook(Given, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def hooks_for(hooks: Sequence[Hook], event: HookEvent, tool_name: str = "") -> tuple[Hook, ...]:
-    """Those that run at an event, and are for that tool where the event has one."""
+    """Return the hooks for an event and, if the event has one, for that tool."""
     return tuple(hook for hook in hooks if hook.event is event and is_for(hook, tool_name)) if hooks else ()
 
 
 def is_for(hook: Hook, tool_name: str) -> bool:
-    """Whether a hook of an event of tools is for that one; those of other events are for all."""
+    """Return whether a hook applies to a tool; hooks of other events than tool events always apply."""
     if hook.event not in (HookEvent.BEFORE_TOOL, HookEvent.AFTER_TOOL) or hook.matcher in ("*", "", tool_name):
         return True
     return _pattern(hook.matcher).fullmatch(tool_name) is not None
@@ -112,7 +113,7 @@ _EVENTS = {
 
 
 class _Entry(msgspec.Struct, forbid_unknown_fields=True, rename={"background": "async", "status": "statusMessage"}):
-    """A field that is not known is refused: a condition would be lost, and the hook run where it should not."""
+    """An entry of a hooks file. Unknown fields are refused: a lost condition could let the hook run wrongly."""
 
     type: str = "command"
     command: str = ""
@@ -136,10 +137,10 @@ class _Group(msgspec.Struct):
 
 
 def hooks_from_json(data: object) -> tuple[Hook, ...]:
-    """The hooks of a hooks.json file, decoded: `{"PreToolUse": [{"matcher": "...", "hooks": [{"command": "..."}]}]}`.
+    """Return the hooks of a decoded hooks.json: `{"PreToolUse": [{"matcher": "...", "hooks": [{"command": "..."}]}]}`.
 
-    The events are named as in Claude Code (also with underscores, pre_tool_use) or as in `HookEvent`; the whole may
-    stand below a key "hooks", beside others. Raises `ValueError` for what is not in this form.
+    Events are named as in Claude Code (also with underscores, pre_tool_use) or as in `HookEvent`. Everything may be
+    below a key "hooks", beside other keys. Raises `ValueError` for another form.
     """
     inner = data["hooks"] if isinstance(data, dict) and "hooks" in data else data
     groups = [(_event(name), groups) for name, groups in msgspec.convert(inner, dict[str, list[_Group]]).items()]

@@ -1,4 +1,4 @@
-"""`LLM`: which model answers and how, as frozen configuration; and those that choose among several."""
+"""`LLM`: a model and its settings, as immutable configuration; and combinations of several models."""
 
 from __future__ import annotations
 
@@ -18,56 +18,58 @@ Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh",
 class LLM(Given, frozen=True, kw_only=True, omit_defaults=True, tag=True):
     """A model and the settings of its calls.
 
-    `model` is any name that litellm knows, with its provider: "anthropic/claude-opus-4-5", "openai/gpt-5.5". The key is
-    never part of this: it comes from the environment variable `api_key_env`, or from the provider's own one.
-    What is None is left to the provider, or to what litellm knows of the model.
+    `model` is any name that litellm knows, with its provider: "anthropic/claude-opus-4-5", "openai/gpt-5.5". The API
+    key is never part of an `LLM`: it comes from the environment variable `api_key_env`, or from the provider's usual
+    one. Fields that are None are left to the provider, or to litellm's data about the model.
     """
 
     model: str
     base_url: str | None = None
     api_key_env: str | None = None
-    """Name of the environment variable that holds the key; None: the provider's usual one."""
+    """The environment variable that holds the API key; None: the provider's usual one."""
     api: Literal["auto", "chat", "responses"] = "auto"
-    """Which of the provider's interfaces is called: OpenAI's Responses, or chat completions, which all have."""
+    """The provider's API to call: OpenAI's Responses API, or chat completions, which all providers have."""
     client: Literal["auto", "wire", "litellm"] = "auto"
-    """How it is called: directly where agentrt speaks the provider's interface, else through litellm; or always so."""
+    """How the model is called. "wire": agentrt calls the provider's API directly; "litellm": through litellm; "auto":
+    directly where agentrt supports the provider's API, else through litellm.
+    """
     temperature: Amount | None = None
     top_p: Share | None = None
     top_k: Count | None = None
     seed: int | None = None
     max_output_tokens: Some | None = None
     max_input_tokens: Some | None = None
-    """What fits into its context window, where litellm does not know."""
+    """The size of the context window in tokens, if litellm does not know it."""
     reasoning_effort: Effort | None = None
     reasoning_summary: Literal["auto", "concise", "detailed"] | None = None
     thinking_budget: Count | None = None
-    """Tokens that it may think, for providers that count them; it comes before the effort."""
+    """The number of tokens for thinking, for providers that count them; takes precedence over the effort."""
     encrypted_reasoning: bool = True
-    """Have reasoning sent along encrypted, so that the provider need not store it."""
+    """Whether reasoning is sent along encrypted, so that the provider need not store it."""
     native_tool_calling: bool | None = None
-    """Whether tools are offered through the interface; else they are described in the prompt."""
+    """Whether tools are offered through the API; otherwise they are described in the prompt."""
     vision: bool | None = None
-    """Whether it can see images."""
+    """Whether the model can see images."""
     caching_prompt: bool = True
-    """Mark what may be cached, where the provider wants such marks."""
+    """Whether to mark the parts of the prompt to cache, for providers that need such marks."""
     extra_headers: dict[str, str] = msgspec.field(default_factory=dict)
     extra_body: dict[str, Any] = msgspec.field(default_factory=dict)
-    """More headers and members of the request, as they are; no place for a secret, since the log has them."""
+    """Additional headers and body fields of the request, unchanged. The log contains them: do not put secrets here."""
     timeout: Seconds = 300.0
-    """Seconds for one call, and between two pieces of a streamed answer."""
+    """The time limit in seconds for a call, and between two pieces of a streamed answer."""
     num_retries: Count = 5
-    """How often a call that failed in a way that may pass is tried again."""
+    """The number of retries after a temporary failure."""
     retry_min_wait: Amount = 1.0
     retry_max_wait: Amount = 64.0
-    """Bounds of the wait before a retry, in seconds; it doubles with each, with jitter."""
+    """The least and the longest wait before a retry, in seconds; it doubles with each retry, with jitter."""
     stream: bool = True
     input_cost_per_token: Price | None = None
     output_cost_per_token: Price | None = None
     cache_read_cost_per_token: Price | None = None
     cache_write_cost_per_token: Price | None = None
-    """Prices in USD, for models that litellm has none for; of cached tokens that of the input when not given."""
+    """Prices in USD, for models that litellm has no prices for. Cached tokens cost as much as input if not given."""
     usage_id: str = "default"
-    """Under which name usage and cost are summed."""
+    """The name under which usage and cost are added up."""
 
     def __post_init__(self) -> None:
         Given.__post_init__(self)
@@ -83,7 +85,7 @@ class LLM(Given, frozen=True, kw_only=True, omit_defaults=True, tag=True):
 
 
 class FallbackLLM(Given, frozen=True, tag=True):
-    """The first of several that answers: each is tried, with its retries, once those before it have failed."""
+    """The first of several models that answers: the next one is tried after all retries of the previous one failed."""
 
     llms: tuple[AnyLLM, ...]
 
@@ -96,11 +98,11 @@ class FallbackLLM(Given, frozen=True, tag=True):
 
 
 class RouterLLM(Given, frozen=True, kw_only=True, omit_defaults=True, tag=True):
-    """One of several, chosen for each call by a rule.
+    """One of several models, chosen for each call by a rule.
 
-    `rule` is one of "multimodal" (the key "primary" for images and for what is too long for "secondary"), "context"
-    (the smallest window that fits), "cost" (the cheapest that fits), "random", or the name of a function that the
-    runtime was given: `Runtime(routers={"mine": select})` with `select(messages) -> key`.
+    `rule` is "multimodal" (the key "primary" for images and for input that is too long for "secondary"), "context" (the
+    smallest window that fits), "cost" (the cheapest that fits), "random", or the name of a function that the runtime
+    has: `Runtime(routers={"mine": select})` with `select(messages) -> key`.
     """
 
     llms: dict[str, AnyLLM]
@@ -120,29 +122,29 @@ AnyLLM: TypeAlias = LLM | FallbackLLM | RouterLLM
 
 
 INHERIT = "inherit"
-"""In the place of a model's name, for an agent that is delegated to: the model of the agent that delegates."""
+"""A model name that stands for the model of the delegating agent, for agents to delegate to."""
 
 
 def inherits(llm: AnyLLM) -> bool:
-    """Whether it stands for the model of the agent that delegates."""
+    """Return whether a model stands for the model of the delegating agent."""
     return isinstance(llm, LLM) and llm.model == INHERIT
 
 
 def as_llm(given: Any) -> Any:
-    """A model that was given by its name alone, as an `LLM`; anything else as it is."""
+    """Convert a model's name to an `LLM`; return other values as they are."""
     return LLM(model=given) if isinstance(given, str) else given
 
 
 class Capabilities(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is known of a model; prices in USD a token, None where nobody knows."""
+    """The known capabilities of a model; prices in USD per token, None if unknown."""
 
     native_tool_calling: bool = True
     vision: bool = True
     reasoning: bool = False
     responses: bool = False
-    """Whether it is better called through OpenAI's Responses."""
+    """Whether the model works better through OpenAI's Responses API."""
     cache_marks: bool = False
-    """Whether its provider wants to be told what it may cache."""
+    """Whether its provider needs marks for the parts to cache."""
     max_input_tokens: int | None = None
     max_output_tokens: int | None = None
     input_cost: float | None = None
@@ -152,7 +154,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 def members(llm: AnyLLM) -> tuple[LLM, ...]:
-    """All models that may answer for `llm`, the first choice first."""
+    """Return all models that may answer for `llm`, the first choice first."""
     match llm:
         case LLM():
             return (llm,)
@@ -163,8 +165,8 @@ def members(llm: AnyLLM) -> tuple[LLM, ...]:
 
 
 def window_of(llm: AnyLLM, known: Callable[[LLM], Capabilities]) -> int:
-    """The tokens that a model can read, 0 where nobody knows: of those that follow on one another the least, since what
-    is too long is not tried elsewhere, and of those that are chosen from the most.
+    """Return the context window in tokens, 0 if unknown. For fallbacks it is the smallest, since input that is too long
+    is not tried with the next model; for a router it is the largest.
     """
     match llm:
         case LLM():
@@ -177,7 +179,7 @@ def window_of(llm: AnyLLM, known: Callable[[LLM], Capabilities]) -> int:
 
 
 def known_of(llm: AnyLLM, known: Capabilities | None = None) -> Capabilities:
-    """What is known of a model, with what its spec says itself; of several, of the first."""
+    """Return the known capabilities of a model, with the values of its spec; of several models, the first."""
     one, known = members(llm)[0], known or Capabilities()
     said = {
         "native_tool_calling": one.native_tool_calling,
@@ -190,18 +192,18 @@ def known_of(llm: AnyLLM, known: Capabilities | None = None) -> Capabilities:
         "cache_read_cost": one.cache_read_cost_per_token,
         "cache_write_cost": one.cache_write_cost_per_token,
     }
-    if one.input_cost_per_token is not None:  # prices of one's own, for all kinds of tokens
+    if one.input_cost_per_token is not None:  # custom prices, for all kinds of tokens
         known = replace(known, cache_read_cost=None, cache_write_cost=None)
     return replace(known, **{name: value for name, value in said.items() if value is not None})
 
 
 def named(llm: AnyLLM) -> str:
-    """The name of a model, or those among which is chosen."""
+    """Return the name of a model, or the names of all models of a combination."""
     return " | ".join(dict.fromkeys(member.model for member in members(llm)))
 
 
 def named_as(llm: AnyLLM, usage_id: str) -> AnyLLM:
-    """The same models, whose usage is summed under another name."""
+    """Return the same models with another name for their usage."""
     match llm:
         case LLM():
             return replace(llm, usage_id=usage_id)

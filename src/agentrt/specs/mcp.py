@@ -1,4 +1,4 @@
-"""`MCPServer`: a server of the Model Context Protocol that an agent uses, as its configuration says."""
+"""`MCPServer`: the configuration of a server of the Model Context Protocol (MCP) for an agent."""
 
 from __future__ import annotations
 
@@ -29,43 +29,43 @@ _TRANSPORTS: Mapping[str, Transport] = {
 
 
 class MCPServer(Given, frozen=True, kw_only=True, omit_defaults=True, rename={"kind": "type"}):
-    """A server that is started as a process (`command`), or reached over HTTP (`url`).
+    """An MCP server that is started as a process (`command`), or reached over HTTP (`url`).
 
-    `${NAME}` and `${NAME:-default}` in any text stand for a secret of the conversation: the log has the name alone.
-    Raises `ConfigurationError` for a server that cannot be.
+    `${NAME}` and `${NAME:-default}` in any text stand for a secret of the conversation; the log contains only the name.
+    Raises `ConfigurationError` for an invalid server.
     """
 
     command: str = ""
     args: tuple[str, ...] = ()
     env: dict[str, str] = msgspec.field(default_factory=dict)
-    """Variables of the process, besides PATH, HOME, LANG and the like; no other variable of ours reaches it."""
+    """Environment variables of the process, besides PATH, HOME, LANG and the like; it inherits no other variables."""
     cwd: str = ""
-    """Where it is started, from the workspace; of one that is shared, from the directory of this process."""
+    """The working directory, relative to the workspace; for a shared server, relative to that of this process."""
     url: str = ""
     headers: dict[str, str] = msgspec.field(default_factory=dict)
     auth: Credentials | str | None = None
-    """Credentials for a server over HTTP: "oauth", a bearer token, or one of `specs/credentials.py`. A server without
-    any may ask for a login, too: `agentrt mcp login`.
+    """Credentials for a server over HTTP: "oauth", a bearer token, or a class of `specs/credentials.py`. A server
+    without credentials may ask for a login, too: `agentrt mcp login`.
     """
     transport: str | None = None
-    """"stdio", "http" (streamable HTTP) or "sse"; None: "stdio" for a command, "http" for a URL."""
+    """The transport: "stdio", "http" (streamable HTTP) or "sse"; None: "stdio" for a command, "http" for a URL."""
     kind: str | None = None
-    """The transport, as other programs' files spell it."""
+    """The transport, as spelled in other programs' files."""
     shared: bool = False
-    """Whether a process serves all conversations of an owner, in the place of one conversation and its children."""
+    """Whether one process serves all conversations of an owner, instead of one conversation and its children."""
     disabled: bool = False
     pinned: tuple[tuple[str, str], ...] = ()
-    """The files of the workspace that a person saw with it, each with its SHA-256: with others it is not started."""
+    """The workspace files that a person reviewed with it, each with its SHA-256; if they changed, it is not started."""
     include: tuple[str, ...] = ()
-    """Patterns of the names of tools that are offered; none: all."""
+    """Patterns of tool names to offer; empty: all."""
     exclude: tuple[str, ...] = ()
-    """Patterns of the names of tools that are not."""
+    """Patterns of tool names to hide."""
     connect_timeout: Seconds = 30.0
-    """Seconds until it must have said which tools it has."""
+    """The time limit in seconds until the server has listed its tools."""
     timeout: Seconds = 300.0
-    """Seconds that a call may take."""
+    """The time limit in seconds of a call."""
     idle_timeout: Seconds | None = 600.0
-    """Seconds without a call after which a session over HTTP is closed; the next call opens another one."""
+    """Seconds without a call after which an HTTP session is closed; the next call opens a new one."""
 
     def __post_init__(self) -> None:
         if self.transport is not None or self.kind is not None:
@@ -89,32 +89,32 @@ class MCPServer(Given, frozen=True, kw_only=True, omit_defaults=True, rename={"k
 
     @property
     def credentials(self) -> Credentials | None:
-        """What it is shown of who we are, beside its headers."""
+        """The credentials for the server, besides its headers."""
         assert not isinstance(self.auth, str)
         return self.auth
 
     @property
     def logs_in(self) -> bool:
-        """Whether a person can log in there: it is given no other credentials."""
+        """Whether a person can log in to the server: it has no other credentials."""
         if self.credentials is not None:
             return isinstance(self.credentials, OAuth)
         return bool(self.url) and not any(name.lower() == "authorization" for name in self.headers)
 
     @property
     def way(self) -> Transport:
-        """How it is reached."""
+        """The transport in use."""
         if self.command:
             return "stdio"
         return "sse" if self.transport == "sse" else "http"
 
     @property
     def where(self) -> str:
-        """What is started, or the address."""
+        """The command that is started, or the address."""
         return " ".join((self.command, *self.args)) if self.command else self.url
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The names that its texts refer to, in their order."""
+        """The names of variables in its texts, in order."""
         return tuple(dict.fromkeys(match["name"] for text in _texts(self) for match in _VARIABLE.finditer(text)))
 
 
@@ -124,9 +124,9 @@ def _texts(server: MCPServer) -> tuple[str, ...]:
 
 
 def as_servers(given: Any) -> Any:
-    """Servers by their names, as a file has them under `mcpServers`; what cannot be is refused where it is converted.
+    """Return servers by name, as in a file under `mcpServers`. Other invalid values are refused at conversion.
 
-    Raises `ConfigurationError` for a name that no tool's name could have in it.
+    Raises `ConfigurationError` for a name that cannot be part of a tool's name.
     """
     if not isinstance(given, Mapping):
         return given
@@ -141,7 +141,7 @@ def as_servers(given: Any) -> Any:
 
 
 def expanded(server: MCPServer, value_of: Callable[[str], str | None]) -> MCPServer:
-    """The server with the values of its variables. Raises `ConfigurationError` that names those that are missing."""
+    """Return the server with the values of its variables. Raises `ConfigurationError` that names missing variables."""
     missing: list[str] = []
 
     def value(match: re.Match[str]) -> str:
@@ -157,14 +157,14 @@ def expanded(server: MCPServer, value_of: Callable[[str], str | None]) -> MCPSer
         made, problem = server, error
     if missing:
         raise ConfigurationError(f"it needs {', '.join(dict.fromkeys(missing))}: set them, or give them as secrets")
-    if problem is not None:  # which has a value in it
+    if problem is not None:  # its message contains a value
         raise ConfigurationError(f"with the values of {', '.join(server.variables)} it is no server") from None
     _check_address(made)
     return made
 
 
 def _check_address(server: MCPServer) -> None:
-    """Raises `ConfigurationError` for an address or headers that cannot be sent, without their values."""
+    """Raise `ConfigurationError` for an invalid address or header, without its value."""
     try:
         parts = urlsplit(server.url)
         good = not server.url or (bool(parts.hostname) and (parts.port is None or 0 < parts.port < 65536))
@@ -178,7 +178,7 @@ def _check_address(server: MCPServer) -> None:
 
 
 def rooted(server: MCPServer, name: str, directory: str) -> MCPServer:
-    """The server with one variable, which stands for a directory; the others stay."""
+    """Return the server with one variable replaced by a directory; other variables stay."""
     return _filled(
         server, lambda text: _VARIABLE.sub(lambda match: directory if match["name"] == name else match[0], text)
     )

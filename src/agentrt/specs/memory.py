@@ -1,4 +1,4 @@
-"""The memory: what is noted for later conversations, and where. Pure."""
+"""The memory: notes for later conversations, and where they are stored. Pure."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from typing import Literal, TypeAlias
 Scope: TypeAlias = Literal["project", "user"]
 
 MEMORY_FILES = (".openhands/memory/MEMORY.md", ".agents/memory/MEMORY.md")
-"""Below a workspace or a home; the first one that is there counts."""
+"""Paths below a workspace or a home directory; the first existing file is used."""
 
 LONGEST = 6000
-"""Characters of a memory: its newest lines, which stand at the end."""
+"""The most characters of a memory; its newest lines, at the end, are used."""
 
 
 LONGEST_NOTE = 500
-"""Characters of one line that is added."""
+"""The most characters of a line that is added."""
 
 KIND = "memories"
-"""The shelf of the memories of owners."""
+"""The shelf of owners' memories."""
 
 
 def memory_name(owner: str, scope: Scope, workspace: str) -> str:
-    """The document of an owner's memory. It is kept with the store and not in the workspace: those who share one, or a
-    server's home directory, share no memory.
+    """Return the name of the document of an owner's memory. It is kept in the store and not in the workspace, so that
+    owners who share a workspace, or a server's home directory, do not share a memory.
     """
     whose = json.dumps([owner, scope, workspace if scope == "project" else ""])
     return sha256(whose.encode()).hexdigest()[:40]
 
 
 def newest(text: str, longest: int = LONGEST) -> str:
-    """The last lines of a text that fit; the oldest are left out, and that is said."""
+    """Return the last lines of a text that fit; a note replaces the oldest lines if they do not."""
     text = text.strip()
     if len(text) <= longest:
         return text
@@ -42,7 +42,7 @@ def newest(text: str, longest: int = LONGEST) -> str:
 
 
 def kept_lines(text: str, longest: int = LONGEST) -> str:
-    """The last lines of a text that fit: the oldest are dropped."""
+    """Return the last lines of a text that fit, without the oldest lines."""
     lines = text.strip().splitlines()
     size = sum(len(line) + 1 for line in lines)
     while len(lines) > 1 and size > longest:

@@ -1,4 +1,4 @@
-"""Who is asked before an action runs, and how far a run may go."""
+"""When an action needs confirmation, and the limits of a run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .given import Given
 
 
 class SecurityRisk(StrEnum):
-    """How dangerous an action is; UNKNOWN compares with nothing."""
+    """How dangerous an action is; UNKNOWN cannot be compared with the others."""
 
     UNKNOWN = "UNKNOWN"
     LOW = "LOW"
@@ -30,36 +30,36 @@ class Durability(StrEnum):
     """When an event counts as committed, and is shown."""
 
     COMMIT = "commit"
-    """When it is on disk: neither a killed process nor a lost machine takes it away."""
+    """When it is on disk. Neither a killed process nor a machine failure loses events."""
     INTERVAL = "interval"
-    """When it is written: a lost machine may take what came in the last moments, a killed process nothing."""
+    """When it is written. A machine failure may lose the events of the last moments, a killed process loses none."""
     NONE = "none"
-    """When it is written: a lost machine may take all that came since the conversation was opened."""
+    """When it is written. A machine failure may lose all events since the conversation was opened."""
 
 
 class BusyPolicy(StrEnum):
-    """What a message does that comes while the agent works. It is logged at once, unless it is rejected."""
+    """How a message is treated that comes while the agent works. It is logged at once, unless it is rejected."""
 
     ENQUEUE = "enqueue"
-    """It is seen before the next model call."""
+    """The message is seen before the next model call."""
     STEER = "steer"
-    """The model call that runs is cut and made again with it; a tool that runs may end."""
+    """The current model call is aborted and repeated with the message; a running tool may end."""
     INTERRUPT = "interrupt"
-    """All that runs is cut, and the agent goes on with it."""
+    """Everything that runs is aborted, and the agent continues with the message."""
     REJECT = "reject"
-    """It is refused."""
+    """The message is refused."""
 
 
 class NeverConfirm(Given, frozen=True, tag=True):
-    """Nothing is asked."""
+    """No action needs confirmation."""
 
 
 class AlwaysConfirm(Given, frozen=True, tag=True):
-    """Every action is asked."""
+    """Every action needs confirmation."""
 
 
 class ConfirmRisky(Given, frozen=True, tag=True, omit_defaults=True):
-    """Actions rated `threshold` or higher are asked, and unknown ones when `confirm_unknown`."""
+    """Actions rated `threshold` or higher need confirmation, and unrated ones if `confirm_unknown`."""
 
     threshold: SecurityRisk = SecurityRisk.HIGH
     confirm_unknown: bool = True
@@ -69,14 +69,14 @@ ConfirmationPolicy: TypeAlias = NeverConfirm | AlwaysConfirm | ConfirmRisky
 
 
 def asks(policy: ConfirmationPolicy, risk: SecurityRisk) -> bool:
-    """Whether `policy` wants a person's word for an action of this risk."""
+    """Return whether `policy` requires confirmation for an action of this risk."""
     match policy:
         case NeverConfirm():
             return False
         case AlwaysConfirm():
             return True
         case ConfirmRisky():
-            if policy.threshold is SecurityRisk.UNKNOWN:  # which nothing is below
+            if policy.threshold is SecurityRisk.UNKNOWN:  # no risk is below it
                 return True
             if risk is SecurityRisk.UNKNOWN:
                 return policy.confirm_unknown
@@ -84,7 +84,7 @@ def asks(policy: ConfirmationPolicy, risk: SecurityRisk) -> bool:
 
 
 def stricter(one: ConfirmationPolicy, other: ConfirmationPolicy) -> ConfirmationPolicy:
-    """A policy that asks whenever one of the two does."""
+    """Return a policy that asks whenever one of the two does."""
     match one, other:
         case (AlwaysConfirm(), _) | (_, AlwaysConfirm()):
             return AlwaysConfirm()
@@ -100,20 +100,20 @@ def stricter(one: ConfirmationPolicy, other: ConfirmationPolicy) -> Confirmation
 
 
 class Limits(Given, frozen=True, omit_defaults=True):
-    """Bounds of what a conversation may use; a run that reaches one ends with an error that names it."""
+    """Limits of a conversation; a run that reaches one ends with an error that names it."""
 
     max_steps: int = 500
-    """Model calls in one run, with those of children."""
+    """Model calls in one run, including those of children (delegated conversations)."""
     tool_concurrency: int = 1
-    """Calls of one batch that may run side by side, where their resources allow."""
+    """The most calls of one batch that run in parallel, if their resources allow it."""
     max_seconds: float | None = None
-    """Seconds of one run; what is at work then is cut."""
+    """Seconds of one run; work that is still running then is aborted."""
     max_cost: float | None = None
-    """USD in all, with what children spend; `conversation.grant()` adds to it."""
+    """USD in total, including the costs of children; `conversation.grant()` adds to it."""
     max_tokens: int | None = None
-    """Tokens in all, in and out, with those of children."""
+    """Tokens in total, input and output, including those of children."""
     max_depth: int = 2
-    """How many conversations may stand one below the other, of those that are delegated to."""
+    """The greatest depth of nested delegation."""
 
     def __post_init__(self) -> None:
         Given.__post_init__(self)

@@ -1,4 +1,4 @@
-"""Presets: sets of tools that suit a kind of work, or a family of models."""
+"""Presets: sets of tools for a kind of work, or for a family of models."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PresetName: TypeAlias = Literal["default", "gpt5", "gemini", "planning", "codeac
 
 
 class Preset(msgspec.Struct, frozen=True):
-    """The tools of an agent, and what it is told besides."""
+    """The tools of an agent, and additional instructions."""
 
     tools: tuple[Tool, ...]
     told: str = ""
@@ -36,11 +36,11 @@ SETS: Mapping[str, tuple[str, ...]] = {
         )
     ),
 }
-"""Names that stand for several tools, each with the parameters of the one that is named."""
+"""Names that stand for several tools; each of these gets the parameters that were given for the name."""
 
 
 def unfolded(tools: Iterable[Any]) -> tuple[Any, ...]:
-    """Tools, with those of a set in the place of its name."""
+    """Return tools with each name of a set replaced by the tools in it."""
     found = list[Any]()
     for tool in tools:
         names = SETS.get(tool.name) if isinstance(tool, Tool) and "_implementation" not in vars(tool) else None
@@ -64,18 +64,18 @@ PRESETS: Mapping[str, Preset] = {
 }
 
 _FAMILIES: Mapping[str, tuple[str, ...]] = {"gpt5": ("gpt-5", "gpt5", "codex"), "gemini": ("gemini",)}
-"""Parts of the names of models that have a preset of their own."""
+"""Parts of model names, for families of models that have their own preset."""
 
 
 def preset_for(llm: AnyLLM) -> str:
-    """The name of the preset that suits a model, of several the first."""
+    """Return the name of the preset for a model; of several models, for the first."""
     model = members(llm)[0].model.lower()
     found = (name for name, parts in _FAMILIES.items() if any(part in model for part in parts))
     return next(found, "default")
 
 
 def preset_of(name: str | None, llm: AnyLLM) -> Preset:
-    """The preset of a name, or for None that of the model. Raises `ConfigurationError`."""
+    """Return the preset with a name; for None, the preset for the model. Raises `ConfigurationError`."""
     chosen = preset_for(llm) if name is None else name
     if chosen not in PRESETS:
         raise ConfigurationError(f"there is no preset {chosen!r}: there are {', '.join(PRESETS)}")

@@ -1,4 +1,4 @@
-"""`Quota`: what a conversation may take of the process that runs it."""
+"""`Quota`: limits of a conversation in the process that runs it."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from .given import Count, Given, Some
 from .tool import Tool
 
 PROCESSES = "max_processes"
-"""The parameter of every tool that says how many processes it may have at once."""
+"""The parameter of every tool that limits the number of its concurrent processes."""
 
 
 class Quota(Given, frozen=True, omit_defaults=True):
-    """What a conversation may take of the process that runs it; None: no limit.
+    """Limits of a conversation in the process that runs it; None: no limit.
 
-    It belongs to who runs the process, and is in no log: the same conversation may have more of it elsewhere.
+    The operator of the process sets it. It is not in the log: the same conversation may have another quota elsewhere.
     """
 
     events: Count | None = None
-    """Events in its log, with those that it shares with a parent."""
+    """Events in its log, including those shared with a parent."""
     bytes: Count | None = None
-    """Bytes of its log, and of what is kept beside it."""
+    """Bytes of its log, and of the data stored beside it."""
     processes: Some | None = None
-    """Processes that a tool has at once."""
+    """Concurrent processes of a tool."""
 
     def of(self, tool: Tool) -> Tool:
-        """The tool, within this."""
+        """Return the tool with this quota applied."""
         if self.processes is None:
             return tool
         given = tool.params.get(PROCESSES)

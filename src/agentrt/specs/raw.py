@@ -6,5 +6,5 @@ import msgspec
 
 
 def raw(value: object) -> msgspec.Raw:
-    """A value as the JSON that a log has of it."""
+    """Return a value as JSON, as it is stored in a log."""
     return msgspec.Raw(msgspec.json.encode(value))

@@ -1,4 +1,4 @@
-"""`RemoteWorkspace`: a place of work on a server."""
+"""`RemoteWorkspace`: a workspace on a server."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .given import Amount, Given, Seconds
 
 
 class RemoteWorkspace(Given, frozen=True):
-    """A directory of a server, at whose URL conversations are asked for; times are in seconds.
+    """A directory on a server, which runs the conversations; times are in seconds.
 
-    `api_key` is a key, or the token of a server without keys; the `url` may be the address with it that a server shows.
-    `path` is a directory below those that the server allows; None: a new one. After `timeout` without a word a
-    connection counts as lost, and a request as failed; after `give_up` without a connection those who follow a
-    conversation are told, with `ServerUnreachable`. Raises `ConfigurationError` for a URL that cannot be.
+    `api_key` is a key, or the token of a server without keys; `url` may be the address with a token that a server
+    shows. `path` is a directory below those that the server allows; None: a new one. After `timeout` without data, a
+    connection counts as lost and a request as failed. After `give_up` without a connection, clients that follow a
+    conversation get `ServerUnreachable`. Raises `ConfigurationError` for an invalid URL.
     """
 
     url: str

@@ -1,4 +1,4 @@
-"""Permission rules: what a person decided once and for all."""
+"""Permission rules: permanent decisions of a person."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from .given import Given
 
 Verdict: TypeAlias = Literal["allow", "ask", "deny"]
 Scope: TypeAlias = Literal["session", "project"]
-"""How far a rule that was remembered holds: in its conversation, or in all conversations in its workspace."""
+"""The scope of a saved rule: its conversation, or all conversations in its workspace."""
 
 
 class PermissionRule(Given, frozen=True, omit_defaults=True):
-    """Actions of the tools that `tool` matches, with an argument that `pattern` matches, are allowed, asked or denied.
+    """Allows, asks for or denies actions of the tools that `tool` matches, with an argument that `pattern` matches.
 
-    Both are shell-style patterns ("*", "git *"), held against the whole; `argument` names the argument that `pattern`
-    is for, "" means all text in all of them, however deep. Of the rules that match an action one that denies comes
-    before one that asks, and that before one that allows.
+    Both are shell-style patterns ("*", "git *") that must match the whole text. `argument` names the argument for
+    `pattern`; "" means all text in all arguments, at any depth. If several rules match an action, a rule that denies
+    takes precedence over one that asks, and that over one that allows.
     """
 
     verdict: Verdict

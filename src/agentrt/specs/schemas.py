@@ -1,4 +1,4 @@
-"""JSON schemas of types, and the values that JSON gives of them: by msgspec, or by pydantic for what is pydantic's."""
+"""JSON schemas of types, and values of these types from JSON: by msgspec, or by pydantic for pydantic's types."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import msgspec
 from ..errors import ConfigurationError
 
 Reader: TypeAlias = Callable[[msgspec.Raw | bytes], Any]
-"""Reads a value from JSON. Raises `msgspec.ValidationError` with words for a model."""
+"""Reads a value from JSON. Raises `msgspec.ValidationError` with a message for a model."""
 
 _LONGEST = 5
-"""Mistakes that are told of at once."""
+"""The most mistakes in one message."""
 
 
 class Schema(dict[str, Any]):
-    """A JSON schema that knows the type that it was made of."""
+    """A JSON schema that knows the type that it was made from."""
 
     def __init__(self, schema: dict[str, Any], kind: Any) -> None:
         super().__init__(schema)
@@ -25,9 +25,9 @@ class Schema(dict[str, Any]):
 
 
 def as_schema(given: Any) -> Any:
-    """A type as the JSON schema of its objects; a schema of an object, or None, as it is.
+    """Return the JSON schema for a type's objects; return a schema of an object, or None, as it is.
 
-    Raises `ConfigurationError` for a type or a schema that is of no object.
+    Raises `ConfigurationError` for a type or a schema of anything else.
     """
     if given is None:
         return None
@@ -44,18 +44,18 @@ def as_schema(given: Any) -> Any:
 
 
 def schema_of(kind: Any) -> dict[str, Any]:
-    """The JSON schema (2020-12) of a type, as one object with its definitions inside.
+    """Return the JSON schema (2020-12) of a type, as one object with its definitions inside.
 
-    Raises `ConfigurationError` for a type that has none.
+    Raises `ConfigurationError` for a type without a schema.
     """
     try:
         return _of_pydantic(kind) if is_pydantic(kind) else _of_msgspec(kind)
-    except Exception as error:  # pydantic has many of its own
+    except Exception as error:  # pydantic raises many kinds
         raise ConfigurationError(f"{_called(kind)} has no JSON schema: {error}") from error
 
 
 def reader_of(kind: Any) -> Reader:
-    """What reads values of a type from JSON; "5" is 5 where a number is meant."""
+    """Return a reader of values of a type from JSON; it accepts "5" for a number."""
     if not is_pydantic(kind):
         return msgspec.json.Decoder(kind, strict=False).decode
     from pydantic import TypeAdapter, ValidationError  # heavy
@@ -73,13 +73,13 @@ def reader_of(kind: Any) -> Reader:
 
 
 def encoded(value: Any) -> bytes:
-    """A value as JSON, also one of pydantic's. Raises `TypeError` for what JSON cannot say."""
+    """Return a value as JSON, also a pydantic value. Raises `TypeError` for a value that JSON cannot represent."""
     return msgspec.json.encode(value, enc_hook=_plain)
 
 
 def misfit(schema: Mapping[str, Any], value: Any) -> str | None:
-    """How a value does not fit a JSON schema, in a line; None where it does, or the schema is none."""
-    from jsonschema import Draft202012Validator, SchemaError  # of use to few: a tenth of a second
+    """Return in one line how a value violates a JSON schema; None if it fits, or the schema is invalid."""
+    from jsonschema import Draft202012Validator, SchemaError  # rarely needed: takes a tenth of a second
     from referencing import Registry
 
     try:
@@ -91,18 +91,18 @@ def misfit(schema: Mapping[str, Any], value: Any) -> str | None:
 
 
 def defaults_of(form: Mapping[str, Any]) -> dict[str, Any]:
-    """The defaults of a form's members, for those that somebody has left out."""
+    """Return the defaults of a form's members, for those that were left out."""
     members = form.get("properties", {})
     return {name: one["default"] for name, one in members.items() if isinstance(one, dict) and "default" in one}
 
 
 def is_type(given: Any) -> bool:
-    """Whether something is a type or an annotation, rather than a value."""
+    """Return whether something is a type or an annotation, rather than a value."""
     return isinstance(given, type) or bool(get_args(given))
 
 
 def is_pydantic(kind: Any) -> bool:
-    """Whether a type is pydantic's, or has a part that is: its fields are not looked into."""
+    """Return whether a type is a pydantic type, or contains one; its fields are not checked."""
     return any(
         hasattr(part, "__pydantic_validator__") or type(part).__module__.partition(".")[0] == "pydantic"
         for part in _parts(kind)
@@ -142,7 +142,7 @@ def _of_pydantic(kind: Any) -> dict[str, Any]:
 
 
 def _references(node: Any) -> Iterator[str]:
-    """What a schema refers to."""
+    """Yield the references in a schema."""
     if isinstance(node, dict):
         for key, value in node.items():
             if key in ("$ref", "$dynamicRef", "$recursiveRef") and isinstance(value, str):
@@ -157,7 +157,7 @@ _TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", type(
 
 
 def _complete(node: Any) -> None:
-    """Say what providers want said: of what arrays are, and of which type the values of an enumeration."""
+    """Add the keys that providers require: the items of arrays, and the types of enumerations."""
     if isinstance(node, dict):
         if node.get("type") == "array":
             node.setdefault("items", {})
@@ -172,7 +172,7 @@ def _complete(node: Any) -> None:
 
 
 def _bare(top: dict[str, Any], components: dict[str, Any]) -> dict[str, Any]:
-    """Without what a tool says elsewhere."""
+    """Return the schema without texts that a tool gives elsewhere."""
     for said_elsewhere in ("title", "description"):
         top.pop(said_elsewhere, None)
     if top.get("type") == "object":

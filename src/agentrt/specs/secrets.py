@@ -1,4 +1,4 @@
-"""What the log may hold of a conversation's secrets: where each comes from, never its value in the clear."""
+"""The form in which the log holds a conversation's secrets: their sources, never their values in plain text."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ Token: TypeAlias = str
 
 
 class SavedStatic(msgspec.Struct, frozen=True, omit_defaults=True, tag="StaticSecret"):
-    """A value that was given; `token` is empty where it was left out."""
+    """A value that was given; `token` is empty if the value was not kept."""
 
     token: Token = ""
     description: str = ""
 
 
 class EnvironmentSecret(Given, frozen=True, omit_defaults=True, tag=True):
-    """The value of a variable of the environment of the process that runs the conversation, when it is asked for."""
+    """The value of an environment variable in the process that runs the conversation, read when it is needed."""
 
     variable: str
     description: str = ""
 
 
 class SavedLookup(msgspec.Struct, frozen=True, omit_defaults=True, tag="LookupSecret"):
-    """The body of what a URL answers; the value of a header is empty where it was left out."""
+    """The body of a URL's response; a header's value is empty if it was not kept."""
 
     url: str
     headers: dict[str, Token] = {}
@@ -35,7 +35,7 @@ class SavedLookup(msgspec.Struct, frozen=True, omit_defaults=True, tag="LookupSe
 
 
 class SavedCallable(msgspec.Struct, frozen=True, omit_defaults=True, tag="CallableSecret"):
-    """What a function of the program returns; no process but its own can have it."""
+    """The result of a function of the program; only its own process can get it."""
 
     description: str = ""
 

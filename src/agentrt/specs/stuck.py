@@ -1,4 +1,4 @@
-"""When an agent counts as stuck, and how its work is judged."""
+"""Configuration of stuck detection and of critics."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ CriticMode: TypeAlias = Literal["finish_and_message", "all_actions"]
 
 
 class StuckDetection(Given, frozen=True, omit_defaults=True):
-    """How often an agent may repeat itself since the last message of its user; 0 turns a pattern off.
+    """The number of repetitions since the last user message at which an agent counts as stuck; 0 disables a pattern.
 
-    Waiting for a command that still runs counts for nothing.
+    Waiting for a command that is still running does not count.
     """
 
     action_observation: int = 4
-    """The same action with the same result, so often in a row."""
+    """The same action with the same result, in a row."""
     action_error: int = 4
-    """The same action with the same error."""
+    """The same action with the same error, in a row."""
     monologue: int = 3
     """Messages of the agent without anything in between."""
     alternating: int = 6
-    """Actions that take turns: A, B, A, B, ..., with results that do."""
+    """Alternating actions: A, B, A, B, ..., with alternating results."""
     nudge: bool = True
-    """Whether it is told once, one repetition before it is stopped."""
+    """Whether the agent is warned once, one repetition before it is stopped."""
 
     def __post_init__(self) -> None:
         Given.__post_init__(self)
@@ -35,19 +35,18 @@ class StuckDetection(Given, frozen=True, omit_defaults=True):
 
 
 class Critic(Given, frozen=True, omit_defaults=True):
-    """Has what the agent finished judged by `name`, one of the runtime's critics.
+    """Has the agent's finished work judged by `name`, one of the runtime's critics.
 
-    A score below `threshold` (0 to 1) sends the agent back to work with what is missing, `max_iterations` times.
+    A score below `threshold` (0 to 1) sends the agent back to work on what is missing, up to `max_iterations` times.
     """
 
     name: str
     threshold: Share = 0.6
     max_iterations: Count = 3
     mode: CriticMode = "finish_and_message"
-    """With "all_actions" it also judges whenever the calls of a reply are done; nothing follows from what it says then.
-    """
+    """With "all_actions" it also judges after the calls of each reply; these judgements have no effect."""
 
 
 def judges_all(critic: Critic | None) -> bool:
-    """Whether there is a critic that does not wait for the end."""
+    """Return whether there is a critic that also judges before the end."""
     return critic is not None and critic.mode == "all_actions"

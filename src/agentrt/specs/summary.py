@@ -1,4 +1,4 @@
-"""`Summary`: what a condensation keeps of the events that it takes out of a view, in a fixed shape."""
+"""`Summary`: the content that a condensation keeps of the events that it removes from a view, in a fixed form."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import msgspec
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Six parts. What a person asked for is there word for word; each entry of the others is a line."""
+    """A summary in six parts. Users' requests are kept word for word; each entry of the other parts is a line."""
 
     count: int = 0
-    """The events that it stands for: how many, and the seqs of the first and the last."""
+    """The number of events that it replaces, and the seqs of the first and the last one."""
     first: int = 0
     last: int = 0
     task: str = ""
@@ -18,6 +18,6 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     files: tuple[str, ...] = ()
     """The files that were worked on, and their state."""
     open: tuple[str, ...] = ()
-    """What is still to be done."""
+    """Open work."""
     failed: tuple[str, ...] = ()
-    """What did not work: commands above all."""
+    """Failures: mainly commands."""

@@ -1,4 +1,4 @@
-"""How many tokens something has, about: what a view is measured in before a provider has counted it. Pure."""
+"""Estimates of token counts, used for a view until a provider has counted it. Pure."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from collections.abc import Iterable
 from .content import BlobReference, Content, ImageContent, TextContent, plain
 
 BYTES_A_TOKEN = 4
-"""Of prose and code. A provider's own counts correct it: see `Ledger.measure`."""
+"""For prose and code. A provider's own counts correct it: see `Ledger.measure`."""
 
 IMAGE_TOKENS = 1600
-"""The most that an image counts for at the usual providers, for the size that they scale it to."""
+"""The most tokens of an image at the usual providers, at the size to which they scale it."""
 
 MESSAGE_TOKENS = 4
-"""What a message, or a call, has besides its words."""
+"""Tokens of a message, or a call, besides its words."""
 
 
 def tokens_of(text: str) -> int:
-    """About how many tokens a text has."""
+    """Return the approximate number of tokens of a text."""
     size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
     return (size + BYTES_A_TOKEN - 1) // BYTES_A_TOKEN
 
 
 def content_tokens(content: Iterable[Content]) -> int:
-    """About how many tokens a content has, as it is sent."""
+    """Return the approximate number of tokens of content as it is sent."""
     tokens = 0
     for block in content:
         match block:

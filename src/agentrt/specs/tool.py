@@ -1,4 +1,4 @@
-"""Tools as the model and the log see them."""
+"""Tools in the form that the model and the log see."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from .flow import Label
 from .given import Given, Seconds
 
 ALWAYS = ("think", "finish")
-"""The tools that every agent has, whatever it names."""
+"""The tools that every agent has, in addition to those that it names."""
 
 
 class OnCrash(StrEnum):
-    """What happens to a call that was running when the process died."""
+    """How to treat a call that was running when the process died."""
 
     RETRY = "retry"
-    """It is idempotent: run it again."""
+    """Run the call again: it is idempotent."""
     ASK = "ask"
     """Tell the model that the outcome is unknown."""
     FAIL = "fail"
-    """Tell the model that it failed."""
+    """Tell the model that the call failed."""
     RESUME = "resume"
-    """Give it to the executor again, as one that was begun: it does not begin anew, but says what has become of it.
-    So it is when a conversation is left, too.
+    """Pass the call to the executor again, marked as already begun. The executor reports the outcome instead of
+    starting anew. The same applies when a conversation was left.
     """
 
 
@@ -42,9 +42,10 @@ class ToolAnnotations(Given, frozen=True, omit_defaults=True):
 
 
 class Same(Given, frozen=True, omit_defaults=True):
-    """What is "the same again" for an answer that holds always: the same `argument`, whatever the others are.
+    """Defines which calls count as "the same" for a permanent answer: those with the same `argument`, whatever the
+    others are.
 
-    Where an argument in `unless` has the value there, it is the same call, with all of its arguments.
+    If an argument in `unless` has the value given there, only a call with exactly the same arguments counts.
     """
 
     argument: str
@@ -52,22 +53,22 @@ class Same(Given, frozen=True, omit_defaults=True):
 
 
 class Tool(Given, frozen=True, omit_defaults=True, dict=True):
-    """A tool that an agent has: its name and the parameters of its implementation."""
+    """A tool of an agent: its name and the parameters of its implementation."""
 
     name: str
     params: dict[str, str | int | float | bool | None] = msgspec.field(default_factory=dict)
 
     @property
     def implementation(self) -> Any:
-        """The function or `ToolType` that was given in its place; it is code, so no log has it."""
+        """The function or `ToolType` that was given instead of a `Tool`; it is code, and not in the log."""
         return self.__dict__.get("_implementation")
 
 
 class ClientTool(Given, frozen=True, omit_defaults=True):
-    """A tool that whoever holds the conversation executes: the program, or the client of a server.
+    """A tool that the program executes, or the client of a server.
 
-    `schema` is the JSON schema of its arguments, an object. Without a result within `deadline` seconds the call has
-    failed; None: it is waited for as long as it takes. Raises `ConfigurationError` for what cannot be one.
+    `schema` is the JSON schema of its arguments, an object. A call without a result after `deadline` seconds has
+    failed; None: there is no time limit. Raises `ConfigurationError` for an invalid tool.
     """
 
     name: str
@@ -94,7 +95,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 
 
 def as_tool(given: Any) -> Any:
-    """A tool that was given by its name, as a function or as a `ToolType`, as a `Tool`; anything else as it is.
+    """Convert a tool given as a name, a function or a `ToolType` to a `Tool`; return other values as they are.
 
     Raises `ConfigurationError` for a function without a name.
     """
@@ -106,14 +107,14 @@ def as_tool(given: Any) -> Any:
     if not isinstance(name, str) or not name.isidentifier():
         raise ConfigurationError(f"{given!r} has no name that a model could call: make it a tool with tool(name=...)")
     made = Tool(name)
-    vars(made)["_implementation"] = given  # beside the fields, which the log has
+    vars(made)["_implementation"] = given  # not a field, since the log stores the fields
     return made
 
 
 class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a tool says of itself, but for the code; `parameters` is a JSON schema of an object.
+    """The description of a tool, without its code; `parameters` is a JSON schema of an object.
 
-    The model is shown the name, the description and the parameters.
+    The model sees the name, the description and the parameters.
     """
 
     name: str
@@ -122,46 +123,47 @@ class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     annotations: ToolAnnotations = ToolAnnotations()
     on_crash: OnCrash = OnCrash.ASK
     holds_resource: bool = False
-    """Whether it keeps something alive between calls that a crash takes away, as a shell does."""
+    """Whether it keeps a resource between calls that a crash destroys, such as a shell."""
     labels: tuple[Label, ...] = ()
-    """Where its results come from, when nobody vouches for what they say."""
+    """The sources of its results, if these are untrusted."""
     same: Same | None = None
-    """What an answer that holds always remembers; None: the tool, or the whole call."""
+    """Which calls a permanent answer covers; None: all calls of the tool, or only the identical call."""
     headline: tuple[str, ...] = ()
-    """Templates of a line about a call (see `headline_of`); none: the arguments as they were sent."""
+    """Templates for a call in one line (see `headline_of`); empty: the arguments as they were sent."""
     aliases: tuple[str, ...] = ()
-    """Other names that models call it by."""
+    """Other names by which models call it."""
     shell: str = ""
-    """The argument that takes a shell command; "" where there is none."""
+    """The argument that takes a shell command; "" if there is none."""
     harmless: bool = False
-    """Whether it touches only the conversation, so that nobody is asked about it because of its risk."""
+    """Whether it affects only the conversation, and needs no confirmation because of its risk."""
     ends_turn: bool = False
-    """Whether a call of it that succeeds ends the run."""
+    """Whether a successful call ends the run."""
     delegates: bool = False
-    """Whether a conversation of its own does what a call asks for."""
+    """Whether a separate conversation carries out a call."""
     invokes: str = ""
-    """The argument that names a skill, whose text is the result; "" where there is none."""
+    """The argument that names a skill, whose text is the result; "" if there is none."""
     recalls: bool = False
-    """Whether it brings back what a condensation took out of the view."""
+    """Whether it brings back events that a condensation removed from the view."""
     looks: bool = False
-    """Whether it asks a model that sees about an image, by its number in what the model sees."""
+    """Whether it asks a vision model about an image, by the image's number in the view."""
     server: str = ""
-    """The MCP server whose tool it is; "": it is of this program."""
+    """The MCP server that provides the tool; "": this program."""
     remote: str = ""
-    """What that server calls it."""
+    """The name of the tool on that server."""
     changed: bool = False
-    """Whether it says something else of itself than when it was first seen there: a person is asked about each call."""
+    """Whether its description differs from the first one seen from that server: each call needs confirmation then."""
     dispatches: bool = False
-    """Whether a call of it is one of the tool that its argument `name` names, with its `arguments`."""
+    """Whether a call of it runs another tool: the one named by its argument `name`, with its `arguments`."""
     client: bool = False
-    """Whether whoever holds the conversation executes it."""
+    """Whether the program, or the client of a server, executes it."""
     deadline: float | None = None
-    """Seconds in which it must have a result then; None: any."""
+    """The time limit in seconds for a result then; None: no limit."""
     parts: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
-    """The names under which a list of allowed tools knows a part of it, in small letters: each with the arguments that
-    such a call has, as patterns."""
+    """The names for parts of the tool in a list of allowed tools, in lower case. Each maps to the argument patterns of
+    the calls that belong to the part.
+    """
 
     @property
     def may_write(self) -> bool:
-        """Whether a call of it may change files, as far as it says without arguments."""
+        """Whether a call of it may change files, as far as known without arguments."""
         return not (self.annotations.read_only or self.harmless)

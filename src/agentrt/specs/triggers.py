@@ -1,4 +1,4 @@
-"""Which skills a message, or a file that is touched, activates. Pure."""
+"""Finds the skills that a message, or a touched file, activates. Pure."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from functools import lru_cache
 from .skill import Skill
 
 MOST = 300
-"""Characters of a pattern; a longer one fits nothing."""
+"""The most characters of a pattern; a longer one matches nothing."""
 LONGEST = 20_000
-"""Characters of a message that are looked at."""
+"""The number of characters of a message that are searched."""
 
 
 def activated(skills: Iterable[Skill], text: str, known: Collection[str] = ()) -> tuple[str, ...]:
-    """The names of the skills that a message activates: as tasks that it names, however often, and by one of their
-    words, those that are `known` no more.
+    """Return the names of the skills that a message activates: tasks that it names, each time, and skills with a
+    trigger word in it, unless they are `known`.
     """
     text = text[:LONGEST]
     wanted = [skill for skill in skills if skill.triggers or skill.is_package]
@@ -27,7 +27,7 @@ def activated(skills: Iterable[Skill], text: str, known: Collection[str] = ()) -
 
 
 def said(skills: Iterable[Skill], text: str) -> Iterator[Skill]:
-    """The skills of whose triggers a message has one: a whole word, in upper or lower case."""
+    """Yield the skills with a trigger word in a message: a whole word, ignoring case."""
     folded = text.casefold()
     for skill in skills:
         words = (trigger for trigger in skill.triggers if not trigger.startswith("/"))
@@ -36,7 +36,7 @@ def said(skills: Iterable[Skill], text: str) -> Iterator[Skill]:
 
 
 def asked(skills: Iterable[Skill], text: str) -> Iterator[Skill]:
-    """The tasks that a message names, as "/name" at its start or after a blank; any package at its start alone."""
+    """Yield the tasks that a message names, as "/name" at its start or after a blank; packages only at its start."""
     if "/" not in text:
         return
     first = text.split(maxsplit=1)[0].lower()
@@ -47,14 +47,14 @@ def asked(skills: Iterable[Skill], text: str) -> Iterator[Skill]:
 
 
 def missing_inputs(skill: Skill, text: str) -> tuple[str, ...]:
-    """The inputs of a task that a message gives no value to, as "name=value" or "name: value"."""
+    """Return the inputs of a task for which a message has no value, as "name=value" or "name: value"."""
     given = inputs(skill, text)
     return tuple(name for name in skill.inputs if name not in given)
 
 
 def inputs(skill: Skill, text: str) -> dict[str, str]:
-    """The values that a message gives to the inputs of a task, each a word or what is quoted; the only input of a task
-    may be given without its name.
+    """Return the values in a message for the inputs of a task, each a word or a quoted text; a single input may be
+    given without its name.
     """
     found = ((name, _value(name).search(text)) for name in skill.inputs)
     given = {name: value[1] if value[1] is not None else value[2] for name, value in found if value is not None}
@@ -64,13 +64,13 @@ def inputs(skill: Skill, text: str) -> dict[str, str]:
 
 
 def arguments(text: str) -> str:
-    """What follows on the name of a task in a message."""
+    """Return the text after the name of a task in a message."""
     found = _NAMED.search(text)
     return (found[1] or "").strip() if found is not None else ""
 
 
 def touched(skills: Iterable[Skill], path: str) -> Iterator[Skill]:
-    """The skills one of whose patterns fits a path relative to where they hold: `**` is any directories, `*` no "/"."""
+    """Yield the skills with a pattern that matches a relative path. `**` is any directories, `*` any name."""
     names = path.split("/")
     for skill in skills:
         if any(_fits(_parts(pattern), names) for pattern in skill.paths):
@@ -94,7 +94,7 @@ def _value(name: str) -> re.Pattern[str]:
 
 @lru_cache(4096)
 def _parts(pattern: str) -> tuple[re.Pattern[str] | None, ...]:
-    """A pattern by its parts, None for `**`; one without "/" holds at any depth, as in .gitignore."""
+    """Return the parts of a pattern, None for `**`; a pattern without "/" matches at any depth, as in .gitignore."""
     if len(pattern) > MOST:
         return (_NEVER,)
     pattern = pattern.removeprefix("./")
@@ -104,13 +104,13 @@ def _parts(pattern: str) -> tuple[re.Pattern[str] | None, ...]:
 
 
 def _fits(parts: tuple[re.Pattern[str] | None, ...], names: list[str]) -> bool:
-    """Whether a path fits a pattern: each place in it is looked at once for each part."""
+    """Return whether a path matches a pattern; each position is checked once per part."""
     reached = {0}
     for number, part in enumerate(parts):
         last = number == len(parts) - 1
         if part is None:
             least = min(reached, default=len(names) + 1)
-            reached = set(range(least + last, len(names) + 1))  # at the end it is something below
+            reached = set(range(least + last, len(names) + 1))  # at the end, at least one name must follow
         else:
             reached = {at + 1 for at in reached if at < len(names) and part.match(names[at])}
     return len(names) in reached

@@ -1,4 +1,4 @@
-"""Where an agent works: a directory of this machine, and what its commands see of the rest."""
+"""The workspace of an agent: a directory of this machine, and what commands see of the rest."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from .given import Given
 
 
 class LocalWorkspace(msgspec.Struct, frozen=True, tag="local"):
-    """A directory of this machine, where commands run; `path` is absolute in the log."""
+    """A directory of this machine, in which commands run; `path` is absolute in the log."""
 
     path: str
 
 
 class DockerWorkspace(Given, frozen=True, tag="docker"):
-    """A directory of this machine, whose commands run in a container that sees it under the same path, and no more.
+    """A directory of this machine, with commands in a container that sees only this directory, under the same path.
 
-    `image` needs a bash; one that is not there is pulled. `network` is what Docker calls it: "none", "bridge" or a
-    network's name. `memory` is in bytes, 0 for no limit; `cpus` likewise; `processes` is the most at once. Commands run
-    as the user of this process, or as `root` (of the container), which can install packages. Files are edited from
-    outside of it. A container lasts from the first command until the conversation is closed or sleeps. Raises
-    `ConfigurationError` for values that cannot be.
+    `image` needs a bash; a missing image is pulled. `network` is Docker's name for it: "none", "bridge" or a network's
+    name. `memory` is in bytes, 0 for no limit; `cpus` likewise; `processes` is the most at once. Commands run as the
+    user of this process, or as `root` (of the container), which can install packages. Files are edited from outside the
+    container. A container lasts from the first command until the conversation is closed or sleeps. Raises
+    `ConfigurationError` for invalid values.
     """
 
     path: str
@@ -47,4 +47,4 @@ class DockerWorkspace(Given, frozen=True, tag="docker"):
 
 
 Workspace: TypeAlias = LocalWorkspace | DockerWorkspace
-"""A place of work on this machine."""
+"""A workspace on this machine."""

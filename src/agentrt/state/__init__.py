@@ -1,7 +1,7 @@
 """The state of a conversation: a pure fold of its events.
 
-It has two halves. `Branch` is what goes back on a rewind: what the model sees, what is pending. `Ledger` is what never
-does: what was spent, which messages were received, what was decided for good.
+The state has two halves. A rewind resets the `Branch`: the view of the model and the pending actions. It never resets
+the `Ledger`: usage, received messages and permanent decisions.
 """
 
 from .batches import EVERYTHING, beginnable

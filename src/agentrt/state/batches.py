@@ -1,4 +1,4 @@
-"""Batches: which calls of one reply may begin, side by side or one after the other."""
+"""Batches: which calls of one reply may begin, in parallel or in sequence."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from .parts import Pending
 
 EVERYTHING = "*"
-"""The resource key that every call shares."""
+"""The resource key that all calls share."""
 
 
 def beginnable(pending: Sequence[Pending], side_by_side: int) -> tuple[Pending, ...]:
-    """Those that have not begun, here or elsewhere, and share no resource with an earlier one, as many as there is room
-    for. An action whose code waits for calls of its own takes no room meanwhile, and what has not begun behind it does
-    not come before them.
+    """Return the actions that may begin now: not begun yet, here or elsewhere, and without a resource in common with an
+    earlier action, as many as there is room for. An action whose code waits for its own calls takes no room meanwhile,
+    and later actions do not begin before those calls.
     """
     inner = tuple(p for p in pending if p.action.within is not None)
     waits = {p.action.within for p in inner}

@@ -1,4 +1,4 @@
-"""`apply`: the state after one more event."""
+"""`apply`: compute the state after one more event."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ _WORKING = Working()
 
 
 def fold(events: Iterable[Event], start: State = State()) -> State:
-    """The state after `events`, from `start` on."""
+    """Return the state after `events`, beginning with `start`."""
     state = start
     for event in events:
         state = apply(state, event)
@@ -86,7 +86,7 @@ def fold(events: Iterable[Event], start: State = State()) -> State:
 
 
 def branch(events: Sequence[Event]) -> list[Event]:
-    """The events that lead to the head, in their order: those that a rewind left behind are missing."""
+    """Return the events that lead to the head, in order, without those that a rewind left behind."""
     active: list[Event] = []
     up_to = math.inf
     for event in reversed(events):
@@ -97,7 +97,7 @@ def branch(events: Sequence[Event]) -> list[Event]:
 
 
 def apply(state: State, event: Event) -> State:
-    """The state after one more event."""
+    """Return the state after one more event."""
     after = _apply(state, event)
     if type(event) in BY_TYPE and (status := status_after(state.status, event)) is not state.status:
         after = replace(after, status=status)
@@ -232,7 +232,7 @@ def _apply(state: State, event: Event) -> State:
             return replace(state, ledger=replace(state.ledger, goal=goal))
         case ChildStarted() | ChildMessaged() | ChildWaiting() | ChildAnswered() | ChildFinished():
             return _child(state, event)
-        case _ if isinstance(event, ModelVisible):  # and changes nothing else: the next model call shows it
+        case _ if isinstance(event, ModelVisible):  # no other change: the next model call shows it
             return replace(state, branch=replace(here, queued=(*here.queued, as_seen(event))))
         case _:
             kept = _kept(state.ledger, event)
@@ -240,7 +240,7 @@ def _apply(state: State, event: Event) -> State:
 
 
 def _kept(kept: Ledger, event: Event) -> Ledger:
-    """What is kept whatever is rewound."""
+    """Return the ledger after an event, for changes that a rewind does not undo."""
     match event:
         case BudgetGranted():
             return replace(kept, granted=kept.granted + event.amount)
@@ -259,7 +259,7 @@ def _kept(kept: Ledger, event: Event) -> Ledger:
 
 
 def _created(state: State, event: ConversationCreated) -> State:
-    """The beginning; that of a fork keeps what was said and what may be done, and has spent nothing yet."""
+    """Begin a conversation. A fork keeps its messages, rules and consents, and starts with no usage."""
     before = state.ledger
     kept = Ledger(
         commands=before.commands,
@@ -301,7 +301,7 @@ def _held(state: State, event: ConfirmationRequested) -> State:
 
 
 def _offered(state: State, event: ToolsChanged) -> State:
-    """A server offers something else. What a person was asked, or has said, of a tool that changes counts no more."""
+    """Change the tools of a server. Approvals of, and questions about, a tool that has changed become void."""
     names = {tool.name: (event.server, tool.remote) for tool in event.tools}
     kept = replace(state.ledger, names={**state.ledger.names, **names})
     after = replace(state, servers={**state.servers, event.server: event}, ledger=kept)
@@ -326,9 +326,7 @@ def _revised(state: State, event: ActionRevised) -> State:
         if waiting.action.id == event.action_id:
             before = waiting.action
             resources = before.resources if event.resources is None else event.resources
-            risk = (
-                SecurityRisk.UNKNOWN if event.source == "hook" else before.security_risk
-            )  # of what the model asked for
+            risk = SecurityRisk.UNKNOWN if event.source == "hook" else before.security_risk  # the model's own rating
             action = replace(before, arguments=event.arguments, resources=resources, security_risk=risk)
             anew = {"approved": False, "held": "", "command": None, **_UNRATED}
             state = _pending(state, (event.action_id,), action=action, revised=event.seq, **anew)
@@ -337,10 +335,10 @@ def _revised(state: State, event: ActionRevised) -> State:
 
 
 def _configured(state: State, event: ConversationStateUpdateEvent) -> State:
-    """Apply a new setting. Other analyzers rate again whatever has not begun."""
+    """Apply a new setting. When the analyzers change, actions that have not begun are rated again."""
     before = state.spec
     state = replace(state, agent=replaced(before, {event.key: msgspec.json.decode(event.value)}))
-    if state.spec.llm != before.llm:  # which may read more, and counts otherwise
+    if state.spec.llm != before.llm:  # it may have another window and tokenizer
         state = replace(state, branch=replace(state.branch, refused=0, condensed=(0, 0)))
         state = replace(state, ledger=replace(state.ledger, counting=Counting()))
     if state.spec.analyzers != before.analyzers:
@@ -369,12 +367,12 @@ def _child(state: State, event: ChildStarted | ChildMessaged | ChildWaiting | Ch
 
 
 def _seen(state: State, prompt: SystemPromptEvent) -> Seen:
-    """The place of the instructions in a view, with all tools that are offered beside them."""
+    """Return the place of the instructions in a view, measured with all offered tools."""
     return as_seen(replace(prompt, tools=state.tools) if state.servers else prompt)
 
 
 def _prompted(state: State) -> State:
-    """With its instructions in the view as they are now."""
+    """Return the state with the current instructions in its view."""
     if state.prompt is None:
         return state
     here = state.branch
@@ -384,7 +382,7 @@ def _prompted(state: State) -> State:
 def _rewound(state: State, event: HeadMoved) -> State:
     """Go back to the last checkpoint at or before `event.to`, whichever branch was active then."""
     back = checkpoint(state, event.to)
-    if state.prompt is not None and back.seq:  # a fork may have other instructions than what it shares
+    if state.prompt is not None and back.seq:  # a fork's instructions may differ from those of its parent
         view = prompted(back.branch.view, _seen(state, state.prompt))
         back = back if view is back.branch.view else replace(back, branch=with_view(back.branch, view))
     kept = ledger.children_lost(state.ledger)

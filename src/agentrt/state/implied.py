@@ -1,6 +1,6 @@
-"""Runs of schema versions before 4: how they ended and waited, which no event said. These rules never change.
+"""Runs of schema versions before 4, whose ends and waits no event records. These rules never change.
 
-A log that has such runs means what it meant when it was written, whatever is decided by `decisions` today.
+A log with such runs keeps the meaning that it had when it was written, whatever `decisions` does today.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _RUNNING, _FINISHED, _WAITING = (
 
 
 def told(before: State, event: Event, after: State) -> State:
-    """The state after an event of such a run, with what followed from it."""
+    """Return the state after an event of such a run, including its implied effects."""
     match event:
         case RunRequested(implied=True) if not before.status.at_work and _answered(before):
             if not before.branch.condense:
@@ -84,7 +84,7 @@ def _finished(state: State) -> State:
 
 
 def _waiting(state: State) -> State:
-    """It waits for a person when all that it has in flight does."""
+    """Set the status to waiting if all running actions wait for a person."""
     here = state.branch
     if not state.ledger.children or here.call is not None or here.cut:
         return state

@@ -1,4 +1,4 @@
-"""What a state is made of. All of it is immutable."""
+"""The parts of a state. All of them are immutable."""
 
 from __future__ import annotations
 
@@ -34,42 +34,42 @@ class Seen(msgspec.Struct, frozen=True, gc=False, array_like=True):
     type: str
     tool_name: str = ""
     action_id: str = ""
-    """Of a result, the action that it answers."""
+    """The id of the action, for a result."""
     answer: bool = False
     """Whether the agent ends its turn with it: its message, or the result of `finish`."""
     fingerprint: int = 0
-    """Of an action, of its result, and of what is said of a reply that was none: those that say the same have the same
-    one. 0: it counts for nothing.
+    """A hash to find repetitions, of an action, a result, or a complaint about an invalid reply. Equal contents have
+    equal fingerprints. 0: not compared.
     """
     user: bool = False
     """Whether it is a user's message."""
     tokens: int = 0
-    """About how many it takes in a prompt."""
+    """Its approximate number of tokens in a prompt."""
     thinks: bool = False
-    """Whether a provider's record of what the model thought goes back with it: what follows on it needs that."""
+    """Whether it carries a provider's record of the model's reasoning, which later events need."""
     masked: bool = False
-    """Whether its output was taken out by a condensation."""
+    """Whether a condensation removed its output."""
 
 
 class Standing(msgspec.Struct, frozen=True, gc=False, array_like=True, kw_only=True):
-    """How an action without a result stands; `command` is the execution in flight."""
+    """The status of an action without a result; `command` is the execution in flight."""
 
     risk: SecurityRisk | None = None
     approved: bool = False
     command: str | None = None
     attempt: int = 0
     sinks: tuple[Sink, ...] = ()
-    """Where its effect goes."""
+    """The sinks that it reaches, such as the network."""
     labels: tuple[Label, ...] = ()
-    """What its result will hold that nobody vouches for."""
+    """The sources of untrusted content in its result."""
     causes: tuple[Label, ...] = ()
-    """What the model had seen of that kind when it asked for it."""
+    """The sources of untrusted content that the model had seen when it requested the action."""
     hooked: bool = False
-    """Whether the hooks that come before it have run."""
+    """Whether the hooks before it have run."""
     asked: bool = False
-    """Whether one of them wants a person's word."""
+    """Whether one of these hooks requires confirmation."""
     held: str = ""
-    """Why a person is being asked about it, as a code; "" when nobody is."""
+    """The code of the reason for which confirmation is pending; "" if none is."""
     files: dict[str, str] = {}
     """The files that it runs, as they were when it was rated."""
     revised: int = 0
@@ -77,9 +77,9 @@ class Standing(msgspec.Struct, frozen=True, gc=False, array_like=True, kw_only=T
     awaited: bool = False
     """Whether a client was asked for its result."""
     expires: float = 0.0
-    """When it has failed without one, in seconds since 1970; 0: never."""
+    """The time at which it fails without a result, in seconds since 1970; 0: never."""
     lost: bool = False
-    """Whether it was at work in a process that has ended, or in a conversation that was left."""
+    """Whether it was running in a process that has ended, or in a conversation that was left."""
 
 
 class Pending(Standing, frozen=True, gc=False):
@@ -93,10 +93,10 @@ Check: TypeAlias = Literal["critic", "goal", "stop"]
 
 
 class Working(msgspec.Struct, frozen=True, gc=False, array_like=True, tag="working"):
-    """The agent has something to do, or nothing was said to it yet."""
+    """The agent has something to do, or has no message yet."""
 
     unjudged: bool = False
-    """Whether something was done since the last model call that a critic of all actions has not judged."""
+    """Whether there are actions since the last model call that a critic of all actions has not judged."""
 
 
 class Calling(msgspec.Struct, frozen=True, gc=False, array_like=True, tag="calling"):
@@ -106,24 +106,24 @@ class Calling(msgspec.Struct, frozen=True, gc=False, array_like=True, tag="calli
 
 
 class Ending(msgspec.Struct, frozen=True, gc=False, array_like=True, tag="ending"):
-    """The agent has had its last word."""
+    """The agent has given its final answer; the final checks follow."""
 
     passed: tuple[Check, ...] = ()
-    """What has had its say in that since."""
+    """The final checks that are done."""
 
 
 class Ended(msgspec.Struct, frozen=True, gc=False, array_like=True, tag="ended"):
-    """A run has ended with that word."""
+    """The run has ended with that answer."""
 
 
 class Inner(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """A call that the code of an action has made: its id and seq, the action's id, and the seq of its result."""
+    """A call made by the code of an action: its id and seq, the action's id, and the seq of its result."""
 
     id: str
     seq: int
     within: str
     result: int = 0
-    """0: it has none yet."""
+    """0: no result yet."""
 
 
 Phase: TypeAlias = Working | Calling | Ending | Ended
@@ -135,60 +135,62 @@ class Activation(msgspec.Struct, frozen=True, gc=False, array_like=True):
     skill: str
     cause: str
     calls: tuple[tuple[str, int, int], ...] = ()
-    """The commands in its text, once they were asked for: each action, its seq, and that of its result, 0 before."""
+    """The commands in its text, once requested: the id of each action, its seq, and the seq of its result (0: none
+    yet).
+    """
 
 
 class Progress(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """How far a branch has come, but for its view and what is pending."""
+    """The progress of a branch, except for its view and pending actions."""
 
     queued: tuple[Seen, ...] = ()
-    """What came since the last model call began; it joins the view when the next one does."""
+    """Events since the last model call began; they join the view when the next one begins."""
     phase: Phase = Working()
     condense: Condensing = ""
-    """Why the view is to be made shorter before the next model call: it does not fit, or somebody asked for that."""
+    """The reason to condense the view before the next model call: it is too long, or somebody requested it."""
     cut: bool = False
-    """An interrupt was logged: what is in flight may only be closed."""
+    """Whether an interrupt was logged: running work may only be closed."""
     steps: int = 0
-    """Model calls since the run began, with those of children."""
+    """Model calls since the run began, including those of children (delegated conversations)."""
     labels: tuple[Label, ...] = ()
-    """What the view holds that nobody vouches for."""
+    """The sources of untrusted content in the view."""
     unheard: tuple[str, ...] = ()
-    """Messages of the user that hooks have not seen yet."""
+    """Ids of user messages that hooks have not seen yet."""
     done: tuple[str, ...] = ()
-    """Actions with a result that hooks have not seen yet."""
+    """Ids of actions with a result that hooks have not seen yet."""
     judged: int = 0
-    """How often the critic was not content with what the agent finished, in this run."""
+    """How often the critic has rejected the finished work in this run."""
     denied: int = 0
-    """How often hooks kept the agent from finishing since it last did anything else."""
+    """How often hooks kept the agent from finishing since its last other action."""
     nudged: int = 0
-    """The seq at which the agent was last told that it repeats itself."""
+    """The seq at which the agent was last warned that it repeats itself."""
     rearmed: int = 0
-    """The seq at which it was told to go on though it was stuck: what it did before counts no more."""
+    """The seq at which a stuck agent was told to go on; repetitions before it do not count."""
     activating: tuple[Activation, ...] = ()
     """Skills that are about to be activated."""
     activated: tuple[str, ...] = ()
     """Skills that were activated by a word or a path, which happens once."""
     allowed: tuple[tuple[str, ...], ...] = ()
-    """The tools that skills leave the agent until the run ends: each has its list, and all of them hold."""
+    """Lists of the tools to which skills restrict the agent until the run ends; all lists apply."""
     tokens: int = 0
-    """About how many the view has."""
+    """The approximate number of tokens of the view."""
     refused: int = 0
-    """How many the view had that the model called too long last; 0: none, or one was read since."""
+    """The size in tokens of the last view that was too long for the model; 0: none, or a later view was accepted."""
     condensed: tuple[int, int] = (0, 0)
-    """How many events and tokens the view had, with what was queued, after it was condensed last."""
+    """The number of events and tokens of the view, including queued events, after the last condensation."""
     inputs: tuple[InputRequested, ...] = ()
-    """What actions that run have asked a person."""
+    """The open questions of running actions to the user."""
     found: tuple[str, ...] = ()
-    """Deferred tools that a search has found."""
+    """Names of deferred tools that a search has found."""
     inner: tuple[Inner, ...] = ()
-    """Calls that code has made since the last model call."""
+    """Calls made by code since the last model call."""
 
 
 class Branch(Progress, frozen=True, gc=False):
-    """What a rewind takes back."""
+    """The half of the state that a rewind resets."""
 
     view: Chain[Seen] = Chain()
-    """What the model sees, in its order."""
+    """The places of the events that the model sees, in order."""
     pending: tuple[Pending, ...] = ()
 
     @property
@@ -198,16 +200,16 @@ class Branch(Progress, frozen=True, gc=False):
 
 
 class Checkpoint(msgspec.Struct, frozen=True, gc=False):
-    """A branch as it was after event `seq`, with nothing pending: a place to rewind to."""
+    """A branch after event `seq`, without pending actions: a place to rewind to."""
 
     seq: int
     branch: Branch
     answer: str | None = None
-    """`State.answer` then."""
+    """The value of `State.answer` at that place."""
 
 
 class State(msgspec.Struct, frozen=True, gc=False):
-    """A conversation after its first `seq` events."""
+    """The state of a conversation after its first `seq` events."""
 
     seq: int = 0
     epoch: int = 0
@@ -216,27 +218,28 @@ class State(msgspec.Struct, frozen=True, gc=False):
     agent: Agent | None = None
     prompt: SystemPromptEvent | None = None
     servers: dict[str, ToolsChanged] = {}
-    """What each MCP server was heard to offer last, by its name."""
+    """The last known tools of each MCP server, by server name."""
     context: ContextResolved | None = None
-    """What the agent is told besides its task, and where that came from."""
+    """The agent's instructions besides its task, with their sources."""
     status: ExecutionStatus = ExecutionStatus.IDLE
     error: ConversationErrorEvent | None = None
     answer: str | None = None
-    """The agent's final words, or the message of its `finish`; None until it gives them, and again from the next
-    message or model call on."""
+    """The agent's final message, or the message of its `finish` call. None until there is one, and again from the next
+    message or model call on.
+    """
     branch: Branch = Branch()
     ledger: Ledger = Ledger()
     implied: bool = False
-    """Whether the run was begun under a schema version before 4: its end is in no event."""
+    """Whether the run began under a schema version before 4; then no event records its end."""
     rewound: int = 0
-    """The seq of the last rewind; 0: there was none."""
+    """The seq of the last rewind; 0: none."""
     checkpoints: Chain[Checkpoint] = Chain()
-    """Every place to rewind to, on all branches, in the order of their seqs."""
+    """All places to rewind to, on all branches, in the order of their seqs."""
 
     @property
     def tools(self) -> tuple[ToolDefinition, ...]:
-        """What the model is offered: the agent's own tools, those that search, then those of its MCP servers by the
-        servers' names.
+        """The tools offered to the model: the agent's own tools, the search tools, then the tools of its MCP servers by
+        server name.
         """
         if self.prompt is None or not self.servers:
             return self.prompt.tools if self.prompt is not None else ()
@@ -245,19 +248,19 @@ class State(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def searching(self) -> tuple[ToolDefinition, ...]:
-        """The tools that find deferred ones, and call them; none where there are no deferred ones."""
+        """The tools that find and call deferred tools; empty if there are none."""
         deferred = {name: len(one.tools) for name, one in self.servers.items() if one.deferred}
         return search_tools(deferred)
 
     @property
     def deferred(self) -> dict[str, bool]:
-        """The tools that are found before they are called, each with whether it was."""
+        """The names of deferred tools (found by a search before they are called), each with whether it was found."""
         found = self.branch.found
         servers = (server for server in self.servers.values() if server.deferred)
         return {tool.name: tool.name in found for server in servers for tool in server.tools}
 
     def definition(self, name: str) -> ToolDefinition:
-        """What a tool says of itself; of one that the agent does not have, nothing but its name."""
+        """Return the definition of a tool; for a tool that the agent does not have, one with only its name."""
         own = self.prompt.tools if self.prompt is not None else ()
         offers = (own, *(server.tools for server in self.servers.values()), self.searching)
         for definition in (tool for offer in offers for tool in offer):
@@ -267,19 +270,19 @@ class State(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def spec(self) -> Agent:
-        """The agent as it is configured now; only of a log that has its first event."""
+        """The agent in its current configuration; requires the first event of the log."""
         assert self.agent is not None
         return self.agent
 
     @property
     def unagreed(self) -> tuple[Offer, ...]:
-        """The programs of a project or a plugin that do not run, since nobody has agreed to them."""
+        """The programs of a project or a plugin that do not run, because nobody has agreed to them yet."""
         offers = self.context.offers if self.context is not None else ()
         return tuple(offer for offer in offers if not offer.agreed and offer.digest not in self.ledger.agreed)
 
     @property
     def goal_status(self) -> GoalStatus | None:
-        """How the goal stands; None where there is none."""
+        """The status of the goal; None if there is none."""
         goal = self.ledger.goal
         if goal is None:
             return None
@@ -290,7 +293,7 @@ class State(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def in_flight(self) -> tuple[str, ...]:
-        """The commands that were begun and have no outcome yet."""
+        """The commands that have begun and have no outcome yet."""
         executions = tuple(p.command for p in self.branch.pending if p.command is not None)
         return executions if self.branch.call is None else (self.branch.call, *executions)
 
@@ -301,7 +304,7 @@ class State(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def at_rest(self) -> bool:
-        """Whether nothing runs, and nothing will without a person."""
+        """Whether nothing runs, and nothing will until a person acts."""
         if self.status is ExecutionStatus.RUNNING:
             return False
         if self.status.waits:

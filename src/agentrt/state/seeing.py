@@ -1,4 +1,4 @@
-"""The view: the places of what the model sees."""
+"""The view: the places of the events that the model sees."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from ..specs.tokens import BYTES_A_TOKEN, MESSAGE_TOKENS, content_tokens, tokens
 from .parts import Branch, Seen
 
 MASKED_TOKENS = 24
-"""What stands in the place of a result's output, once it was taken out."""
+"""The most tokens of a result whose output was replaced by a note."""
 
 
 def as_seen(event: ModelVisible, tool: ToolDefinition | None = None) -> Seen:
-    """The place that an event takes in a view; `tool` is whose result it is."""
+    """Return the place of an event in a view; for a result, `tool` is the tool that gave it."""
     at, tokens = (event.seq, event.id), tokens_seen(event)
     match event:
         case ActionEvent():
@@ -74,7 +74,7 @@ def as_seen(event: ModelVisible, tool: ToolDefinition | None = None) -> Seen:
 
 
 def tokens_seen(event: ModelVisible) -> int:
-    """About how many tokens an event takes in a prompt; of a message and an observation as the log has noted it."""
+    """Return the approximate number of tokens of an event in a prompt; for messages and observations, as logged."""
     match event:
         case MessageEvent() | ObservationEvent():
             return MESSAGE_TOKENS + event.tokens + _thought(event)
@@ -110,12 +110,12 @@ def _thought(event: ActionEvent | MessageEvent | ObservationEvent) -> int:
 
 
 def with_view(here: Branch, view: Chain[Seen]) -> Branch:
-    """A branch with another view, measured anew."""
+    """Return the branch with another view, and recount its tokens."""
     return replace(here, view=view, tokens=sum(seen.tokens for seen in view))
 
 
 def with_seen(here: Branch, *seen: Seen) -> Branch:
-    """A branch whose view has these places in addition."""
+    """Return the branch with these places added to its view."""
     view, tokens = here.view, here.tokens
     for one in seen:
         view, tokens = view.append(one), tokens + one.tokens
@@ -123,7 +123,7 @@ def with_seen(here: Branch, *seen: Seen) -> Branch:
 
 
 def prompted(view: Chain[Seen], prompt: Seen) -> Chain[Seen]:
-    """The view with these instructions: before all else, in the place of others."""
+    """Return the view with these instructions at its beginning, in place of other instructions."""
     if not len(view):
         return view.append(prompt)
     if view[0].type == prompt.type:
@@ -132,7 +132,7 @@ def prompted(view: Chain[Seen], prompt: Seen) -> Chain[Seen]:
 
 
 def condensed(view: Chain[Seen], event: Condensation) -> Chain[Seen]:
-    """The view without what a condensation forgot and masked, and with its summary."""
+    """Return the view without the events that a condensation forgot or masked, and with its summary."""
     forgotten, hidden = frozenset(event.forgotten_event_ids), frozenset(event.masked_event_ids)
     kept: list[Seen] = []
     place: int | None = None
@@ -147,12 +147,12 @@ def condensed(view: Chain[Seen], event: Condensation) -> Chain[Seen]:
 
 
 def masked(seen: Seen) -> Seen:
-    """The place of a result without its output."""
+    """Return the place of a result without its output."""
     return replace(seen, masked=True, tokens=min(seen.tokens, MASKED_TOKENS))
 
 
 def shown(event: Event, seen: Seen) -> Event:
-    """An event of the log as it stands in a view: a condensation as its summary, a masked result without output."""
+    """Return an event as the view shows it: a condensation as its summary, a masked result without output."""
     if isinstance(event, Condensation):
         return summarized(event)
     if seen.masked and isinstance(event, ObservationEvent):
@@ -164,7 +164,7 @@ LEFT_OUT = "[This output was left out to save room: it is event {seq}.]"
 
 
 def summarized(event: Condensation) -> CondensationSummaryEvent:
-    """What stands in the view for what a condensation forgot."""
+    """Return the summary event that replaces the forgotten events in a view."""
     return CondensationSummaryEvent(
         id=f"{event.id}-summary",
         seq=event.seq,

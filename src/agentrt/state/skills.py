@@ -1,4 +1,4 @@
-"""Skills: which are about to be activated, and what follows once they are. Pure."""
+"""Skills that are about to be activated, and the effects of their activation. Pure."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .parts import Activation, Branch, State
 from .seeing import as_seen
 
 FILE = "file:"
-"""How the resource key of a file begins."""
+"""The prefix of a file's resource key."""
 
 
 def marked(state: State, event: MessageEvent) -> MessageEvent:
-    """A message of a user as the log takes it, with the skills that its words activate."""
+    """Return a user's message for the log, with the skills that its words activate."""
     if state.context is None or event.source != "user":
         return event
     here = state.branch
@@ -28,7 +28,7 @@ def marked(state: State, event: MessageEvent) -> MessageEvent:
 
 
 def agreed(state: State, event: ConsentGiven) -> State:
-    """After a person agreed to the programs of a project or a plugin."""
+    """Apply a person's consent to the programs of a project or a plugin."""
     offers = state.context.offers if state.context is not None else ()
     given = [offer for offer in offers if offer.digest == event.digest]
     hooks = [hook for offer in given for hook in offer.hooks]
@@ -43,12 +43,12 @@ def agreed(state: State, event: ConsentGiven) -> State:
 
 
 def heard(here: Branch, event: MessageEvent) -> Branch:
-    """After a message that activates skills."""
+    """Apply a message that activates skills."""
     return _activating(here, event.skills, event.id)
 
 
 def reached(state: State, action: ActionEvent) -> Branch:
-    """After an action that ran: the skills whose files it touched are about to be activated."""
+    """Apply an action that ran: the skills for files that it touched are about to be activated."""
     here, context = state.branch, state.context
     if context is None:
         return here
@@ -71,7 +71,7 @@ def _places(here: Branch) -> set[tuple[str, str]]:
 
 
 def called(here: Branch, event: ActionEvent) -> Branch:
-    """After a command in a skill's text was asked for."""
+    """Apply a requested command in a skill's text."""
     here = _activating(here, (event.skill,), event.caused_by or "")
     return replace(
         here,
@@ -85,7 +85,7 @@ def called(here: Branch, event: ActionEvent) -> Branch:
 
 
 def answered(here: Branch, event: ActionResult) -> Branch:
-    """After such a command has its result."""
+    """Apply the result of such a command."""
     return replace(
         here,
         activating=tuple(
@@ -101,7 +101,7 @@ def answered(here: Branch, event: ActionResult) -> Branch:
 
 
 def activated_by(here: Branch, event: SkillActivated) -> Branch:
-    """After a skill was activated."""
+    """Apply the activation of a skill."""
     kept = tuple(due for due in here.activating if (due.skill, due.cause) != (event.skill, event.cause))
     known = here.activated if event.skill in here.activated else (*here.activated, event.skill)
     allowed = (*here.allowed, event.allowed_tools) if event.allowed_tools else here.allowed

@@ -1,4 +1,4 @@
-"""The status of a conversation, as a table: which event changes it, from what to what. The log alone tells it.
+"""The status of a conversation, as a table: which event changes it, from what to what. It depends on the log alone.
 
 So a mirror of the log in any language can follow the status; docs/state-machine.md and the console have the same rows.
 """
@@ -41,14 +41,14 @@ RUNNING, WAITING, AWAITING = _S.RUNNING, _S.WAITING_FOR_CONFIRMATION, _S.WAITING
 
 
 class Change(msgspec.Struct, frozen=True):
-    """An event of this type changes one of these statuses (none named: any) to another one."""
+    """A row: an event of this type changes one of these statuses (empty: any) to another one."""
 
     event: type[Event]
     to: ExecutionStatus | None
-    """None: what the event's `status` says."""
+    """None: the event's own `status`."""
     of: tuple[ExecutionStatus, ...] = ()
     having: tuple[str, str | bool] | None = None
-    """Only where that member of the event has this value; `False` is also a member that is missing or null."""
+    """Restricts the row to events whose member has this value; `False` also matches one that is missing or null."""
 
 
 _ASKED_ANEW = (
@@ -62,7 +62,7 @@ _ASKED_ANEW = (
     ConversationStateUpdateEvent,
     ChildAnswered,
 )
-"""After these it is decided again what is waited for; `ConfirmationRequested` or `ToolResultsAwaited` follows then."""
+"""After these events waiting is decided anew; `ConfirmationRequested` or `ToolResultsAwaited` may follow."""
 
 
 def _change(
@@ -96,7 +96,7 @@ BY_TYPE = {each.event: tuple(one for one in CHANGES if one.event is each.event) 
 
 
 def status_after(status: ExecutionStatus, event: Event) -> ExecutionStatus:
-    """The status after one more event."""
+    """Return the status after one more event."""
     for change in BY_TYPE.get(type(event), ()):
         if (not change.of or status in change.of) and (change.having is None or _has(event, *change.having)):
             return event.status if change.to is None else change.to  # type: ignore[attr-defined]

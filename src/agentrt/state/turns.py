@@ -1,4 +1,4 @@
-"""Turns: what was said and done, and that the agent has had its last word; `decisions` says what follows from that."""
+"""Turns: messages, actions and the agent's final answer; `decisions` says what follows from them."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ from .parts import Branch, Check, Ended, Ending, Pending, Seen, State, Working
 from .seeing import as_seen, with_seen
 
 LOOKED_AT = 64
-"""Results of a batch that are looked at, at its end: calls of `finish` come last."""
+"""The number of results of a batch that are checked, from its end: calls of `finish` come last."""
 
 
 def unread(here: Branch) -> bool:
-    """Whether a message waits for the next model call; what else is queued can wait for it."""
+    """Return whether a message waits for the next model call; other queued events can wait for it."""
     return any(queued.type == "MessageEvent" for queued in here.queued)
 
 
 def run_requested(state: State, event: RunRequested) -> State:
-    """Someone wants the agent to go on."""
+    """Apply a request to run."""
     state = replace(state, implied=event.implied)
     if event.above:
         state = replace(state, ledger=replace(state.ledger, above=event.above))
     if state.status.at_work:
         return state
     delegated = state.created is not None and state.created.delegated_by is not None
-    granted_once = delegated and not state.status.over  # the run of the conversation above goes on
+    granted_once = delegated and not state.status.over  # the run of the delegating conversation goes on
     here = replace(state.branch, steps=state.branch.steps if granted_once else 0, judged=0)
     if state.status.over:
         here = replace(here, allowed=())
@@ -54,34 +54,34 @@ def run_requested(state: State, event: RunRequested) -> State:
 
 
 def run_ended(state: State, event: RunEnded) -> State:
-    """The run is over."""
+    """Apply the end of a run."""
     ended = event.status is ExecutionStatus.FINISHED
     return replace(state, branch=replace(state.branch, phase=Ended(), allowed=())) if ended else state
 
 
 def uncut(here: Branch) -> Branch:
-    """The cut ends with the last of what was in flight."""
+    """End an interrupt once nothing is in flight any more."""
     if not here.cut or here.call is not None or any(p.command for p in here.pending):
         return here
     return replace(here, cut=False)
 
 
 def unasked(here: Branch, action_id: str) -> Branch:
-    """An action runs no more: nobody waits for an answer to what it has asked."""
+    """Drop the questions of an action that no longer runs."""
     if not here.inputs:
         return here
     return replace(here, inputs=tuple(one for one in here.inputs if one.action_id != action_id))
 
 
 def unheld(here: Branch) -> Branch:
-    """Nobody is asked any more."""
+    """Clear all pending confirmation requests."""
     if not any(p.held for p in here.pending):
         return here
     return replace(here, pending=tuple(replace(p, held="") for p in here.pending))
 
 
 def confirmed(state: State, event: ConfirmationGiven) -> State:
-    """A person approved actions; a word that comes when nobody waits for it any more changes nothing."""
+    """Apply approvals of a person; an approval without a pending request changes nothing."""
     if state.status is not ExecutionStatus.WAITING_FOR_CONFIRMATION:
         return state
     here = state.branch
@@ -92,7 +92,7 @@ def confirmed(state: State, event: ConfirmationGiven) -> State:
 
 
 def message(state: State, event: MessageEvent) -> State:
-    """Something was said."""
+    """Apply a message."""
     here, seen = state.branch, as_seen(event)
     if event.source == "agent":
         here = with_seen(here, seen)
@@ -111,7 +111,7 @@ def message(state: State, event: MessageEvent) -> State:
 
 
 def resulted(state: State, event: ActionResult) -> State:
-    """An action has its result."""
+    """Apply the result of an action."""
     here, tool = state.branch, state.definition(event.tool_name)
     seen = as_seen(event, tool)
     closed = next((p for p in here.pending if p.action.id == event.action_id), None)
@@ -119,12 +119,12 @@ def resulted(state: State, event: ActionResult) -> State:
         return state
     here = unasked(here, event.action_id)
     pending = tuple(p for p in here.pending if p is not closed)
-    if closed.action.skill:  # the model sees neither the call nor the result, but the skill's text with it
+    if closed.action.skill:  # the model sees only the skill's text, with the result in it
         here = skills.answered(uncut(replace(here, pending=pending)), event)
         return replace(state, branch=with_labels(here, _labels(state, closed, event)))
     if closed.action.within is None:
         here = with_seen(here, seen)
-    else:  # the code that has made the call sees it, and not the model
+    else:  # the calling code sees it, not the model
         inner = (replace(one, result=event.seq) if one.id == event.action_id else one for one in here.inner)
         here = replace(here, inner=tuple(inner))
     here = uncut(replace(here, pending=pending))
@@ -143,7 +143,7 @@ def resulted(state: State, event: ActionResult) -> State:
 
 
 def with_labels(here: Branch, labels: tuple[Label, ...]) -> Branch:
-    """After something came into the view that nobody vouches for."""
+    """Add sources of untrusted content to those of the view."""
     return replace(here, labels=tuple(sorted({*here.labels, *labels}))) if labels else here
 
 
@@ -152,7 +152,7 @@ class _Finishing(msgspec.Struct):
 
 
 def _finishing(action: ActionEvent) -> str:
-    """The message of a call of `finish`; "" for arguments of a tool of that name that has none."""
+    """Return the message of a `finish` call; "" if the arguments of a tool with that name have none."""
     try:
         return msgspec.json.decode(action.arguments, type=_Finishing, strict=False).message
     except msgspec.ValidationError:
@@ -160,7 +160,7 @@ def _finishing(action: ActionEvent) -> str:
 
 
 def _has_finished(here: Branch) -> bool:
-    """Whether one of the last results ends the turn: of a batch that finishes twice each has its say."""
+    """Return whether one of the last results ends the turn; in a batch with several such calls, all are carried out."""
     for seen in reversed(here.view.since(max(len(here.view) - LOOKED_AT, 0))):
         if seen.answer or not seen.action_id:
             return seen.answer and bool(seen.action_id)
@@ -168,14 +168,14 @@ def _has_finished(here: Branch) -> bool:
 
 
 def _done(agent: Agent, here: Branch, seen: Seen) -> Branch:
-    """An action has run: hooks that come after it are to see that, and a critic of all actions."""
+    """Mark an action that ran for the hooks after it, and for a critic of all actions."""
     if hooks_for(agent.hooks, HookEvent.AFTER_TOOL, seen.tool_name):
         here = replace(here, done=(*here.done, seen.action_id))
     return replace(here, phase=Working(unjudged=True)) if judges_all(agent.critic) else here
 
 
 def _child_lost(state: State, action_id: str) -> State:
-    """A delegation that has its result, and nobody said what its conversation used: it may be all that was granted."""
+    """Close a delegation that has a result but no report of its usage: count all that was granted as used."""
     children = state.ledger.children.values()
     lost = [child for child in children if child.open and not child.background and child.action_id == action_id]
     steps = [child.may_have_taken - child.counted.steps for child in lost]
@@ -186,7 +186,9 @@ def _child_lost(state: State, action_id: str) -> State:
 
 
 def _labels(state: State, closed: Pending, event: ActionResult) -> tuple[Label, ...]:
-    """What a result holds that nobody vouches for; the error of a call that was cut may hold what it had read."""
+    """Return the sources of untrusted content in a result; an interrupted call's error may contain what the call had
+    read.
+    """
     if isinstance(event, ObservationEvent):
         return event.labels
     if closed.command is None:
@@ -195,7 +197,7 @@ def _labels(state: State, closed: Pending, event: ActionResult) -> tuple[Label, 
 
 
 def hooked(state: State, event: HookExecutionEvent) -> State:
-    """Hooks have run."""
+    """Apply the outcome of hooks."""
     here, target = state.branch, event.target
     match event.hook_event:
         case HookEvent.START:
@@ -221,7 +223,7 @@ def hooked(state: State, event: HookExecutionEvent) -> State:
 
 
 def assessed(state: State, event: CriticAssessed) -> State:
-    """What the agent did was judged; what it is told when that was not enough comes as a message."""
+    """Apply a critic's judgement; feedback to the agent follows as a message."""
     here = state.branch
     if event.midway:
         return replace(state, branch=replace(here, phase=Working()))
@@ -231,6 +233,6 @@ def assessed(state: State, event: CriticAssessed) -> State:
 
 
 def passed(here: Branch, *checks: Check) -> Branch:
-    """These have had their say in the end."""
+    """Mark final checks as done."""
     phase = here.phase
     return replace(here, phase=Ending((*phase.passed, *checks))) if isinstance(phase, Ending) else here
