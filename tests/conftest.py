@@ -1,0 +1,25 @@
+"""What holds for all tests."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from itertools import count
+
+import pytest
+
+MODULES = 10
+"""How many modules of tests lie between two full collections."""
+
+_number = count()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _frozen() -> Iterator[None]:
+    """Now and then, collect what is garbage and freeze the rest: the modules that tests load, litellm above all, have a
+    million objects, and the collector would spend a fifth of all CPU on looking at them again.
+    """
+    yield
+    if next(_number) % MODULES == 0:
+        gc.collect()
+        gc.freeze()
