@@ -52,10 +52,13 @@ def imports(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """All tests but the long proofs, a process a core; what they write is in memory, where no sync waits for a disk."""
+    """All tests but the long proofs, in one process more than there are cores, since many wait for other programs.
+
+    What they write is in memory, where no sync waits for a disk.
+    """
     session.install("-e", ".[test]")
     with tempfile.TemporaryDirectory(dir=MEMORY if _has_room(MEMORY) else None) as place:
-        session.run("pytest", "-n", "auto", *session.posargs, env={"TMPDIR": place})
+        session.run("pytest", "-n", str(len(os.sched_getaffinity(0)) + 1), *session.posargs, env={"TMPDIR": place})
 
 
 MEMORY = Path("/dev/shm")
