@@ -50,7 +50,7 @@ def marked_message(message: Message, model: str) -> dict[str, Any]:
 
 
 def wire_message(message: Message, model: str = "", *, reasoning: bool = False) -> dict[str, Any]:
-    """Return one message; content is a string unless there are images. Thinking is only sent back to its own `model`."""
+    """Return one message; content is a string unless it has images. Thinking is sent back only to its own `model`."""
     wire: dict[str, Any] = {"role": message.role, "content": _content(message.content, message.role)}
     if message.tool_calls:
         wire["tool_calls"] = [
