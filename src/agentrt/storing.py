@@ -316,7 +316,7 @@ class Storage(Protocol):
     ) -> Journal:
         """Return the journal, after passing its events' outlines to `replay`.
 
-        `recall` may get a state in place of the first events. Raises `ConversationMissing`, `LogLocked` or `LogCorrupt`.
+        `recall` may get a state in place of the first ones. Raises `ConversationMissing`, `LogLocked` or `LogCorrupt`.
         """
         ...
 

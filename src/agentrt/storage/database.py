@@ -62,7 +62,7 @@ class Database:
                 return work(connection)
 
     def tell(self, work: Callable[[sqlite3.Connection], None]) -> None:
-        """Do `work` on the connection that is kept. If it fails, the cache misses it: a cache is never authoritative."""
+        """Do `work` on the connection that is kept. If it fails, the cache misses it: a cache is not authoritative."""
         with self._lock:
             inode = 0
             try:
@@ -164,7 +164,7 @@ def _damaged(error: Exception) -> bool:
 
 @contextmanager
 def _alone(directory: Path) -> Iterator[None]:
-    """Exclude other processes during the body. This must not open the file itself: that would release SQLite's locks."""
+    """Exclude other processes during the body. This must not open the file itself: that releases SQLite's locks."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

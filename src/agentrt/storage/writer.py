@@ -149,7 +149,7 @@ class Writer:
         return self._given.qsize()
 
     def commit(self, file: LogFile, data: bytes, seq: int, then: Committed) -> None:
-        """Append `data`, up to event `seq`; `then` is called on the event loop once it is committed, or with the error."""
+        """Append `data`, up to event `seq`; `then` is called on the event loop once committed, or with the error."""
         self._given.put(_Batch(file, data, seq, then))
 
     async def sync_file(self, file: LogFile, *, close: bool = False) -> None:
