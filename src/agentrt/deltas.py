@@ -1,4 +1,4 @@
-"""`Delta`: a piece of something that is still growing; and the text so far that such pieces are cut from."""
+"""`Delta`: a streamed piece of an unfinished event; and the text so far, which the pieces are cut from."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from .specs.content import sound
 Channel: TypeAlias = Literal["text", "reasoning", "output"]
 
 KEPT = 64 * 1024
-"""Characters that are kept of the end of what grows."""
+"""Maximum number of characters that are kept, from the end of the text."""
 
 PIECE = 64
-"""Characters that a piece counts for on top of its own, until it is joined with the others: about what it takes."""
+"""Characters that a piece counts for in addition to its text until it is joined: about its memory overhead."""
 
 
 class Delta(msgspec.Struct, frozen=True, tag_field="type", tag=True):
-    """A piece of something that is still growing: never stored, and void once its event is there.
+    """A streamed piece of an unfinished event: never stored, and void once its event exists.
 
-    `becomes` is the id of the event that will hold the whole. The piece begins at the character `start` of what
-    `becomes` says on this `channel`: one that has the first n characters has skipped some when `start` is greater than
-    n, and begins anew when it is less. `after` is the seq of the last event that was published when it was shown.
+    `becomes` is the id of the event that will hold the whole text. The piece begins at the character `start` of that
+    event's text on this `channel`. A reader with the first n characters has missed some if `start` is greater than n,
+    and must start over if it is less. `after` is the seq of the last event that was published when the piece was shown.
     """
 
     becomes: str
@@ -34,10 +34,10 @@ class Delta(msgspec.Struct, frozen=True, tag_field="type", tag=True):
 
 
 class Draft:
-    """What something that grows says on one channel so far, of which the last `KEPT` characters are kept.
+    """The text so far of an unfinished event on one channel; its last `KEPT` characters are kept.
 
-    Pieces wait until somebody reads, or until they take much memory. Then they are joined, and `hide` takes the secrets
-    out of them: what it holds back of the end comes with the next ones.
+    Pieces are collected until they are read, or until they take much memory. Then they are joined, and `hide` removes
+    the secrets from them; text that it holds back at the end comes with the next pieces.
     """
 
     __slots__ = ("_end", "_hide", "_joined", "_pieces", "_weight", "after", "becomes", "channel", "command")
@@ -54,20 +54,20 @@ class Draft:
         self.becomes = becomes
         self.channel: Channel = channel
         self.command = command
-        """What makes it grow."""
+        """The command that produces the text."""
         self.after = 0
-        """The seq after which the last of it came."""
+        """The seq of the last event before its last piece."""
         self._end, self._hide = start, hide
         self._joined, self._pieces, self._weight = "", list[str](), 0
 
     @property
     def end(self) -> int:
-        """How many characters it has."""
+        """The number of characters so far."""
         self._join()
         return self._end
 
     def add(self, piece: str, after: int) -> None:
-        """Let it grow, after event `after`."""
+        """Append a piece, after event `after`."""
         self._pieces.append(piece)
         self.after = after
         self._weight += len(piece) + PIECE
@@ -75,7 +75,7 @@ class Draft:
             self._join()
 
     def since(self, place: int) -> Delta:
-        """What came since the character `place`, or as much of its end as is kept."""
+        """Return the text since the character `place`, or as much of its end as is kept."""
         self._join()
         start = max(place, self._end - len(self._joined))
         text = self._joined[len(self._joined) - (self._end - start) :]
@@ -96,7 +96,7 @@ class Draft:
 
 
 class Reader:
-    """A subscriber's place in each thing that grows now: in `places`, by whoever knows what begins and ends."""
+    """A subscriber's positions in the current texts, in `places`, which the owner of the drafts keeps up to date."""
 
     __slots__ = ("places",)
 
@@ -104,7 +104,7 @@ class Reader:
         self.places: dict[Draft, int] = {}
 
     def read(self) -> Delta | None:
-        """The next piece that it has not read, from what it read least recently; None when it has read everything."""
+        """Return the next unread piece, of the least recently read text; None if everything was read."""
         for draft, place in self.places.items():
             if place < (end := draft.end):
                 del self.places[draft]

@@ -1,4 +1,4 @@
-"""The face of a storage: what keeps conversations, in terms of seqs and bytes. No path, offset or query is in it."""
+"""The interface of a storage of conversations, in terms of seqs and bytes, without paths, offsets or queries."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from .specs.content import TEXT
 from .state import State
 
 SCANNED = 10_000
-"""Events that are looked at for one page or one count; then it ends, whatever was found."""
+"""Maximum number of events examined for one page or one count; then it ends, whatever was found."""
 
 Committed: TypeAlias = Callable[[LogFailed | None], None]
-"""Told on the event loop that a batch is durable, or why it is not."""
+"""Called on the event loop when a batch is durable, or with the error."""
 
 LastWord: TypeAlias = PauseEvent | InterruptEvent | RunRequested | MessageEvent | HeadMoved
 Live: TypeAlias = Callable[[str], State | None]
-"""The state of a conversation that this process has in memory: its log need not be read."""
+"""Returns the state of a conversation that this process has in memory, so that its log need not be read."""
 
 Within: TypeAlias = Callable[[ConversationCreated], bool]
-"""Whether a conversation is meant, by its first event."""
+"""Returns whether a conversation is included, by its first event."""
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Called with how many are done, and of how many."""
+"""Called with the number of finished items, and their total."""
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """Which events: those with `after` < seq < `before`, and of these, where it is given, those of some `types`, of a
-    `source`, with `since` <= timestamp < `until`, or with `text` in what was said, called or observed, in any case.
+    """A filter of events: `after` < seq < `before` and, if given, some `types`, a `source`, `since` <= timestamp <
+    `until`, or `text` in the message, call or result, ignoring case.
     """
 
     after: int
@@ -55,14 +55,14 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 class Page(msgspec.Struct, frozen=True):
-    """Events as JSON, in the order asked for; `next` is the seq from which to go on, None when nothing is left."""
+    """Events as JSON, in the requested order; `next` is the seq to continue from, None if there are no more."""
 
     events: tuple[msgspec.Raw, ...]
     next: int | None
 
 
 class Tally(msgspec.Struct, frozen=True):
-    """How many events were found; `next` is the seq from which to go on, None when nothing is left."""
+    """The number of events found; `next` is the seq to continue from, None if there are no more."""
 
     count: int
     next: int | None
@@ -72,36 +72,38 @@ class Records(Protocol):
     """The committed events of one conversation."""
 
     def read(self, after: int, upto: int) -> AsyncIterator[Event]:
-        """The events after seq `after`, up to `upto`. Raises `LogCorrupt`."""
+        """Return the events after seq `after`, up to `upto`. Raises `LogCorrupt`."""
         ...
 
     async def load(self, seqs: Sequence[int]) -> list[Event]:
-        """The events with these seqs, which rise. Raises `LogCorrupt`."""
+        """Return the events with these seqs, which must be ascending. Raises `LogCorrupt`."""
         ...
 
 
 class Journal(Records, Protocol):
-    """The log of one conversation on its storage, held by its only writer."""
+    """The log of one conversation in its storage, held by its only writer."""
 
     def append(self, events: Sequence[Event], then: Committed) -> Sequence[bytes]:
-        """Begin to write a batch. `then` is told on the event loop that it is durable, or why not, in the order given.
+        """Begin to write a batch. `then` is called on the event loop, in order, when it is durable or has failed.
 
-        After a failure, and after the journal was released, no batch is durable any more. Returns the JSON of each
-        event, as it will stand in the log.
+        After a failure, and after the journal was released, every later batch fails. Returns the JSON of each event, as
+        it will be in the log.
         """
         ...
 
     @property
     def size(self) -> int:
-        """Bytes of the log, and of what is kept beside it."""
+        """Bytes of the log, and of the files beside it."""
         ...
 
     def remember(self, state: State) -> None:
-        """The state after what was acknowledged last: of use to the next opening. It is cheap, and may do nothing."""
+        """Note the state after the last acknowledged event, to speed up the next opening. It is cheap, and may do
+        nothing.
+        """
         ...
 
     async def sync(self) -> None:
-        """Make durable all that was acknowledged. Raises `LogFailed`."""
+        """Make all acknowledged events durable. Raises `LogFailed`."""
         ...
 
     async def keep(self, data: bytes, name: str, media_type: str = TEXT) -> BlobReference:
@@ -109,79 +111,79 @@ class Journal(Records, Protocol):
         ...
 
     async def fetch(self, blob: BlobReference) -> bytes:
-        """Bytes that were stored. Raises `LogCorrupt` when they are gone or damaged."""
+        """Return stored bytes. Raises `LogCorrupt` if they are missing or damaged."""
         ...
 
 
 class History(Protocol):
-    """The log of one conversation for readers, open or not, in this process or another one.
+    """The log of one conversation for readers, whether it is open or not, in this process or another one.
 
-    It shows what was acknowledged, as it stands at the first read or later. Every method raises `ConversationMissing`
-    or `LogCorrupt`.
+    It shows the acknowledged events, as of the first read or later. Every method raises `ConversationMissing` or
+    `LogCorrupt`.
     """
 
     async def created(self) -> ConversationCreated:
-        """The first event; no more is read."""
+        """Return the first event, without reading more."""
         ...
 
     async def last(self) -> int:
-        """The last seq."""
+        """Return the last seq."""
         ...
 
     def read(self, after: int = 0, upto: int | None = None) -> AsyncIterator[Event]:
-        """The events after seq `after`, up to `upto`; what comes after that may be damaged."""
+        """Return the events after seq `after`, up to `upto`; later records may be damaged."""
         ...
 
     async def load_json(self, after: int, upto: int) -> Sequence[bytes]:
-        """The JSON of the events after a seq, up to another, as it stands in the log."""
+        """Return the JSON of the events after seq `after`, up to `upto`, as it is in the log."""
         ...
 
     async def page(self, wanted: Wanted, limit: int) -> Page:
-        """The first events that are wanted, `limit` at most, of the next `SCANNED` ones."""
+        """Return the first wanted events, at most `limit`, of the next `SCANNED` ones."""
         ...
 
     async def count(self, wanted: Wanted) -> Tally:
-        """How many events are wanted, of the next `SCANNED` ones, or of all where every one is."""
+        """Return the number of wanted events among the next `SCANNED` ones, or among all if every event is wanted."""
         ...
 
     async def event(self, seq: int) -> bytes | None:
-        """An event as JSON; None when there is none of that seq."""
+        """Return an event as JSON; None if there is none with that seq."""
         ...
 
     async def state(self, at: int | None = None) -> State:
-        """The state after event `at`, or after the last."""
+        """Return the state after event `at`, or after the last."""
         ...
 
     async def last_word(self) -> LastWord | None:
-        """The last event that began, stopped or changed a run from outside; None also when it is far from the end."""
+        """Return the last event that began, stopped or changed a run from outside; None also if it is far back."""
         ...
 
     async def task(self) -> str:
-        """The first line that a user wrote: the title of a conversation that was given none. Raises nothing."""
+        """Return the first line that a user wrote: the default title of a conversation. Raises nothing."""
         ...
 
     async def updated(self) -> datetime:
-        """When the log was written last."""
+        """Return when the log was last written."""
         ...
 
     async def snapshot(self) -> Snapshot | None:
-        """What was noted of the state when a writer left it; None when there is nothing."""
+        """Return the snapshot of the state from the last writer's close; None if there is none."""
         ...
 
     async def fetch(self, sha256: str) -> bytes | None:
-        """Bytes that were stored beside the log; None when there are none of that hash."""
+        """Return bytes that were stored beside the log; None if there are none with that hash."""
         ...
 
 
 def is_meant(created: ConversationCreated, owner: str | None, workspace: str | None, within: Within | None) -> bool:
-    """Whether a conversation is one of those that a search is about."""
+    """Return whether a conversation is included in a search."""
     ours = owner is None or created.owner == owner
     there = workspace is None or created.workspace.path == workspace
     return ours and there and (within is None or within(created))
 
 
 class Listing(Protocol):
-    """The conversations of a storage: all, those that fit, and those in which something was said."""
+    """The conversations of a storage: lists with filters, and full-text search."""
 
     async def page(
         self,
@@ -190,11 +192,11 @@ class Listing(Protocol):
         wanted: Filter = Filter(),
         live: Live = lambda name: None,
     ) -> list[Row]:
-        """The conversations after a place in the list, those written last first."""
+        """Return the conversations after a position in the list, the most recently written first."""
         ...
 
     async def count(self, wanted: Filter | None = None, live: Live = lambda name: None) -> int:
-        """How many conversations fit; without a filter how many there are, as far as that is known without a look."""
+        """Return the number of matching conversations; without a filter, the number known without checking the logs."""
         ...
 
     async def search(
@@ -208,29 +210,30 @@ class Listing(Protocol):
         within: Within | None = None,
         progress: Progress = lambda done, of: None,
     ) -> list[Hit]:
-        """Events in which all `words` occur, the best first, or those of the `newest` conversations.
+        """Return the events in which all `words` occur, the best first, or with `newest` the newest conversations.
 
-        With an `owner` only those of that owner's conversations, with a `workspace` those there, and those of which
-        `within` is true. A phrase stands
-        in quotes, and a star ends the beginning of a word. Raises `ConfigurationError` without a word, or where there
-        is no search.
+        `owner` and `workspace` limit the search to an owner's conversations and to a workspace; `within` filters them
+        by their first event. Quotes make a phrase, and a star ends a prefix. Raises `ConfigurationError` without a
+        word, or if there is no search.
         """
         ...
 
 
 class Shelf(Protocol):
-    """Small documents, each of a kind and with a name, that several processes read and replace.
+    """Small documents, each with a kind and a name, that several processes read and replace.
 
-    A version tells a document from what stood there before; 0 is that of none. All methods raise `ConfigurationError`
+    A version identifies a document's content; 0 is that of a missing document. All methods raise `ConfigurationError`
     for a document that cannot be read or written.
     """
 
     async def get(self, kind: str, name: str) -> tuple[bytes, int] | None:
-        """A document and its version; None when there is none."""
+        """Return a document and its version; None if there is none."""
         ...
 
     async def put(self, kind: str, name: str, data: bytes, version: int) -> int:
-        """Replace a document of that version, durably; the new version. Raises `VersionConflict` for another one."""
+        """Replace a document of that version, durably; return the new version. Raises `VersionConflict` for another
+        one.
+        """
         ...
 
     async def delete(self, kind: str, name: str) -> None:
@@ -238,16 +241,16 @@ class Shelf(Protocol):
         ...
 
     async def names(self, kind: str) -> list[str]:
-        """The names of a kind's documents, sorted."""
+        """Return the names of a kind's documents, sorted."""
         ...
 
     def where(self, kind: str, name: str) -> str:
-        """Where a document is, in words for a person."""
+        """Return the location of a document, in words for people."""
         ...
 
 
 async def replaced(shelf: Shelf, kind: str, name: str, change: Callable[[bytes | None], bytes]) -> bytes:
-    """Replace a document by what `change` makes of it, again when another process was first; the new one."""
+    """Replace a document with the result of `change`, retrying if another process was first; return the new one."""
     while True:
         held = await shelf.get(kind, name)
         data = change(None if held is None else held[0])
@@ -259,7 +262,7 @@ async def replaced(shelf: Shelf, kind: str, name: str, change: Callable[[bytes |
 
 
 class Storage(Protocol):
-    """Where conversations are kept; an async context manager. Several may enter the same one."""
+    """A storage of conversations; an async context manager that may be entered several times."""
 
     @property
     def durability(self) -> Durability:
@@ -268,17 +271,17 @@ class Storage(Protocol):
 
     @property
     def address(self) -> str:
-        """Names it among all storages, and is the same the next time."""
+        """An address that identifies it among all storages, and does not change."""
         ...
 
     @property
     def places(self) -> Sequence[str]:
-        """Paths of this machine below which it keeps what no agent should touch."""
+        """Local paths below which it keeps files that agents must not touch."""
         ...
 
     @property
     def waiting(self) -> int:
-        """Batches that are not written yet."""
+        """Number of batches that are not written yet."""
         ...
 
     @property
@@ -292,42 +295,42 @@ class Storage(Protocol):
         ...
 
     async def __aenter__(self) -> Self:
-        """Raises `ConfigurationError` where it cannot be."""
+        """Enter the storage. Raises `ConfigurationError` if it cannot be used."""
         ...
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> Any:
-        """Release the journals that are open, once all who entered have left."""
+        """Release the open journals, once all users have left."""
         ...
 
     async def create(self, conversation_id: str) -> Journal:
-        """A new, empty journal; the conversation is there with its first batch.
+        """Return a new, empty journal; the conversation exists from its first batch on.
 
-        Raises `ConversationExists`, or `ConfigurationError` for a name that is no conversation id.
+        Raises `ConversationExists`, or `ConfigurationError` for an invalid conversation id.
         """
         ...
 
     async def open(
         self, conversation_id: str, replay: Callable[[Event], None], recall: Callable[[State], None] | None = None
     ) -> Journal:
-        """The journal, the outlines of its events given to `replay`, or to `recall` a state in place of the first ones.
+        """Return the journal, after passing its events' outlines to `replay`.
 
-        Raises `ConversationMissing`, `LogLocked` or `LogCorrupt`.
+        `recall` may get a state in place of the first ones. Raises `ConversationMissing`, `LogLocked` or `LogCorrupt`.
         """
         ...
 
     async def fork(self, parent: str, conversation_id: str, at: int, replay: Callable[[Event], None]) -> Journal:
-        """A new journal that shares the first `at` events of `parent`, whose outlines are given to `replay`.
+        """Return a new journal that shares the first `at` events of `parent`, whose outlines are passed to `replay`.
 
-        Raises as `create` does, `ConversationMissing`, `EventRefused` when there are not so many, or `LogCorrupt`.
+        Raises the errors of `create`, `ConversationMissing`, `EventRefused` if there are fewer events, or `LogCorrupt`.
         """
         ...
 
     async def release(self, conversation_id: str, state: State | None = None) -> None:
-        """Close a journal, so that others may write it; its last state is of use to the next opening.
+        """Close a journal, so that other processes may write it; its last state speeds up the next opening.
 
-        Raises a `LogFailed` that nobody was told.
+        Raises a `LogFailed` that was not reported.
         """
         ...
 
@@ -339,16 +342,16 @@ class Storage(Protocol):
         ...
 
     def history(self, conversation_id: str) -> History:
-        """The log for readers. Raises `ConfigurationError` for a name that is no conversation id."""
+        """Return the log for readers. Raises `ConfigurationError` for an invalid conversation id."""
         ...
 
     def beside(self, conversation_id: str) -> str:
-        """A directory of this machine, not made yet, for what is kept with a conversation and is in no event.
+        """Return a local directory, not created yet, for files of a conversation that are in no event.
 
-        It goes with the conversation. Raises `ConfigurationError` for a name that is no conversation id.
+        It is deleted with the conversation. Raises `ConfigurationError` for an invalid conversation id.
         """
         ...
 
     def where(self, conversation_id: str) -> str:
-        """Where a conversation's log is, in words for a person."""
+        """Return the location of a conversation's log, in words for people."""
         ...

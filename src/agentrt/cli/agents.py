@@ -1,4 +1,4 @@
-"""`agentrt agents`: the agents that may be delegated to in a workspace."""
+"""`agentrt agents`: the agents of a workspace that may be delegated to."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from .wording import clean
 @store_option
 @click.pass_context
 def agents(given: click.Context, workspace: Path, store: str | None) -> None:
-    """List and show the agents that an agent may delegate to: those in files, and those that are there always.
+    """List and show the agents that an agent may delegate to: those in files, and the built-in ones.
 
-    One in a file is Markdown with front matter, in .agents/agents of the workspace or of your home directory.
+    An agent file is Markdown with front matter, in .agents/agents of the workspace or of your home directory.
     """
     if not workspace.is_dir():
         raise WorkspaceMissing(workspace.absolute())
@@ -50,7 +50,7 @@ def _list(place: Place) -> None:
 @click.argument("name")
 @click.pass_obj
 def show(place: Place, name: str) -> None:
-    """Show the agent of that NAME: its model, its tools, what it names that is not here, and its instructions."""
+    """Show the agent NAME: its model, its tools, the names in it that do not exist here, and its instructions."""
     told = place.resolved()
     known = {**BUILT_IN_AGENTS, **told.agent.agents}
     if name not in known:

@@ -1,4 +1,4 @@
-"""`Answering`: puts to a person what waits for a word, one after the other, and passes the answers on."""
+"""`Answering`: asks a person about pending actions and inputs, one at a time, and passes the answers on."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ T = TypeVar("T")
 
 
 class Answering:
-    """Asks about the actions and the inputs that wait in a conversation, by `answer` and `fill`.
+    """Asks about the pending actions and inputs of a conversation, with the callbacks `answer` and `fill`.
 
-    `store` has the logs of conversations that are delegated to.
+    `store` has the logs of the conversations that it delegated to.
     """
 
     def __init__(self, conversation: Conversation, store: Storage, answer: Answer, fill: Fill) -> None:
@@ -31,17 +31,17 @@ class Answering:
         self._answer, self._fill = answer, fill
         self._open: anyio.CancelScope | None = None
         self.stopped = False
-        """Whether the person wants all of it to stop: what waits is interrupted, and nothing more is asked."""
+        """Whether the person has stopped the run: pending actions are interrupted, and no more questions are asked."""
 
     def take_back(self) -> bool:
-        """Take the question back that is asked now; whether there was one."""
+        """Take back the open question, and return whether there was one."""
         if self._open is None:
             return False
         self._open.cancel()
         return True
 
     async def ask(self) -> None:
-        """Ask about what waits until nothing does."""
+        """Ask until no action or input is pending."""
         while not self.stopped and (inputs := self._conversation.pending_inputs):
             await self._input(inputs[0])
         while not self.stopped and (waiting := self._conversation.pending_confirmation):
@@ -65,7 +65,7 @@ class Answering:
     async def _unless_taken_back(
         self, waits: Callable[[], bool], ask: Callable[..., Awaitable[T]], asked: object
     ) -> T | None:
-        """The answer; None when the question was taken back: by the person, or because nothing waits for it now."""
+        """Return the answer, or None if the question was taken back by the person or is no longer pending."""
         reply: T | None = None
         async with anyio.create_task_group() as tasks:
             self._open = tasks.cancel_scope
@@ -76,7 +76,7 @@ class Answering:
         return reply
 
     async def _watch(self, waits: Callable[[], bool], scope: anyio.CancelScope) -> None:
-        """Cancel the question once nothing waits for it; a log that fails is the run's to tell."""
+        """Cancel the question when it is no longer pending. If the log fails, the run reports it."""
         with suppress(AgentrtError):
             async for _ in self._conversation.stream(self._conversation.cursor):
                 if not waits():

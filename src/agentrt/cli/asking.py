@@ -1,4 +1,4 @@
-"""Answers to what the agent must ask: a person's at the terminal, or those that stand in for one."""
+"""Answers to the agent's questions: from a person at the terminal, or from a fixed policy in place of one."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ NOBODY = "No user is present to approve this: do it in a way that needs no appro
 NO = "The user said no."
 
 SHOWN = 4000
-"""Characters of an action's arguments that are shown: who decides sees them all, within reason."""
+"""Maximum number of characters of an action's arguments that are shown to the person who decides."""
 
 LINE = 4096
-"""Bytes of a line that a terminal gives at most."""
+"""Maximum number of bytes in a line that a terminal returns."""
 
 
 class Approve(msgspec.Struct, frozen=True):
-    """Run it; `always` also what is the same, from now on, as far as that holds."""
+    """Run the action; with `always`, also allow the same from now on, within the scope that `always` names."""
 
     always: Scope | None = None
 
 
 class Refuse(msgspec.Struct, frozen=True):
-    """Do not run it; the model sees the reason."""
+    """Do not run the action; the model sees the reason."""
 
     reason: str
 
@@ -50,17 +50,17 @@ Answer: TypeAlias = Callable[[Question], Awaitable[Reply]]
 
 
 async def approve(question: Question) -> Reply:
-    """Approve everything."""
+    """Approve every action."""
     return Approve()
 
 
 async def refuse(question: Question) -> Reply:
-    """Refuse everything, since nobody is there."""
+    """Refuse every action, since there is no person at the terminal."""
     return Refuse(NOBODY)
 
 
 def ask_person(console: Console) -> Answer:
-    """Ask on the terminal, until there is an answer."""
+    """Ask on the terminal until there is an answer."""
 
     async def ask(question: Question) -> Reply:
         for line in lines_of(question):
@@ -81,7 +81,7 @@ def ask_person(console: Console) -> Answer:
 
 
 def lines_of(question: Question) -> list[Text]:
-    """A question as it stands on the terminal."""
+    """Return a question as lines for the terminal."""
     risk, words = question.risk, headline(question.action, question.tool, SHOWN)
     asked = Text.assemble(
         ("? ", "bold yellow"), (clean(question.action.tool_name), "bold blue"), "  ", (clean(words), "bold")
@@ -109,7 +109,9 @@ def _keys(question: Question) -> Text:
 
 
 def reply_to(said: str, *, may_always: bool) -> Reply | None:
-    """What a line means; None for one that is no answer. Text that is no key is the reason for refusing."""
+    """Return the reply that a line means, or None if it is no answer. Text that is not a key is the reason for a
+    refusal.
+    """
     match said.strip().lower():
         case "y" | "yes":
             return Approve()
@@ -130,7 +132,7 @@ def reply_to(said: str, *, may_always: bool) -> Reply | None:
 
 
 def _forget_typed() -> None:
-    """What was typed before a question is no answer to it."""
+    """Discard text that was typed before the question, so that it is not taken as an answer."""
     try:
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
     except termios.error:  # the terminal is gone, which reading will say
@@ -138,7 +140,7 @@ def _forget_typed() -> None:
 
 
 async def typed() -> str | None:
-    """The next line of the terminal, without a thread that would outlive an interrupt; None at its end."""
+    """Return the next line of the terminal, or None at its end, without a thread that would outlive an interrupt."""
     await anyio.wait_readable(sys.stdin.fileno())
     try:
         said = os.read(sys.stdin.fileno(), LINE)

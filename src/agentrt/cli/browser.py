@@ -1,4 +1,4 @@
-"""`agentrt browser`: what browsing needs, and what of it is there."""
+"""`agentrt browser`: installs and checks what browsing needs."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ NO_LIBRARY = "browsing needs Playwright: pip install 'agentrt[browser]'"
 
 @click.group()
 def browser() -> None:
-    """Install what browsing needs, or check what is there."""
+    """Install what browsing needs, or check that it is there."""
     if not found().library:
         raise click.ClickException(NO_LIBRARY)
 
 
 @browser.command()
 def install() -> None:
-    """Download the Chromium that Playwright brings. A system's own will do as well: apt install chromium."""
+    """Download Playwright's Chromium. A Chromium of the system also works: apt install chromium."""
     sys.exit(subprocess.run([sys.executable, "-m", "playwright", "install", "chromium"], check=False).returncode)
 
 
 @browser.command()
 def check() -> None:
-    """Start the browser, show a page, and say what is missing."""
+    """Start the browser, show a page, and report what is missing."""
     click.echo(f"It works: {anyio.run(_checked)}.")
 
 

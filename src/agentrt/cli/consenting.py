@@ -1,4 +1,4 @@
-"""Programs that a project or a plugin brings: a person is asked at the terminal before any of them runs."""
+"""Consent to programs from projects and plugins: a person is asked at the terminal before any of them runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .wording import clean
 
 
 async def offer_consent(conversation: Conversation, console: Console, *, ask: bool, store: str | None = None) -> None:
-    """Say what the agent is told and what does not run yet, and where somebody is there, ask whether it is to."""
+    """Print what the agent is told and which programs do not run yet; with `ask`, ask whether they may run."""
     state = conversation.state
     if state.context is not None:
         for told in note(state.context, {}):

@@ -1,4 +1,4 @@
-"""`agentrt context`: what an agent is told besides its task, and which programs a person agreed to."""
+"""`agentrt context`: what an agent is told besides its task, and which programs a person has agreed to."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from .wording import clean, count
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Whose context: that of a workspace, with some plugins."""
+    """A workspace and its plugins, whose context is meant."""
 
     store: str | None
     workspace: str
     plugins: tuple[PluginSource, ...] = ()
 
     def resolved(self) -> Resolved:
-        """What an agent would be told there now."""
+        """Return what an agent would be told in the workspace now."""
 
         async def resolve() -> Resolved:
             async with open_storage(self.store, lazy=True) as storage:
@@ -55,7 +55,7 @@ class Place(msgspec.Struct, frozen=True):
         return anyio.run(resolve)
 
     def offer(self, digest: str) -> Offer:
-        """What waits for a person's word there. Raises `click.UsageError` for what does not."""
+        """Return the offer that waits for consent. Raises `click.UsageError` if there is none with this digest."""
         found = [offer for offer in self.resolved().event.offers if digest and offer.digest.startswith(digest)]
         if len(found) != 1:
             raise click.UsageError(f"nothing here has the digest {digest!r}: 'agentrt context' lists what there is")
@@ -63,7 +63,7 @@ class Place(msgspec.Struct, frozen=True):
 
 
 def known_tools() -> Mapping[str, ToolDefinition]:
-    """The tools that every agent may name."""
+    """Return the tools that every agent may name."""
     return {kind.name: kind.definition for kind in BUILT_IN}
 
 
@@ -75,13 +75,13 @@ def known_tools() -> Mapping[str, ToolDefinition]:
 def context(given: click.Context, workspace: Path, plugins: tuple[PluginSource, ...], store: str | None) -> None:
     """Show what an agent is told in a workspace besides its task: instructions, skills, agents, memory and plugins.
 
-    Each with where it comes from, when it is shown, and about how many tokens it takes. Programs that a project or a
-    plugin brings run once you have agreed to them; a change asks again.
+    Each is shown with its source, when the agent sees it, and about how many tokens it takes. Programs from a project
+    or a plugin run only after you have agreed to them; after a change you are asked again.
 
     \b
     agentrt context
     agentrt context show 01a2        what fills a conversation's window, and what it was told
-    agentrt context agree 3f2c       have the hooks of the project run
+    agentrt context agree 3f2c       allow the hooks of the project to run
     """
     if not workspace.is_dir():
         raise WorkspaceMissing(workspace.absolute())
@@ -97,7 +97,7 @@ def context(given: click.Context, workspace: Path, plugins: tuple[PluginSource, 
 def show_(place: Place, conversation: str | None) -> None:
     """Show what fills the window of a CONVERSATION (an id, a directory, or the newest one), and what it was told.
 
-    Both come from its log alone.
+    Only its log is read.
     """
     state = fold(find(conversation, place.store).events())
     show_usage(context_usage(state))
@@ -109,7 +109,7 @@ def show_(place: Place, conversation: str | None) -> None:
 @click.argument("digest")
 @click.pass_obj
 def agree_(place: Place, digest: str) -> None:
-    """Agree that the programs with this DIGEST run, or with one that begins so: `agentrt context` lists them."""
+    """Allow the programs with this DIGEST, or its unique beginning, to run: `agentrt context` lists them."""
     offer = place.offer(digest)
 
     async def agreed() -> None:
@@ -124,7 +124,7 @@ def agree_(place: Place, digest: str) -> None:
 @click.argument("digest")
 @click.pass_obj
 def withdraw_(place: Place, digest: str) -> None:
-    """Have the programs with this DIGEST asked about again. Conversations that began with them keep them."""
+    """Withdraw consent to the programs with this DIGEST. Conversations that began with them keep them."""
 
     async def withdrawn() -> list[str]:
         async with open_storage(place.store) as storage:
@@ -140,7 +140,7 @@ def withdraw_(place: Place, digest: str) -> None:
 
 
 def show_usage(used: ContextUsage, console: Console | None = None) -> None:
-    """Print what fills a model's context window, a line a kind."""
+    """Print what fills a model's context window, one line for each kind."""
     console = console or _console()
     if not used.parts:
         console.print("the model was not called yet")
@@ -164,7 +164,7 @@ def _console() -> Console:
 
 
 def show(told: ContextResolved, offers: Sequence[Offer], plugins: Sequence[PluginSource] = ()) -> None:
-    """Print what an agent is told, what waits for a person's word, and what could not be used."""
+    """Print what an agent is told, what waits for consent, and what could not be used."""
     console = _console()
     if told.sources:
         table = Table(box=None, header_style="bold", pad_edge=False)
@@ -186,7 +186,7 @@ def show(told: ContextResolved, offers: Sequence[Offer], plugins: Sequence[Plugi
 
 
 def offered(offers: Sequence[Offer], plugins: Sequence[PluginSource] = (), store: str | None = None) -> list[Text]:
-    """What programs are brought, and how to agree to them."""
+    """Print which programs a project or a plugin brings, and how to agree to them."""
     at = f" --store {clean(store)}" if store else ""
     lines = []
     for offer in offers:

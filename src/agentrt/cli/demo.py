@@ -1,4 +1,4 @@
-"""`agentrt demo`: a whole conversation without a key or a network, on a small project with a failing test."""
+"""`agentrt demo`: a complete conversation without a key or a network, on a small project with a failing test."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TASK = "A test of this project fails. Find out why, fix it, and show me that all
 
 
 def script(project: Path) -> list[ModelReply]:
-    """The model's words."""
+    """Return the model's scripted replies."""
     module = str(project / "invoices.py")
     tests = f"{_python()} -m unittest discover tests"
     return [
@@ -56,7 +56,7 @@ def script(project: Path) -> list[ModelReply]:
 async def demo(
     view: View, console: Console, *, pace: float = 0.0, store: str | None = None, tools: Sequence[ToolType] = ()
 ) -> int:
-    """Run it and then the project's tests; 0 only when the conversation finished and the tests pass."""
+    """Run the demo and then the project's tests; return 0 only if the conversation finished and the tests pass."""
     project = await anyio.to_thread.run_sync(_scratch_project)
     console.print(
         Text(
@@ -80,7 +80,7 @@ async def demo(
 
 
 async def _tests_pass(project: Path, console: Console) -> bool:
-    """Run the project's tests ourselves: the agent's word is not taken for it."""
+    """Run the project's tests independently, instead of trusting what the agent says."""
     ran = await anyio.run_process([_python(), "-m", "unittest", "discover", "tests"], cwd=project, check=False)
     passed = ran.returncode == 0
     verdict = ("✓ the tests pass", "bold green") if passed else ("✗ the tests fail", "bold red")

@@ -31,23 +31,24 @@ _STYLES = {"+": "green", "-": "red", "@": "cyan"}
     type=place,
     nargs=2,
     metavar="A B",
-    help="Two events, by their numbers: from the files after the first to those after the second."
-    " Default: from the first that were kept to the last.",
+    help="Two event numbers: show the changes from the files after the first event to the files after the second."
+    " Default: from the first stored state to the last.",
 )
-@click.option("--names", is_flag=True, help="Only the names of the files, and who changed them.")
-@click.option("--json", "as_json", is_flag=True, help="The files and who changed them, as JSON.")
+@click.option("--names", is_flag=True, help="Only print the names of the files, and who changed them.")
+@click.option("--json", "as_json", is_flag=True, help="Print the files and who changed them, as JSON.")
 @store_option
 def diff(
     conversation: str | None, path: str, at: tuple[Cursor, Cursor] | None, names: bool, as_json: bool, store: str | None
 ) -> None:
-    """Show what changed in the workspace of a CONVERSATION between two events, in all of it or at PATH.
+    """Show what changed in the workspace of a CONVERSATION between two events: all of it, or only PATH.
 
-    The files are kept before and after what the agent does, so that what people did in between is known to be theirs.
+    Files are recorded before and after each action of the agent, so changes that people made in between are attributed
+    to them.
 
     \b
     Examples:
       agentrt diff                         all of the newest conversation
-      agentrt diff 01a2 --at 12 40         of one whose id begins so
+      agentrt diff 01a2 --at 12 40         a conversation by the beginning of its id
       agentrt diff 01a2 src --names        the files below src
     """
     found = find(conversation, store)
@@ -81,7 +82,7 @@ def diff(
 
 
 def colored(told: str) -> Iterator[Text]:
-    """The lines of a unified diff."""
+    """Return the lines of a unified diff, coloured."""
     for line in told.splitlines():
         style = "bold" if line.startswith(("diff ", "+++", "---")) else _STYLES.get(line[:1], "")
         yield Text(clean(line), style)

@@ -1,4 +1,4 @@
-"""A conversation in the forms that other programs, and people, take. Pure: events in, text out."""
+"""Exports of a conversation in forms for other programs and for people. Pure: events in, text out."""
 
 from __future__ import annotations
 
@@ -37,24 +37,24 @@ _INDENT = 2
 
 
 def as_json(events: Sequence[Event]) -> str:
-    """A JSON array of all events, one a line, as they stand in the log but for the framing."""
+    """Return a JSON array of all events, one on each line, as they are in the log but without the framing."""
     return "[\n" + ",\n".join(encode(event).decode() for event in events) + "\n]\n"
 
 
 def messages(events: Sequence[Event]) -> list[Message]:
-    """What the model would be sent with the next call: the view of the active branch, and what waits for it."""
+    """Return the messages of the next model call: the view of the active branch and what is queued for it."""
     here = fold(events).branch
     return to_messages(viewed([*here.view, *here.queued], {event.seq: event for event in events}))
 
 
 def as_openai(events: Sequence[Event]) -> str:
-    """The `messages` of a chat-completions request."""
+    """Return the `messages` of a chat-completions request."""
     wire = [wire_message(message) for message in messages(events)]
     return msgspec.json.format(msgspec.json.encode(wire), indent=_INDENT).decode() + "\n"
 
 
 def as_markdown(events: Sequence[Event]) -> str:
-    """A transcript of the active branch; nothing is folded, also what left the model's view is there."""
+    """Return a transcript of the active branch. Nothing is folded, and what has left the model's view is included."""
     parts: list[str] = []
     speaker = ""
     for event in branch(events):
@@ -71,7 +71,7 @@ FORMATS: Mapping[str, Callable[[Sequence[Event]], str]] = {
     "openai": as_openai,
     "markdown": as_markdown,
 }
-"""How a conversation is exported, by the name of the format."""
+"""The export functions by the name of their format."""
 
 
 def _told(event: Event) -> Iterator[str]:
@@ -120,7 +120,7 @@ def _noted(event: Event) -> Iterator[str]:
 
 
 def _action(event: ActionEvent) -> Iterator[str]:
-    """A call; arguments of several lines stand on their own, where they can be read."""
+    """Return a call as Markdown; arguments of several lines get a block of their own."""
     if event.thought:
         yield event.thought
     yield f"### `{event.tool_name}`"
@@ -155,7 +155,7 @@ def _images(content: Sequence[Content]) -> Iterator[str]:
 
 
 def _fenced(text: str, language: str = "") -> str:
-    """A code block that nothing in `text` can end."""
+    """Return a code block whose fence does not occur in `text`."""
     runs = [len(run) for run in re.findall(r"`+", text)]
     fence = "`" * max(3, max(runs, default=0) + 1)
     return f"{fence}{language}\n{text.rstrip(chr(10))}\n{fence}"

@@ -1,4 +1,4 @@
-"""Which conversation a person means, and which place in it."""
+"""Finds the conversation, and the place in it, that a person names."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from ..tools import ToolType
 
 
 def place(given: str) -> Cursor:
-    """The place in a log that SEQ or EPOCH-SEQ is. Raises `click.BadParameter`."""
+    """Return the place in a log that "SEQ" or "EPOCH-SEQ" names. Raises `click.BadParameter`."""
     if not re.fullmatch(r"([0-9]+-)?0*[1-9][0-9]*", given):
         raise click.BadParameter(f"{given!r} is no event: give SEQ, or EPOCH-SEQ where the log is not of epoch 0")
     return Cursor.parse(given)
 
 
 class Found(msgspec.Struct, frozen=True):
-    """A conversation: its id, the storage that it is in, and its directory where that was named."""
+    """A conversation: its id, the storage that holds it, and its directory if one was named."""
 
     id: str
     store: Path | str
@@ -40,12 +40,12 @@ class Found(msgspec.Struct, frozen=True):
 
     @property
     def directory(self) -> Path:
-        """Where its files are. Raises `ConfigurationError` when they are in no directory."""
+        """Return the directory of its files. Raises `ConfigurationError` if they are not in a directory."""
         return self.named or directory_of(self.store, self.id)
 
     @asynccontextmanager
     async def history(self) -> AsyncIterator[History]:
-        """Its log, for reading."""
+        """Return its log, for reading."""
         if self.named is not None:
             yield FileHistory(self.named)
             return
@@ -53,7 +53,7 @@ class Found(msgspec.Struct, frozen=True):
             yield storage.history(self.id)
 
     def events(self, upto: int | None = None) -> list[Event]:
-        """All of its events, or those up to a seq. Raises `ConversationMissing` or `LogCorrupt`."""
+        """Return all of its events, or those up to a seq. Raises `ConversationMissing` or `LogCorrupt`."""
 
         async def read() -> list[Event]:
             async with self.history() as history:
@@ -62,9 +62,9 @@ class Found(msgspec.Struct, frozen=True):
         return anyio.run(read)
 
     def events_at(self, at: Cursor) -> list[Event]:
-        """Its events up to a place; what comes after it may be damaged.
+        """Return its events up to a place; what comes after that may be damaged.
 
-        Raises as `events` does, or `CursorExpired` when there is no such place.
+        Raises the same errors as `events`, or `CursorExpired` if there is no such place.
         """
         try:
             events = self.events()
@@ -74,9 +74,9 @@ class Found(msgspec.Struct, frozen=True):
 
 
 def find(name: str | None, store: str | None) -> Found:
-    """A conversation by id, by a unique part of one, or by path; the newest without a name.
+    """Return a conversation by its id, a unique part of the id, or its path; without a name, the newest.
 
-    Raises `ConversationMissing`, or `ConfigurationError` when there are several.
+    Raises `ConversationMissing`, or `ConfigurationError` if several match.
     """
     if name is not None and is_log(Path(name)):
         whole = Path(name).absolute()
@@ -91,7 +91,7 @@ def find(name: str | None, store: str | None) -> Found:
 
 
 def newest_in(workspace: Path, store: str | None) -> Found:
-    """The newest conversation in a workspace. Raises `ConversationMissing`."""
+    """Return the newest conversation in a workspace. Raises `ConversationMissing`."""
     where, here = store or default_store(), {str(workspace.absolute()), os.path.realpath(workspace)}
 
     async def found() -> Found:
@@ -132,7 +132,7 @@ async def _id_of(name: str | None, storage: Storage) -> str:
 async def reopened(
     found: Found, runtime: Runtime | None = None, tools: Sequence[ToolType] = ()
 ) -> AsyncIterator[Conversation]:
-    """A conversation, open. Raises `LogLocked` while it is open elsewhere, or another `LogError`."""
+    """Return a conversation, opened. Raises `LogLocked` while it is open elsewhere, or another `LogError`."""
     store = found.store if runtime is None else None
     async with Conversation(id=found.id, tools=tools, runtime=runtime, store=store) as live:
         yield live

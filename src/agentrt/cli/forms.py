@@ -1,4 +1,4 @@
-"""Forms: what a tool asks a person for, filled in on the terminal."""
+"""Forms: the input that a tool asks a person for, filled in on the terminal."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from .wording import clean
 
 Filled: TypeAlias = tuple[InputVerdict, dict[str, Any]]
 Fill: TypeAlias = Callable[[InputRequested], Awaitable[Filled]]
-"""Answers a question of a tool."""
+"""Answers a tool's request for input."""
 Line: TypeAlias = Callable[[str], Awaitable[str | None]]
-"""The line that a person gives to a prompt; None: no more."""
+"""Reads the line that a person types at a prompt; None at the end of input."""
 
 
 async def decline(asked: InputRequested) -> Filled:
-    """No: nobody is there."""
+    """Decline the request, since there is no person at the terminal."""
     return "decline", {}
 
 
 def fill_in(console: Console, line: Line | None = None) -> Fill:
-    """Ask on the terminal, a line for each member of the form; an empty line takes what stands in brackets.
+    """Ask on the terminal, one line for each member of the form; an empty line takes the default in brackets.
 
-    `line` reads a line for a prompt; None: that of the terminal.
+    `line` reads a line for a prompt; None: from the terminal.
     """
     line = line or line_of(console)
 
@@ -69,7 +69,7 @@ class _Form(msgspec.Struct):
 
 
 def prompt_of(name: str, member: dict[str, Any], *, required: bool) -> str:
-    """What stands before the line of a member."""
+    """Return the prompt for a member."""
     words = [clean(str(member.get("title") or name))]
     if member.get("description"):
         words.append(f"({clean(str(member['description']))})")
@@ -85,13 +85,15 @@ def prompt_of(name: str, member: dict[str, Any], *, required: bool) -> str:
 
 
 def choices_of(member: dict[str, Any]) -> list[str]:
-    """The values that a member may have; none: any."""
+    """Return the values that a member may have; empty if any value is allowed."""
     named = [one.get("const") for one in member.get("oneOf", []) if isinstance(one, dict)]
     return [clean(str(value)) for value in (*member.get("enum", ()), *named) if value is not None]
 
 
 def value_of(said: str, member: dict[str, Any]) -> Any:
-    """What a line means; None for an empty one without a default. Raises `ValueError` for what cannot be."""
+    """Return the value of a line, or None for an empty line without a default. Raises `ValueError` for an invalid
+    value.
+    """
     said = said.strip()
     if not said:
         return member.get("default")
@@ -119,7 +121,7 @@ async def _yes_or_no(line: Line, prompt: str) -> Filled:
 
 
 def line_of(console: Console) -> Line:
-    """Lines of the terminal, as it gives them."""
+    """Return a reader of lines from the terminal."""
 
     async def line(prompt: str) -> str | None:
         console.print(Text(f"  {prompt} > ", "bold yellow"), end="")

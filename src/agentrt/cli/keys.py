@@ -1,4 +1,4 @@
-"""`agentrt keys`: who may ask a server that goes by a store."""
+"""`agentrt keys`: the API keys of a server and its store."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ SCOPES = ("observe", "steer", "approve", "admin")
 def keys() -> None:
     """Make, list and revoke the API keys of a server.
 
-    Once a store has had a key, `agentrt serve` lets nobody in without one. Of a key only a hash is kept. A server that
-    runs takes a new key at once, and lets go of one that is revoked within a second, with all that was opened with it.
+    After the first key is made for a store, `agentrt serve` requires one from every client. The store keeps only a hash
+    of each key. A running server accepts a new key at once. Within a second of a revocation it closes everything that
+    was opened with the key.
 
     \b
     agentrt keys create --owner ada --scope observe --scope steer --expires 90
@@ -40,20 +41,31 @@ def keys() -> None:
 
 
 @keys.command()
-@click.option("--owner", required=True, metavar="NAME", help="Whose conversations it sees, and who begins them.")
+@click.option(
+    "--owner",
+    required=True,
+    metavar="NAME",
+    help="The key's owner: it sees the owner's conversations, and the conversations that it begins are the owner's.",
+)
 @click.option(
     "--scope",
     "scopes",
     type=click.Choice(SCOPES),
     multiple=True,
     required=True,
-    help="observe: read and follow. steer: begin conversations, say something, run, interrupt, fork. approve: answer"
-    " what waits for a person, and change who is asked. admin: all of it, of every owner. May be repeated.",
+    help="observe: read and follow. steer: begin conversations, send messages, run, interrupt, fork. approve: answer"
+    " what waits for a person, and change when a person is asked. admin: all of this, for every owner. May be"
+    " repeated.",
 )
-@click.option("--expires", type=click.FloatRange(0, min_open=True), metavar="DAYS", help="Default: never.")
+@click.option(
+    "--expires",
+    type=click.FloatRange(0, min_open=True),
+    metavar="DAYS",
+    help="Days until the key expires. Default: never.",
+)
 @store_option
 def create(owner: str, scopes: tuple[str, ...], expires: float | None, store: str | None) -> None:
-    """Make a key, and print it. It is shown only now."""
+    """Make a key and print it. This is the only time that it is shown."""
     from ..server.principals import Scope  # heavy
 
     text = anyio.run(_asked, store, lambda keyring: keyring.create(owner, [Scope(scope) for scope in scopes], expires))
@@ -64,7 +76,7 @@ def create(owner: str, scopes: tuple[str, ...], expires: float | None, store: st
 @keys.command(name="list")
 @store_option
 def list_(store: str | None) -> None:
-    """List the keys, without their secrets; those that were revoked as well."""
+    """List the keys without their secrets, including revoked ones."""
     held = anyio.run(_asked, store, _held)
     if not held:
         click.echo("no keys yet: 'agentrt keys create --owner NAME --scope steer' makes one")

@@ -1,4 +1,4 @@
-"""`agentrt rename` and `agentrt tag`: what a conversation is called."""
+"""`agentrt rename` and `agentrt tag`: the title and the tags of a conversation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .wording import clean
 @click.argument("title")
 @store_option
 def rename(conversation: str, title: str, store: str | None) -> None:
-    """Give a CONVERSATION a TITLE, in place of its task in `agentrt list`."""
+    """Give a CONVERSATION a TITLE, which `agentrt list` shows instead of its task."""
     if not title.strip():
         raise click.UsageError("the title is empty: give one")
     _with(find(conversation, store), lambda live: live.rename(title))
@@ -29,9 +29,9 @@ def rename(conversation: str, title: str, store: str | None) -> None:
 @click.argument("tags", nargs=-1, metavar="[KEY=VALUE]...", callback=tags_of)
 @store_option
 def tag(conversation: str, tags: dict[str, str], store: str | None) -> None:
-    """Add tags to a CONVERSATION, and print those that it has then.
+    """Add tags to a CONVERSATION, and print all of its tags.
 
-    A tag of the same KEY is replaced; KEY= takes it away. Keys are of small letters and digits.
+    A tag with the same KEY is replaced; KEY= removes it. Keys consist of lower-case letters and digits.
     """
 
     async def set_tags(live: Conversation) -> None:

@@ -19,12 +19,14 @@ from .options import store_option
 
 @click.command()
 @click.argument("conversation", required=False)
-@click.option("--at", type=place, default=None, help="The last event to share. Default: the newest.")
-@click.option("--files", is_flag=True, help="Work in a copy of the workspace as it was there, beside the workspace.")
-@click.option("--to", type=click.Path(path_type=Path), default=None, help="The new directory of that copy.")
+@click.option("--at", type=place, default=None, help="The last event to share. Default: the newest event.")
+@click.option(
+    "--files", is_flag=True, help="Work in a copy of the workspace as it was at that event, beside the workspace."
+)
+@click.option("--to", type=click.Path(path_type=Path), default=None, help="The new directory for that copy.")
 @store_option
 def fork(conversation: str | None, at: Cursor | None, files: bool, to: Path | None, store: str | None) -> None:
-    """Begin a new conversation that shares a CONVERSATION's events up to --at. Prints its id; resume it to go on."""
+    """Begin a new conversation that shares a CONVERSATION's events up to --at. Prints its id; resume it to continue."""
     found = find(conversation, store)
 
     async def begin() -> str:
@@ -46,10 +48,10 @@ def fork(conversation: str | None, at: Cursor | None, files: bool, to: Path | No
 
 @click.command()
 @click.argument("conversation")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @store_option
 def delete(conversation: str, yes: bool, store: str | None) -> None:
-    """Delete a CONVERSATION. What forks share with it stays on disk until the last of them is deleted."""
+    """Delete a CONVERSATION. What forks share with it stays on disk until the last fork is deleted."""
     found = find(conversation, store)
     if not yes and not sys.stdin.isatty():
         raise click.UsageError(f"nobody can be asked whether to delete {found.id}: say so with --yes")

@@ -1,4 +1,4 @@
-"""`agentrt list` and `agentrt search`: which conversations there are, and in which of them something was said."""
+"""`agentrt list` and `agentrt search`: lists conversations, and finds events in them."""
 
 from __future__ import annotations
 
@@ -28,29 +28,31 @@ R = TypeVar("R")
 _SPACE = re.compile(r"\s+")
 
 WIDE = 100
-"""Columns of a terminal from which on all of a conversation stands in one line."""
+"""Columns of a terminal from which a conversation is shown on a single line."""
 
 PIPED = 200
-"""Columns of a list that is no terminal's."""
+"""Columns of a list that is not printed to a terminal."""
 
 STATUSES = (*(status.value for status in ExecutionStatus), CRASHED, DAMAGED)
 
 MANY = 1000
-"""Logs from which on their indexing is shown."""
+"""Number of logs from which progress of the indexing is shown."""
 
 
 @click.command(name="list")
-@click.option("--limit", "-n", type=click.IntRange(1), default=20, show_default=True, help="Conversations at most.")
+@click.option(
+    "--limit", "-n", type=click.IntRange(1), default=20, show_default=True, help="Maximum number of conversations."
+)
 @click.option(
     "--status",
     type=click.Choice(STATUSES),
     default=None,
-    help="Only these.",
+    help="Only conversations with this status.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one conversation a line, as JSON, with its tags.")
 @store_option
 def list_(limit: int, status: str | None, as_json: bool, store: str | None) -> None:
-    """List conversations, the newest first: with the title that each was given, else what was first said in it."""
+    """List conversations, the newest first, each with its title or else its first message."""
     rows = anyio.run(_asked, store, lambda listing: listing.page(limit, wanted=Filter(status)))
     if as_json:
         for row in rows:
@@ -90,15 +92,16 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 @click.command()
 @click.argument("words", nargs=-1, required=True)
-@click.option("--limit", "-n", type=click.IntRange(1), default=20, show_default=True, help="Events at most.")
-@click.option("--newest", is_flag=True, help="The newest conversations first, not the best matches.")
+@click.option("--limit", "-n", type=click.IntRange(1), default=20, show_default=True, help="Maximum number of events.")
+@click.option("--newest", is_flag=True, help="Sort by the newest conversations, not by the best matches.")
 @click.option("--json", "as_json", is_flag=True, help="Print one event a line, as JSON.")
 @store_option
 def search(words: tuple[str, ...], limit: int, newest: bool, as_json: bool, store: str | None) -> None:
     """Find the events in which all WORDS occur: messages, actions and their results.
 
-    A phrase in quotes stays one ('"exit code"', inside the shell's own quotes), a star ends a beginning ('migrat*').
-    The exit code is 1 when nothing is found. The first search reads every log, later ones what is new.
+    Quote a phrase to keep it together ('"exit code"', inside the shell's own quotes); end a word with a star to match
+    its beginning ('migrat*'). The exit code is 1 if nothing is found. The first search reads every log, later ones only
+    what is new.
     """
     with Console(stderr=True).status(Text("searching", "dim")) as status:
         progress = _Progress(status)
@@ -118,7 +121,7 @@ def search(words: tuple[str, ...], limit: int, newest: bool, as_json: bool, stor
 
 
 class _Progress:
-    """Says how far the index is, when that takes a while."""
+    """Shows the progress of the indexing if it takes a while."""
 
     def __init__(self, status: Status) -> None:
         self._status = status
@@ -129,7 +132,7 @@ class _Progress:
 
 
 def _told(hit: Hit) -> Text:
-    """The place, and on a line of its own what stands there."""
+    """Return the place of a hit and, on a separate line, its text."""
     told = Text.assemble((hit.conversation, "cyan"), f"  {hit.seq}  ", (hit.kind, "blue"), "\n  ")
     end = 0
     for start, stop in hit.matches:

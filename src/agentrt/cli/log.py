@@ -1,4 +1,4 @@
-"""`agentrt log`: checks, fixes, exports and replays a log."""
+"""`agentrt log`: checks, repairs, exports and replays a log."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .wording import clean, count
 def log() -> None:
     """Check, repair, export or replay a conversation's log.
 
-    Each takes a CONVERSATION (an id, a unique part of one, or a directory); without one, the newest.
+    Each command takes a CONVERSATION (an id, a unique part of an id, or a directory). The default is the newest one.
     """
 
 
@@ -37,7 +37,7 @@ def log() -> None:
 def verify_(conversation: str | None, every: bool, store: str | None) -> None:
     """Check every record and blob, and change nothing.
 
-    One line a conversation; the exit code is 0 when nothing is wrong, 1 when something is.
+    Prints one line for each conversation; the exit code is 0 if nothing is wrong, and 1 otherwise.
     """
     if every and conversation is not None:
         raise click.UsageError("give a conversation or --all, not both")
@@ -59,7 +59,7 @@ def verify_(conversation: str | None, every: bool, store: str | None) -> None:
 
 
 def _told(verdict: Verdict) -> str:
-    """A verdict on a line."""
+    """Return a verdict as one line."""
     whole = f"{count(verdict.events, 'event')}, {count(verdict.length, 'byte')}"
     if verdict.damage is not None:
         return f"corrupt: {verdict.damage}; before it {whole} in whole batches"
@@ -80,10 +80,10 @@ def _told(verdict: Verdict) -> str:
 @click.option("--force", is_flag=True, help="Also cut a damaged log before its first damaged batch; a copy is kept.")
 @store_option
 def repair_(conversation: str | None, force: bool, store: str | None) -> None:
-    """Set a torn tail aside, as opening the conversation would.
+    """Set aside an incomplete tail of the log, as opening the conversation would.
 
-    A record that is damaged although a later one proves that it was durable is only touched with --force. Blobs that
-    are missing cannot be made again. Exit code 0 when the log can be opened.
+    A damaged record is only cut with --force if a later record proves that it was once durable. Missing blobs cannot be
+    restored. The exit code is 0 if the log can be opened.
     """
     directory = find(conversation, store).directory
     try:
@@ -113,18 +113,18 @@ def repair_(conversation: str | None, force: bool, store: str | None) -> None:
     type=click.Choice(list(FORMATS)),
     default="markdown",
     show_default=True,
-    help="All events as a JSON array; the messages that the model would be sent; or a transcript.",
+    help="All events as a JSON array, the messages that the model would be sent, or a transcript.",
 )
 @click.option(
     "--output",
     "-o",
     type=click.File("w", encoding="utf-8", lazy=True, atomic=True),
     default="-",
-    help="A file to write, once all is there. Default: the terminal.",
+    help="The file to write, once the export is complete. Default: the terminal.",
 )
 @store_option
 def export(conversation: str | None, form: str, output: IO[str], store: str | None) -> None:
-    """Write a conversation in another form."""
+    """Write a conversation in another format."""
     events = find(conversation, store).events()
     output.write(FORMATS[form](events))
 
@@ -135,14 +135,14 @@ def export(conversation: str | None, form: str, output: IO[str], store: str | No
     "--model",
     type=click.Choice(["scripted"]),
     default=None,
-    help="Run it again, with the recorded replies of the model and results of the tools.",
+    help="Run the conversation again, with the recorded replies of the model and results of the tools.",
 )
 @store_option
 def replay_(conversation: str | None, model: str | None, store: str | None) -> None:
     """Recompute a conversation's state, and compare it with the stored snapshot.
 
-    With --model scripted the whole conversation runs again in a scratch directory: the model's replies and the tools'
-    results are the recorded ones, everything else is real, and nothing is executed. The exit code is 1 when something
+    With --model scripted, the whole conversation runs again in a scratch directory. The model's replies and the tools'
+    results are the recorded ones, everything else is real, and no tool is executed. The exit code is 1 if something
     differs, such as the system prompt, a tool's definition, a decision or a message to the model.
     """
     found = find(conversation, store)

@@ -62,11 +62,11 @@ from .views import JsonView, view_for
 from .wording import clean
 
 COMPACT = "/compact"
-"""What is typed to have a summary take the place of what was said long ago."""
+"""The message that asks for a summary in place of the older part of the conversation."""
 
 
 def main() -> None:
-    """The entry point; every expected error is one line and exit code 2."""
+    """Run the command line; each expected error is one line and exit code 2."""
     try:
         commands(standalone_mode=False)
     except click.ClickException as error:
@@ -111,11 +111,11 @@ def run(
     store: str | None,
     **agent: Any,
 ) -> None:
-    """Give an agent a TASK and watch it work. A TASK of - is read from standard input.
+    """Give an agent a TASK and watch it work. If TASK is -, it is read from standard input.
 
-    Actions that are rated risky are asked about first: y runs one, a and p also what is the same from now on, n or a
-    reason refuses it, q stops. Without a terminal they are rejected, and the model is told why, unless --yes is given.
-    Ctrl-C interrupts; what was done so far is kept and can be resumed.
+    You are asked about actions that are rated risky: y runs the action; a and p also run the same from now on; n or a
+    reason refuses it; q stops. Without a terminal they are rejected and the model is told why, unless --yes is given.
+    Ctrl-C interrupts; the work so far is kept and can be resumed.
 
     \b
     agentrt run "Fix the tests" --max-cost 2 --goal "All tests pass"
@@ -156,7 +156,7 @@ def run(
 
 @commands.command()
 @click.argument("conversation", required=False)
-@click.option("--message", "-m", default=None, help="Something to say first.")
+@click.option("--message", "-m", default=None, help="A message to send first.")
 @confirm_option(None)
 @grant_option
 @limit_options
@@ -175,10 +175,10 @@ def resume(
     store: str | None,
     **limits: Any,
 ) -> None:
-    """Go on with a CONVERSATION where it stands; without an id, with the newest one.
+    """Continue a CONVERSATION from its current state; without an id, the newest one.
 
-    What waits for an answer is asked again, as by `agentrt run`. The message /compact has a summary take the place of
-    what was said long ago.
+    You are asked again about what is pending, as by `agentrt run`. The message /compact replaces the older part of the
+    conversation with a summary.
     """
     found = find(conversation, store)
     changed = {name: value for name, value in limits.items() if value is not None}
@@ -215,8 +215,8 @@ def resume(
 def ask(conversation: str, question: str, own: tuple[str, ...], store: str | None) -> None:
     """Ask the agent of a CONVERSATION a QUESTION, besides its task.
 
-    It answers from what it has seen. Nothing is run, and its history stays as it is; only the cost is added. While
-    another process runs the conversation, that one must be asked.
+    It answers from what it has seen. No tool is run, and the history does not change; only the cost is added. While
+    another process runs the conversation, ask that process instead.
     """
     found = find(conversation, store)
 
@@ -230,11 +230,11 @@ def ask(conversation: str, question: str, own: tuple[str, ...], store: str | Non
 @commands.command()
 @click.argument("conversation", required=False)
 @click.option("--all", "whole", is_flag=True, help="Do not fold long results.")
-@click.option("--at", type=place, default=None, help="As it was after this event. Default: now.")
+@click.option("--at", type=place, default=None, help="Show the conversation as it was after this event. Default: now.")
 @json_option
 @store_option
 def show(conversation: str | None, whole: bool, at: Cursor | None, as_json: bool, store: str | None) -> None:
-    """Print a CONVERSATION (an id, a directory, or the newest one). It is only read, also while it runs."""
+    """Print a CONVERSATION (an id, a directory, or the newest one). It is only read, even while it runs."""
     found = find(conversation, store)
     events = found.events() if at is None else found.events_at(at)
     if as_json:
@@ -257,7 +257,7 @@ def show(conversation: str | None, whole: bool, at: Cursor | None, as_json: bool
 def demo(pace: float, as_json: bool, store: str | None) -> None:
     """Watch an agent fix a small project, without a key and without a network.
 
-    The model's words are scripted; the HTTP, the shell, the files, the test runs and the log are real.
+    The model's replies are scripted; the HTTP, the shell, the files, the test runs and the log are real.
     """
     from .demo import demo as run_demo  # with an HTTP server, which takes longer to import than all the rest
 
@@ -289,12 +289,12 @@ for command in (
 
 
 def _runtime_of(found: Found) -> Runtime:
-    """A runtime with the storage that a conversation is in."""
+    """Return a runtime with the storage that holds a conversation."""
     return Runtime(found.store, tools=offered_tools(), home=Path.home())
 
 
 def _read() -> str:
-    """Standard input, to its end. Raises `click.UsageError` for what is no text."""
+    """Return all of standard input. Raises `click.UsageError` if it is not text."""
     try:
         return sys.stdin.buffer.read().decode()
     except UnicodeDecodeError as error:
@@ -317,5 +317,5 @@ def _fill(console: Console) -> Fill:
 
 
 def _is_there(console: Console) -> bool:
-    """Whether a person is at the terminal."""
+    """Return whether a person is at the terminal."""
     return sys.stdin.isatty() and console.is_terminal

@@ -1,4 +1,4 @@
-"""`agentrt mcp`: the MCP servers of files: which there are, and whether they answer."""
+"""`agentrt mcp`: an MCP server for other agents, and the list and the test of MCP servers in files."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ if TYPE_CHECKING:
 @click.group(invoke_without_command=True)
 @click.pass_context
 def mcp(context: click.Context) -> None:
-    """Be an MCP server for other agents, or look at the MCP servers that an agent is to use.
+    """Be an MCP server for other agents, or check the MCP servers that an agent is to use.
 
-    Without a command it speaks on standard input and output, as `agentrt mcp serve` does.
+    Without a command it serves on standard input and output, as `agentrt mcp serve` does.
 
     \b
-    agentrt mcp serve --workspaces ~/projects  conversations as tools for another agent
-    agentrt mcp list --mcp .mcp.json           which servers there are, and what they need
-    agentrt mcp test --mcp .mcp.json           whether they answer, and with which tools
-    agentrt mcp test --mcp .mcp.json tracker   one of them
-    agentrt mcp login tracker --mcp .mcp.json  log in at one that asks for that, in a browser
+    agentrt mcp serve --workspaces ~/projects  offer conversations as tools to another agent
+    agentrt mcp list --mcp .mcp.json           list the servers, and what they need
+    agentrt mcp test --mcp .mcp.json           test whether they answer, and list their tools
+    agentrt mcp test --mcp .mcp.json tracker   test one of them
+    agentrt mcp login tracker --mcp .mcp.json  log in to a server that requires it, in a browser
     """
     if context.invoked_subcommand is None:
         with serve_.make_context("serve", [], parent=context) as serving:
@@ -63,10 +63,10 @@ def mcp(context: click.Context) -> None:
 @agent_options
 @tools_option
 def serve_(store: str | None, workspaces: tuple[Path, ...], own: tuple[str, ...], **rest: Any) -> None:
-    """Be an MCP server on standard input and output: conversations as tools for another agent.
+    """Be an MCP server on standard input and output, which offers conversations as tools to another agent.
 
-    The agent that works in them is that of the options below, which are those of `agentrt run`. What waits for a person
-    is asked by the other program where it can, and can be answered with `agentrt resume` after it has ended.
+    The options below, which are those of `agentrt run`, define the agent that works in them. Questions are passed to
+    the client if it can ask its user. Otherwise answer them with `agentrt resume` after the server has ended.
 
     \b
     {"mcpServers": {"agentrt": {"command": "agentrt", "args": ["mcp", "serve", "--workspaces", "."]}}}
@@ -96,7 +96,7 @@ async def _speak(runtime: Runtime, settings: ServerSettings) -> None:
 @mcp.command(name="list")
 @servers_option
 def list_(servers: tuple[Served, ...]) -> None:
-    """Show the servers, and the variables that they need. Nothing is started."""
+    """List the servers, and the variables that they need. Nothing is started."""
     table = Table(box=None, header_style="bold", pad_edge=False)
     for column in ("name", "way", "where", "needs"):
         table.add_column(column, overflow="fold")
@@ -112,7 +112,7 @@ def list_(servers: tuple[Served, ...]) -> None:
 @servers_option
 @tokens_options
 def test_(names: tuple[str, ...], servers: tuple[Served, ...], whose: Whose) -> None:
-    """Connect to the servers, or to those with a NAME, and show their tools. Exit code 1 where one does not answer."""
+    """Connect to the servers, or to each NAME, and show their tools. The exit code is 1 if one does not answer."""
     found = _named(servers)
     if unknown := [name for name in names if name not in found]:
         raise click.UsageError(f"there is no server {unknown[0]!r}; there are: {', '.join(found)}")
@@ -134,7 +134,7 @@ def _named(servers: Sequence[Served]) -> dict[str, MCPServer]:
 
 
 def _required(server: MCPServer) -> list[str]:
-    """The variables without which it cannot be reached."""
+    """Return the variables that are required to reach a server."""
     try:
         expanded(server, lambda name: None)
     except ConfigurationError as error:
@@ -143,7 +143,7 @@ def _required(server: MCPServer) -> list[str]:
 
 
 async def _tried(servers: dict[str, MCPServer], whose: Whose) -> dict[str, Standing]:
-    """How each stands after it was connected to, all at the same time."""
+    """Connect to all servers at the same time, and return the status of each."""
     found: dict[str, Standing] = {}
 
     async def attempt(name: str, server: MCPServer, tokens: Tokens) -> None:
@@ -165,7 +165,7 @@ async def _tried(servers: dict[str, MCPServer], whose: Whose) -> dict[str, Stand
 @tokens_options
 @click.option("--no-browser", is_flag=True, help="Only print the address to open.")
 def login(name: str, servers: tuple[Served, ...], whose: Whose, no_browser: bool) -> None:
-    """Log in at the server NAME, in a browser (OAuth 2.1). Its tokens are kept in the store, encrypted."""
+    """Log in to the server NAME, in a browser (OAuth 2.1). Its tokens are kept in the store, encrypted."""
     anyio.run(_logged_in, name, _one(servers, name), whose, not no_browser)
     click.echo(f"You are logged in at {name}.")
 
@@ -189,7 +189,7 @@ async def _logged_in(name: str, server: MCPServer, whose: Whose, browser: bool) 
 @servers_option
 @tokens_options
 def logout(name: str, servers: tuple[Served, ...], whose: Whose) -> None:
-    """Forget the tokens of the server NAME. They are of use to whoever has them until they end there, too."""
+    """Forget the tokens of the server NAME. Until they expire, anyone who has a copy can still use them."""
     if not anyio.run(_logged_out, _one(servers, name), whose):
         raise click.UsageError(f"nobody is logged in at {name}")
     click.echo(f"You are logged out at {name}.")
@@ -201,7 +201,7 @@ async def _logged_out(server: MCPServer, whose: Whose) -> bool:
 
 
 def _one(servers: Sequence[Served], name: str) -> MCPServer:
-    """A server with the values of its variables."""
+    """Return a server with the values of its variables."""
     found = _named(servers)
     if name not in found:
         raise click.UsageError(f"there is no server {name!r}; there are: {', '.join(found)}")

@@ -1,4 +1,4 @@
-"""`agentrt models`: the models that are known, what each can do and costs, and how it is called."""
+"""`agentrt models`: the known models, what each can do and costs, and how it is called."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..specs import LLM, Capabilities
 from .options import base_url_option
 
 MOST = 50
-"""Models that a list shows."""
+"""Maximum number of models in a list."""
 
 _UNKNOWN = "unknown"
 
@@ -38,10 +38,10 @@ def models() -> None:
 @models.command(name="list")
 @click.argument("words", nargs=-1)
 def list_(words: Sequence[str]) -> None:
-    """List known models whose names have all WORDS, with their prices in USD for a million tokens.
+    """List known models whose names contain all WORDS, with their prices in USD per million tokens.
 
-    Those of providers whose key is set come first. Other models work as well: name the provider, and the address of a
-    server of your own with --base-url.
+    Models of providers whose key is set come first. Other models work as well: give the model as PROVIDER/NAME, and the
+    address of your own server with --base-url.
     """
     found = anyio.run(_found, " ".join(words))
     if not found:
@@ -68,7 +68,7 @@ def list_(words: Sequence[str]) -> None:
 @click.argument("model")
 @base_url_option
 def show(model: str, base_url: str | None) -> None:
-    """Show what is known of MODEL, and how it is called: directly, or through litellm."""
+    """Show what is known about MODEL, and how it is called: directly, or through litellm."""
     llm = LLM(model=model, base_url=base_url)
     known, names = anyio.run(_known, llm)
     for name, value in _lines(llm, known, names):
@@ -84,7 +84,7 @@ async def _found(query: str) -> Sequence[KnownModel]:
 
 
 async def _known(llm: LLM) -> tuple[Capabilities, Collection[str]]:
-    """What is known of a model, and the names of all known models."""
+    """Return what is known about a model, and the names of all known models."""
     client = ModelsClient()
     try:
         await client.look(llm)
@@ -116,7 +116,7 @@ def _lines(llm: LLM, known: Capabilities, names: Collection[str]) -> Iterator[tu
 
 
 def _nobody(llm: LLM, names: Collection[str]) -> str:
-    """What is said of a name that is not listed; a server of one's own has names of its own."""
+    """Return the message for a name that is not listed; it may still be a model of the user's own server."""
     nearest = () if llm.base_url else get_close_matches(llm.model, names)
     return "no known model has this name" + (f": nearest {', '.join(nearest)}" if nearest else "")
 
@@ -130,7 +130,7 @@ def _key(llm: LLM, provider: Provider) -> str:
 
 
 def _price(known: Capabilities, listed: bool) -> str:
-    """The price, which is never 0 only because nobody knows it."""
+    """Return the price, or that it is unknown; an unknown price is never shown as 0."""
     if known.input_cost is None or known.output_cost is None or not (listed or known.input_cost or known.output_cost):
         return _UNKNOWN
     return f"${_million(known.input_cost)} in, ${_million(known.output_cost)} out for a million tokens"

@@ -1,4 +1,4 @@
-"""What people, hooks, judges and delegated conversations do, a line each. Pure: events in, rich text out."""
+"""Descriptions of what people, hooks, judges and delegated conversations do. Pure: events in, rich text out."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ from .permissions import rule_words
 from .wording import clean, count, money
 
 MOST_PATHS = 20
-"""Files that are named after a rewind."""
+"""Maximum number of files that are named after a rewind."""
 
 _SCOPES = {"session": "in this conversation", "project": "in this project"}
 _CHECKS = (HookEvent.BEFORE_TOOL, HookEvent.USER_MESSAGE, HookEvent.STOP)
-"""Where a hook's denial keeps something from happening; elsewhere the model is only told."""
+"""The hook events at which a denial prevents something; at the others the model is only told."""
 
 
 _TOLD = {"instructions": "instructions", "skill": "skill", "agent": "agent", "memory": "memory", "plugin": "plugin"}
 
 
 def note(event: Event, children: Mapping[str, str]) -> Iterator[Text]:
-    """The lines of an event; `children` are the delegated conversations' names by their ids."""
+    """Return the lines of an event; `children` maps the ids of delegated conversations to their names."""
     match event:
         case InterruptEvent():
             what = "■ cut for a message" if event.goes_on else "■ interrupted"
@@ -85,7 +85,7 @@ def note(event: Event, children: Mapping[str, str]) -> Iterator[Text]:
 
 
 def _restored(event: FilesRestored) -> Iterator[Text]:
-    """Which files went back, and which did not."""
+    """Return which files were restored, and which were not."""
     yield Text(f"↩ {count(event.files, 'file')} as after event {event.to}", "dim")
     for step in event.during:
         while_running = f"while event {', '.join(map(str, step.calls))} ran" if step.calls else "while calls ran"
@@ -108,7 +108,7 @@ def _named(paths: Sequence[str], number: int) -> str:
 
 
 def _context(event: ContextResolved) -> Iterator[Text]:
-    """How much an agent is told besides its task, and what could not be used."""
+    """Return how much an agent is told besides its task, and what could not be used."""
     kinds = {
         "instructions": "instructions",
         "skill": "skills",
@@ -127,7 +127,7 @@ def _context(event: ContextResolved) -> Iterator[Text]:
 
 
 def _tools(event: ToolsChanged) -> Iterator[Text]:
-    """What an MCP server offers, or why there is none."""
+    """Return the tools of an MCP server, or why it has none."""
     if event.problem:
         yield Text(f"! MCP server {clean(event.server)}: {clean(event.problem)}", "yellow")
     else:
@@ -160,7 +160,7 @@ def _reason(reason: str) -> str:
 
 
 def _hooks(event: HookExecutionEvent) -> Iterator[Text]:
-    """What hooks kept from happening, what they want to be asked, and which of them failed."""
+    """Return what hooks prevented, what they want a person to be asked, and which of them failed."""
     named = clean(event.by or event.hook_event.value)
     if event.verdict != "allow" and event.hook_event in _CHECKS:
         what = {

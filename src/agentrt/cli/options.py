@@ -1,4 +1,4 @@
-"""The options that several commands share, and the agent that they make."""
+"""The options that several commands share, and the agent that they configure."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ POLICIES: Mapping[str, ConfirmationPolicy] = {
     "always": AlwaysConfirm(),
     "never": NeverConfirm(),
 }
-"""Who is asked, by the words of --confirm."""
+"""The confirmation policies by the values of --confirm."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 R = TypeVar("R")
@@ -66,14 +66,18 @@ store_option = click.option(
     "--store",
     type=click.Path(file_okay=False),
     default=None,
-    help="Where conversations are kept. Default: $AGENTRT_HOME, else ~/.agentrt.",
+    help="The directory where conversations are kept. Default: $AGENTRT_HOME, else ~/.agentrt.",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one event a line, as JSON.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one event on each line, as JSON.")
 yes_option = click.option(
-    "--yes", is_flag=True, help="Approve what would be asked about, without asking. What a rule denies stays denied."
+    "--yes", is_flag=True, help="Approve every action without asking. Actions that a rule denies stay denied."
 )
 grant_option = click.option(
-    "--grant", type=float, metavar="USD", callback=_positive, help="What it may spend on top of its --max-cost."
+    "--grant",
+    type=float,
+    metavar="USD",
+    callback=_positive,
+    help="The amount that it may spend on top of its --max-cost.",
 )
 base_url_option = click.option(
     "--base-url", default=None, help="The address of a server that speaks the provider's API."
@@ -118,7 +122,7 @@ def _hooks(context: click.Context, parameter: click.Parameter, given: Path | Non
 
 
 def tags_of(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
-    """Tags from "KEY=VALUE"; an empty value stays one. Raises `click.BadParameter`."""
+    """Return the tags of "KEY=VALUE" strings; an empty value is kept. Raises `click.BadParameter`."""
     pairs = [each.partition("=") for each in given]
     for key, equals, _ in pairs:
         if not equals:
@@ -130,42 +134,44 @@ def tags_of(context: click.Context, parameter: click.Parameter, given: tuple[str
 
 
 def confirm_option(default: str | None) -> Option:
-    """Who is asked; without a default it stays as it is."""
+    """Return the --confirm option; without a default, the policy stays as it is."""
     return click.option(
         "--confirm",
         type=click.Choice(list(POLICIES)),
         default=default,
         show_default=default is not None or "as it was",
         callback=_policy,
-        help="Which actions wait for your answer: those rated risky, or that nobody can rate; all; or none.",
+        help="Which actions wait for your answer: those rated risky or not rated at all, all, or none.",
     )
 
 
 def _limits(steps: int | None) -> tuple[Option, ...]:
-    """How far it may go."""
+    """Return the options for the limits of a run."""
     return (
         click.option(
             "--max-steps",
             type=click.IntRange(1),
             default=steps,
             show_default=steps is not None,
-            help="Model calls at most.",
+            help="Maximum number of model calls.",
         ),
         click.option(
             "--max-cost",
             type=float,
             metavar="USD",
             callback=_positive,
-            help="What it may spend in all. It is never passed: each call is paid for in advance. Needs a model whose"
-            " price is known.",
+            help="Total amount that it may spend. The limit is never exceeded: the cost of each call is reserved in"
+            " advance. The model's price must be known.",
         ),
-        click.option("--max-tokens", type=click.IntRange(1), help="Tokens at most in all, in and out."),
+        click.option(
+            "--max-tokens", type=click.IntRange(1), help="Maximum number of tokens in total, input and output."
+        ),
         click.option(
             "--max-seconds",
             type=float,
             metavar="SECONDS",
             callback=_positive,
-            help="How long a run may take; what is at work then is cut.",
+            help="Maximum duration of a run; running work is interrupted then.",
         ),
     )
 
@@ -200,18 +206,18 @@ _AGENT: tuple[Option, ...] = (
         default=None,
         metavar="IN,OUT",
         callback=_price,
-        help="What the model costs, in USD for a million tokens in and out: 0.5,1.5. For models whose price nobody"
-        " knows, as of a server of your own.",
+        help="The model's price in USD per million tokens of input and output: 0.5,1.5. For models whose price is not"
+        " known, such as those of your own server.",
     ),
     click.option(
-        "--profile", default=None, metavar="NAME", help="A saved model, in place of --model: see `agentrt profile`."
+        "--profile", default=None, metavar="NAME", help="A saved model, instead of --model: see `agentrt profile`."
     ),
     click.option(
         "--preset",
         type=click.Choice(list(PRESETS)),
         default=None,
-        help="The agent's tools: gpt5 and gemini have those that such models know, planning only writes a plan."
-        " Default: what suits the model.",
+        help="The agent's tools: gpt5 and gemini have the tools that these models know, planning can only write a"
+        " plan. Default: the preset that suits the model.",
     ),
     *_limits(Limits().max_steps),
     confirm_option("risky"),
@@ -220,22 +226,23 @@ _AGENT: tuple[Option, ...] = (
         multiple=True,
         metavar="PATTERN",
         callback=_rules,
-        help="Never run what matches: a command as '*git push*', or TOOL:PATTERN as 'file_editor:/etc/*'. The whole"
-        " command is matched. May be repeated; what is denied stays denied, whatever allows it.",
+        help="Never run matching actions: a command such as '*git push*', or TOOL:PATTERN such as"
+        " 'file_editor:/etc/*'. The whole command is matched. May be repeated; no other rule can allow what is"
+        " denied.",
     ),
     click.option(
         "--allow",
         multiple=True,
         metavar="PATTERN",
         callback=_rules,
-        help="Run what matches without asking, however it is rated: as 'docker compose *'. Here a star stands for no"
-        " second command. May be repeated.",
+        help="Run matching actions without asking, whatever their rating: for example 'docker compose *'. A star does"
+        " not match a second command here. May be repeated.",
     ),
     click.option(
         "--flow",
         is_flag=True,
-        help="Also ask when the agent has read the web, an MCP server or a file from outside, and an action reaches"
-        " the network, a secret, a push or a place outside of the workspace.",
+        help="Also ask when the agent has read the web, an MCP server or a file from outside, and an action would"
+        " reach the network, a secret, a push or a place outside the workspace.",
     ),
     click.option(
         "--hooks",
@@ -243,7 +250,7 @@ _AGENT: tuple[Option, ...] = (
         default=None,
         metavar="FILE",
         callback=_hooks,
-        help="A hooks.json: commands that are run before and after what the agent does, and may forbid it.",
+        help="A hooks.json: commands that run before and after the agent's actions, and can forbid them.",
     ),
     plugin_option,
     servers_option,
@@ -256,19 +263,19 @@ _AGENT: tuple[Option, ...] = (
 
 
 def with_options(command: Command, options: Sequence[Option]) -> Command:
-    """The command with these options, in their order."""
+    """Return the command with these options, in their order."""
     for option in reversed(options):
         command = option(command)
     return command
 
 
 def agent_options(command: Command) -> Command:
-    """What `agent_of` takes."""
+    """Add the options that `agent_of` takes."""
     return with_options(command, _AGENT)
 
 
 def limit_options(command: Command) -> Command:
-    """Limits that are changed; those that are not given stay as they are."""
+    """Add options that change limits; limits without an option stay as they are."""
     return with_options(command, _limits(None))
 
 
@@ -290,7 +297,7 @@ def agent_of(
     project: bool,
     **limits: Any,
 ) -> Agent:
-    """The agent that the options describe. Raises `click.UsageError` for two models, or `ProfileMissing`."""
+    """Return the agent that the options describe. Raises `click.UsageError` for two models, or `ProfileMissing`."""
     return Agent.preset(
         preset,
         llm=chosen_llm(model, base_url, profile, store, price),
@@ -312,7 +319,7 @@ def chosen_llm(
     store: str | None,
     price: tuple[float, float] | None = None,
 ) -> AnyLLM:
-    """The model that a command's options name. Raises `click.UsageError` for two, or `ProfileMissing`."""
+    """Return the model that the options name. Raises `click.UsageError` for two models, or `ProfileMissing`."""
     if profile is None:
         into, out = price or (None, None)
         return LLM(
@@ -329,7 +336,7 @@ def chosen_llm(
 
 
 def check_price(agent: Agent, client: ModelClient) -> None:
-    """Raises `ConfigurationError` where an agent's budget cannot be held; its model must be prepared."""
+    """Raise `ConfigurationError` if an agent's budget cannot be enforced; its model must be prepared."""
     if agent.limits.max_cost is None:
         return
     for llm in members(agent.llm):
@@ -346,7 +353,8 @@ _BEGINNING: tuple[Option, ...] = (
         "--goal",
         default="",
         metavar="TEXT",
-        help="What must be true in the end. A judge sends the agent back with what is missing, ten times at most.",
+        help="What must be true at the end. A judge checks it, and sends the agent back with what is missing at most"
+        " ten times.",
     ),
     click.option(
         "--secret",
@@ -354,16 +362,16 @@ _BEGINNING: tuple[Option, ...] = (
         multiple=True,
         metavar="NAME",
         callback=given_secrets,
-        help="An environment variable whose value the agent's commands may use by its name, and that is shown to"
-        " nobody. NAME=VARIABLE takes it from another one. May be repeated.",
+        help="An environment variable that the agent's commands may use by its name; its value is never shown."
+        " NAME=VARIABLE takes the value from another variable. May be repeated.",
     ),
-    click.option("--title", default="", help="What it is called in `agentrt list`. Default: the task."),
+    click.option("--title", default="", help="The title in `agentrt list`. Default: the task."),
     click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", callback=tags_of, help="A tag; may be repeated."),
 )
 
 
 class Beginning(msgspec.Struct, frozen=True, kw_only=True):
-    """What a conversation is begun with, besides its agent."""
+    """The settings of a new conversation besides its agent."""
 
     goal: str
     secrets: dict[str, EnvironmentSecret]
@@ -371,7 +379,7 @@ class Beginning(msgspec.Struct, frozen=True, kw_only=True):
     tags: dict[str, str]
 
     async def of(self, conversation: Conversation) -> None:
-        """Let a conversation begin so; its secrets are given to it when it is made."""
+        """Apply these settings to a conversation; the secrets are passed to it when it is made."""
         if self.title:
             await conversation.rename(self.title)
         if self.tags:
@@ -381,7 +389,7 @@ class Beginning(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def beginning_options(command: Callable[..., R]) -> Callable[..., R]:
-    """A `beginning`, of the options that it is made of."""
+    """Add the options that make up the parameter `beginning`."""
 
     @wraps(command)
     def begun(*, goal: str, secrets: dict[str, EnvironmentSecret], title: str, tags: dict[str, str], **rest: Any) -> R:

@@ -1,4 +1,4 @@
-"""`--tools`: tools of one's own, from a module or from an installed package."""
+"""`--tools`: the user's own tools, from a module or from an installed package."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..errors import ConfigurationError
 from ..tools import ToolType, as_tool_types
 
 GROUP = "agentrt.tools"
-"""The entry points by which an installed package offers tools."""
+"""The entry point group in which an installed package offers tools."""
 
 _FORM = re.compile(r"\w+(?:\.\w+)*:\w+(?:\.\w+)*")
 
@@ -32,12 +32,12 @@ tools_option = click.option(
 
 
 def own_tools(given: Iterable[str]) -> tuple[ToolType, ...]:
-    """The tools that --tools names. Raises `ConfigurationError` for what cannot be loaded."""
+    """Return the tools that --tools names. Raises `ConfigurationError` for tools that cannot be loaded."""
     return tuple(kind for each in given for kind in _loaded(each))
 
 
 def offered_tools() -> tuple[ToolType, ...]:
-    """The tools that installed packages offer: agents may name them. Raises as `own_tools` does."""
+    """Return the tools that installed packages offer; agents may name them. Raises the same error as `own_tools`."""
     return tuple(kind for point in _points() for kind in _of(point.name, _imported(point)))
 
 
@@ -62,7 +62,7 @@ def _loaded(given: str) -> tuple[ToolType, ...]:
 
 
 def _imported(point: EntryPoint, given: str = "") -> Any:
-    """What an entry point names; also from a module of this directory."""
+    """Return the object that an entry point names, including one in a module of this directory."""
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)

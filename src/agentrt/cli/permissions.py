@@ -1,4 +1,4 @@
-"""Permission rules as a person writes and reads them. Pure."""
+"""Parsing and printing of permission rules in the form that people write. Pure."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ from ..specs.rules import Verdict
 from ..tools import BUILT_IN, ToolType
 
 SHELL = next(tool.name for tool in BUILT_IN if tool.shell)
-"""The tool that a pattern without a tool is for."""
+"""The tool that a pattern without a tool applies to."""
 
 _TOOL = re.compile(r"[\w*?-]+")
 _LITERAL = re.compile(r"\[([*?[])\]")
 
 
 def rule_for(verdict: Verdict, tool: str, pattern: str = "*", own: Sequence[ToolType] = ()) -> PermissionRule:
-    """The rule for a tool, or a shell-style pattern of tools, and a pattern for what it is called with.
+    """Return the rule for a tool, or a shell-style pattern of tools, and a pattern for its arguments.
 
-    The pattern is for the argument that says what the tool does, where it has one; `own` are not built in.
+    The pattern applies to the argument that says what the tool does, if it has one; `own` are tools that are not built
+    in.
     """
     same = next((kind.definition.same for kind in (*BUILT_IN, *own) if kind.name == tool), None)
     return PermissionRule(verdict, tool, pattern, "" if pattern == "*" or same is None else same.argument)
 
 
 def rule_from(verdict: Verdict, written: str, own: Sequence[ToolType] = (), *, servers: bool = False) -> PermissionRule:
-    """The rule of "TOOL:PATTERN", "TOOL", or a pattern for the terminal's command. Raises `ValueError`.
+    """Return the rule of "TOOL:PATTERN", "TOOL", or a pattern for the terminal's command. Raises `ValueError`.
 
-    With `servers` there may be tools of MCP servers, whose names are not known yet.
+    With `servers`, unknown names are allowed: tools of MCP servers are not known yet.
     """
     names = [kind.name for kind in (*BUILT_IN, *own)]
     if written in names:
@@ -47,7 +48,7 @@ def rule_from(verdict: Verdict, written: str, own: Sequence[ToolType] = (), *, s
 
 
 def rule_words(rule: PermissionRule) -> str:
-    """A rule in words."""
+    """Return a rule in words."""
     tool = "every tool" if rule.tool == "*" else _literally(rule.tool) or f"tools like {rule.tool}"
     if rule.pattern == "*":
         return f"{rule.verdict} {tool}"
@@ -57,7 +58,7 @@ def rule_words(rule: PermissionRule) -> str:
 
 
 def _literally(pattern: str) -> str | None:
-    """The one text that a pattern matches, None where there are more."""
+    """Return the only text that a pattern matches, or None if it matches more than one."""
     parts = _LITERAL.split(pattern)
     if any(character in part for part in parts[::2] for character in "*?["):
         return None

@@ -1,4 +1,4 @@
-"""Where an agent that the command line starts works: a directory, and the container of its commands."""
+"""Where an agent of the command line works: a directory, and the container for its commands."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ workspace_option = click.option(
     "-w",
     type=click.Path(path_type=Path),
     default=Path("."),
-    help="The directory to work in. Default: this one.",
+    help="The directory to work in. Default: the current directory.",
 )
 
 
 def container_options(command: F) -> F:
-    """Adds the options that `container_of` takes."""
+    """Add the options that `container_of` takes."""
     command = click.option(
         "--network",
         default=None,
@@ -32,12 +32,12 @@ def container_options(command: F) -> F:
     return click.option(
         "--image",
         default=None,
-        help="Run commands in a container of this image, which sees the workspace and nothing else. Needs Docker.",
+        help="Run commands in a container of this image, which can access only the workspace. Needs Docker.",
     )(command)
 
 
 def container_of(workspace: Path, image: str | None, network: str | None) -> DockerWorkspace | None:
-    """Where commands run, if in a container. Raises `click.UsageError` for a network without one."""
+    """Return the container for commands, or None. Raises `click.UsageError` for a network without a container."""
     if image is not None:
         return DockerWorkspace(str(workspace), image, network=network or "none")
     if network is not None:

@@ -1,4 +1,4 @@
-"""`agentrt profile`: models with their settings under names."""
+"""`agentrt profile`: saves models with their settings under names."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .options import base_url_option, store_option
 
 @click.group()
 def profile() -> None:
-    """Keep models with their settings under names.
+    """Save models with their settings under names.
 
-    `agentrt run --profile NAME` takes one. A profile never has a key in it: it names the environment variable that has
-    it, or leaves that to the provider's usual one. A conversation keeps the settings that it was begun with, whatever
-    becomes of the profile.
+    `agentrt run --profile NAME` uses one. A profile never contains a key: it names the environment variable that has
+    the key, or uses the provider's usual one. A conversation keeps the settings that it began with, even if the profile
+    changes.
     """
 
 
@@ -49,7 +49,7 @@ def list_(store: str | None) -> None:
 def show(name: str, store: str | None) -> None:
     """Print the profile NAME as JSON.
 
-    It is in the form that `save --from-json` takes; what has its default is left out.
+    The output is in the form that `save --from-json` takes; settings with their default value are left out.
     """
     spec = msgspec.json.encode(ProfileStore(profiles_file(store)).load(name))
     click.echo(msgspec.json.format(spec, indent=2))
@@ -61,14 +61,17 @@ def show(name: str, store: str | None) -> None:
 @base_url_option
 @click.option("--api-key-env", default=None, metavar="VARIABLE", help="The environment variable that holds the key.")
 @click.option(
-    "--reasoning-effort", type=click.Choice(get_args(Effort)), default=None, help="How much a reasoning model thinks."
+    "--reasoning-effort",
+    type=click.Choice(get_args(Effort)),
+    default=None,
+    help="The reasoning effort of a reasoning model.",
 )
 @click.option(
     "--from-json",
     type=click.File("rb"),
     default=None,
-    help="A whole spec, in place of the options above: one model with any setting, a FallbackLLM or a RouterLLM."
-    " '-' reads it from the input.",
+    help="A complete spec instead of the options above: one model with any setting, a FallbackLLM or a RouterLLM. '-'"
+    " reads it from standard input.",
 )
 @store_option
 def save(
@@ -82,7 +85,8 @@ def save(
 ) -> None:
     """Save a model as the profile NAME.
 
-    A profile of that name is replaced. A FallbackLLM or a RouterLLM, and settings that have no option, come from JSON.
+    An existing profile of that name is replaced. Use JSON for a FallbackLLM, a RouterLLM, or settings without an
+    option.
 
     \b
     agentrt profile save fast --model openai/gpt-5.5 --reasoning-effort low
@@ -110,6 +114,6 @@ def save(
 @click.argument("name")
 @store_option
 def remove(name: str, store: str | None) -> None:
-    """Remove the profile NAME. Conversations that were begun with it go on as they are."""
+    """Remove the profile NAME. Conversations that began with it are not affected."""
     ProfileStore(profiles_file(store)).remove(name)
     click.echo(f"removed {name}")

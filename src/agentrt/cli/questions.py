@@ -1,4 +1,4 @@
-"""`Question`: what a person must know to decide on an action, found in the log."""
+"""`Question`: what a person needs to know to decide on an action, read from the log."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from .wording import why_asked
 
 
 class Question(msgspec.Struct, frozen=True):
-    """An action that waits: its rating with the analyzer's reason, and why a person is asked.
+    """A pending action: its rating with the analyzer's reason, and why a person is asked.
 
-    `always` is the rule that an answer for all times would add; None where such a rule would change nothing, since the
-    action's risk is not why it is asked. `task` is what was delegated, of an action of a delegated conversation.
+    `always` is the rule that a permanent answer would add; None if a rule would change nothing, because the action's
+    risk is not the reason for asking. `task` is the delegated task, for an action of a delegated conversation.
     """
 
     action: ActionEvent
@@ -43,7 +43,7 @@ class Question(msgspec.Struct, frozen=True):
 
 
 async def question_of(conversation: Conversation, pending: Pending, store: Storage) -> Question:
-    """The question about an action that waits in a conversation, or in one that it delegated to."""
+    """Return the question about a pending action of a conversation, or of one that it delegated to."""
     state, action = conversation.state, pending.action
     question = Question(action, state.definition(action.tool_name), pending.risk)
     for child_id, child in state.ledger.children.items():
@@ -56,7 +56,7 @@ async def question_of(conversation: Conversation, pending: Pending, store: Stora
 
 
 def asked(question: Question, code: str, events: Sequence[Event], rule: PermissionRule | None = None) -> Question:
-    """The question with what the events since the action say of it; `code` is why it is asked. Pure."""
+    """Return the question with what the events since the action add to it; `code` is why it is asked. Pure."""
     action, detail = question.action, rule_words(rule) if rule is not None else ""
     for event in events:
         match event:
@@ -72,7 +72,9 @@ def asked(question: Question, code: str, events: Sequence[Event], rule: Permissi
 
 
 async def _below(child_id: str, action_id: str, store: Storage) -> list[Event]:
-    """The events of the delegated conversation whose own action it is; what cannot be read is left out."""
+    """Return the events of the delegated conversation that has the action; conversations that cannot be read are
+    skipped.
+    """
     try:
         events = [event async for event in store.history(child_id).read()]
     except LogError:

@@ -1,4 +1,4 @@
-"""`agentrt rules`: the permission rules that are remembered for a workspace."""
+"""`agentrt rules`: the permission rules that are stored for a workspace."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .wording import clean
 
 
 class _Place(msgspec.Struct, frozen=True):
-    """Whose rules."""
+    """A workspace whose rules are meant."""
 
     store: str | None
     workspace: str
@@ -51,9 +51,10 @@ class _Place(msgspec.Struct, frozen=True):
 def rules(context: click.Context, workspace: Path, store: str | None) -> None:
     """List, add and remove the permission rules of a workspace.
 
-    They hold for every conversation in it, beside those of the agent: what one denies is never run, what one asks about
-    waits for your answer, and what one allows runs without, unless another denies it or asks. Answering p when you are
-    asked adds one. They are kept outside of the workspace, where no agent in it writes.
+    They apply to every conversation in it, in addition to the agent's own rules. A denied action never runs. An "ask"
+    rule makes an action wait for your answer. An allowed action runs without asking, unless another rule denies it or
+    asks. Answering a question with p adds a rule. The rules are kept outside the workspace, where its agents cannot
+    write.
 
     \b
     agentrt rules add deny terminal "*git push*"
@@ -80,10 +81,10 @@ def list_(place: _Place) -> None:
 @click.argument("pattern", default="*")
 @click.pass_obj
 def add(place: _Place, verdict: Verdict, tool: str, pattern: str) -> None:
-    """Allow, ask about, or deny the calls of a TOOL, or those of them that a PATTERN matches.
+    """Allow, ask about, or deny the calls of a TOOL, or only the calls that a PATTERN matches.
 
     The pattern is for the terminal's whole command, the file_editor's path, or any argument of another tool. A star
-    stands for anything; in a rule that allows, for nothing that would begin a second command.
+    matches anything; in a rule that allows, it does not match the start of a second command.
     """
     if not tool.strip() or not pattern.strip():
         raise click.UsageError("a rule needs a tool, and a pattern that is not empty: '*' is any")
@@ -97,7 +98,7 @@ def add(place: _Place, verdict: Verdict, tool: str, pattern: str) -> None:
 @click.argument("number", type=click.IntRange(1))
 @click.pass_obj
 def remove(place: _Place, number: int) -> None:
-    """Remove the rule of that NUMBER in the list.
+    """Remove the rule with this NUMBER in the list.
 
     Conversations that began or were resumed with it keep it.
     """

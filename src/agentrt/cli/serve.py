@@ -35,20 +35,32 @@ workspaces_option = click.option(
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     multiple=True,
     metavar="DIR",
-    help="Conversations may work below it. Without a wish of its own, one gets a new directory in the first. May be"
-    " repeated. Default: this directory.",
+    help="A directory below which conversations may work. A conversation that names none gets a new directory in the"
+    " first. May be repeated. Default: the current directory.",
 )
 
 
 @click.command()
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on. Others need API keys.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0: one that is free.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="The address to listen on. Addresses other than loopback need API keys.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8000,
+    show_default=True,
+    help="The port to listen on. 0: any free port.",
+)
 @store_option
 @workspaces_option
 @click.option(
     "--resume-running",
     is_flag=True,
-    help="Let go on what was running when the last server ended, however it ended. Else it waits, paused.",
+    help="Continue the conversations that were running when the last server ended, however it ended. Otherwise they"
+    " wait, paused.",
 )
 @click.option(
     "--drain",
@@ -56,37 +68,40 @@ workspaces_option = click.option(
     default=10.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long what runs may take to end its step when the server is told to stop.",
+    help="How long running conversations may take to end their step when the server is told to stop.",
 )
 @click.option(
-    "--cors", multiple=True, metavar="ORIGIN", help="Another page that may use it: https://console.example.org."
+    "--cors",
+    multiple=True,
+    metavar="ORIGIN",
+    help="The origin of another page that may use the server: https://console.example.org.",
 )
 @click.option(
     "--allow-host",
     "allow_hosts",
     multiple=True,
     metavar="NAME",
-    help="A name by which it may be asked, besides its address: agents.example.org.",
+    help="A host name that clients may use besides the server's address: agents.example.org.",
 )
 @click.option(
     "--rate",
     default="6000/minute",
     show_default=True,
-    help="How often each key may ask, or each address without one: 100/second. none: as often as it likes.",
+    help="Request limit for each key, or each address without a key: 100/second. none: no limit.",
 )
 @click.option(
     "--max-sockets",
     type=click.IntRange(1),
     default=256,
     show_default=True,
-    help="Sockets and event streams that a key, or an address without one, may have open at once.",
+    help="Maximum number of open sockets and event streams for each key, or each address without a key.",
 )
 @click.option(
     "--secrets-key",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     metavar="FILE",
-    help="Keep secrets in the store, encrypted with the key in this file (see docs/secrets.md). Else they are gone when"
-    " the server ends.",
+    help="Keep secrets in the store, encrypted with the key in this file (see docs/secrets.md). Otherwise they are"
+    " lost when the server ends.",
 )
 @click.option(
     "--idle-after",
@@ -94,37 +109,40 @@ workspaces_option = click.option(
     default=600.0,
     show_default=True,
     metavar="SECONDS",
-    help="After how long a conversation that is not used leaves memory.",
+    help="Idle time after which an unused conversation is removed from memory.",
 )
 @click.option(
     "--durability",
     type=click.Choice([each.value for each in Durability]),
     default=Durability.COMMIT.value,
     show_default=True,
-    help="When an event counts as committed: on disk, or written, which is quicker and which a lost machine may take.",
+    help="When an event counts as committed: on disk, or only written, which is faster but can lose events when the"
+    " machine fails.",
 )
-@click.option("--max-events", type=click.IntRange(1), help="Events that a conversation may have.")
-@click.option("--max-bytes", type=click.IntRange(1), help="Bytes that a conversation may take in the store.")
-@click.option("--max-processes", type=click.IntRange(1), help="Processes that a conversation's terminal may have.")
+@click.option("--max-events", type=click.IntRange(1), help="Maximum number of events of a conversation.")
+@click.option("--max-bytes", type=click.IntRange(1), help="Maximum size of a conversation in the store, in bytes.")
+@click.option(
+    "--max-processes", type=click.IntRange(1), help="Maximum number of processes of a conversation's terminal."
+)
 @click.option(
     "--log-format",
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="How it logs, to standard error: for people, or an object a line.",
+    help="The format of the log on standard error: for people, or one JSON object on each line.",
 )
 @click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
     default="info",
     show_default=True,
-    help="At info, one line a request.",
+    help="The log level. At info, one line for each request.",
 )
 @click.option(
     "--traces",
     metavar="URL",
-    help="Send OpenTelemetry traces there, by OTLP over HTTP: http://localhost:4318. Default: the environment's"
-    " OTEL_EXPORTER_OTLP_ENDPOINT, if any.",
+    help="Send OpenTelemetry traces to this address, by OTLP over HTTP: http://localhost:4318. Default: the"
+    " environment's OTEL_EXPORTER_OTLP_ENDPOINT, if any.",
 )
 @container_options
 @agent_options
@@ -150,15 +168,15 @@ def serve(
 ) -> None:
     """Serve conversations over HTTP, with a console for the browser.
 
-    It hosts all conversations of its store, each opened when it is first asked for. While the store has no key it
-    listens on 127.0.0.1 only, and lets in whoever has the token in the address that it prints, which is another one at
-    each start. It listens on other addresses only once there are keys: see `agentrt keys create`.
+    The server hosts all conversations of its store; each is opened at its first request. While the store has no key,
+    the server listens on 127.0.0.1 only, and accepts clients with the token in the address that it prints. The token
+    changes at each start. To listen on other addresses, first make keys: see `agentrt keys create`.
 
-    A conversation may bring an agent of its own. One that does not has that of the options below, which are those of
+    A conversation may bring its own agent. Otherwise it gets the agent of the options below, which are those of
     `agentrt run`.
 
-    SIGTERM and Ctrl-C drain it: new work is refused, what runs may end its step, all is on disk, and then it ends. A
-    second one hurries it.
+    SIGTERM and Ctrl-C stop it gracefully: new work is refused, running steps may end, everything is written to disk,
+    and then it exits. A second one hurries it.
 
     \b
     agentrt serve

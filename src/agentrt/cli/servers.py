@@ -1,4 +1,4 @@
-"""The MCP servers that a command is given as files, and secrets as names of variables."""
+"""MCP servers from files, and secrets from environment variables, as options of a command."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..sources.servers import Served, read_servers
 
 
 def secrets_of(servers: Sequence[Served]) -> dict[str, AnySecret]:
-    """The variables of the environment that MCP servers refer to, as secrets."""
+    """Return the environment variables that MCP servers refer to, as secrets."""
     names = (name for served in servers for name in served.variables if name in os.environ)
     return {name: EnvironmentSecret(name) for name in names}
 
@@ -21,7 +21,7 @@ def secrets_of(servers: Sequence[Served]) -> dict[str, AnySecret]:
 def given_secrets(
     context: click.Context, parameter: click.Parameter, given: tuple[str, ...]
 ) -> dict[str, EnvironmentSecret]:
-    """Secrets from "NAME" and "NAME=VARIABLE". An error never repeats the argument: it may be a value."""
+    """Return the secrets of "NAME" and "NAME=VARIABLE". An error never repeats the argument: it may be a value."""
     secrets = {}
     for each in given:
         name, equals, variable = each.partition("=")
@@ -53,5 +53,5 @@ servers_option = click.option(
     metavar="FILE",
     is_eager=True,  # rules name tools that they bring
     callback=lambda context, option, given: tuple(map(_servers, given)),
-    help='A file with MCP servers, as other programs have it: {"mcpServers": {"name": {...}}}. May be repeated.',
+    help='A file with MCP servers, in the usual form: {"mcpServers": {"name": {...}}}. May be repeated.',
 )

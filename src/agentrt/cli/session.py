@@ -1,4 +1,4 @@
-"""A run under a person's hands: shown live, asked about what is risky, and interrupted with Ctrl-C."""
+"""A run at the terminal: shown live, with questions about risky actions, and interrupted with Ctrl-C."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from .story import summary
 from .views import View
 
 INTERRUPTED = 130
-"""The exit code after Ctrl-C, as shells have it."""
+"""The exit code after Ctrl-C, by shell convention."""
 
 
 async def work(
     conversation: Conversation, view: View, console: Console, answer: Answer, store: Storage, fill: Fill = decline
 ) -> int:
-    """Run until nothing is due, and give the exit code: 0 finished, 130 interrupted, 1 anything else.
+    """Run until there is nothing left to do, and return the exit code: 0 finished, 130 interrupted, 1 otherwise.
 
-    `store` has the logs of conversations that are delegated to. Raises what the run does.
+    `store` has the logs of the conversations that it delegated to. Raises the errors of the run.
     """
     begun, session = time.monotonic(), _Session(conversation, view, answer, store, fill)
     async with anyio.create_task_group() as tasks:
@@ -54,11 +54,11 @@ async def work(
 
 
 _TO_GO_ON = {"max_cost": " --grant USD", "max_tokens": " --max-tokens N", "max_steps": "", "max_seconds": ""}
-"""What `agentrt resume ID` needs after a limit was reached."""
+"""The option that `agentrt resume ID` needs after a limit was reached, by limit."""
 
 
 def _to_go_on(state: State, *, interrupted: bool) -> str | None:
-    """What `agentrt resume ID` needs besides; None where it would change nothing."""
+    """Return the option that `agentrt resume ID` needs in addition, or None if resuming would change nothing."""
     if interrupted or state.status is ExecutionStatus.STUCK:
         return ""
     ended = state.error.code if state.status is ExecutionStatus.ERROR and state.error else None
@@ -66,7 +66,7 @@ def _to_go_on(state: State, *, interrupted: bool) -> str | None:
 
 
 class _Session:
-    """What a run and a person who may interrupt it share."""
+    """The state that a run shares with the person who may interrupt it."""
 
     def __init__(self, conversation: Conversation, view: View, answer: Answer, store: Storage, fill: Fill) -> None:
         self._conversation, self._view = conversation, view
@@ -75,11 +75,11 @@ class _Session:
 
     @property
     def interrupted(self) -> bool:
-        """Whether the person wants it to stop."""
+        """Whether the person has asked the run to stop."""
         return self._answering.stopped
 
     async def run(self) -> None:
-        """Show what happens, and ask where it waits; nobody is slowed by a question but who waits for its answer."""
+        """Show the events, and ask the pending questions; a question delays only what waits for its answer."""
         after = self._conversation.cursor
         self._view.begin(self._conversation.state.tools)
         while not self.interrupted:
@@ -96,7 +96,9 @@ class _Session:
             self._view.show(event)
 
     async def listen(self, run: anyio.CancelScope, *, task_status: TaskStatus[None]) -> None:
-        """Ctrl-C once interrupts the conversation and all below it; twice leaves at once, with the log as it is."""
+        """Handle Ctrl-C: once interrupts the conversation and all below it; twice exits at once and leaves the log as
+        it is.
+        """
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
             task_status.started()
             async for _ in signals:

@@ -1,4 +1,4 @@
-"""`agentrt skills`: the skills that an agent may use in a workspace, and those that are installed."""
+"""`agentrt skills`: the skills of a workspace, and the installed ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .places import workspace_option
 from .wording import clean
 
 HERE = ".agents/skills"
-"""Where skills are installed, below the workspace or the user's home directory."""
+"""The directory of installed skills, below the workspace or the user's home directory."""
 
 _NEW = """\
 ---
@@ -35,7 +35,7 @@ Say step by step what is to be done. Files in scripts/, references/ and assets/ 
 named here.
 """
 
-project_option = click.option("--project", is_flag=True, help="In the workspace, not in your home directory.")
+project_option = click.option("--project", is_flag=True, help="Use the workspace instead of your home directory.")
 
 
 @click.group(invoke_without_command=True)
@@ -45,7 +45,7 @@ project_option = click.option("--project", is_flag=True, help="In the workspace,
 def skills(given: click.Context, workspace: Path, store: str | None) -> None:
     """List, show, make, check, install and remove skills: instructions that an agent reads when it needs them.
 
-    A skill is a directory with a SKILL.md (https://agentskills.io). Those of a workspace are in .agents/skills, yours
+    A skill is a directory with a SKILL.md (https://agentskills.io). Skills of a workspace are in .agents/skills, yours
     in ~/.agents/skills.
 
     \b
@@ -81,7 +81,7 @@ def _list(place: Place) -> None:
 @click.argument("name")
 @click.pass_obj
 def show(place: Place, name: str) -> None:
-    """Show the skill of that NAME: where it is, what activates it, and its text."""
+    """Show the skill NAME: where it is, what activates it, and its text."""
     told = place.resolved()
     skill = next((skill for skill in told.event.skills if skill.name == name), None)
     if skill is None:
@@ -107,7 +107,7 @@ def show(place: Place, name: str) -> None:
 @project_option
 @click.pass_obj
 def new(place: Place, name: str, project: bool) -> None:
-    """Make a skill of that NAME to fill in."""
+    """Make a skill NAME from a template to fill in."""
     path = _root(place, project=project) / name / PACKAGE
     try:
         skill_of(_NEW.format(name=name), path, name)
@@ -123,7 +123,7 @@ def new(place: Place, name: str, project: bool) -> None:
 @skills.command()
 @click.argument("path", type=click.Path(exists=True, path_type=Path))
 def check(path: Path) -> None:
-    """Check the skill at a PATH: its directory, its SKILL.md, or a single file. The exit code is 1 for a fault."""
+    """Check the skill at a PATH: its directory, its SKILL.md, or a single file. Exit code 1 for a fault."""
     skill, problems = _read(path)
     for problem in problems:
         click.echo(f"{path}: {clean(problem)}", err=True)
@@ -135,13 +135,13 @@ def check(path: Path) -> None:
 @skills.command()
 @click.argument("source")
 @click.option("--ref", default="", help="The revision of a git address: a commit, a tag or a branch.")
-@click.option("--path", "inside", default="", help="The skill's directory within it.")
+@click.option("--path", "inside", default="", help="The skill's directory within the SOURCE.")
 @project_option
 @click.pass_obj
 def install(place: Place, source: str, ref: str, inside: str, project: bool) -> None:
     """Install a skill from a SOURCE: a directory, a git address, or github:owner/repo.
 
-    Read it before: what it says is followed, and its commands run as any command does.
+    Read it first: the agent follows its instructions, and its commands run like any other.
     """
     cache = Path(place.store or default_store()) / "skills"
     try:
@@ -164,7 +164,7 @@ def install(place: Place, source: str, ref: str, inside: str, project: bool) -> 
 @project_option
 @click.pass_obj
 def remove(place: Place, name: str, project: bool) -> None:
-    """Remove the skill of that NAME that is installed. Conversations that have read it keep it."""
+    """Remove the installed skill NAME. Conversations that have read it keep it."""
     root = _root(place, project=project)
     target, file = root / name, root / f"{name}.md"
     if target.parent == root and target.is_symlink():
@@ -185,7 +185,7 @@ def _root(place: Place, *, project: bool) -> Path:
 
 
 def _read(path: Path) -> tuple[Skill | None, list[str]]:
-    """The skill at a path, and what is wrong with it."""
+    """Return the skill at a path, and its faults."""
     path = path / PACKAGE if path.is_dir() else path
     reader = Reader()
     text = reader.read(path.absolute())

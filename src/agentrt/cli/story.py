@@ -1,4 +1,4 @@
-"""Events as text that a person likes to read. Pure: events in, rich text out."""
+"""Events as text for people. Pure: events in, rich text out."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from .notes import note
 from .wording import as_sent, clean, condensed, count, headline, money
 
 FOLDED = 6
-"""Lines of a result that are shown unless all are asked for."""
+"""Maximum number of lines of a result, unless all are asked for."""
 
 FOLDED_DIFF = 16
-"""The same for a change of a file."""
+"""Maximum number of lines of a file's change."""
 
 FOLDED_SAID = 24
-"""The same for what a person said."""
+"""Maximum number of lines of a person's message."""
 
 RISK = {
     SecurityRisk.LOW: "green",
@@ -50,17 +50,17 @@ RISK = {
     SecurityRisk.HIGH: "bold red",
     SecurityRisk.UNKNOWN: "yellow",
 }
-"""The colours of ratings."""
+"""The colours of the risk ratings."""
 
 
 _TOLD = {"hook": "↪ ", "environment": "↪ agentrt told the model: "}
-"""Before what is said to the model by nobody who is here."""
+"""Prefixes of messages to the model that do not come from a person."""
 
 
 class Story:
-    """Turns events into lines; an action is told once its risk is known.
+    """Turns events into lines; an action is printed when its risk is known.
 
-    `said` are the ids of messages and thoughts that were shown already, as they streamed in.
+    `said` are the ids of messages and thoughts that were already shown while they streamed in.
     """
 
     def __init__(self, *, folded: bool = True) -> None:
@@ -71,14 +71,14 @@ class Story:
         self._risk: dict[str, SecurityRisk] = {}
         self._children: dict[str, str] = {}
         self._denied: set[str] = set()
-        """Denials by hooks that were told; the refusals that follow on them say nothing new."""
+        """Denials by hooks that were printed; the refusals that follow them add nothing and are skipped."""
 
     def use(self, tools: Iterable[ToolDefinition]) -> None:
-        """Take these tools' words for their calls, where the story does not begin with the log."""
+        """Use these tools to describe their calls, if the story does not begin with the log."""
         self._tools |= {tool.name: tool for tool in tools}
 
     def tell(self, event: Event) -> Iterator[Text]:
-        """The lines of an event; most bookkeeping has none."""
+        """Return the lines of an event; most bookkeeping events have none."""
         match event:
             case MessageEvent():
                 yield from self._message(event)
@@ -126,7 +126,7 @@ class Story:
         yield from note(event, self._children)
 
     def _condensed(self, event: Condensation) -> Iterator[Text]:
-        """What left the view; the summary in its place where nothing is folded."""
+        """Return what left the model's view; with folding off, the summary in its place."""
         yield Text(f"… {condensed(event)}", "dim")
         if event.problem:
             yield Text(f"! {clean(event.problem)}", "yellow")
@@ -134,7 +134,7 @@ class Story:
             yield from (Text(f"  {line}", "dim") for line in clean(event.summary).splitlines())
 
     def _hooked(self, event: HookExecutionEvent) -> Iterator[Text]:
-        """What a hook says of an action comes after that action's line."""
+        """Return what a hook says about an action, to be printed after the action's line."""
         if event.verdict == "deny" and event.target in self._untold:
             yield from self._action(event.target)
             self._denied.add(event.id)
@@ -158,7 +158,7 @@ class Story:
             yield Text(told + clean(plain(event.content)) + (" [cut]" if event.partial else ""), "dim" if told else "")
 
     def _heard(self, event: MessageEvent) -> Iterator[Text]:
-        """What a person said, and in a line each what came along with it: files, images."""
+        """Return a person's message, and a line for each attachment: files, images."""
         blocks = [clean(plain([block])) for block in event.content]
         said, *more = blocks if self._folded and blocks else ["\n".join(blocks)]
         lines = self._fold(said.splitlines(), FOLDED_SAID)
@@ -220,7 +220,7 @@ def _diff(event: ObservationEvent) -> str:
 
 
 def summary(state: State, seconds: float | None = None) -> Text:
-    """How a conversation stands, and what it used, on a line; what was delegated is in the sums, but for the calls."""
+    """Return a conversation's status and usage on one line; sums include delegated conversations, calls do not."""
     colour = {
         ExecutionStatus.FINISHED: "green",
         ExecutionStatus.ERROR: "red",
@@ -242,7 +242,7 @@ def summary(state: State, seconds: float | None = None) -> Text:
 
 
 def _achieved(state: State) -> Iterator[str]:
-    """How the goal stands, and what became of what was delegated."""
+    """Return the status of the goal and of delegated conversations."""
     goal, children = state.ledger.goal, state.ledger.children.values()
     if goal is not None:
         match goal.outcome:

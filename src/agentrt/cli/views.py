@@ -1,4 +1,4 @@
-"""How a run is shown while it goes: live on a terminal, as plain lines elsewhere, or as JSON."""
+"""How a run is displayed: live on a terminal, as plain lines elsewhere, or as JSON."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from .wording import clean
 
 
 class View(Protocol):
-    """Shows a run."""
+    """Displays a run."""
 
     def begin(self, tools: Iterable[ToolDefinition]) -> None:
-        """A run of an agent with these tools begins."""
+        """Begin a run of an agent with these tools."""
         ...
 
     def show(self, item: Event | Delta) -> None:
-        """Show one thing that happened."""
+        """Show one event or delta."""
         ...
 
     def rest(self) -> None:
-        """Nothing moves for now: stop spinners, end open lines."""
+        """Stop spinners and end open lines, because nothing more comes for now."""
         ...
 
 
 class JsonView:
-    """One event a line, as in the log."""
+    """Prints one event on each line, as in the log."""
 
     def begin(self, tools: Iterable[ToolDefinition]) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def show(self, item: Event | Delta) -> None:
         """Print an event; deltas are left out."""
@@ -48,17 +48,17 @@ class JsonView:
             sys.stdout.flush()
 
     def rest(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
 
 class PlainView:
-    """Lines, each printed once it is whole."""
+    """Prints each line when it is complete."""
 
     def __init__(self, console: Console, *, folded: bool = True) -> None:
         self._console, self._story = console, Story(folded=folded)
 
     def begin(self, tools: Iterable[ToolDefinition]) -> None:
-        """Take the tools' words for their calls."""
+        """Use these tools to describe their calls."""
         self._story.use(tools)
 
     def show(self, item: Event | Delta) -> None:
@@ -68,22 +68,22 @@ class PlainView:
                 self._console.print(line, soft_wrap=True)
 
     def rest(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
 
 class Indicator(Protocol):
-    """Says what is under way."""
+    """Shows what is running."""
 
     def start(self, what: str) -> None:
-        """This is under way from now on."""
+        """Show that this is running from now on."""
         ...
 
     def update(self, what: str) -> None:
-        """This is what it last said, if it is under way."""
+        """Show its latest output, if it is running."""
         ...
 
     def stop(self) -> None:
-        """Nothing is."""
+        """Show that nothing is running."""
         ...
 
 
@@ -95,26 +95,26 @@ class Spinner:
         self._status: Status | None = None
 
     def start(self, what: str) -> None:
-        """Turn."""
+        """Start the spinner."""
         self.stop()
         self._status = self._console.status(Text(what, "dim"), spinner="dots")
         self._status.start()
 
     def update(self, what: str) -> None:
-        """Show the words beside it."""
+        """Show the text beside the spinner."""
         if self._status is not None:
             self._status.update(Text(f"running  {what}", "dim"))
 
     def stop(self) -> None:
-        """Take it away."""
+        """Remove the spinner."""
         if self._status is not None:
             self._status.stop()
             self._status = None
 
 
 class LiveView:
-    """Text as it streams in, and an indicator while the model thinks or a tool runs; with `thoughts` also what a model
-    thinks aloud.
+    """Shows text as it streams in, and an indicator while the model thinks or a tool runs; with `thoughts`, also the
+    model's thoughts.
     """
 
     def __init__(self, console: Console, indicator: Indicator | None = None, *, thoughts: bool = False) -> None:
@@ -124,14 +124,14 @@ class LiveView:
         self._open = False
         """Whether a line is unfinished."""
         self._streamed = ("", "", 0)
-        """The id and channel of what streamed in last, and how many characters of it."""
+        """The id and channel of the text that streamed in last, and its number of characters."""
 
     def begin(self, tools: Iterable[ToolDefinition]) -> None:
-        """Take the tools' words for their calls."""
+        """Use these tools to describe their calls."""
         self._story.use(tools)
 
     def show(self, item: Event | Delta) -> None:
-        """Show a piece or an event."""
+        """Show a delta or an event."""
         if isinstance(item, Delta):
             self._piece(item)
             return
@@ -178,7 +178,7 @@ class LiveView:
         self._console.print(Text(clean(text), style), end="", soft_wrap=True)
 
     def _complete(self, event: Event) -> None:
-        """Write what did not stream in of an event that began to, and end its line."""
+        """Write the part of an event that has not streamed in yet, and end its line."""
         streamed, channel, place = self._streamed
         match event:
             case MessageEvent(id=id) if id == streamed and channel == "text":
@@ -197,7 +197,7 @@ class LiveView:
 
 
 def view_for(console: Console, *, as_json: bool) -> View:
-    """The view that fits where the output goes."""
+    """Return the view for the output's destination."""
     if as_json:
         return JsonView()
     return LiveView(console) if console.is_terminal else PlainView(console)

@@ -1,4 +1,4 @@
-"""Whose logins at MCP servers a command is about, and in which store they are."""
+"""The owner and the store of the MCP server logins that a command works on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Whose(msgspec.Struct, frozen=True):
-    """An owner, in a store, whose tokens are encrypted with a key (None: that of the user's key file)."""
+    """An owner in a store, and the key that encrypts the tokens (None: the key in the user's key file)."""
 
     store: str
     owner: str | None
@@ -28,28 +28,30 @@ class Whose(msgspec.Struct, frozen=True):
 
     @asynccontextmanager
     async def tokens(self) -> AsyncIterator[Tokens]:
-        """The tokens."""
+        """Return the token store."""
         async with open_storage(self.store, lazy=True) as storage:
             yield tokens_of(storage.shelf, cipher_of(self.key), Path.home())(self.owner)
 
 
 def cipher_of(key: Path | None) -> Cipher | None:
-    """The cipher of a file with keys. Raises `ConfigurationError` for what is no key."""
+    """Return the cipher of a key file. Raises `ConfigurationError` for an invalid key."""
     return KeyFile(key).read() if key is not None else None
 
 
 def tokens_options(command: F) -> F:
-    """The options that say whose tokens are meant, as one parameter `whose`."""
+    """Add the options that select the tokens, as one parameter `whose`."""
 
     @store_option
     @click.option(
         "--secrets-key",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
         metavar="FILE",
-        help="The key that the tokens are encrypted with: that of `agentrt serve`, where it has one. Default: one of"
-        " your own, in ~/.config/agentrt/secrets.key.",
+        help="The key file that the tokens are encrypted with: that of `agentrt serve`, if it has one. Default: your"
+        " own, in ~/.config/agentrt/secrets.key.",
     )
-    @click.option("--owner", default=None, metavar="NAME", help="For whom, in the store of a server that goes by keys.")
+    @click.option(
+        "--owner", default=None, metavar="NAME", help="The owner of the tokens, in the store of a server with API keys."
+    )
     @wraps(command)
     def made(*args: Any, store: str | None, secrets_key: Path | None, owner: str | None, **rest: Any) -> Any:
         return command(*args, whose=Whose(str(store or default_store()), owner, secrets_key), **rest)

@@ -1,4 +1,4 @@
-"""Plain words for what stands in events as JSON and codes. Pure."""
+"""Plain words for the JSON and the codes in events. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..specs.headlines import headline_of
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 SHOWN = 160
-"""Characters of an action's arguments that stand on its line, where the tool has no words of its own."""
+"""Characters of an action's arguments on its line, if the tool has no words of its own."""
 
 _CAUSES: dict[Label, str] = {
     "web": "what the agent read on the web",
@@ -31,27 +31,27 @@ _EFFECTS: dict[Sink, str] = {
 
 
 def clean(text: str) -> str:
-    """Text without control characters, so that no output of a tool or model can steer the terminal.
+    """Return text without control characters, so that no output of a tool or model can control the terminal.
 
-    Those that turn the direction of writing go as well: they would show a command as another one.
+    Characters that change the direction of writing are also removed: they could make a command look like another one.
     """
     return _CONTROL.sub("", text)
 
 
 def count(number: int, noun: str) -> str:
-    """So many things."""
+    """Return a number with its noun, in the singular or the plural."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def money(cost: float, unpriced: int) -> str:
-    """What was spent, as far as it is known."""
+    """Return the cost, as far as it is known."""
     if unpriced == 0:
         return f"${cost:.4f}"
     return f"${cost:.4f} and {unpriced} calls of unknown price" if cost else "price unknown"
 
 
 def condensed(event: Condensation) -> str:
-    """What a condensation took out of the view."""
+    """Return what a condensation removed from the view."""
     gone = [count(len(event.forgotten_event_ids), "event")] if event.forgotten_event_ids else []
     hidden = [f"the output of {count(len(event.masked_event_ids), 'result')}"] if event.masked_event_ids else []
     if not gone and not hidden:
@@ -61,8 +61,8 @@ def condensed(event: Condensation) -> str:
 
 
 def headline(action: ActionEvent, tool: ToolDefinition | None = None, most: int = SHOWN) -> str:
-    """An action on a line, as its tool declares; `most` characters of its arguments where they are shown as they were
-    sent: those that no template of the tool fits.
+    """Return an action as one line, as its tool declares; `most` is the number of characters of its arguments if no
+    template of the tool fits and they are shown as sent.
     """
     if action.malformed is None and tool is not None:
         with contextlib.suppress(msgspec.DecodeError):
@@ -73,14 +73,14 @@ def headline(action: ActionEvent, tool: ToolDefinition | None = None, most: int 
 
 
 def as_sent(action: ActionEvent, most: int = SHOWN) -> str:
-    """An action's arguments as the model sent them, on a line."""
+    """Return an action's arguments on one line, as the model sent them."""
     sent = bytes(action.arguments).decode() if action.malformed is None else action.malformed
     shown = " ".join(sent.split())
     return shown if len(shown) <= most else shown[:most] + "…"
 
 
 def why_asked(code: str, detail: str = "") -> str:
-    """Why a person is asked, after the code of `ConfirmationRequested`; `detail` is what a hook or a rule says."""
+    """Return why a person is asked, from the code of `ConfirmationRequested`; `detail` is a hook's or a rule's text."""
     more = f": {detail}" if detail else ""
     match code:
         case "risk" | "":

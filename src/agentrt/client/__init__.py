@@ -1,4 +1,4 @@
-"""Reaching a server: the remote end of a conversation, over REST and a WebSocket that is made anew when it is cut."""
+"""The client for a server: a remote conversation, over REST and a WebSocket that reconnects when it is cut."""
 
 from .remote import RemoteEnd
 

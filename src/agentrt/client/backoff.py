@@ -6,13 +6,13 @@ import random
 import time
 
 FIRST, MOST = 0.05, 5.0
-"""Seconds before the first new try, and before any."""
+"""Seconds before the first retry, and the maximum before any retry."""
 
 
 class Backoff:
-    """Waits that double, each cut by up to a half at random, so that many clients do not come at once.
+    """Waits that double, each shortened by up to a half at random, so that many clients do not retry at once.
 
-    After progress, or a long time without one, they begin anew.
+    After progress, or a long time without failure, they start over.
     """
 
     def __init__(self) -> None:
@@ -21,17 +21,17 @@ class Backoff:
 
     @property
     def elapsed(self) -> float:
-        """Seconds since it last went well, or since the beginning."""
+        """Seconds since the last success, or since the beginning."""
         return time.monotonic() - self._well
 
     def well(self, *, progress: bool) -> None:
-        """It goes well now."""
+        """Record a success."""
         self._well = time.monotonic()
         if progress:
             self._tries = 0
 
     def next(self) -> float:
-        """Seconds to wait now."""
+        """Return the seconds to wait now."""
         now = time.monotonic()
         if now - self._last > 2 * MOST:
             self._tries = 0

@@ -29,9 +29,9 @@ from .transport import Cut, Transport, path_of
 
 
 class RemoteFiles:
-    """The files of the workspace of one conversation, over REST; what is cut on its way is asked for again.
+    """The files of the workspace of one conversation, over REST; interrupted requests are retried.
 
-    All raise what the server says, `ServerUnreachable`, or a `WorkspaceError`.
+    All methods raise the server's errors, `ServerUnreachable`, or a `WorkspaceError`.
     """
 
     def __init__(self, transport: Transport, name: str) -> None:
@@ -39,7 +39,7 @@ class RemoteFiles:
         self._base = path_of(name)
 
     async def ask(self, question: Question) -> Found:
-        """The reply to a question."""
+        """Return the reply to a question."""
         match question:
             case ListFiles(path=path, at=at):
                 return msgspec.json.decode(await self._get(f"/files?path={_quoted(path)}{_at(at)}"), type=FileList)
@@ -57,7 +57,9 @@ class RemoteFiles:
                 assert_never(question)
 
     async def read(self, wanted: ReadFile | ReadArchive) -> AsyncGenerator[bytes]:
-        """Bytes, in pieces; a file that is cut goes on where it was, an archive does not, since it is made anew."""
+        """Return bytes, in pieces; an interrupted file continues where it was, but not an archive, since it is made
+        anew.
+        """
         kind = "archive" if isinstance(wanted, ReadArchive) else "content"
         then = _at(wanted.at) if isinstance(wanted, ReadFile) else ""
         path = f"{self._base}/files/{kind}?path={_quoted(wanted.path)}{then}"
@@ -80,7 +82,7 @@ class RemoteFiles:
             await anyio.sleep(backoff.next())
 
     async def write(self, wanted: WriteFile, source: Source) -> FileEntry:
-        """Have what a source gives take the place of a file, once all of it is there."""
+        """Replace a file with the content of a source, once all of it has arrived."""
         path = f"{self._base}/files/content?path={_quoted(wanted.path)}"
         answer = await self._transport.upload(path, source, name=self._name)
         return msgspec.json.decode(answer, type=FileEntry)

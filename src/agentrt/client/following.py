@@ -1,4 +1,4 @@
-"""`Following`: keeps a mirror up to date over a socket, which is made anew from its cursor when it is cut."""
+"""`Following`: keeps a mirror up to date over a socket, which reconnects from its cursor when it is cut."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ _log = logging.getLogger(__name__)
 
 
 class Following:
-    """One conversation as it is followed; `run` is for a task of its own."""
+    """The connection that follows one conversation; `run` is for its own task."""
 
     def __init__(self, transport: Transport, name: str, mirror: Mirror) -> None:
         self._transport, self._name, self._mirror = transport, name, mirror
         self._first, self._socket = anyio.Event(), anyio.CancelScope()
 
     async def live(self) -> None:
-        """Return when everything up to now was taken for the first time, or following has failed."""
+        """Return when everything up to now was received for the first time, or following has failed."""
         await self._first.wait()
 
     def renew(self) -> None:
-        """Give the socket up for a new one: it is behind what the server answers elsewhere."""
+        """Replace the socket by a new one: it is behind the server's other answers."""
         self._socket.cancel()
 
     async def run(self) -> None:
-        """Follow until cancelled, or until the server says something that trying again cannot fix.
+        """Follow until cancelled, or until an error of the server that retrying cannot fix.
 
-        That is told to those who follow the mirror, as is `ServerUnreachable`.
+        Followers of the mirror get that error, and also `ServerUnreachable`.
         """
         backoff, place = Backoff(), self._transport.place
         try:

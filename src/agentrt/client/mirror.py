@@ -1,4 +1,4 @@
-"""`Mirror`: a conversation as it came over a socket: its events once and in order, its state, its deltas."""
+"""`Mirror`: a conversation received over a socket: its events once and in order, its state, its deltas."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ _deltas = msgspec.json.Decoder(Delta)
 
 
 class Gap(Exception):
-    """Raised when events are missing before one that came."""
+    """Raised when events are missing before one that was received."""
 
 
 class Mirror:
-    """The fold of the events that came, published to those who follow them here."""
+    """The fold of the received events, published to local followers."""
 
     def __init__(self, records: RemoteRecords) -> None:
         self.feed, self._records = Feed(records, State()), records
 
     @property
     def cursor(self) -> Cursor:
-        """After which more is wanted."""
+        """The cursor after which more events are wanted."""
         return self.feed.cursor()
 
     def take(self, frames: Sequence[FromServer]) -> bool:
-        """Publish what a message holds; whether it says that this was everything up to now.
+        """Publish the content of a message, and return whether it says that this was everything up to now.
 
-        Raises `Gap`, `CursorExpired` for a log that is another than it was, or `msgspec.DecodeError`.
+        Raises `Gap`, `CursorExpired` if the log is no longer the same, or `msgspec.DecodeError`.
         """
         events, state, live = list[Event](), self.feed.state, False
         for frame in frames:

@@ -1,4 +1,4 @@
-"""What a server says that went wrong, as the errors of this package."""
+"""Converts the problems that a server reports to the errors of this package."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _AGAIN = ": what was seen may be gone"
 
 
 class _Told(NamedTuple):
-    """A problem that came, and what it was about."""
+    """A received problem, and the conversation that it is about."""
 
     problem: Problem
     name: str
-    """Of the conversation."""
+    """The name of the conversation."""
 
     @property
     def detail(self) -> str:
@@ -38,17 +38,17 @@ class _Told(NamedTuple):
 
     @property
     def place(self) -> Path:
-        """What stands for a file of the server's, which it does not tell."""
+        """A placeholder for the path of a file on the server, which the server does not reveal."""
         return Path(self.name)
 
     @property
     def retry_after(self) -> float | None:
-        """Seconds."""
+        """Seconds to wait before a retry."""
         found = self.problem.data.get("retry_after")
         return float(found) if isinstance(found, int | float) else None
 
     def text(self, name: str, otherwise: str | None = None) -> str:
-        """What it carries under a name. Raises `KeyError` where it does not, and there is nothing else to say."""
+        """Return the problem's text with a name. Raises `KeyError` if there is none, and no default."""
         found = self.problem.data.get(name, otherwise)
         if found is None:
             raise KeyError(name)
@@ -120,11 +120,11 @@ _ERRORS: Mapping[str, Callable[[_Told], AgentrtError]] = {
     "actor-crashed": lambda told: errors.ActorCrashed(told.name, RemoteError(told.detail)),
     "actor-stopped": lambda told: errors.ActorStopped(told.name),
 }
-"""The errors by their codes. Where a file or an actor of the server would stand, the conversation's name does."""
+"""The errors by their codes. The conversation's name replaces the names of files and actors of the server."""
 
 
 def problem_in(status: int, body: bytes) -> Problem:
-    """The problem that a response holds; of one from something in between, its status."""
+    """Return the problem in a response; for a response of an intermediary, a problem with its status."""
     try:
         return msgspec.json.decode(body, type=Problem)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -132,9 +132,9 @@ def problem_in(status: int, body: bytes) -> Problem:
 
 
 def error_of(problem: Problem, url: str, name: str) -> AgentrtError:
-    """The error to raise for a problem with the conversation `name` at `url`: of the class that was raised there.
+    """Return the error for a problem with the conversation `name` at `url`, of the class that the server raised.
 
-    One whose code is not known here, or that does not say enough, is a `RequestRefused`.
+    A problem with an unknown code, or without the necessary details, is a `RequestRefused`.
     """
     told = _Told(problem, name)
     with suppress(KeyError):
@@ -147,7 +147,7 @@ def error_of(problem: Problem, url: str, name: str) -> AgentrtError:
 
 
 def error_of_close(code: int, reason: str, url: str, name: str) -> AgentrtError | None:
-    """The error to raise for the code that a socket was closed with; None where it is made anew."""
+    """Return the error for the code that closed a socket; None if the socket should be reconnected."""
     match code:
         case 4001:
             return NotAuthenticated(url)

@@ -1,4 +1,4 @@
-"""`RemoteRecords`: a log as its server gives it out, page by page."""
+"""`RemoteRecords`: a log that is read from its server, page by page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..events import SCHEMA_VERSION, Event
 from .transport import Transport, path_of
 
 PAGE = 200
-"""Events that are asked for at once."""
+"""Number of events that are requested at once."""
 
 
 class _Page(msgspec.Struct, frozen=True):
@@ -24,22 +24,22 @@ _pages = msgspec.json.Decoder(_Page)
 
 
 def event_of(record: bytes) -> Event:
-    """The event of a record as it goes over the wire, where it names no version. Raises `msgspec.DecodeError`."""
+    """Return the event of a received record, which names no version. Raises `msgspec.DecodeError`."""
     return decode(record, SCHEMA_VERSION)
 
 
 class RemoteRecords:
-    """The events of a conversation that are not in memory here; raises as `Transport.ask` does, and for a server's
-    log that is of another epoch.
+    """The events of a conversation that are not in memory here. Raises the errors of `Transport.ask`, and an error if
+    the server's log has another epoch.
     """
 
     def __init__(self, transport: Transport, name: str) -> None:
         self._transport, self._name = transport, name
         self.epoch = 0
-        """That of the events that were seen."""
+        """The epoch of the events that were received."""
 
     async def read(self, after: int, upto: int) -> AsyncIterator[Event]:
-        """The events after seq `after`, up to `upto`."""
+        """Return the events after seq `after`, up to `upto`."""
         while after < upto:
             page = await self._page(after, min(PAGE, upto - after))
             if not page.items:
@@ -52,7 +52,7 @@ class RemoteRecords:
                 yield event
 
     async def load(self, seqs: Sequence[int]) -> list[Event]:
-        """The events with these seqs, which rise."""
+        """Return the events with these seqs, which must be ascending."""
         if seqs and seqs[-1] - seqs[0] == len(seqs) - 1:
             return [event async for event in self.read(seqs[0] - 1, seqs[-1])]
         return [event_of(bytes((await self._page(seq - 1, 1)).items[0])) for seq in seqs]

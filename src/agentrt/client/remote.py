@@ -1,4 +1,4 @@
-"""`RemoteEnd`: the end of a conversation that runs on a server."""
+"""`RemoteEnd`: the client's end of a conversation that runs on a server."""
 
 from __future__ import annotations
 
@@ -40,27 +40,27 @@ from .servers import ask_servers
 from .transport import Transport, path_of
 
 ENTER_SECONDS = 5.0
-"""How long a server that does not answer is tried at the beginning."""
+"""Seconds for which a server that does not answer is tried at the beginning."""
 
 TRIES = 2
-"""So many connections may be lost at the beginning before it is given up."""
+"""Number of connections that may be lost at the beginning before it is given up."""
 
 LEFT = "the conversation was left: enter it again to go on"
 
 ELSEWHERE = "the lines of its log are on the server: use events() or stream()"
 
 BEHIND_SECONDS = 2.0
-"""How long events may be behind the answer to a control before another socket is tried."""
+"""Seconds that events may lag behind the answer to a control before another socket is tried."""
 
 
 class _Place(msgspec.Struct, frozen=True):
-    """What is asked of a conversation's description."""
+    """The part of a conversation's description that is read."""
 
     cursor: Cursor
 
 
 class _Created(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is sent to begin one."""
+    """The request that begins a conversation."""
 
     agent: Agent
     id: str
@@ -73,7 +73,7 @@ class _Created(msgspec.Struct, frozen=True, omit_defaults=True):
 class RemoteEnd:
     """A conversation on a server: controls go over REST, events come over a socket, and its state is their fold.
 
-    What was asked for is seen here when its call returns. Leaving it lets it run on.
+    The effect of a call is visible here when the call returns. Leaving the conversation lets it run on.
     """
 
     def __init__(
@@ -98,16 +98,18 @@ class RemoteEnd:
 
     @property
     def state(self) -> State:
-        """The state after the last event that came."""
+        """The state after the last received event."""
         return self._here.feed.state
 
     @property
     def missing_secrets(self) -> tuple[str, ...]:
-        """Nothing: the server knows."""
+        """Nothing: the server knows its secrets."""
         return ()
 
     async def enter(self) -> None:
-        """Begin it, or find it, and take all its events. Raises what the server says, or `ServerUnreachable`."""
+        """Begin or find the conversation, and receive all its events. Raises the server's errors, or
+        `ServerUnreachable`.
+        """
         async with AsyncExitStack() as stack:
             self._transport = await stack.enter_async_context(Transport(self._place))
             if self._agent is not None:
@@ -123,12 +125,12 @@ class RemoteEnd:
             self._stack = stack.pop_all()
 
     async def close(self) -> None:
-        """Follow it no more; what runs runs on."""
+        """Stop following; a run continues."""
         self._left = True
         await self._stack.aclose()
 
     async def do(self, control: AnyControl, by: str | None = None) -> Reply:
-        """Have the server carry a control out; what it did is seen here when this returns."""
+        """Let the server carry out a control; its effect is visible here when this returns."""
         if by is not None:
             raise ConfigurationError("a server says itself on whose behalf a key speaks: leave `by` out")
         known, named_control = self._here.cursor, named(control, self.state)
@@ -152,36 +154,38 @@ class RemoteEnd:
                 return cursor
 
     async def set_secrets(self, secrets: Mapping[str, AnySecret | None], by: str | None = None) -> Cursor:
-        """Add, replace or, with None, remove secrets. Raises `ConfigurationError` for what only this process has."""
+        """Add or replace secrets, or remove them with None. Raises `ConfigurationError` for secrets of this process
+        only.
+        """
         reply = await self.do(UpdateSecrets(plain_secrets(secrets)), by)
         assert isinstance(reply, Cursor)
         return reply
 
     async def begin(self, after: int | None, by: str | None = None) -> int:
-        """Let it run; the seq after which the run's events come."""
+        """Start a run, and return the seq after which its events come."""
         seq = self.state.seq if after is None else after
         await self.do(StartRun(), by)
         return seq
 
     def events(self, after: int) -> AsyncIterator[Event]:
-        """The events after a seq, up to the newest one now."""
+        """Return the events after a seq, up to the current newest one."""
         upto = self.state.seq
         return self._here.feed.events(after, lambda state: state.seq >= upto)
 
     async def page(self, after: int, limit: int) -> Sequence[Event]:
-        """At most `limit` events after a seq, all at once."""
+        """Return at most `limit` events after a seq, all at once."""
         return await self._here.feed.page(after, min(after + limit, self.state.seq))
 
     async def page_json(self, after: int, limit: int) -> Sequence[bytes]:
-        """Refused: the log is on the server."""
+        """Refuse: the log is on the server."""
         raise ConfigurationError(ELSEWHERE)
 
     def lines(self, after: int) -> AsyncIterator[Line | Delta]:
-        """Refused: the log is on the server."""
+        """Refuse: the log is on the server."""
         raise ConfigurationError(ELSEWHERE)
 
     async def stream(self, after: int, until: Until = never, *, deltas: bool = True) -> AsyncIterator[Event | Delta]:
-        """The events after a seq with deltas in between, as they come; it ends when `until` holds, or this is left."""
+        """Return the events after a seq, with deltas in between, as they come, until `until` holds or this is left."""
         feed = self._here.feed
         while True:
             async for item in feed.stream(after, until, deltas=deltas):
@@ -191,19 +195,19 @@ class RemoteEnd:
                 return
 
     async def wait_for(self, until: Until) -> State:
-        """The first state for which `until` holds, or the last one."""
+        """Return the first state for which `until` holds, or the last one."""
         while True:
             state = await self._here.feed.wait_for(until)
             if await self._whole():
                 return state
 
     async def newest(self, holds: Callable[[Seen], bool]) -> Event | None:
-        """The event of the last place in the view for which `holds`."""
+        """Return the event of the last place in the view for which `holds` is true."""
         found = next(filter(holds, reversed(self.state.branch.view)), None)
         return None if found is None else (await self._here.feed.load([found]))[0]
 
     async def fork(self, wanted: Fork, by: str | None = None) -> RemoteEnd:
-        """One that shares the events up to a place, not yet entered."""
+        """Return a conversation that shares the events up to a place, not yet entered."""
         reply = await self.do(wanted, by)
         assert isinstance(reply, Forked)
         return RemoteEnd(self._place, name=reply.id)
@@ -214,12 +218,12 @@ class RemoteEnd:
         return RemoteFiles(self._transport, self._entered)
 
     async def ask_servers(self, question: ServerQuestion) -> ServerAnswer:
-        """The answer to a question about its MCP servers."""
+        """Return the answer to a question about its MCP servers."""
         _ = self._here
         return await ask_servers(self._transport, self._entered, question)
 
     async def rest(self, idle: float) -> bool:
-        """Nothing: when it leaves memory is the server's affair."""
+        """Do nothing: the server decides when it leaves memory."""
         return False
 
     @property
@@ -230,7 +234,7 @@ class RemoteEnd:
 
     @property
     def _entered(self) -> str:
-        """Its name, until it is left. Raises `ConfigurationError`."""
+        """Return its name, until it is left. Raises `ConfigurationError`."""
         if self._left or self._name is None:
             raise ConfigurationError(LEFT)
         return self._name
@@ -296,14 +300,16 @@ class RemoteEnd:
         )
 
     async def _done(self, control: AnyControl, before: int) -> bool:
-        """Whether a control whose answer was cut off was carried out. Raises `OutcomeUnknown` where none can tell."""
+        """Return whether a control was carried out although its answer was lost. Raises `OutcomeUnknown` if that is
+        unknown.
+        """
         if (trace := TRACES.get(type(control))) is None:
             raise OutcomeUnknown(tag_of(control))
         await self._seen(await self._cursor())
         return any([isinstance(event, trace) async for event in self.events(before)])
 
     async def _cursor(self, wait: float | None = None) -> Cursor:
-        """Where the conversation is on the server."""
+        """Return the conversation's cursor on the server."""
         return msgspec.json.decode(await self._ask("GET", self._path, wait=wait), type=_Place).cursor
 
     async def _seen(self, cursor: Cursor) -> None:
@@ -316,7 +322,7 @@ class RemoteEnd:
                 self._following.renew()
 
     async def _whole(self) -> bool:
-        """Whether nothing is missing of what was committed at once with what came last."""
+        """Return whether all events of the last received batch are here."""
         if self._left:
             return True
         cursor = await self._cursor()

@@ -1,4 +1,6 @@
-"""How a control is sent so that a cut does no harm: what is named, what may be said twice, how long it may take."""
+"""Sending of controls so that a lost connection does no harm: their ids, whether they may be repeated, and their
+timeouts.
+"""
 
 from __future__ import annotations
 
@@ -30,28 +32,28 @@ from ..secrets import AnySecret, StaticSecret
 from ..state import State
 
 ONCE: tuple[type[Control], ...] = (StartRun, Rewind, Condense, Grant)
-"""What is not said twice without looking: doing it twice is not doing it once."""
+"""Controls that are not repeated without a check, because doing them twice has another effect than doing them once."""
 
 TRACES: Mapping[type[Control], type[Event]] = {
     StartRun: RunRequested,
     Rewind: HeadMoved,
     Condense: CondensationRequest,
 }
-"""By which event one knows that it was done. An amount that is granted is not looked for: somebody must."""
+"""The event by which each control is recognized as done. A grant is not looked up: a person must check it."""
 
 MODEL_SECONDS = 600.0
-"""How long the answer to a control may take for which a model is called."""
+"""Timeout in seconds of the answer to a control that calls a model."""
 
 
 def seconds_of(control: AnyControl) -> float | None:
-    """How long its answer may take; None: as long as any."""
+    """Return the timeout of a control's answer in seconds; None: the default."""
     return MODEL_SECONDS if isinstance(control, (AskAgent, GenerateTitle)) else None
 
 
 def named(control: AnyControl, state: State) -> AnyControl | None:
-    """The control with names for what it makes and what it means, so that it counts once; None: it means nothing.
+    """Return the control with ids for what it makes and refers to, so that it counts only once; None: it has no effect.
 
-    A person who approves all approves what was shown here, not what has come meanwhile.
+    Approving all approves the actions that were shown here, not later ones.
     """
     match control:
         case SendMessage(id=None):
@@ -69,7 +71,9 @@ def named(control: AnyControl, state: State) -> AnyControl | None:
 
 
 def plain_secrets(secrets: Mapping[str, AnySecret | None]) -> dict[str, str | None]:
-    """Secrets as they are sent. Raises `ConfigurationError` for one that only this process can have."""
+    """Return secrets in the form that is sent. Raises `ConfigurationError` for a secret that only this process can
+    have.
+    """
     return {name: _plain(name, secret) for name, secret in secrets.items()}
 
 

@@ -13,7 +13,7 @@ from .transport import Transport, path_of
 
 
 async def ask_servers(transport: Transport, conversation: str, question: ServerQuestion) -> ServerAnswer:
-    """The answer of the server. Raises as `Transport.ask` does."""
+    """Return the server's answer. Raises the errors of `Transport.ask`."""
     base = f"{path_of(conversation)}/servers"
 
     async def post(name: str, what: str, body: bytes = b"{}") -> bytes:

@@ -1,4 +1,4 @@
-"""`Transport`: HTTP requests and WebSockets to one server; the one place of the client that knows aiohttp."""
+"""`Transport`: HTTP requests and WebSockets to one server; the only part of the client that uses aiohttp."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession, ClientWebSocketResponse
 
 MESSAGE = 64 * 1024 * 1024
-"""Bytes of the largest message of a socket that is taken."""
+"""Maximum number of bytes of a message of a socket."""
 
 CONNECT_SECONDS = 10.0
 CLOSE_SECONDS = 1.0
 
 UPLOADS = 5
-"""How often an upload is begun, at most."""
+"""Maximum number of times that an upload is started."""
 
 _AGAIN = (429, 503)
-"""Statuses of what was not begun, and may be asked again."""
+"""Statuses of requests that were not carried out, and may be repeated."""
 _BETWEEN = (502, 504)
-"""Statuses of what stands between, which knows not whether it was done."""
+"""Statuses of intermediaries that do not know whether the request was carried out."""
 
 _BEGINS = re.compile(r"bytes (\d+)-")
 
@@ -43,12 +43,14 @@ _encoder = msgspec.json.Encoder()
 
 
 def path_of(name: str) -> str:
-    """The path of a conversation's resource."""
+    """Return the path of a conversation's resource."""
     return f"/conversations/{quote(name, safe='')}"
 
 
 class Cut(Exception):
-    """Raised when a connection could not be made, or broke; `sent` says whether the server may have heard."""
+    """Raised when a connection could not be made, or broke; `sent` says whether the server may have received the
+    request.
+    """
 
     def __init__(self, why: str, *, sent: bool) -> None:
         self.why, self.sent = why, sent
@@ -62,7 +64,7 @@ class Socket:
         self._socket, self._place, self._name = socket, place, name
 
     async def receive(self) -> Sequence[FromServer]:
-        """The next message. Raises `Cut`, or what the server closed it for."""
+        """Return the next message. Raises `Cut`, or the error for which the server closed the socket."""
         from aiohttp import WSMsgType
 
         try:
@@ -88,7 +90,7 @@ class Socket:
 
 
 class Download:
-    """The body of an answer, in pieces; `tag` names the file as it is now, `begins` the byte that it begins with."""
+    """The body of an answer, in pieces; `tag` identifies the file's version, `begins` is its first byte's offset."""
 
     def __init__(self, answer: ClientResponse) -> None:
         self._answer = answer
@@ -103,18 +105,18 @@ class Download:
 
 
 class _Sent:
-    """What is sent of a source over one connection; `patience` ends when nothing more is taken for so many seconds."""
+    """A source sent over one connection; `patience` ends when no piece is accepted for `seconds`."""
 
     def __init__(self, source: Source, seconds: float, backoff: Backoff) -> None:
         self._source, self._seconds, self._backoff = source, seconds, backoff
         self.patience = anyio.CancelScope(deadline=anyio.current_time() + seconds)
         self.taken = 0
-        """Pieces."""
+        """Number of pieces that were accepted."""
         self.failed: Exception | None = None
-        """What the source raised."""
+        """The exception of the source."""
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """Those of the source, from its beginning."""
+        """Return the pieces of the source, from its beginning."""
         try:
             async for piece in self._source():
                 yield piece
@@ -127,7 +129,7 @@ class _Sent:
 
 
 class Transport:
-    """Connections to one server, on behalf of one key; an async context manager."""
+    """Connections to one server with one key; an async context manager."""
 
     def __init__(self, place: RemoteWorkspace) -> None:
         self.place = place
@@ -162,14 +164,15 @@ class Transport:
         seconds: float | None = None,
         wait: float | None = None,
     ) -> bytes:
-        """The body of the answer to a request that has to do with the conversation `name`.
+        """Return the body of the answer to a request about the conversation `name`.
 
-        What was not heard is said again for `wait` seconds, and what may have been heard too, if it is `repeatable`.
-        An answer may take `seconds`. Raises what the server says, `ServerUnreachable`, or `OutcomeUnknown`.
+        A request that was not received is repeated for `wait` seconds; one that may have been received is too, if it is
+        `repeatable`. An answer may take `seconds`. Raises the server's errors, `ServerUnreachable`, or
+        `OutcomeUnknown`.
         """
         backoff, patience = Backoff(), self.place.timeout if wait is None else wait
         anew = method == "GET"
-        """Whether it is asked once more at least: the connection may be an old one that has fallen silent."""
+        """Whether the request is repeated at least once: the connection may be an old one that no longer works."""
         while True:
             why = ""
             try:
@@ -195,9 +198,9 @@ class Transport:
             return answer.status, await answer.read()
 
     async def upload(self, path: str, source: Source, *, name: str) -> bytes:
-        """The answer to a PUT of what a source gives, which is begun anew when it is cut.
+        """Return the answer to a PUT of a source's content, which is started again when it is cut.
 
-        Raises what the server says, what the source does, or `ServerUnreachable`.
+        Raises the server's errors, the source's errors, or `ServerUnreachable`.
         """
         backoff, place, tries = Backoff(), self.place, 0
         while True:
@@ -230,7 +233,7 @@ class Transport:
     async def download(
         self, path: str, *, name: str, after: int = 0, tag: str | None = None
     ) -> AsyncIterator[Download]:
-        """What is answered, from byte `after` on if it still has that tag. Raises `Cut`, or what the server says."""
+        """Return the answer, from byte `after` on if it still has that tag. Raises `Cut`, or the server's error."""
         headers = {"Range": f"bytes={after}-", "If-Range": tag} if after and tag is not None else {}
         async with self._request("GET", path, None, headers) as answer:
             if answer.status >= 400:
@@ -244,7 +247,7 @@ class Transport:
     async def _request(
         self, method: str, path: str, data: Any, headers: dict[str, str], *, seconds: float | None = None
     ) -> AsyncIterator[ClientResponse]:
-        """An answer, that may take so many seconds in all; without them, each piece of it as long as any answer.
+        """Return an answer, which may take `seconds` in total; without `seconds`, each piece has the usual timeout.
 
         Raises `Cut`.
         """
@@ -269,7 +272,7 @@ class Transport:
 
     @asynccontextmanager
     async def socket(self, path: str, name: str) -> AsyncIterator[Socket]:
-        """A WebSocket that has to do with the conversation `name`. Raises `Cut`, or why it is refused."""
+        """Return a WebSocket for the conversation `name`. Raises `Cut`, or the error for which it is refused."""
         import aiohttp
 
         assert self._session is not None
@@ -299,6 +302,6 @@ class Transport:
 
 
 def _may_repeat(problem: Problem, repeatable: bool) -> bool:
-    """Whether what was answered so may be asked again."""
+    """Return whether a request with this answer may be repeated."""
     passing = problem.status in _AGAIN and problem.code != "log-failed"
     return passing or (repeatable and problem.status in _BETWEEN and not problem.code)

@@ -1,4 +1,4 @@
-"""Critics: judges of what an agent has done. `CRITICS` are those that an agent can name without more being given."""
+"""Critics: judges of an agent's work. `CRITICS` are the built-in ones, which an agent can use by name."""
 
 from .builtin import CRITICS, AgentFinishedCritic, EmptyPatchCritic, PassCritic
 from .classifier import APIBasedCritic

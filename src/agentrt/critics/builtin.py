@@ -1,4 +1,4 @@
-"""The built-in critics: judges of what an agent has finished, that need no model."""
+"""The built-in critics, which judge an agent's finished work without a model."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _GIT = ("git", "-c", "core.fsmonitor=false", "-c", "diff.external=", "status", "
 
 
 class PassCritic:
-    """Is content with everything."""
+    """Accepts everything."""
 
     async def evaluate(self, events: Sequence[Event], workspace: Workspace) -> CriticResult:
-        """Full marks."""
+        """Return the highest score."""
         return CriticResult(1.0)
 
 
 class AgentFinishedCritic:
-    """Wants the agent to end with the tool for that, `finish`."""
+    """Requires the agent to end with the `finish` tool."""
 
     async def evaluate(self, events: Sequence[Event], workspace: Workspace) -> CriticResult:
-        """1 when it did, 0 when it only said something."""
+        """Return 1 if the agent called it, and 0 if it ended with a message only."""
         results = [event for event in events if isinstance(event, ObservationEvent) and not event.is_error]
         prompts = [event for event in events if isinstance(event, SystemPromptEvent)]
         last = {tool.name for prompt in prompts for tool in prompt.tools if tool.ends_turn}
@@ -36,10 +36,10 @@ class AgentFinishedCritic:
 
 
 class EmptyPatchCritic:
-    """Wants files of the workspace, a git repository, to be changed."""
+    """Requires changed files in the workspace, a git repository."""
 
     async def evaluate(self, events: Sequence[Event], workspace: Workspace) -> CriticResult:
-        """1 when git sees a change, 0 when it sees none. Raises `OSError` or `RuntimeError` where git fails."""
+        """Return 1 if git sees a change, else 0. Raises `OSError` or `RuntimeError` if git fails."""
         if not any(isinstance(event, ActionEvent) for event in events):
             return CriticResult(0.0, "nothing was done: change what the task asks for")
         status = await anyio.run_process(_GIT, cwd=workspace.path, check=False)
@@ -55,4 +55,4 @@ CRITICS: Mapping[str, Callable[[], Critic]] = {
     "agent_finished": AgentFinishedCritic,
     "empty_patch": EmptyPatchCritic,
 }
-"""Those that an agent can name without passing their implementation."""
+"""The critics that an agent can name without passing their implementation."""

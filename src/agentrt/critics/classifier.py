@@ -1,6 +1,6 @@
 """`APIBasedCritic`: asks a served classifier how likely it is that the work is done, and what is wrong with it.
 
-The wire is that of vLLM's `/classify`: a conversation goes there, the probabilities of the labels come back.
+The interface is vLLM's `/classify`: the request has a conversation, the answer the probabilities of the labels.
 (docs.vllm.ai, "Classification API", 0.13.)
 """
 
@@ -36,21 +36,21 @@ if TYPE_CHECKING:
     from aiohttp import ClientSession
 
 TIMEOUT = 300.0
-"""Seconds that one request has."""
+"""Seconds before a request times out."""
 
 TRIES = 3
 
 ISSUE_THRESHOLD = 0.75
-"""From what probability on an issue is told to the agent, and sends it back."""
+"""Minimum probability of an issue that is reported to the agent and sends it back."""
 
 MAX_SIZE = 1 << 20
-"""Bytes of an answer at most."""
+"""Maximum number of bytes of an answer."""
 
 _SHOWN = 200
 """Characters of an answer that an error shows."""
 
 Render: TypeAlias = Callable[[Sequence[Message]], str]
-"""Makes one text of a conversation, by the template of a model."""
+"""Renders a conversation as one text, by the template of a model."""
 
 
 class _Item(msgspec.Struct):
@@ -62,12 +62,13 @@ class _Answer(msgspec.Struct):
 
 
 class APIBasedCritic:
-    """A `Critic` that is served elsewhere: the score is the probability of the label `success`.
+    """A `Critic` that calls a served classifier: the score is the probability of the label `success`.
 
-    The agent is sent back also by an issue of its own that is at least `issue_threshold` likely. `labels` name the
-    classifier's probabilities in their order. The conversation goes as messages, which the server puts into the model's
-    own template, or, for one that takes text only, as what `render` makes of them; images by a word each. A request
-    that fails in passing is made `TRIES` times. Raises `ConfigurationError` without a URL, a key, or a label `success`.
+    An issue of the agent's behaviour with at least `issue_threshold` probability also sends it back. `labels` name the
+    classifier's probabilities in order. The conversation is sent as messages, to which the server applies the model's
+    template, or, for a server that takes only text, as the output of `render`; each image becomes a word. A request
+    with a temporary failure is made up to `TRIES` times. Raises `ConfigurationError` without a URL, a key, or a label
+    `success`.
     """
 
     def __init__(
@@ -99,7 +100,7 @@ class APIBasedCritic:
         return f"APIBasedCritic({self._url!r}, model_name={self._model!r}, api_key=<hidden>)"
 
     async def evaluate(self, events: Sequence[Event], workspace: Workspace) -> CriticResult:
-        """What the classifier says of the conversation. Raises the `ModelError` of the last try."""
+        """Return the classifier's judgement of the conversation. Raises the `ModelError` of the last try."""
         messages = to_messages(events)
         body: dict[str, Any] = {"model": self._model}
         body |= {"input": self._render(messages)} if self._render else {"messages": [_wire(m) for m in messages]}
@@ -169,7 +170,7 @@ class APIBasedCritic:
 
 
 def _wire(message: Message) -> dict[str, Any]:
-    """A message of a chat, in the form that OpenAI gave it."""
+    """Return a chat message in OpenAI's form."""
     wire: dict[str, Any] = {"role": message.role, "content": plain(message.content)}
     if message.tool_calls:
         wire["tool_calls"] = [

@@ -1,4 +1,4 @@
-"""What a classifier of an agent's work tells apart. The labels are those of the models that OpenHands publishes."""
+"""The labels of a classifier of an agent's work, those of the models that OpenHands publishes."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ CATEGORIES: Mapping[str, tuple[str, ...]] = {
         "other_user_issue",
     ),
 }
-"""The other labels: the user's mood, what the agent did wrong, what was in its way, what the user will say next."""
+"""The other labels: the user's mood, the agent's mistakes, its obstacles, the user's next message."""
 
 LABELS = (SUCCESS, *(label for labels in CATEGORIES.values() for label in labels))
 """All labels, in the order of a classifier's probabilities."""
 
 ISSUES = frozenset(CATEGORIES["agent_behavioral_issues"])
-"""Those that the agent can fix."""
+"""The issues that the agent can fix."""
 
 
 def categorized(probabilities: Mapping[str, float]) -> dict[str, dict[str, float]]:
-    """Probabilities by category, the highest first; a label that no category has is in "other"."""
+    """Return the probabilities by category, the highest first; labels without a category are in "other"."""
     category = {label: name for name, labels in CATEGORIES.items() for label in labels}
     found: dict[str, dict[str, float]] = {}
     for label, probability in sorted(probabilities.items(), key=lambda item: -item[1]):
@@ -56,5 +56,5 @@ def categorized(probabilities: Mapping[str, float]) -> dict[str, dict[str, float
 
 
 def in_words(label: str) -> str:
-    """A label as one says it."""
+    """Return a label as readable words."""
     return label.replace("_", " ")

@@ -1,4 +1,4 @@
-"""Model calls: directly or through litellm, behind limits, retries and routes, each a `ModelClient` around another."""
+"""Model calls, directly or through litellm. Limits, retries and routes are `ModelClient`s that wrap another one."""
 
 from .limits import LimitedClient, ProviderLimits
 from .litellm_client import LiteLLMClient

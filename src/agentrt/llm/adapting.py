@@ -1,4 +1,4 @@
-"""What a model cannot read in a request, said so that it can, and its answer read back. Pure."""
+"""Converts the parts of a request that a model cannot read, and parses its reply. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..specs import Capabilities
 
 
 def adapted(request: ModelRequest, known: Capabilities) -> ModelRequest:
-    """The request as this model can read it: its images, and its tools."""
+    """Return the request in a form that this model can read: its images and its tools."""
     messages: Sequence[Message] = request.messages
     if has_images(messages):
         blind = not known.vision
@@ -27,7 +27,7 @@ def adapted(request: ModelRequest, known: Capabilities) -> ModelRequest:
 
 
 def parsed(reply: ModelReply, request: ModelRequest) -> ModelReply:
-    """The reply of a model that calls tools in its text; what it only thinks of calling it does not call."""
+    """Parse the reply of a model that calls tools in its text; calls in its reasoning do not count."""
     reply = reasoned(reply)
     found = prompted.parse(reply.text, request.tools, cut=reply.finish_reason == "length")
     return replace(reply, text=found.thought, tool_calls=found.calls, complaint=found.complaint)

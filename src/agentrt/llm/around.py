@@ -1,4 +1,4 @@
-"""`Around`: what the clients have in common that are put around another one."""
+"""`Around`: the common base of the clients that wrap another client."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from ..specs import LLM, AnyLLM, Capabilities
 
 
 class Around(ModelClient):
-    """A `ModelClient` that leaves it to the inner one to know the models; it needs only `complete`."""
+    """A `ModelClient` that passes `prepare` and `known` to the inner client; a subclass needs only `complete`."""
 
     def __init__(self, inner: ModelClient) -> None:
         self._inner = inner
 
     async def prepare(self, llm: AnyLLM) -> None:
-        """As the inner client."""
+        """Prepare the inner client."""
         await self._inner.prepare(llm)
 
     def known(self, llm: LLM) -> Capabilities:
-        """As the inner client."""
+        """Return what the inner client knows."""
         return self._inner.known(llm)

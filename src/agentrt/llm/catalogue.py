@@ -1,4 +1,4 @@
-"""The models that litellm knows, with their prices, read as data from the package: nothing of it is imported."""
+"""The models that litellm knows, with their prices, read as data from the package without importing it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _FILE = "model_prices_and_context_window_backup.json"
 
 
 class Catalogue:
-    """Entries by a model's name; one is decoded when it is asked for."""
+    """Entries by the model's name; each is decoded when it is first requested."""
 
     def __init__(self, entries: dict[str, msgspec.Raw]) -> None:
         self._entries = entries
 
     @classmethod
     def read(cls) -> Catalogue:
-        """The catalogue of the installed litellm, an empty one where there is none. For a thread: it has 2 MB."""
+        """Return the catalogue of the installed litellm, or an empty one without litellm. For a thread: it has 2 MB."""
         package = find_spec("litellm")
         if package is None or package.origin is None:
             return cls({})
@@ -33,22 +33,24 @@ class Catalogue:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All of them."""
+        """Return the names of all models."""
         return tuple(self._entries)
 
     def whole(self) -> dict[str, dict[str, Any]]:
-        """All entries, decoded; for a thread."""
+        """Return all entries, decoded; for a thread."""
         return {name: msgspec.json.decode(raw) for name, raw in self._entries.items()}
 
     def named(self, model: str) -> tuple[str, str]:
-        """The provider of a model, and its name there: some names stand for the newest one of a kind."""
+        """Return the provider of a model, and the model's name there; some names are aliases of the newest model of a
+        kind.
+        """
         provider, name = named(model)
         found = self._entry(provider, name) or {}
         target = found.get("alias_of")
         return provider, named(target)[1] if isinstance(target, str) else name
 
     def entry(self, model: str) -> dict[str, Any] | None:
-        """What is known of a model; None for one that nobody knows."""
+        """Return the entry of a model, or None for an unknown model."""
         found = self._entry(*self.named(model))
         return None if found is None or "alias_of" in found else found
 
@@ -61,6 +63,6 @@ class Catalogue:
         return None
 
     def _stands_for(self, found: dict[str, Any], provider: str) -> bool:
-        """Whether an entry is another name for a model of a provider."""
+        """Return whether an entry is an alias of a provider's model."""
         raw = self._entries.get(found.get("alias_of", ""))
         return raw is not None and msgspec.json.decode(raw).get("litellm_provider") == provider

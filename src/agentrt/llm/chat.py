@@ -20,13 +20,13 @@ from .thinking_room import LEAST_THINKING, ROOM_FOR_EFFORT, unthought, wants
 from .wire import wire_messages, wire_tool
 
 _PLACEHOLDER = {"role": "user", "content": "-"}
-"""What litellm is given in place of messages that go into the body by themselves."""
+"""A placeholder for litellm in place of messages that are written into the body directly."""
 
 
 async def complete(
     litellm: ModuleType, request: ModelRequest, provider: str, known: Capabilities, given: dict[str, Any], watch: Watch
 ) -> ModelReply:
-    """One call; `given` is where it goes and what it may use. Raises what litellm raises, or `ModelError`."""
+    """Make one call; `given` has the address and the credentials. Raises what litellm raises, or `ModelError`."""
     llm = request.one
     messages = wire_messages(request.messages, llm, marks=known.cache_marks and llm.caching_prompt)
     thinks = wants(llm) and not (known.cache_marks and unthought(messages) and not _adapts(litellm, llm))
@@ -43,7 +43,7 @@ async def complete(
 
 
 def _body(litellm: ModuleType, llm: LLM, provider: str, messages: list[Any]) -> dict[str, Any]:
-    """The messages and `LLM.extra_body`, in the form in which litellm lets them through."""
+    """Return the messages and `LLM.extra_body`, in the form in which litellm passes them on."""
     if provider == "anthropic":  # its body gets what litellm does not know, or is told to leave alone
         alone = {"allowed_openai_params": [*llm.extra_body]} if llm.extra_body else {}
         return {"messages": messages} | alone | llm.extra_body
@@ -55,9 +55,9 @@ def _body(litellm: ModuleType, llm: LLM, provider: str, messages: list[Any]) -> 
 
 
 def _untouched(litellm: ModuleType, llm: LLM, provider: str) -> bool:
-    """Whether litellm gives the messages to OpenAI's SDK as they are.
+    """Return whether litellm passes the messages to OpenAI's SDK unchanged.
 
-    It changes those of some models of the o series, and calls Responses in place of chat for some others.
+    It changes those of some models of the o series, and calls Responses instead of chat for some others.
     """
     if provider != "openai":
         return False
@@ -70,7 +70,7 @@ def _untouched(litellm: ModuleType, llm: LLM, provider: str) -> bool:
 
 
 def _adapts(litellm: ModuleType, llm: LLM) -> bool:
-    """Whether the model itself decides when it thinks, and so may be asked to at any time."""
+    """Return whether the model decides for itself when it thinks, so that thinking can be requested at any time."""
     return llm.thinking_budget is None and bool(litellm.get_model_info(llm.model).get("supports_adaptive_thinking"))
 
 
@@ -90,7 +90,7 @@ def _settings(llm: LLM, known: Capabilities, most: int | None, thinks: bool) -> 
 
 
 def _thinking(llm: LLM, known: Capabilities, most: int | None) -> dict[str, Any]:
-    """The settings of a model whose thinking counts in tokens: the answer needs room beside it, and no temperature."""
+    """Return the settings of a model whose thinking has a token budget: room for the answer, and no temperature."""
     if llm.thinking_budget is None:
         thinks = most is None or most >= ROOM_FOR_EFFORT[llm.reasoning_effort or "high"]
         settings: dict[str, Any] = {} if thinks else {"reasoning_effort": None}
@@ -106,7 +106,7 @@ def _thinking(llm: LLM, known: Capabilities, most: int | None) -> dict[str, Any]
 async def _gather(
     litellm: ModuleType, stream: Any, messages: list[dict[str, Any]], watch: Watch, patience: float
 ) -> Any:
-    """Show a stream as it comes, and give it back whole; otherwise as `follow`."""
+    """Show a stream as it comes, and return it as a whole; otherwise like `follow`."""
     chunks = _Chunks()
     stream.messages = messages  # it counts their tokens, where the provider does not say how many
 
@@ -128,17 +128,17 @@ async def _gather(
 
 
 class _Chunks:
-    """The chunks of a stream, those that do nothing but go on with a text as one: litellm puts them together slowly."""
+    """The chunks of a stream. Chunks that only continue a text are joined here, because litellm joins them slowly."""
 
     def __init__(self) -> None:
         self._kept: list[Any] = []
         self._name = ""
-        """Of the text that the last one goes on with; empty when it does something else."""
+        """The field of the text that the last chunk continues; empty if it does something else."""
         self._text: list[str] = []
         self._called = set[int]()
 
     def add(self, chunk: Any) -> None:
-        """The next one; a call that comes without an id is given one, since litellm drops it."""
+        """Add the next chunk; a call without an id is given one, since litellm would drop it."""
         for call in (getattr(chunk.choices[0].delta, "tool_calls", None) or ()) if chunk.choices else ():
             if not call.id and call.index not in self._called and call.function.name:
                 call.id = new_id()
@@ -151,7 +151,7 @@ class _Chunks:
         self._text.append(piece)
 
     def kept(self) -> list[Any]:
-        """All of them."""
+        """Return all chunks."""
         self._join()
         return self._kept
 
@@ -163,7 +163,7 @@ class _Chunks:
 
 
 def _goes_on(chunk: Any) -> tuple[str, str]:
-    """Which text a chunk goes on with, and how; of one that says more than that, or something else, nothing."""
+    """Return the name of the text that a chunk continues, and its continuation; empty if it contains anything else."""
     if len(chunk.choices) == 1 and chunk.choices[0].finish_reason is None and not getattr(chunk, "usage", None):
         match [(name, value) for name, value in chunk.choices[0].delta if value]:
             case [("content" | "reasoning_content" as name, str(piece))]:

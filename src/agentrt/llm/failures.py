@@ -1,4 +1,4 @@
-"""litellm's exceptions as ours. (Checked against litellm 1.106.)"""
+"""Converts litellm's exceptions to this package's errors. (Checked against litellm 1.106.)"""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from .wires import error_in
 _PREFIX = re.compile(r"^(?:litellm\.\w+: |\w+(?:Exception|Error)(?: \w+Error)?(?: - |: )\.?)+")
 _SUFFIX = re.compile(r"\.?\s*Handle with `litellm\.\w+`\.?$")
 _BYTES = re.compile(r"^b(['\"])(.*)\1$", re.DOTALL)
-"""What litellm puts before the provider's words, behind them and around them."""
+"""The wrapping that litellm adds before, behind and around the provider's message."""
 
 _UNCONNECTED = "Connect"
-"""What the names of all exceptions have in them that libraries raise where there is no connection."""
+"""The word in the names of all exceptions that libraries raise when there is no connection."""
 
 
 def model_error(litellm: ModuleType, error: Exception, llm: LLM, mask: Mask) -> ModelError:
-    """The `ModelError` that an exception of a call to `llm` is; what is unknown counts as unavailable.
+    """Return the `ModelError` for an exception of a call to `llm`; an unknown one counts as unavailable.
 
-    litellm knows some failures by their status only, or not on every interface: then the provider's words decide.
-    What it says is one line, without what `mask` hides: some providers repeat the key that they refuse.
+    litellm knows some failures only by their status, or not on every interface; then the provider's message decides.
+    The error's message is one line, and `mask` is applied to it: some providers repeat the key that they refuse.
     """
     if isinstance(error, ModelError):
         error.args = (_one_line(error, mask),)
@@ -47,7 +47,7 @@ def model_error(litellm: ModuleType, error: Exception, llm: LLM, mask: Mask) -> 
 
 
 def _status_of(kinds: ModuleType, error: Exception) -> int | None:
-    """The HTTP status of a failure; None without an answer. litellm calls much a bad request."""
+    """Return the HTTP status of a failure, or None without an answer. litellm reports many errors as bad requests."""
     match error:
         case kinds.RateLimitError():
             return 429
@@ -65,14 +65,14 @@ def _status_of(kinds: ModuleType, error: Exception) -> int | None:
 
 
 def _cause(error: Exception) -> Exception:
-    """What broke a stream, where litellm wraps that."""
+    """Return the error that broke a stream, if litellm wraps it."""
     while isinstance(within := getattr(error, "original_exception", None), Exception):
         error = within
     return error
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """An exception, and what led to it."""
+    """Return an exception and its causes."""
     cause: BaseException | None = error
     while cause is not None:
         yield cause
@@ -80,25 +80,25 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _words(error: BaseException) -> str:
-    """What is said, with the provider's own code, which not all exceptions show."""
+    """Return the message with the provider's own code, which not all exceptions show."""
     return f"{error} {getattr(error, 'code', '')} {getattr(error, 'body', '')}"
 
 
 def _status(error: BaseException) -> int | None:
-    """The HTTP status at the bottom of a chain of exceptions."""
+    """Return the HTTP status of the innermost exception of a chain."""
     found: list[int | None] = [getattr(cause, "status_code", None) for cause in _chain(error)]
     return next((status for status in reversed(found) if status is not None), None)
 
 
 def _variable(llm: LLM) -> str:
-    """The variable that has its key."""
+    """Return the name of the variable that has its key."""
     provider = provider_of(llm)
     usual = provider.keys[0] if provider is not None else "the provider's key"
     return llm.api_key_env or usual
 
 
 def _one_line(error: Exception, mask: Mask) -> str:
-    """What the provider said, where litellm repeats its answer."""
+    """Return the provider's message, if litellm repeats its answer."""
     text = mask.text(str(error).partition("Traceback (most recent")[0]).strip()
     said = _BYTES.sub(r"\2", _SUFFIX.sub("", _PREFIX.sub("", text)).strip())
     if said.startswith("{"):

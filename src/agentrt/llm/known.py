@@ -1,4 +1,4 @@
-"""What litellm knows of a model, as our `Capabilities`."""
+"""Converts litellm's knowledge of a model to `Capabilities`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..specs import LLM, Capabilities
 from ..specs.llm import known_of
 
 _MARKING = ("anthropic", "bedrock", "bedrock_converse", "vertex_ai", "openrouter", "databricks")
-"""Providers that want to be told what they may cache of a Claude model's prompt."""
+"""Providers that need marks for the cacheable part of a Claude model's prompt."""
 
 _UNKNOWN = {
     "mode": "chat",
@@ -19,16 +19,16 @@ _UNKNOWN = {
     "supports_reasoning": True,
     "supports_vision": True,
 }
-"""Of a model that litellm does not know, it must be told that it streams and thinks: else it does not let it."""
+"""The entry for a model that litellm does not know. Without it, litellm allows neither streaming nor thinking."""
 
 _PRICES = ("input_cost_per_token", "output_cost_per_token", "input_cost_per_audio_token", "input_cost_per_second")
 
 _OURS = "registered_by_agentrt"
-"""The member of an entry that we made: nothing in it is known of the model."""
+"""A member that marks an entry as made by this package: it contains no knowledge of the model."""
 
 
 def known(litellm: ModuleType, llm: LLM, provider: str) -> Capabilities:
-    """What is known of a model; a model that litellm does not know is taken to have what most have."""
+    """Return what is known of a model; a model unknown to litellm is assumed to have common capabilities."""
     try:
         info = litellm.get_model_info(llm.model)
     except Exception:  # litellm raises a bare Exception, or one of its own, for a model that it has no entry for
@@ -42,7 +42,7 @@ def known(litellm: ModuleType, llm: LLM, provider: str) -> Capabilities:
 
 
 def capabilities(llm: LLM, provider: str, entry: dict[str, Any] | None) -> Capabilities:
-    """What a model can do, by its entry in the catalogue: a price that it does not have is not known."""
+    """Return a model's capabilities from its entry in the catalogue; a missing price stays unknown."""
     if entry is None:
         return known_of(llm)
     official = provider == "openai" and llm.base_url is None
@@ -68,7 +68,7 @@ def capabilities(llm: LLM, provider: str, entry: dict[str, Any] | None) -> Capab
 
 
 def _heard(entry: dict[str, Any]) -> float | None:
-    """The price of a token of sound, of a model that writes down what is said (see `TOKENS_A_SECOND`)."""
+    """Return the price of a token of sound, for a model that transcribes speech (see `TOKENS_A_SECOND`)."""
     if entry.get("mode") != "audio_transcription":
         return None
     by_token: float | None = entry.get("input_cost_per_audio_token")
@@ -77,6 +77,6 @@ def _heard(entry: dict[str, Any]) -> float | None:
 
 
 def _written(entry: dict[str, Any]) -> float | None:
-    """The price of a token of an answer; what is priced by the second has its text for nothing."""
+    """Return the price of a token of the answer; a model priced by the second has its text for free."""
     price: float | None = entry.get("output_cost_per_token")
     return 0.0 if price is None and _heard(entry) is not None else price

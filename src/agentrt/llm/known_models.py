@@ -1,4 +1,4 @@
-"""The models that litellm knows, by the names that an `LLM` takes, and what each costs. Pure."""
+"""The models that litellm knows, by the names that an `LLM` takes, with their prices. Pure."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import msgspec
 from ..specs import LLM, Capabilities
 
 _SPOKEN = ("chat", "responses")
-"""The kinds of models that can be an agent's."""
+"""The modes of models that an agent can use."""
 
 _PROVIDERS = {"bedrock_converse": "bedrock", "cohere_chat": "cohere"}
-"""Providers that litellm's table calls otherwise than a model's name does."""
+"""Providers whose name in litellm's table differs from the one in a model's name."""
 
 
 _USUAL = ("anthropic", "openai", "gemini", "mistral", "deepseek", "xai")
-"""Providers of their own models, which are looked for more often than those who sell them on."""
+"""Providers of their own models, which are listed before resellers because people search for them more often."""
 
 
 class KnownModel(msgspec.Struct, frozen=True, kw_only=True):
-    """A model and what is known of it; costs in USD a token, null where nobody knows them."""
+    """A model and what is known of it; costs in USD per token, null if unknown."""
 
     model: str
     vision: bool = False
-    """Whether it sees images."""
+    """Whether it accepts images."""
     max_input_tokens: int | None = None
     max_output_tokens: int | None = None
     input_cost: float | None = None
@@ -33,18 +33,18 @@ class KnownModel(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def provider(self) -> str:
-        """Whose model it is."""
+        """The provider of the model."""
         return self.model.partition("/")[0]
 
 
 def known_models(table: Mapping[str, Mapping[str, Any]]) -> tuple[KnownModel, ...]:
-    """The models of litellm's `model_cost` that an agent can have, by name."""
+    """Return the models of litellm's `model_cost` that an agent can use, by name."""
     found = {name: _known(name, entry) for key, entry in table.items() if (name := _name(key, entry))}
     return tuple(found[name] for name in sorted(found))
 
 
 def known_as(llm: LLM, known: Capabilities) -> KnownModel:
-    """What is known of a model as it is configured."""
+    """Return what is known of a model as configured."""
     return KnownModel(
         model=llm.model,
         vision=known.vision,
@@ -56,7 +56,9 @@ def known_as(llm: LLM, known: Capabilities) -> KnownModel:
 
 
 def matching(models: Iterable[KnownModel], query: str, first: Collection[str] = ()) -> Sequence[KnownModel]:
-    """Those whose name has all words of the query: first those of the providers named `first`, short names first."""
+    """Return the models whose names contain all words of the query: providers named in `first` first, then short names
+    first.
+    """
     words = query.lower().split()
     found = [one for one in models if all(word in one.model.lower() for word in words)]
     return sorted(found, key=lambda one: (_rank(one.provider, first), len(one.model), one.model))
@@ -67,7 +69,7 @@ def _rank(provider: str, first: Collection[str]) -> int:
 
 
 def _name(key: str, entry: Mapping[str, Any]) -> str:
-    """The name of a model with its provider; "" for what is none."""
+    """Return the name of a model with its provider; "" for an entry that is not a model."""
     said = entry.get("litellm_provider")
     if entry.get("mode") not in _SPOKEN or not isinstance(said, str):
         return ""
@@ -87,5 +89,5 @@ def _known(name: str, entry: Mapping[str, Any]) -> KnownModel:
 
 
 def _number(given: Any, kind: type[Any]) -> Any:
-    """A number of the table; None for the words that stand in some places."""
+    """Return a number of the table; None for the text that some entries have instead."""
     return kind(given) if isinstance(given, int | float) and not isinstance(given, bool) else None

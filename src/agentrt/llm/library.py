@@ -1,6 +1,6 @@
-"""litellm itself: imported late, and its connections, which belong to the process.
+"""litellm itself: imported late, with connections that belong to the process.
 
-It takes seconds to import, so that is done on first use and in a thread. (Checked against litellm 1.106.)
+Importing it takes seconds, so that is done on first use and in a thread. (Checked against litellm 1.106.)
 """
 
 from __future__ import annotations
@@ -21,14 +21,16 @@ import anyio.to_thread
 from ..loading import load_now
 
 _in_use: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
-"""Users of a loop. The connections are shared: the first drops those of loops that are gone, the last closes them."""
+"""Number of users of each event loop. They share the connections: the first one drops the connections of closed loops,
+the last one closes its own.
+"""
 
 _NO_NETWORK = "LITELLM_LOCAL_MODEL_COST_MAP"
-"""Has litellm take the prices that came with it, and not ask for those of today while it is imported."""
+"""Makes litellm use the prices that came with it, instead of downloading today's prices during the import."""
 
 
 async def acquire() -> ModuleType:
-    """litellm, imported off the loop and without network; to be given back to `release`."""
+    """Return litellm, imported off the event loop and without network access; call `release` when done."""
     litellm = await anyio.to_thread.run_sync(_import)
     if _count(+1) == 1:
         litellm.in_memory_llm_clients_cache.flush_cache()
@@ -36,7 +38,7 @@ async def acquire() -> ModuleType:
 
 
 async def release(litellm: ModuleType) -> None:
-    """Close its connections, when nobody else of this loop uses them."""
+    """Close litellm's connections if this loop has no other users."""
     if _count(-1) == 0:
         await litellm.close_litellm_async_clients()
         with contextlib.suppress(AttributeError):  # the one for Anthropic's streams, which it forgets
@@ -51,7 +53,9 @@ def _count(change: int) -> int:
 
 
 def _import() -> ModuleType:
-    """litellm, with settings for the process; as it is where a program of this process imported it first."""
+    """Return litellm with settings for the process; if a program of this process imported it first, it is left
+    unchanged.
+    """
     if "litellm" in sys.modules:
         return load_now("litellm")
     for said in ("Item '.*' on TypedDict class '.*' is using the `ReadOnly`", "Pydantic serializer warnings"):

@@ -1,4 +1,4 @@
-"""`LimitedClient`: calls wait their turn, so that a provider gets what it takes and conversations share it fairly."""
+"""`LimitedClient`: queues calls, to keep to each provider's limits and share it fairly between conversations."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ..specs.given import Given
 from .around import Around
 
 OTHERS = "*"
-"""The key of the limits of every provider that has none of its own."""
+"""The key of the limits for every provider without limits of its own."""
 
 _EXACT = 1e-6
-"""Of a request or of a token: what may be missing, since the time until it is there is rounded."""
+"""Tolerance in requests or tokens, because waiting times are rounded."""
 
 
 class ProviderLimits(Given, frozen=True, kw_only=True, omit_defaults=True):
-    """What a provider takes: `calls` at once, and requests and tokens a minute; None: any number."""
+    """A provider's limits: `calls` at once, and requests and tokens per minute; None: no limit."""
 
     calls: int | None = None
     requests_per_minute: int | None = None
@@ -39,9 +39,9 @@ class ProviderLimits(Given, frozen=True, kw_only=True, omit_defaults=True):
 class LimitedClient(Around):
     """A `ModelClient` that keeps to the limits of each provider: the part of a model's name before its first "/".
 
-    `limits` has them by provider, and under "*" those of every other one, each by itself. A call that has to wait does
-    so in line: the conversations that wait are served in turn, one call each, and the calls of one in their order. The
-    tokens of a prompt are estimated before its call, and what the call really used is booked once the reply tells.
+    `limits` has them by provider; those under "*" apply to each other provider separately. Calls that have to wait are
+    queued: the waiting conversations take turns, one call each, and the calls of a conversation keep their order. The
+    tokens of a prompt are estimated before its call; the actual usage is booked when the reply reports it.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class LimitedClient(Around):
         self._gates: dict[str, _Gate] = {}
 
     async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
-        """The inner client's reply, once it is this call's turn. Raises what it raises."""
+        """Return the inner client's reply, when it is this call's turn. Raises the inner client's errors."""
         gate = self._gate(request.one.model)
         if gate is None:
             return await self._inner.complete(request, watch)
@@ -73,7 +73,7 @@ class LimitedClient(Around):
         return reply
 
     def _gate(self, model: str) -> _Gate | None:
-        """The gate of a model's provider; None where nothing is limited."""
+        """Return the gate of a model's provider, or None if it has no limits."""
         provider, slash, _ = model.partition("/")
         provider = provider if slash else ""
         if (gate := self._gates.get(provider)) is None:
@@ -85,7 +85,7 @@ class LimitedClient(Around):
 
 
 class _Turn:
-    """A call in line."""
+    """A call in the queue."""
 
     __slots__ = ("conversation", "granted", "tokens")
 
@@ -95,24 +95,24 @@ class _Turn:
 
 
 class _Line:
-    """Those that wait, each conversation's in their order. All of it is O(1)."""
+    """The waiting calls, in order for each conversation. All operations are O(1)."""
 
     def __init__(self) -> None:
         self._turns: OrderedDict[str, OrderedDict[_Turn, None]] = OrderedDict()
-        """By conversation: the one that is served next comes first."""
+        """Calls by conversation; the conversation that is served next comes first."""
 
     def first(self) -> _Turn | None:
-        """The one that is served next."""
+        """Return the call that is served next."""
         for turns in self._turns.values():
             return next(iter(turns))
         return None
 
     def join(self, turn: _Turn) -> None:
-        """Behind those of its conversation, which is behind the others when it had none."""
+        """Append a call to those of its conversation; a new conversation is placed behind the others."""
         self._turns.setdefault(turn.conversation, OrderedDict())[turn] = None
 
     def leave(self, turn: _Turn) -> None:
-        """Without being served; of no effect for one that is not in line."""
+        """Remove a call that was not served; does nothing for a call that is not queued."""
         turns = self._turns.get(turn.conversation)
         if turns is not None and turn in turns:
             del turns[turn]
@@ -120,16 +120,16 @@ class _Line:
                 del self._turns[turn.conversation]
 
     def serve(self, turn: _Turn) -> None:
-        """Take it out; its conversation is behind the others now."""
+        """Remove a served call, and move its conversation behind the others."""
         self.leave(turn)
         if turn.conversation in self._turns:
             self._turns.move_to_end(turn.conversation)
 
 
 class _Bucket:
-    """Takes so much a minute: it holds that much, fills up evenly, and may be in debt (a token bucket).
+    """A token bucket: holds the amount of a minute, fills up evenly, and may be in debt.
 
-    What is more than it can ever hold passes when it is full.
+    An amount that exceeds its capacity passes when it is full.
     """
 
     def __init__(self, per_minute: int, now: float) -> None:
@@ -137,19 +137,19 @@ class _Bucket:
         self._level, self._filled = float(per_minute), now
 
     def wait(self, amount: float, now: float) -> float:
-        """Seconds until that much is there, 0 when it is."""
+        """Return the seconds until the amount is available; 0 if it is."""
         self._level = min(self._size, self._level + (now - self._filled) * self._rate)
         self._filled = now
         missing = min(amount, self._size) - self._level
         return missing / self._rate if missing > _EXACT else 0.0
 
     def take(self, amount: float) -> None:
-        """Take that much out, or put it back when it is negative."""
+        """Take out an amount; a negative amount is put back."""
         self._level -= amount
 
 
 class _Gate:
-    """One provider's limits, and those that wait for it. Between two awaits its line is served as far as it can be."""
+    """The limits of one provider, and its waiting calls. Between two awaits, as many as possible are served."""
 
     def __init__(self, limits: ProviderLimits, clock: Clock, later: Later) -> None:
         now = clock()
@@ -163,11 +163,11 @@ class _Gate:
 
     @property
     def counts_tokens(self) -> bool:
-        """Whether it matters how many tokens a call has."""
+        """Whether the number of tokens of a call matters."""
         return self._tokens is not None
 
     async def enter(self, conversation: str, tokens: int) -> None:
-        """Return when it is this call's turn, which lasts until `leave`. Cancelled, it had none."""
+        """Return when it is this call's turn, which lasts until `leave`. If cancelled, it has had no turn."""
         turn = _Turn(conversation, tokens)
         self._line.join(turn)
         if self._line.first() is turn:
@@ -182,14 +182,14 @@ class _Gate:
             raise
 
     def leave(self, more_tokens: int) -> None:
-        """A call has ended that used so many more tokens than it was said to, or less."""
+        """End a call, which used `more_tokens` more than estimated, or less if negative."""
         self._in_flight -= 1
         if self._tokens is not None:
             self._tokens.take(more_tokens)
         self._serve()
 
     def _serve(self) -> None:
-        """Let in who may; for the first who may not yet, come back when it may, or when a call ends."""
+        """Serve the calls that fit; try again when the first that does not fit can be served, or when a call ends."""
         if self._stop_waiting is not None:
             self._stop_waiting()
             self._stop_waiting = None
@@ -213,7 +213,7 @@ class _Gate:
         return max(requests, tokens)
 
     def _take(self, turn: _Turn, sign: int) -> None:
-        """What a turn takes, or with -1 gives back."""
+        """Take out the amounts of a turn, or put them back with -1."""
         self._in_flight += sign
         if self._requests is not None:
             self._requests.take(sign)

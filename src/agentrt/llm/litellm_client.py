@@ -1,6 +1,6 @@
-"""`LiteLLMClient`: one call to any model that litellm knows.
+"""`LiteLLMClient`: single calls to any model that litellm knows.
 
-litellm's own retries are off: they would be hidden from the log.
+litellm's own retries are off: they would not appear in the log.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .wires.format import cache_key
 
 
 class _Model:
-    """What was found out about one `LLM`."""
+    """What was looked up about one `LLM`."""
 
     __slots__ = ("known", "llm", "provider")
 
@@ -37,7 +37,7 @@ class _Model:
 
 
 class LiteLLMClient:
-    """A `ModelClient` over litellm. Keys come from `environment` (None: the process's), and go nowhere but into the
+    """A `ModelClient` that uses litellm. Keys come from `environment` (None: the process's), and are only passed to the
     call.
     """
 
@@ -48,11 +48,11 @@ class LiteLLMClient:
         self._models: dict[str, _Model] = {}
 
     async def load(self) -> None:
-        """Import litellm, off the loop."""
+        """Import litellm, off the event loop."""
         await self._load()
 
     async def prepare(self, llm: AnyLLM) -> None:
-        """Import litellm and look the model up, off the loop. Raises `ConfigurationError` when no call can work."""
+        """Import litellm and look up the model, off the event loop. Raises `ConfigurationError` if no call can work."""
         litellm = await self._load()
         for one in members(llm):
             model = self._model(one, litellm)
@@ -61,7 +61,7 @@ class LiteLLMClient:
                 responses.check(one)
 
     def known(self, llm: LLM) -> Capabilities:
-        """What is known of a model; once it was prepared."""
+        """Return what is known of a model; it must be prepared."""
         assert self._litellm is not None
         return self._model(llm, self._litellm).known
 
@@ -105,7 +105,7 @@ class LiteLLMClient:
         return replace(reply, cost=price, model=llm.model, usage_id=llm.usage_id)
 
     async def aclose(self) -> None:
-        """Close the connections, when no other client of this process uses them."""
+        """Close the connections, if no other client of this process uses them."""
         litellm, self._litellm = self._litellm, None
         if litellm is not None:
             await library.release(litellm)

@@ -1,4 +1,4 @@
-"""Which keys models are called with, and what a recorded call loses of them. Pure."""
+"""Finds the keys that models are called with, and masks them in recorded calls. Pure."""
 
 from __future__ import annotations
 
@@ -13,28 +13,31 @@ from ..specs.llm import members
 _KEY_VARIABLE = re.compile(r"_API_KEY$")
 
 SHORTEST_KEY = 8
-"""Characters from which on the value of such a variable is taken for a key: "none" and the like stay words."""
+"""Minimum number of characters of a value that counts as a key; shorter values, such as "none", are left as they are.
+"""
 
 _KEY_HEADER = re.compile(r"authorization|api-?key|auth-?token|access-?token|secret|password|cookie")
 
 _OF_A_KIND = frozenset({"role", "type", "api", "reasoning_effort", "reasoning_summary"})
-"""Members that have one of a few words, which stay when a secret happens to be that word."""
+"""Members with one of a few fixed values, which are not masked even if a secret is the same word."""
 
 
 def holds_key(header: str) -> bool:
-    """Whether a header, or a member of a request's body, is one that keys are sent in."""
+    """Return whether a header, or a member of a request's body, carries a key."""
     return _KEY_HEADER.search(header.lower().replace("_", "-")) is not None
 
 
 def keys_of(llm: AnyLLM, environment: Mapping[str, str]) -> list[str]:
-    """The values of 8 characters or more of the variables that the models of `llm` name, and of every *_API_KEY."""
+    """Return the values, of 8 characters or more, of the variables that the models of `llm` name and of every
+    *_API_KEY.
+    """
     named = {member.api_key_env for member in members(llm)}
     keys = [value for name, value in environment.items() if name in named or _KEY_VARIABLE.search(name)]
     return [key for key in keys if len(key) >= SHORTEST_KEY]
 
 
 def recorded(value: Any, mask: Mask) -> Any:
-    """What JSON decoded to, masked; headers that keys are sent in lose their value as well."""
+    """Return decoded JSON, masked; the values of headers that carry keys are masked as well."""
     return mask.json(_without_headers(value), spared=_OF_A_KIND)
 
 

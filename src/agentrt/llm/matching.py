@@ -1,4 +1,4 @@
-"""`Question`: what counts in a request when it is looked up among recorded ones, and how two of them differ. Pure."""
+"""`Question`: the part of a request that recordings are matched by, and the difference between two of them. Pure."""
 
 from __future__ import annotations
 
@@ -19,42 +19,42 @@ _NOT_OF_THE_ANSWER = frozenset(
         "output_cost_per_token", "cache_read_cost_per_token", "cache_write_cost_per_token",
     }
 )  # fmt: skip
-"""Settings of an LLM that say where and how it is called and what that costs, and not what it answers."""
+"""Settings of an LLM that affect where and how it is called and the price, but not the answer."""
 
 _CONTEXT = 2
 _MOST_LINES = 6
-"""Lines of an excerpt: before the first that differs, and from it on."""
+"""Maximum numbers of lines of an excerpt: before the first difference, and from it on."""
 
 _BEFORE, _WIDTH = 60, 160
-"""Characters of a long line that are shown: before the first that differs, and in all."""
+"""Maximum numbers of characters of a long line: before the first difference, and in total."""
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class Question(msgspec.Struct, frozen=True):
-    """A model's settings, the tools and the messages, without what is new in each run; all of it as JSON decodes."""
+    """A model's settings, tools and messages, as decoded JSON, without the parts that are new in each run."""
 
     settings: dict[str, Any]
     tools: list[dict[str, Any]]
     messages: list[dict[str, Any]]
 
     def key(self) -> bytes:
-        """Equal for equal questions only."""
+        """Return a key; it is equal only for equal questions."""
         return _encode(self)
 
     def shared(self, other: Question) -> int:
-        """How many messages both begin with."""
+        """Return how many messages at the beginning are the same."""
         pairs = enumerate(zip(self.messages, other.messages, strict=False))
         return next((n for n, (one, two) in pairs if one != two), min(len(self.messages), len(other.messages)))
 
     def likeness(self, other: Question) -> tuple[int, bool, bool, int]:
-        """The greater, the more alike they are: what begins alike is, whatever else differs."""
+        """Return a measure of similarity: the greater, the more alike. A common beginning counts most."""
         further = abs(len(self.messages) - len(other.messages))
         return self.shared(other), self.tools == other.tools, self.settings == other.settings, -further
 
 
 def question(llm: AnyLLM, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> Question:
-    """What counts in a request. Ids of calls are numbered as they come, since they are new in each run."""
+    """Return the part of a request that counts. Ids of calls become numbers, since they are new in each run."""
     numbers: dict[str, str] = {}
 
     def number(name: str) -> str:
@@ -74,7 +74,7 @@ _OFFERED = ("name", "description", "parameters")
 
 
 def difference(recorded: Question, now: Question) -> str:
-    """Where `now` leaves a recorded question: the first message, the first tool and the first setting that differ."""
+    """Return where `now` differs from a recorded question: the first message, the first tool and the first setting."""
     found = (
         _messages_differ(recorded.messages, now.messages, recorded.shared(now)),
         _tools_differ(recorded.tools, now.tools),
@@ -121,7 +121,7 @@ def _messages_differ(recorded: list[dict[str, Any]], now: list[dict[str, Any]], 
 
 
 def _lines(message: dict[str, Any] | None, *, whole: bool = False) -> list[str]:
-    """A message for a person."""
+    """Return the lines of a message for a person."""
     if message is None:
         return []
     if whole:
@@ -134,7 +134,7 @@ def _lines(message: dict[str, Any] | None, *, whole: bool = False) -> list[str]:
 
 
 def _excerpt(recorded: list[str], now: list[str]) -> str:
-    """The first lines that differ, with those around them, as a unified diff."""
+    """Return the first lines that differ, with their context, as a unified diff."""
     pairs = enumerate(zip_longest(recorded, now))
     first = next(n for n, (one, other) in pairs if one != other)
     column = _column(recorded[first], now[first]) if first < min(len(recorded), len(now)) else 0
@@ -153,7 +153,7 @@ def _column(one: str, other: str) -> int:
 
 
 def _part(line: str, column: int) -> str:
-    """A line, or of a long one the part around a column."""
+    """Return a line; for a long line, the part around a column."""
     start = max(0, column - _BEFORE) if len(line) > _WIDTH else 0
     end = start + _WIDTH
     return f"{'…' if start else ''}{line[start:end]}{'…' if len(line) > end else ''}"
@@ -175,7 +175,7 @@ def _tools_differ(recorded: list[dict[str, Any]], now: list[dict[str, Any]]) -> 
 
 
 def _first(what: str, recorded: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
-    """The first member that differs, however deep, and both its values."""
+    """Return the first member that differs, at any depth, with both values."""
     before, after = _leaves(recorded), _leaves(now)
     for place in [*before, *after]:
         old, new = before.get(place, _NOTHING), after.get(place, _NOTHING)
@@ -189,7 +189,7 @@ _NOTHING = "nothing"
 
 
 def _leaves(value: Any, place: str = "") -> dict[str, str]:
-    """What JSON decoded to as its innermost values in JSON, by their places, such as `properties.path.type`."""
+    """Return the innermost values of decoded JSON, as JSON, by their paths, such as `properties.path.type`."""
     match value:
         case dict() if value:
             inner = [(f"{place}.{name}" if place else name, item) for name, item in value.items()]

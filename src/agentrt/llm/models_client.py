@@ -1,4 +1,4 @@
-"""`ModelsClient`: calls each model on its way, directly or through litellm, which is loaded when a model needs it."""
+"""`ModelsClient`: calls each model directly or through litellm, which is loaded when a model needs it."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ class ModelsClient:
         self._table: tuple[KnownModel, ...] = ()
 
     async def load(self) -> None:
-        """Import what most calls need, off the loop."""
+        """Import what most calls need, off the event loop."""
         await self._wire.load()
 
     async def prepare(self, llm: AnyLLM) -> None:
-        """Load what the calls of these models need. Raises `ConfigurationError` when none can work."""
+        """Load what the calls of these models need. Raises `ConfigurationError` if none can work."""
         for one in members(llm):
             await self._of(one).prepare(one)
 
     async def look(self, llm: LLM) -> None:
-        """Load what `known` needs of a model, also where no call can work."""
+        """Load what `known` needs for a model, even if no call can work."""
         await self._of(llm).load()
 
     async def models(self, query: str) -> Sequence[KnownModel]:
-        """The models that are known whose names have all words of a query; first those whose key is there."""
+        """Return the known models whose names contain all words of a query; providers with a key come first."""
         if not self._table:
             catalogue = await self._wire.catalogue()
             self._table = await anyio.to_thread.run_sync(lambda: known_models(catalogue.whole()))
@@ -47,11 +47,11 @@ class ModelsClient:
         return matching(self._table, query, keyed)
 
     def known(self, llm: LLM) -> Capabilities:
-        """What is known of a model; once it was prepared."""
+        """Return what is known of a model; it must be prepared."""
         return self._of(llm).known(llm)
 
     async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
-        """Call the model once. Raises as the client does that calls it."""
+        """Call the model once. Raises the errors of the client that calls it."""
         if request.speech is not None:
             return await self._litellm.complete(request, watch)
         return await self._of(request.one).complete(request, watch)

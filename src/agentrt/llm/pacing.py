@@ -1,4 +1,4 @@
-"""`PacedClient`: replies that come at once go on one after the other."""
+"""`PacedClient`: spreads replies that arrive at the same time over several rounds of the event loop."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from ..protocols import ModelClient, ModelRequest, Watch
 from .around import Around
 
 AT_ONCE = 16
-"""Replies that go on in one round of the event loop: what follows from each takes some 200 us."""
+"""Maximum number of replies per round of the event loop; the work that follows each takes about 200 us."""
 
 
 class PacedClient(Around):
-    """Another client, whose replies go on a few in each round of the event loop, so that a thousand of them hold up
-    nobody.
+    """A wrapper that returns only a few replies in each round of the event loop, so that a thousand replies at once do
+    not block it.
     """
 
     def __init__(self, inner: ModelClient) -> None:
@@ -21,7 +21,7 @@ class PacedClient(Around):
         self._pace = Pace(AT_ONCE)
 
     async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
-        """As the inner client."""
+        """Call the inner client."""
         reply = await self._inner.complete(request, watch)
         await self._pace.turn()
         return reply

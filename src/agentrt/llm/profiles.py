@@ -34,8 +34,8 @@ class ProfileStore:
     """Profiles, each a spec without a key, in one JSON file of mode 0600 that is replaced as a whole.
 
     The file is `profiles.json` in the store of conversations: the directory in AGENTRT_HOME, else `~/.agentrt`. The
-    calls block; what two processes save at the same moment is both there. Each raises `ConfigurationError` when the
-    file is broken or cannot be read or written.
+    calls block; when two processes save at the same time, both changes are kept. Each method raises
+    `ConfigurationError` if the file is broken or cannot be read or written.
     """
 
     def __init__(self, path: Path | str | None = None) -> None:
@@ -43,22 +43,22 @@ class ProfileStore:
         self._document = Document(self.path)
 
     def names(self) -> tuple[str, ...]:
-        """Those that there are, sorted."""
+        """Return the names of the profiles, sorted."""
         return tuple(sorted(self._read()))
 
     def all(self) -> dict[str, AnyLLM]:
-        """All profiles, by name."""
+        """Return all profiles, by name."""
         return dict(sorted(self._read().items()))
 
     def load(self, name: str) -> AnyLLM:
-        """A profile. Raises `ProfileMissing`."""
+        """Return a profile. Raises `ProfileMissing`."""
         profiles = self._read()
         if name not in profiles:
             raise ProfileMissing(name, tuple(sorted(profiles)))
         return profiles[name]
 
     def save(self, name: str, llm: AnyLLM) -> None:
-        """Make a profile, or replace it. Raises `ConfigurationError` for a spec that holds a key."""
+        """Create or replace a profile. Raises `ConfigurationError` for a spec that contains a key."""
         if not _NAME.fullmatch(name):
             raise ConfigurationError(f"{name!r} is no name for a profile: use letters, digits, '.', '_' and '-'")
         for member in members(llm):
@@ -79,7 +79,7 @@ class ProfileStore:
         return self._held()[0]
 
     def _held(self) -> tuple[dict[str, AnyLLM], int]:
-        """The profiles, and the version of the file."""
+        """Return the profiles, and the version of the file."""
         if (found := self._document.read()) is None:
             return {}, 0
         try:
@@ -102,7 +102,7 @@ class ProfileStore:
 
 
 def saved_profile(name: str) -> AnyLLM | None:
-    """The profile of a name in the user's file; None where there is none, or the file cannot be read. For a thread."""
+    """Return a profile from the user's file; None if it does not exist or the file cannot be read. For a thread."""
     try:
         return ProfileStore().load(name)
     except ConfigurationError:
@@ -116,9 +116,9 @@ class LLMRegistry:
         self._llms: dict[str, LLM] = {}
 
     def add(self, llm: AnyLLM) -> None:
-        """Register a model, or all of those that are chosen from.
+        """Register a model, or all models of a router or fallback.
 
-        Raises `ConfigurationError`, with none registered, for two different ones under one usage_id.
+        Raises `ConfigurationError`, and registers none, if two different models have the same usage_id.
         """
         added = dict(self._llms)
         for member in members(llm):
@@ -131,19 +131,19 @@ class LLMRegistry:
         self._llms = added
 
     def get(self, usage_id: str) -> LLM:
-        """The model under a usage_id. Raises `ConfigurationError`."""
+        """Return the model with a usage_id. Raises `ConfigurationError`."""
         if usage_id not in self._llms:
             known = ", ".join(self.usage_ids()) or "none"
             raise ConfigurationError(f"no model has the usage_id {usage_id!r}: add it (there are: {known})")
         return self._llms[usage_id]
 
     def usage_ids(self) -> tuple[str, ...]:
-        """Those that are taken, in the order in which they came."""
+        """Return the registered ids, in the order of registration."""
         return tuple(self._llms)
 
 
 def profiles_file(store: Path | str | None = None) -> Path:
-    """Where a store has its profiles: in its directory; where it has none, in that of the user's own store."""
+    """Return the path of a store's profiles: in its directory, or else in that of the user's own store."""
     return (default_store() if store is None or "://" in str(store) else Path(store)) / "profiles.json"
 
 

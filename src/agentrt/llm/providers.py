@@ -1,4 +1,4 @@
-"""The providers that are called directly: their address, the format that they speak, the variable with their key. Pure.
+"""The providers that are called directly: their addresses, wire formats, and environment variables for keys. Pure.
 
 Sources: the API references of each. Every other provider is called through litellm.
 """
@@ -17,17 +17,17 @@ Spoken: TypeAlias = Literal["openai", "anthropic", "gemini"]
 
 
 class Provider(msgspec.Struct, frozen=True):
-    """`url` is what paths such as `/chat/completions` follow; "" where `LLM.base_url` has to say it."""
+    """`url` is the base for paths such as `/chat/completions`; "" if `LLM.base_url` must provide it."""
 
     url: str
     keys: tuple[str, ...] = ()
-    """Variables of the environment, of which the first that is set has the key."""
+    """Environment variables for the key; the first one that is set is used."""
     speaks: Spoken = "openai"
     needs_key: bool = True
     counts_streams: bool = True
-    """Whether it has to be asked for the usage of a stream, by `stream_options`; else it tells it unasked."""
+    """Whether the usage of a stream must be requested with `stream_options`; otherwise it is always reported."""
     suffix: str = ""
-    """What the paths need before them where `LLM.base_url` is the address that other programs take."""
+    """The prefix for paths if `LLM.base_url` is the address that other programs use."""
 
 
 PROVIDERS: dict[str, Provider] = {
@@ -51,17 +51,17 @@ PROVIDERS: dict[str, Provider] = {
     "lm_studio": Provider("http://127.0.0.1:1234/v1", ("LM_STUDIO_API_KEY",), needs_key=False),
     "llamafile": Provider("http://127.0.0.1:8080/v1", ("LLAMAFILE_API_KEY",), needs_key=False),
 }
-"""By the part of a model's name before its first "/"."""
+"""Providers by the part of a model's name before its first "/"."""
 
 _BARE = (
     (re.compile(r"(?!.*-instruct)(gpt|chatgpt|o[134])\b"), "openai"),
     (re.compile(r"(?!.*-v\d+:\d+$)claude\b"), "anthropic"),
 )
-"""What names without a provider look like; those of Bedrock, and of OpenAI's interface before chat, look else."""
+"""Patterns of model names without a provider, other than those of Bedrock and of OpenAI's interface before chat."""
 
 
 def named(model: str) -> tuple[str, str]:
-    """The provider of a model, "" where its name does not tell, and the model's name there."""
+    """Return the provider of a model, "" if its name does not tell, and the model's name there."""
     provider, slash, name = model.partition("/")
     if slash:
         return provider, name
@@ -69,12 +69,12 @@ def named(model: str) -> tuple[str, str]:
 
 
 def provider_of(llm: LLM) -> Provider | None:
-    """The provider that a model is asked for directly; None for all others."""
+    """Return the provider if the model is called directly, else None."""
     return PROVIDERS.get(named(llm.model)[0])
 
 
 def way(llm: LLM) -> Way:
-    """How a model is called: directly, or through litellm. `LLM.client` decides where it is given."""
+    """Return how a model is called: directly, or through litellm. `LLM.client` decides if it is given."""
     if llm.client != "auto":
         return llm.client
     provider = provider_of(llm)

@@ -26,19 +26,19 @@ from .matching import Question, difference, question
 
 
 class RecordedRequest(msgspec.Struct, frozen=True):
-    """What a model was asked."""
+    """The request of a model call."""
 
     llm: AnyLLM
     messages: Sequence[Message]
     tools: tuple[ToolDefinition, ...]
 
     def question(self) -> Question:
-        """What counts in it."""
+        """Return the part of the request that recordings are matched by."""
         return question(self.llm, self.messages, self.tools)
 
 
 class RecordedError(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How a call failed."""
+    """The error of a failed call."""
 
     code: str
     message: str
@@ -59,7 +59,7 @@ _decoder = msgspec.json.Decoder(RecordedCall)
 
 
 class RecordingClient(Around):
-    """A `ModelClient` that appends each call to a file of JSON lines once it has ended; it has mode 0600.
+    """A `ModelClient` that appends each completed call to a file of JSON lines with mode 0600.
 
     Secrets are written as `<secret-hidden>`: those given, and the keys in `environment` (see `keys_of`). A call that
     was cancelled or never sent is not recorded. Several clients and processes may record to one file.
@@ -78,7 +78,7 @@ class RecordingClient(Around):
         self._secrets, self._environment = tuple(secrets), os.environ if environment is None else environment
 
     async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
-        """The inner client's reply. Raises what it raises, and `RecordingFailed` when the file cannot be written."""
+        """Return the inner client's reply. Raises its errors, and `RecordingFailed` if the file cannot be written."""
         try:
             reply = await self._inner.complete(request, watch)
         except BudgetExceeded:  # nothing was sent
@@ -101,11 +101,11 @@ class RecordingClient(Around):
 
 
 class ReplayingClient:
-    """A `ModelClient` that answers from a file that a `RecordingClient` wrote, with no network and no key.
+    """A `ModelClient` that answers from a file that a `RecordingClient` wrote, without network or key.
 
-    A request gets what was recorded for one that is equal in the settings that change an answer, the messages and the
-    tools; ids of calls do not count, and secrets are masked before, as they were in the file. Each recorded call is
-    given once, equal ones in the order of the file.
+    A request matches a recorded one with the same messages, tools, and settings that affect the answer; ids of calls do
+    not count. Secrets are masked before the comparison, as they are in the file. Each recorded call is returned once,
+    equal ones in the order of the file.
     """
 
     def __init__(
@@ -117,15 +117,15 @@ class ReplayingClient:
         self._lock = anyio.Lock()
 
     async def prepare(self, llm: AnyLLM) -> None:
-        """Read the file. Raises `ConfigurationError` when it is not there or is no recording."""
+        """Read the file. Raises `ConfigurationError` if it does not exist or is not a recording."""
         await self._load()
 
     def known(self, llm: LLM) -> Capabilities:
-        """What the spec says: nobody else is asked."""
+        """Return what the spec says; no other source is used."""
         return known_of(llm)
 
     async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
-        """The recorded reply, its text shown at once. Raises the recorded error, or `NothingRecorded`."""
+        """Return the recorded reply; its text is shown at once. Raises the recorded error, or `NothingRecorded`."""
         tape = await self._load()
         await watch.begin(request, known_of(request.llm))
         mask = Mask([*self._secrets, *keys_of(request.llm, self._environment)])
@@ -148,7 +148,7 @@ class ReplayingClient:
 
 
 class _Tape:
-    """The recorded calls with their line numbers, and which of them are left."""
+    """The recorded calls with their line numbers, and which of them are unused."""
 
     def __init__(self, path: Path, calls: Iterable[tuple[int, RecordedCall]]) -> None:
         self._path = path
@@ -160,7 +160,7 @@ class _Tape:
             self._left[line] = asked
 
     def take(self, asked: Question) -> RecordedCall:
-        """The next call that was asked this. Raises `NothingRecorded`."""
+        """Return the next call with this question. Raises `NothingRecorded`."""
         same = self._calls.get(asked.key())
         if not same:
             raise NothingRecorded(self._path, self._why(asked, known=same is not None))
@@ -183,7 +183,7 @@ def _masked(value: object, mask: Mask) -> bytes:
 
 
 def _append(path: Path, call: RecordedCall, mask: Mask) -> None:
-    """Write a line, whole or not at all; for a thread. Raises `OSError`."""
+    """Write a line, completely or not at all; for a thread. Raises `OSError`."""
     line = _masked(call, mask) + b"\n"
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -202,7 +202,7 @@ def _append(path: Path, call: RecordedCall, mask: Mask) -> None:
 
 
 def _drop_torn_line(descriptor: int, path: Path) -> int:
-    """Take off what a crash left of a line at the end; where the file ends now. Raises `OSError`."""
+    """Remove an incomplete last line that a crash left, and return the file's new end. Raises `OSError`."""
     end = os.fstat(descriptor).st_size
     if end == 0 or os.pread(descriptor, 1, end - 1) == b"\n":
         return end
@@ -215,7 +215,7 @@ def _drop_torn_line(descriptor: int, path: Path) -> int:
 
 
 def _read(path: Path) -> _Tape:
-    """The calls of a file without a torn last line; for a thread. Raises `ConfigurationError`."""
+    """Return the calls of a file, without an incomplete last line; for a thread. Raises `ConfigurationError`."""
     try:
         *lines, _ = path.read_bytes().split(b"\n")
     except OSError as error:
@@ -231,7 +231,7 @@ def _read(path: Path) -> _Tape:
 
 
 def _raised(recorded: RecordedError) -> ModelError:
-    """A recorded error as the class that has its code."""
+    """Return a recorded error as an instance of the class with its code."""
     kind = _kinds(ModelError).get(recorded.code, ModelError)
     error = kind.__new__(kind)
     ModelError.__init__(error, recorded.message, retry_after=recorded.retry_after)
@@ -241,7 +241,7 @@ def _raised(recorded: RecordedError) -> ModelError:
 
 
 def _kinds(kind: type[ModelError]) -> dict[str, type[ModelError]]:
-    """The classes of errors by their codes."""
+    """Return the error classes by their codes."""
     found = {kind.code: kind} if "code" in vars(kind) else {}
     for more in kind.__subclasses__():
         found |= _kinds(more)

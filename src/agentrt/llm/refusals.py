@@ -1,4 +1,4 @@
-"""A provider's refusal as one of our errors: by its HTTP status, and where that says too little by its words. Pure."""
+"""Converts a provider's refusal to an error of this package, by its HTTP status and, if needed, its message. Pure."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ STATUSES = {
     "request_too_large": 413,
     "timeout_error": 408,
 }
-"""What the kinds of errors of providers are as statuses of HTTP, where a stream or an answer with HTTP 200 has one."""
+"""HTTP statuses for providers' error types, for errors within a stream or an answer with HTTP 200."""
 
 _TOO_LONG = (
     "context_length_exceeded",
@@ -65,7 +65,7 @@ _TOO_LONG = (
     "request_too_large",
     "while limit is",
 )
-"""What providers say of a conversation that is too long, in small letters; some of it is from litellm."""
+"""Lower-case phrases of providers for a conversation that is too long; some are from litellm."""
 
 _NO_CREDIT = ("insufficient_quota", "credit balance is too low")
 _REFUSED = (
@@ -80,9 +80,9 @@ _REFUSED = (
 
 
 def refusal(llm: LLM, status: int, said: str, words: str, key: str, retry_after: float | None = None) -> ModelError:
-    """The error of a call to `llm` that a provider has answered with an error of that status, 0 where it has none.
+    """Return the error for a call to `llm` that a provider answered with an error of that status, 0 if it has none.
 
-    `said` is what a person is told of it, `words` all that was said, `key` the variable that has the key.
+    `said` is the message for people, `words` the full text, `key` the variable that has the key.
     """
     of, words = f"the provider of {llm.model!r}", words.lower()
     if status == 402 or any(part in words for part in _NO_CREDIT):
@@ -108,28 +108,28 @@ def refusal(llm: LLM, status: int, said: str, words: str, key: str, retry_after:
 
 
 def unreachable(llm: LLM, said: str, address: str | None = None) -> ModelUnavailable:
-    """The error of a call that no answer came to; `address` is where it went, if that is not the provider's own."""
+    """Return the error for a call without an answer; `address` is where it went, unless that is the provider's own."""
     address = address or llm.base_url
     where = "" if address is None else f" at {_PASSWORD.sub('//', address)}: does a server run there?"
     return ModelUnavailable(f"{llm.model!r} cannot be reached{where} ({said})")
 
 
 def late(llm: LLM) -> ModelTimeout:
-    """The error of a call that took too long."""
+    """Return the error for a call that took too long."""
     return ModelTimeout(f"{llm.model!r} did not answer within {llm.timeout:g} s")
 
 
 def one_line(said: str, mask: Mask) -> str:
-    """A text on one line, masked before it is cut: half a key is one too."""
+    """Return a text as one line, masked before it is cut, because half a key must be masked too."""
     words = " ".join(mask.text(said).split())
     return words if len(words) <= _LONGEST else words[:_LONGEST] + "..."
 
 
 def wait_in(headers: Mapping[str, str], now: float | None = None) -> float | None:
-    """The seconds that a provider asks to wait, where its headers say so in a way that can be waited for.
+    """Return the seconds that a provider asks to wait, if its headers give a usable value.
 
-    Retry-After is a number of seconds or a date (RFC 9110, 10.2.3); `now` is the time for that, by default this
-    moment's. OpenAI and Azure send milliseconds besides, in Retry-After-Ms.
+    Retry-After is a number of seconds or a date (RFC 9110, 10.2.3), which is compared with `now`, by default the
+    current time. OpenAI and Azure also send milliseconds, in Retry-After-Ms.
     """
     said, milliseconds = headers.get("retry-after", ""), _number(headers.get("retry-after-ms"))
     seconds = milliseconds / 1000 if milliseconds is not None else _number(said)

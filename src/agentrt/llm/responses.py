@@ -1,4 +1,4 @@
-"""OpenAI's Responses, through litellm: the whole history is sent each time, and nothing is stored there.
+"""OpenAI's Responses, through litellm: the full history is sent each time, and nothing is stored at the provider.
 
 (Checked against litellm 1.106.)
 """
@@ -23,11 +23,11 @@ from .refusals import STATUSES, refusal
 from .streams import follow
 
 _PLACES = ("message", "function_call")
-"""The items that reasoning may have led to: only their places are kept."""
+"""The types of items that reasoning may have led to: only their positions are kept."""
 
 
 def check(llm: LLM) -> None:
-    """Raise `ConfigurationError` for a setting that this interface does not have."""
+    """Raise `ConfigurationError` for a setting that this interface does not support."""
     for name in ("top_k", "seed"):
         if getattr(llm, name) is not None:
             raise ConfigurationError(
@@ -38,7 +38,7 @@ def check(llm: LLM) -> None:
 async def complete(
     litellm: ModuleType, request: ModelRequest, known: Capabilities, given: dict[str, Any], watch: Watch
 ) -> ModelReply:
-    """One call; `given` is where it goes and what it may use. Raises what litellm raises, or `ModelError`."""
+    """Make one call; `given` has the address and the credentials. Raises what litellm raises, or `ModelError`."""
     llm = request.one
     response = await litellm.aresponses(
         **asked_for(request, known), drop_params=True, extra_body=llm.extra_body or None, **given
@@ -49,7 +49,7 @@ async def complete(
 
 
 def asked_for(request: ModelRequest, known: Capabilities) -> dict[str, Any]:
-    """The members of a request, but for where it goes and what it may use."""
+    """Return the members of a request, except for the address and the credentials."""
     llm = request.one
     system = [message for message in request.messages if message.role == "system"]
     return {
@@ -75,12 +75,12 @@ def _settings(llm: LLM, known: Capabilities) -> dict[str, Any]:
 
 
 def spoken(messages: Sequence[Message]) -> list[Message]:
-    """All but those of the system."""
+    """Return all messages except the system messages."""
     return [message for message in messages if message.role != "system"]
 
 
 def items(messages: Sequence[Message], llm: LLM) -> Iterable[dict[str, Any]]:
-    """The history as items: reasoning stands before what was said or called because of it."""
+    """Return the history as items; reasoning comes before the messages and calls that it led to."""
     for message in messages:
         if message.role == "tool":
             output = plain(message.content)
@@ -93,7 +93,7 @@ def items(messages: Sequence[Message], llm: LLM) -> Iterable[dict[str, Any]]:
 
 
 def _turn(message: Message, llm: LLM) -> Iterable[dict[str, Any]]:
-    """What the model did at once, in its own order as far as that is known."""
+    """Return the output of one model turn, in its original order as far as that is known."""
     said = [{"type": "output_text", "text": plain(message.content), "annotations": []}]
     own = [{"type": "message", "role": "assistant", "content": said}] if message.content else []
     own += [
@@ -127,7 +127,7 @@ def _tool(definition: ToolDefinition) -> dict[str, Any]:
 
 
 async def _gather(stream: Any, watch: Watch, patience: float) -> Any:
-    """Show a stream as it comes, and give back the response that ends it; otherwise as `follow`."""
+    """Show a stream as it comes, and return the response that ends it; otherwise like `follow`."""
     whole = None
 
     def see(event: Any) -> None:
@@ -191,7 +191,7 @@ class _Response(msgspec.Struct):
 
 
 def reply_of(whole: dict[str, Any], llm: LLM, key: str = "its key") -> ModelReply:
-    """The reply that a response is. Raises `ModelError`, and `msgspec.ValidationError` for what is none."""
+    """Return the reply in a response. Raises `ModelError`, and `msgspec.ValidationError` for an invalid response."""
     response = msgspec.convert(whole, _Response, strict=False)
     if response.status == "failed":
         failure = response.error or _Failure()
@@ -246,9 +246,9 @@ def _used(usage: _Usage) -> Usage:
 
 
 def _order(output: list[dict[str, Any]], llm: LLM) -> list[dict[str, Any]]:
-    """The reasoning as it must be sent back, with the places of what it led to; empty when there is none to send.
+    """Return the reasoning to send back, with the positions of the items that it led to; empty if there is none.
 
-    What the provider does not store must be sent whole, and so it can only be sent when it is encrypted.
+    The provider does not store the reasoning, so it must be sent in full, and can only be sent if it is encrypted.
     """
     if not llm.encrypted_reasoning or not any(item.get("encrypted_content") for item in output):
         return []

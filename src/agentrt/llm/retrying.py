@@ -1,4 +1,4 @@
-"""`RetryingClient`: tries a call again while its failure may pass."""
+"""`RetryingClient`: retries a call while its failure may be temporary."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .around import Around
 
 
 class RetryingClient(Around):
-    """A `ModelClient` that makes the call of another one again, with growing waits, up to `LLM.num_retries` times.
+    """A `ModelClient` that retries the calls of another one, with growing waits, up to `LLM.num_retries` times.
 
-    A model call changes nothing in the world, so each may be repeated whose failure may pass; what an answer that was
-    cut had shown is void. A provider's Retry-After is honoured; one that is longer than
-    `LLM.retry_max_wait` ends the tries.
+    A model call has no side effects, so each call with a temporary failure may be repeated. Text that was shown of a
+    broken answer is void. A provider's Retry-After is honoured; if it exceeds `LLM.retry_max_wait`, there are no more
+    retries.
     """
 
     def __init__(self, inner: ModelClient, sleep: Sleep = anyio.sleep) -> None:
@@ -25,7 +25,7 @@ class RetryingClient(Around):
         self._sleep = sleep
 
     async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
-        """The reply. Raises the `ModelError` of the last try."""
+        """Return the reply. Raises the `ModelError` of the last try."""
         llm = request.one
 
         async def failed(state: RetryCallState) -> None:
@@ -53,7 +53,7 @@ class RetryingClient(Around):
 
 
 def _may_pass(error: BaseException, llm: LLM) -> bool:
-    """Whether a failure may pass within the time that somebody is willing to wait."""
+    """Return whether a failure may pass within the maximum wait."""
     return isinstance(error, ModelError) and error.retryable and not _asks_too_long(error, llm)
 
 
@@ -62,9 +62,9 @@ def _asks_too_long(error: ModelError, llm: LLM) -> bool:
 
 
 def _wait(state: RetryCallState, llm: LLM) -> float:
-    """Seconds until the next try: what the provider asked for, else a random wait.
+    """Return the seconds until the next try: the provider's request, or else a random wait.
 
-    That is between the shortest wait and a bound, which doubles with each try and is the longest wait at most.
+    The random wait is at least the shortest wait. Its upper bound doubles with each try, up to the longest wait.
     """
     error = state.outcome.exception() if state.outcome else None
     if isinstance(error, ModelError) and error.retry_after is not None:

@@ -1,4 +1,4 @@
-"""`RoutedClient`: chooses the model of a call, and another one when it fails."""
+"""`RoutedClient`: chooses the model of a call, and another one if it fails."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from .around import Around
 
 
 class RoutedClient(Around):
-    """A `ModelClient` for which routers and fallbacks are models as well; single models are called by another client.
+    """A `ModelClient` that also accepts routers and fallbacks as models; another client calls the single models.
 
-    A fallback follows on every failure but two: what does not fit into a context window is condensed instead, and what
-    a budget does not allow is not tried elsewhere.
+    Every failure leads to the fallback, with two exceptions: a conversation that exceeds the context window is
+    condensed instead, and a call that a budget does not allow is not tried elsewhere.
     """
 
     def __init__(self, inner: ModelClient, rules: Mapping[str, Rule] | None = None) -> None:
@@ -28,12 +28,14 @@ class RoutedClient(Around):
         self._rules = rules or {}
 
     async def prepare(self, llm: AnyLLM) -> None:
-        """Prepare all that may be called. Raises `ConfigurationError` for a rule that nobody knows."""
+        """Prepare all models that may be called. Raises `ConfigurationError` for an unknown rule."""
         check(llm, self._rules)
         await super().prepare(llm)
 
     async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
-        """The reply of the chosen model. Raises `ModelError`, of the last fallback when all have failed."""
+        """Return the reply of the chosen model. Raises `ModelError`; if all fallbacks have failed, that of the last
+        one.
+        """
         match request.llm:
             case LLM():
                 return await self._inner.complete(request, watch)

@@ -1,4 +1,4 @@
-"""How a streamed answer is read, whatever it is made of."""
+"""Reading of streamed answers, independent of their format."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import anyio
 P = TypeVar("P")
 
 TURN = 0.005
-"""Seconds that a stream may keep the event loop: litellm gives what has come already without letting others run."""
+"""Seconds for which a stream may hold the event loop: litellm returns buffered data without yielding to other tasks."""
 
 CLOSING = 1.0
-"""Seconds that closing a connection may take."""
+"""Maximum number of seconds to close a connection."""
 
 
 async def follow(
     stream: AsyncIterable[P], see: Callable[[P], None], patience: float, close: Callable[[], Awaitable[None]]
 ) -> None:
-    """Show each piece as it comes to `see`, and close the connection in the end, or at once when this is cancelled.
+    """Pass each piece to `see` as it comes, and close the connection at the end, or at once when cancelled.
 
-    Raises `TimeoutError` when nothing comes for `patience` seconds.
+    Raises `TimeoutError` if nothing comes for `patience` seconds.
     """
     loop = asyncio.get_running_loop()
     turn = loop.time()

@@ -1,4 +1,4 @@
-"""`ThinkingClient`: reasoning that a model writes into its text goes where reasoning belongs."""
+"""`ThinkingClient`: separates reasoning that a model writes into its text."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .around import Around
 
 
 class ThinkingClient(Around):
-    """Another client, of whose replies and streams the text between `<think>` and `</think>` is reasoning.
+    """A wrapper that turns the text between `<think>` and `</think>`, in replies and streams, into reasoning.
 
-    That only a closing tag stands in a text is known at its end: then the reply is right, and the stream was not.
+    If a text has only the closing tag, that is known only at its end: then the reply is right, but the stream was not.
     """
 
     async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
-        """As the inner client."""
+        """Call the inner client."""
         apart = _Apart(watch)
         try:
             return reasoned(await self._inner.complete(request, apart), request.tools)
@@ -27,7 +27,7 @@ class ThinkingClient(Around):
 
 
 class _Apart(Watch):
-    """Shows what another watch is shown, each piece of the text on its channel."""
+    """Passes the pieces of a text on to another watch, each on its channel."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch, self._thoughts = watch, Thoughts()
@@ -40,7 +40,7 @@ class _Apart(Watch):
             self._watch.show(found, part)
 
     def flush(self) -> None:
-        """Show what was held back."""
+        """Show the text that was held back."""
         for found, part in self._thoughts.flush():
             self._watch.show(found, part)
 

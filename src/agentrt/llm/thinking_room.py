@@ -1,4 +1,4 @@
-"""How much a model of Anthropic is asked to think, and what room that leaves for its answer. Pure.
+"""Thinking budgets of Anthropic models, and the room that they leave for the answer. Pure.
 
 Source: the API reference of Anthropic, "Extended thinking" and "Adaptive thinking".
 """
@@ -12,17 +12,17 @@ import msgspec
 from ..specs import LLM
 
 LEAST_THINKING = 1024
-"""Tokens that Anthropic lets a model think at least."""
+"""Minimum number of thinking tokens that Anthropic allows."""
 
 ROOM_FOR_EFFORT = {"minimal": 4096, "low": 4096, "medium": 4096, "high": 8192, "xhigh": 16_384, "max": 32_768}
-"""Tokens of an answer below which an effort is not asked for: at least twice the thinking that is made of it."""
+"""Minimum tokens of an answer for each effort: at least twice the thinking that the effort stands for."""
 
 BUDGETS = {"minimal": 1024, "low": 1024, "medium": 2048, "high": 4096, "xhigh": 8192, "max": 16_384}
-"""Tokens of thinking that an effort is, where a model counts them; those of litellm."""
+"""Thinking tokens for each effort, for models with a token budget; the values of litellm."""
 
 
 class Thinks(msgspec.Struct, frozen=True):
-    """What a request says of thinking, and whether earlier thinking goes back with it."""
+    """The thinking settings of a request, and whether earlier thinking is sent back with it."""
 
     thinking: dict[str, Any] | None = None
     output: dict[str, Any] | None = None
@@ -30,21 +30,23 @@ class Thinks(msgspec.Struct, frozen=True):
 
 
 def wants(llm: LLM) -> bool:
-    """Whether the configuration asks for thinking."""
+    """Return whether the configuration asks for thinking."""
     return llm.thinking_budget is not None or llm.reasoning_effort not in (None, "none")
 
 
 def unthought(messages: list[dict[str, Any]]) -> bool:
-    """Whether the calls that the model goes on from have no thinking of its own before them.
+    """Return whether the latest calls, which the model continues from, lack its own thinking before them.
 
-    Claude refuses to think then. They may be those of another model, in whose place it answers.
+    Claude refuses to think in that case. The calls may be those of another model that it replaces.
     """
     last = next((message for message in reversed(messages) if message["role"] == "assistant"), None)
     return last is not None and "tool_calls" in last and "thinking_blocks" not in last
 
 
 def thinking(llm: LLM, most: int | None, entry: dict[str, Any], messages: list[dict[str, Any]]) -> Thinks:
-    """What a request says of it: what leaves no room for an answer, or would be refused, is not asked for."""
+    """Return the thinking settings of a request; thinking that leaves no room for an answer or would be refused is
+    omitted.
+    """
     adapts = llm.thinking_budget is None and bool(entry.get("supports_adaptive_thinking"))
     if not wants(llm):
         return Thinks()

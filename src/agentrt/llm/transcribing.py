@@ -1,4 +1,4 @@
-"""Having a model write down what is said, by litellm: `POST /audio/transcriptions` of OpenAI, and the like."""
+"""Transcription of speech by a model through litellm: `POST /audio/transcriptions` of OpenAI, and the like."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ..specs import LLM
 from ..usage import Usage
 
 _NAME = "speech.mp3"
-"""Of the file that is sent: providers tell its format by that."""
+"""The name of the file that is sent: providers detect its format from the name."""
 
 
 async def complete(litellm: ModuleType, llm: LLM, speech: Speech, given: dict[str, Any]) -> ModelReply:
-    """What is said in it. Raises what litellm raises; cancelling closes the connection."""
+    """Return the transcript of a recording. Raises what litellm raises; cancelling closes the connection."""
     names = ("model", "api_key", "api_base", "timeout", "extra_headers", "max_retries")
     sent = {name: given[name] for name in names if given.get(name) is not None}
     answer = await litellm.atranscription(file=(_NAME, speech.mp3), response_format="json", **sent)
@@ -28,7 +28,7 @@ async def complete(litellm: ModuleType, llm: LLM, speech: Speech, given: dict[st
 
 
 def _usage(answer: Any, speech: Speech) -> Usage:
-    """Tokens, where they are counted, else those of the seconds that were sent."""
+    """Return the reported tokens, or else the tokens that stand for the seconds that were sent."""
     said = getattr(answer, "usage", None)
     heard, written = getattr(said, "input_tokens", None), getattr(said, "output_tokens", None)
     if heard:

@@ -1,4 +1,4 @@
-"""Messages and tools in the form of chat completions, which litellm turns into that of each provider. Pure."""
+"""Messages and tools in the form of chat completions, which litellm converts for each provider. Pure."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from ..specs import LLM, Content, ImageContent, ToolDefinition
 from ..specs.content import plain
 
 _WANT_REASONING_BACK = ("deepseek", "moonshot", "kimi", "minimax", "glm", "mimo")
-"""Parts of the names of models that want to be sent what they thought before they called a tool."""
+"""Parts of the names of models that need their reasoning before a tool call to be sent back."""
 
 _THINKING = ("thinking", "redacted_thinking")
-"""The blocks that may go back in chat completions: a model of the same name may have others of another interface."""
+"""Blocks that may be sent back in chat completions; a model of the same name may have other blocks from another
+interface.
+"""
 
 _MARK = {"type": "ephemeral"}
 
 
 def wire_messages(messages: Sequence[Message], llm: LLM, *, marks: bool = False) -> list[dict[str, Any]]:
-    """The messages; with `marks`, the system prompt and the last message are marked as what may be cached."""
+    """Return the messages; with `marks`, the system prompt and the last message are marked as cacheable."""
     back = wants_reasoning(llm.model)
     wire = [wire_message(message, llm.model, reasoning=back) for message in messages]
     if marks and wire:
@@ -36,19 +38,19 @@ def wire_messages(messages: Sequence[Message], llm: LLM, *, marks: bool = False)
 
 
 def wants_reasoning(model: str) -> bool:
-    """Whether a model is sent what it thought."""
+    """Return whether a model is sent its own reasoning."""
     return any(part in model.lower() for part in _WANT_REASONING_BACK)
 
 
 def marked_message(message: Message, model: str) -> dict[str, Any]:
-    """One message, marked as the end of what may be cached."""
+    """Return one message, marked as the end of the cacheable part."""
     wire = wire_message(message, model)
     _mark(wire)
     return wire
 
 
 def wire_message(message: Message, model: str = "", *, reasoning: bool = False) -> dict[str, Any]:
-    """One message; content is a string unless there are images. Thinking goes back to the `model` that it is of."""
+    """Return one message; content is a string unless it has images. Thinking is sent back only to its own `model`."""
     wire: dict[str, Any] = {"role": message.role, "content": _content(message.content, message.role)}
     if message.tool_calls:
         wire["tool_calls"] = [
@@ -76,7 +78,7 @@ def _text(blocks: Sequence[Content]) -> list[dict[str, Any]]:
 
 
 def _mark(wire: dict[str, Any]) -> None:
-    """Mark a message as the end of what may be cached."""
+    """Mark a message as the end of the cacheable part."""
     content = wire["content"]
     if isinstance(content, str):
         content = [{"type": "text", "text": content}]
@@ -97,7 +99,7 @@ def _content(content: Sequence[Content], role: str) -> str | list[dict[str, Any]
 
 
 def wire_tool(definition: ToolDefinition) -> dict[str, Any]:
-    """One tool."""
+    """Return one tool."""
     parameters = msgspec.json.decode(definition.parameters)
     function = {"name": definition.name, "description": definition.description, "parameters": parameters}
     return {"type": "function", "function": function}

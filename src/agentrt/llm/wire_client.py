@@ -1,4 +1,4 @@
-"""`WireClient`: one call to a provider that is called directly: built once, sent by one pool, read as it comes."""
+"""`WireClient`: single calls to directly called providers: built once, sent by one pool, read as they arrive."""
 
 from __future__ import annotations
 
@@ -50,32 +50,32 @@ if TYPE_CHECKING:
     import httpx2 as httpx
 
 KEPT_ALIVE = 100
-"""Connections that wait for the next call."""
+"""Maximum number of idle connections kept for later calls."""
 
 _LATER = 1 / 16
-"""By which part of its patience a silence is noticed later, so that the alarm is not set anew for each piece."""
+"""Fraction of the patience by which silence may be noticed late, to avoid setting the timer anew for each piece."""
 
 _LONGEST_ERROR = 1 << 20
-"""Bytes of an answer with an error that are read."""
+"""Maximum number of bytes read of an error answer."""
 
 _LONGEST_ANSWER = 256 << 20
-"""Bytes of an answer; one that has more is given up."""
+"""Maximum number of bytes of an answer; a longer answer is aborted."""
 
 _FOR_AN_ERROR = 2.0
-"""Seconds that the text of an error may take: its status has come."""
+"""Seconds to wait for the text of an error after its status."""
 
 _AFTER_THE_END = 10.0
-"""Seconds that what follows on the end of an answer may take: what was used, and the end of the stream."""
+"""Seconds to wait after the end of an answer for its usage and the end of the stream."""
 
 _FOR_THE_REST = 0.05
-"""Seconds that the last bytes of a stream may take."""
+"""Seconds to wait for the last bytes of a stream."""
 
 _NO_STREAM = (b"{", b"[", b"<")
-"""What JSON, and the pages of proxies, begin with."""
+"""The first bytes of JSON and of proxies' pages, which are not streams."""
 
 
 class _Model:
-    """What was found out about one `LLM`."""
+    """What was looked up about one `LLM`."""
 
     __slots__ = ("base", "entry", "keys", "known", "llm", "name", "official", "provider", "variables")
 
@@ -95,25 +95,25 @@ class _Model:
 
     @property
     def key(self) -> str | None:
-        """As it is now, without the end of a line that a file of variables leaves in it."""
+        """The key in its current value, without the line break that an environment file may leave in it."""
         return next((value for name in self.keys if (value := self.variables.get(name, "").strip())), None)
 
     @property
     def mask(self) -> Mask:
-        """What hides the keys of now."""
+        """The mask that hides the current keys."""
         keys = keys_of(self.llm, self.variables)
         return Mask([*keys, *map(str.strip, keys)])
 
     @property
     def address(self) -> str | None:
-        """Where it is, unless that is the provider's own place."""
+        """The address of the model, unless it is the provider's own."""
         return None if self.official and self.provider.needs_key else self.base
 
 
 class WireClient:
     """A `ModelClient` for the models of `providers.PROVIDERS`.
 
-    Keys come from `environment` (None: the process's), and go nowhere but into the call. Proxies and certificates are
+    Keys come from `environment` (None: the process's), and are only passed to the call. Proxies and certificates are
     those of the environment, as httpx2 reads it.
     """
 
@@ -127,11 +127,11 @@ class WireClient:
         self._lock = anyio.Lock()
 
     async def load(self) -> None:
-        """Import what calls need, off the loop."""
+        """Import what calls need, off the event loop."""
         await self._ready()
 
     async def prepare(self, llm: AnyLLM) -> None:
-        """Load what a call needs, off the loop. Raises `ConfigurationError` when none can work."""
+        """Load what a call needs, off the event loop. Raises `ConfigurationError` if none can work."""
         await self._ready()
         for one in members(llm):
             model = self._model(one)
@@ -140,13 +140,13 @@ class WireClient:
                 responses.check(one)
 
     async def catalogue(self) -> Catalogue:
-        """What is known of models."""
+        """The catalogue of known models."""
         await self._ready()
         assert self._catalogue is not None
         return self._catalogue
 
     def known(self, llm: LLM) -> Capabilities:
-        """What is known of a model; once it was prepared."""
+        """Return what is known of a model; it must be prepared."""
         return self._model(llm).known
 
     async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
@@ -178,7 +178,7 @@ class WireClient:
             await http.aclose()
 
     async def _call(self, model: _Model, sent: Sent, reader: Reader) -> None:
-        """Post a request and have its answer read. Raises `ModelError`, without what may have a key in it."""
+        """Post a request and read its answer. Raises `ModelError`, without text that may contain a key."""
         llm, failure, begun = model.llm, None, False
         headers = _headers(model, sent)
         try:
@@ -207,7 +207,7 @@ class WireClient:
     async def _posted(
         self, model: _Model, sent: Sent, headers: dict[str, str]
     ) -> AsyncIterator[tuple[httpx.Response, asyncio.Timeout]]:
-        """An answer whose body is still to be read; it is closed in the end, and at once when this is cancelled."""
+        """Return an answer whose body has not been read; it is closed at the end, or at once when cancelled."""
         assert self._http is not None
         async with asyncio.timeout(model.llm.timeout) as alarm:
             request = self._http.build_request("POST", model.base + sent.path, content=sent.body, headers=headers)
@@ -249,7 +249,7 @@ class WireClient:
 
 
 def _pool(library: Any) -> Any:
-    """The connections: HTTP/2 where a provider speaks it, and no time limit of their own. It reads certificates."""
+    """Return the connection pool: HTTP/2 if a provider supports it, and no time limit. This reads certificates."""
     limits = library.Limits(max_connections=None, max_keepalive_connections=KEPT_ALIVE, keepalive_expiry=60.0)
     return library.AsyncClient(http2=True, timeout=None, limits=limits, follow_redirects=False)
 
@@ -265,7 +265,7 @@ def _format(model: _Model) -> Format:
 
 
 def _headers(model: _Model, sent: Sent) -> dict[str, str]:
-    """The headers of a call. Raises `BadModelRequest` for one that HTTP does not have."""
+    """Return the headers of a call. Raises `BadModelRequest` for an invalid HTTP header."""
     headers = {"content-type": "application/json", **_key_header(model), **sent.headers}
     headers |= {name.lower(): value for name, value in model.llm.extra_headers.items()}
     if "authorization" in headers and "x-api-key" in headers and model.provider.speaks == "anthropic":
@@ -290,7 +290,7 @@ def _key_header(model: _Model) -> dict[str, str]:
 
 
 def _address_in(environment: Mapping[str, str], prefix: str) -> str | None:
-    """The address of a provider that the environment names, as litellm and the vendors' programs read it."""
+    """Return a provider's address from the environment, as litellm and the vendors' programs read it."""
     names = (f"{prefix.upper()}_BASE_URL", f"{prefix.upper()}_API_BASE")
     return next((value for name in names if (value := environment.get(name))), None)
 
@@ -300,7 +300,7 @@ def _named(model: _Model) -> str:
 
 
 async def _refused(answer: httpx.Response, model: _Model, failures: tuple[type[Exception], ...]) -> ModelError:
-    """What an answer with a status of an error says; what is missing of it nobody waits for."""
+    """Return the error of an answer with an error status, without waiting for the rest of its text."""
     data = bytearray()
     with suppress(*failures):
         async with asyncio.timeout(_FOR_AN_ERROR):
@@ -316,7 +316,7 @@ async def _refused(answer: httpx.Response, model: _Model, failures: tuple[type[E
 
 
 def _told(model: _Model, error: WireError, status: int, plain: str = "", wait: float | None = None) -> ModelError:
-    """What a provider has said as one of our errors; `plain` where it has said nothing."""
+    """Return the error for a provider's message; `plain` is used if there is no message."""
     said = one_line(error.said, model.mask) or plain
     return refusal(model.llm, status, said, f"{error.said} {error.code}", _named(model), wait)
 
@@ -328,9 +328,9 @@ async def _read(
     patience: float,
     failures: tuple[type[Exception], ...],
 ) -> None:
-    """Have an answer read as it comes: a stream until its format says that it ends, or all of one that is none.
+    """Read an answer as it arrives: a stream until its format ends it, any other answer completely.
 
-    The first byte tells which: not all name what they send. Raises `TimeoutError` when nothing comes of a stream for
+    The first byte tells which it is: not all servers name the type. Raises `TimeoutError` if a stream is silent for
     `patience` seconds, and `ValueError` for an answer without end.
     """
     loop, events, whole, size = asyncio.get_running_loop(), ServerSentEvents(), list[bytes](), 0
@@ -364,7 +364,7 @@ async def _read(
 
 
 async def _finish(pieces: AsyncIterator[bytes], failures: tuple[type[Exception], ...]) -> None:
-    """Read the end of a stream, so that its connection can be used again; it has mostly come already."""
+    """Read the rest of a stream, which has usually arrived already, so that its connection can be used again."""
     with suppress(*failures):
         async with asyncio.timeout(_FOR_THE_REST):
             async for _ in pieces:
@@ -380,5 +380,5 @@ def _reply(reader: Reader, llm: LLM) -> ModelReply:
 
 
 def _misunderstood(llm: LLM, error: Exception) -> ModelError:
-    """The error of an answer that is not in the format. What `error` says has nothing of the answer in it."""
+    """Return the error for an answer in a wrong format. The text of `error` contains nothing of the answer."""
     return refusal(llm, 0, f"its answer is not understood: {error}", "", "")

@@ -1,4 +1,4 @@
-"""Recorded conversations run again, with the recorded words and results: what does the runtime now do otherwise?"""
+"""Replays conversations with their recorded replies and results, to find what the runtime now does differently."""
 
 from .comparing import Difference
 from .player import Replay, replay

@@ -1,4 +1,4 @@
-"""`Call`: a recorded model call as what the model gave. Pure."""
+"""`Call`: a recorded model call, with the output of the model. Pure."""
 
 from __future__ import annotations
 
@@ -28,45 +28,45 @@ from ..specs.content import plain
 from ..state import Seen
 
 JUDGED_WITHOUT = "the work could not be judged: "
-"""How the error of a judge begins."""
+"""The prefix of a judge's error."""
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """A model call: at work after event `begun`, its outcome from event `ended` on; without one, a crash ended it."""
+    """A model call that began with event `begun` and ended with event `ended`; None if a crash ended it."""
 
     begun: int
     view: Sequence[Seen] = ()
-    """What the agent's own call is sent; a judge's is not compared."""
+    """The messages of the agent's own call; a judge's messages are not compared."""
     ended: int | None = None
     called: ModelCalled | None = None
     outcome: ModelReply | ModelError | None = None
-    """None when the call was cut."""
+    """None if the call was interrupted."""
     shown: str = ""
-    """What had streamed in of a call that was cut, or that failed."""
+    """The text that had streamed in from a call that was interrupted or failed."""
     tries: tuple[BudgetReserved | ModelCallRetried, ...] = ()
 
     @property
     def last(self) -> int:
-        """The seq of the last that is known of it."""
+        """The last known seq of the call."""
         tried = self.tries[-1].seq if self.tries else self.begun
         return tried if self.ended is None else self.ended
 
 
 class Checked(msgspec.Struct, frozen=True):
-    """What a call's arguments came to when its reply was logged: the resources, or why it cannot run."""
+    """The result of checking a call's arguments when its reply was logged: the resources, or why it cannot run."""
 
     resources: tuple[str, ...]
     problem: str | None
 
 
 class Replies:
-    """Makes replies of the events that they became; `rated` are the tools whose calls the model itself rates."""
+    """Reconstructs replies from their events; `rated` are the tools whose calls the model itself rates."""
 
     def __init__(self, rated: Mapping[str, ToolDefinition]) -> None:
         self._rated = rated
 
     def asked(self, action: ActionEvent) -> ToolCall:
-        """The call as the model sent it."""
+        """Return the call as the model sent it."""
         name = action.asked_as or action.tool_name
         if action.malformed is not None:
             return ToolCall(action.tool_call_id, action.through or name, action.malformed)
@@ -77,7 +77,7 @@ class Replies:
         return ToolCall(action.tool_call_id, *sent(name, given, action.through))
 
     def reply(self, called: ModelCalled, following: Sequence[Event]) -> tuple[ModelReply, dict[str, Checked]]:
-        """The reply of a call, given the events after its end; and what became of each of its actions, by their ids."""
+        """Return the reply of a call, from the events after its end, and the result of each of its actions by id."""
         reply = _answered(called)
         checked: dict[str, Checked] = {}
         for event in following:
@@ -103,7 +103,7 @@ class Replies:
 
 
 def failure(code: str, following: Sequence[Event]) -> ModelError:
-    """The error with which the agent's own call ended, given the events after its end."""
+    """Return the error that ended the agent's own call, from the events after its end."""
     why = following[0] if following else None
     match why:
         case CondensationRequest(reason=reason):
@@ -115,7 +115,7 @@ def failure(code: str, following: Sequence[Event]) -> ModelError:
 
 
 def model_error(event: ConversationErrorEvent, words: str) -> ModelError:
-    """The error of a model that an event tells of."""
+    """Return the model error that an event reports."""
     error = _failed(event.code, words)
     error.retryable = event.retryable
     return error
@@ -128,7 +128,7 @@ def _failed(code: str, words: str) -> ModelError:
 
 
 def verdict(called: ModelCalled, judged: CriticAssessed | ConversationErrorEvent | None) -> ModelReply | ModelError:
-    """What a judge answered, given what came of it: its words are not logged."""
+    """Return a judge's answer, derived from its result, because its text is not logged."""
     if called.error is None:
         said = {}
         if isinstance(judged, CriticAssessed):

@@ -1,7 +1,7 @@
-"""What counts as a difference between a recorded event and a replayed one. Pure.
+"""Defines which differences between a recorded event and a replayed one count. Pure.
 
-Ids, times, latencies, what a call cost and a tool's own details do not; ids of events are compared as their seqs, and
-fingerprints not at all: they were taken of what a result said before secrets were hidden in it.
+Ids, times, latencies, costs of calls and tools' own details do not count. Ids of events are compared as their seqs.
+Fingerprints are not compared: they were computed from results before secrets were hidden in them.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _LEFT_OUT = frozenset(
 )  # fmt: skip
 _SECONDS = re.compile(r"\bInterrupted(?: after \d+\.\d s\.|: it did not finish\.)")
 _AROUND = 60
-"""Characters of a long line that are shown before and after the first one that differs."""
+"""Characters of a long line that are shown before and after the first difference."""
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """Where a replay left its recording: at event `seq`, in the member `where` of it."""
+    """The first difference between a replay and its recording: at event `seq`, in its member `where`."""
 
     seq: int
     where: str
@@ -39,26 +39,26 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 class Side(msgspec.Struct, frozen=True):
-    """How one side's names are read: its event ids as seqs, and the texts that stand for another one."""
+    """One side of the comparison: its event ids as seqs, and its replacements for texts."""
 
     seqs: dict[str, int]
     instead: Mapping[str, str] = {}
 
     def note(self, event: Event) -> None:
-        """Remember the event's id, for those that name it later."""
+        """Remember the event's id, for later events that refer to it."""
         self.seqs[event.id] = event.seq
         self.seqs[f"{event.id}-summary"] = event.seq  # under which a condensation stands in a view
         if isinstance(event, ChildStarted):
             self.seqs[event.child_id] = event.seq
 
     def text(self, text: str) -> str:
-        """A text as it is compared."""
+        """Return a text in the form that is compared."""
         for here, there in self.instead.items():
             text = text.replace(here, there)
         return _SECONDS.sub("Interrupted.", text)
 
     def facts(self, event: Event, *, cut: bool) -> dict[str, Any]:
-        """The members of an event that count."""
+        """Return the members of an event that count."""
         fields = msgspec.json.decode(encode(event))
         facts = {name: self._fact(name, value) for name, value in fields.items() if name not in _LEFT_OUT}
         if isinstance(facts.get("tools"), list):
@@ -87,7 +87,7 @@ class Side(msgspec.Struct, frozen=True):
                 return value
 
     def messages(self, messages: Sequence[Message]) -> list[Any]:
-        """Messages as they are compared: calls numbered as they come, since their ids are new in each run."""
+        """Return messages in the form that is compared; call ids become numbers, since they are new in each run."""
         numbers: dict[str, str] = {}
         found = []
         for message in self._texts(msgspec.json.decode(msgspec.json.encode(list(messages)))):
@@ -100,7 +100,7 @@ class Side(msgspec.Struct, frozen=True):
 
 
 def compare(recorded: dict[str, Any], replayed: dict[str, Any], seq: int) -> Difference | None:
-    """The first difference between the facts of two events."""
+    """Return the first difference between the facts of two events."""
     kind, other = recorded["type"], replayed["type"]
     if kind != other:
         return Difference(seq, "type", outline(recorded), outline(replayed))
@@ -108,12 +108,12 @@ def compare(recorded: dict[str, Any], replayed: dict[str, Any], seq: int) -> Dif
 
 
 def compare_messages(recorded: Sequence[Any], replayed: Sequence[Any], seq: int) -> Difference | None:
-    """The first difference between what the model was sent with the call of event `seq`, and is sent now."""
+    """Return the first difference between the messages that the call of event `seq` sent then and sends now."""
     return _first(seq, "messages", recorded, replayed)
 
 
 def outline(facts: dict[str, Any]) -> str:
-    """An event on a line."""
+    """Return an event as one line."""
     rest = {name: value for name, value in facts.items() if name not in ("type", "tools", "source")}
     shown = msgspec.json.encode(rest).decode()
     return f"{facts['type']} {shown if len(shown) <= 2 * _AROUND else shown[: 2 * _AROUND] + '…'}"
@@ -142,7 +142,9 @@ def _item(items: list[Any], number: int) -> Any:
 
 
 def _shown(one: Any, other: Any) -> tuple[str, str]:
-    """Two values that differ; of long texts the first line that does, and of a long line the part around it."""
+    """Return excerpts of two different values: of long texts the first different line, of a long line the part around
+    it.
+    """
     if not (isinstance(one, str) and isinstance(other, str)):
         return _plain(one), _plain(other)
     ours, theirs = one.split("\n"), other.split("\n")

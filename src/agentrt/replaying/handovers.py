@@ -1,4 +1,4 @@
-"""Handovers: where a log goes on in another process, or as a fork. Pure."""
+"""Handovers: the points at which another process, or a fork, continues a log. Pure."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ _FIRST = (DurabilityChanged, ModelCalled, ExecutionLost, AgentErrorEvent, Resour
 
 
 def handed_over(state: State, following: Sequence[Event]) -> int:
-    """How many of the following events another process logged at once, to close what `state` had open; 0 when the
-    first of them is none of these.
+    """Return how many of the following events another process logged together to close what `state` had open.
 
-    That a process ended with nothing open leaves no trace.
+    This is 0 if the first is not such an event. A process that ended with nothing open leaves no trace.
     """
     first = following[0]
     if isinstance(first, ConversationCreated):
@@ -42,7 +41,7 @@ def _alike(one: Event, other: Event) -> bool:
 
 
 def _telling(event: Event) -> object:
-    """By what an event that closes something is known from others of its type."""
+    """Return the value that distinguishes a closing event from others of its type."""
     match event:
         case ModelCalled() | AgentErrorEvent():
             return event.error

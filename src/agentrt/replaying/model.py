@@ -1,4 +1,4 @@
-"""`RecordedModel`: the model of a replay, which gives the recorded replies when their turn has come."""
+"""`RecordedModel`: the model of a replay, which returns each recorded reply in its turn."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from .stage import Stage
 
 
 class RecordedModel(ModelClient):
-    """A `ModelClient` that gives the recorded replies, once it was sent what the model was sent then.
+    """A `ModelClient` that returns the recorded replies if it is sent the recorded messages.
 
-    Besides the agent only judges call it, and they prepare each call.
+    Only the agent and judges call it, and only judges prepare each call.
     """
 
     def __init__(self, recording: Recording, stage: Stage, recorded: Side, replayed: Side) -> None:
@@ -32,14 +32,16 @@ class RecordedModel(ModelClient):
         self._judging = False
         self._around = around(recording.created.agent)
         self.renamed: dict[str, str] = {}
-        """The replay's id of each recorded conversation that was delegated to: a call may name it."""
+        """Maps the recorded ids of delegated conversations to the replay's: calls may refer to them."""
 
     async def prepare(self, llm: AnyLLM) -> None:
-        """The next call is a judge's."""
+        """Note that the next call is a judge's."""
         self._judging = True
 
     async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
-        """The recorded reply. Raises the recorded error; a call that was cut waits until it is again."""
+        """Return the recorded reply. Raises the recorded error; an interrupted call waits until it is interrupted
+        again.
+        """
         judging, self._judging = self._judging, False
         call = self._stage.next_judgement() if judging else self._stage.next_call()
         if call is None:
@@ -57,7 +59,7 @@ class RecordedModel(ModelClient):
         return self._with_names(call.outcome)
 
     def _with_names(self, reply: ModelReply) -> ModelReply:
-        """The reply, whose calls name conversations as the replay does."""
+        """Return the reply with the replay's ids of conversations in its calls."""
         if not self.renamed or not reply.tool_calls:
             return reply
         calls = []
@@ -76,7 +78,7 @@ class RecordedModel(ModelClient):
             await self._stage.never()
 
     async def _try(self, call: Call, request: ModelRequest, watch: Watch) -> None:
-        """All tries: each reserved what it may use, where there was a budget, and showed what it did."""
+        """Repeat all tries: each reserves what it may use, if there was a budget, and shows its text."""
         reserved: BudgetReserved | None = None
         for event in call.tries:
             if isinstance(event, BudgetReserved):
@@ -99,7 +101,7 @@ class RecordedModel(ModelClient):
         request: ModelRequest,
         watch: Watch,
     ) -> None:
-        """Have a try reserve what it may use, or only note what it is, for the estimate of what it used."""
+        """Reserve what a try may use, or only note its size, for the estimate of its usage."""
         if reserved is not None:
             await self._stage.turn(reserved.seq)
         elif ended is None or ended.usage == Usage() or (isinstance(ended, ModelCalled) and ended.error is None):
@@ -111,7 +113,7 @@ class RecordedModel(ModelClient):
 
 
 def _priced(llm: LLM, reserved: BudgetReserved | None, ended: ModelCallRetried | ModelCalled | None) -> Capabilities:
-    """What a model is taken to cost: what its spec says, else what makes the same of its tokens as was logged."""
+    """Return the price for a model: from its spec, or else the one by which its tokens cost the logged amount."""
     known = known_of(llm)
     if known.input_cost is not None and known.output_cost is not None:
         return known
@@ -124,7 +126,7 @@ def _priced(llm: LLM, reserved: BudgetReserved | None, ended: ModelCallRetried |
 
 
 def _show(watch: Watch, text: str, usage: Usage, *, always: bool = False) -> None:
-    """Show what had streamed in: its text, and for the rest, which is not logged, something as long."""
+    """Show the text that had streamed in, and filler of the same length for the rest, which is not logged."""
     if text:
         watch.show("text", text)
     rest = BYTES_A_TOKEN * usage.completion_tokens - len(text)

@@ -1,4 +1,4 @@
-"""Where each event comes from: from outside, from a performer, or from the rules. Pure."""
+"""The origin of each event: outside, a performer, or the rules. Pure."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ from ..specs import HookEvent
 
 
 class Origin(StrEnum):
-    """Who an event comes from, and so who gives it in a replay."""
+    """The source of an event, and so what provides it in a replay."""
 
     OUTSIDE = "outside"
-    """A person, a program or the process around the conversation: the replay gives it at its place."""
+    """From a person, a program or the process around the conversation: the replay inserts it at its place."""
     PERFORMER = "performer"
-    """The outcome of a command: a recorded performer gives it when its turn has come."""
+    """The outcome of a command: a recorded performer returns it in its turn."""
     RULES = "rules"
-    """What follows from the rest: the replay gives nothing, the rules that are replayed must."""
+    """A consequence of other events: the replay inserts nothing, the replayed rules must produce it."""
 
 
 OUTSIDE, PERFORMER, RULES = Origin.OUTSIDE, Origin.PERFORMER, Origin.RULES
@@ -98,7 +98,7 @@ def _message(event: Event, cause: Cause) -> Origin:
 
 
 def _context(event: Event, cause: Cause) -> Origin:
-    """It is read as a conversation begins, or since a plugin was loaded."""
+    """Return the origin of a context, which is read when a conversation begins or after a plugin was loaded."""
     return RULES if isinstance(cause.event, ConversationCreated | SystemPromptEvent) else OUTSIDE
 
 
@@ -109,12 +109,12 @@ def _refusal(event: Event, cause: Cause) -> Origin:
 
 
 def _result(event: Event, cause: Cause) -> Origin:
-    """A client gives one, or its time is over."""
+    """Return the origin of a result: from outside if a client gave it, or if it timed out."""
     return OUTSIDE if event.source == "user" or event.by == "deadline" else PERFORMER
 
 
 def _call(event: Event, cause: Cause) -> Origin:
-    """Code that runs makes one from outside the rules."""
+    """Return the origin of an action: from outside if running code made the call."""
     return OUTSIDE if isinstance(event, ActionEvent) and event.within is not None else PERFORMER
 
 
@@ -123,28 +123,28 @@ def _revision(event: Event, cause: Cause) -> Origin:
 
 
 def _hooks(event: Event, cause: Cause) -> Origin:
-    """Those of the end run as a process leaves, which the replay does not decide."""
+    """Return the origin of hooks: those at the end run as a process leaves, which the replay does not decide."""
     return OUTSIDE if isinstance(event, HookExecutionEvent) and event.hook_event is HookEvent.END else PERFORMER
 
 
 def _model_call(event: Event, cause: Cause) -> Origin:
-    """A question besides, and the making of a title, are asked from outside."""
+    """Return the origin of a model call: side questions and title generation are requested from outside."""
     return PERFORMER if cause.own_call else OUTSIDE
 
 
 def _condensation(event: Event, cause: Cause) -> Origin:
-    """A person asks for it, or a model that said that the view is too long."""
+    """Return the origin of a condensation: from outside if a person requested it, not if the view was too long."""
     return OUTSIDE if event.source == "user" else PERFORMER
 
 
 def _error(event: Event, cause: Cause) -> Origin:
-    """A limit has no cause, and the limit of time an interrupt."""
+    """Return the origin of an error: a limit has no cause, and the cause of the time limit is an interrupt."""
     limit = isinstance(event, ConversationErrorEvent) and event.code in ("max_steps", "max_cost", "max_tokens")
     return RULES if isinstance(cause.event, InterruptEvent) or (limit and cause.event is None) else PERFORMER
 
 
 def _of_users() -> Mapping[type[Event], Origin | Rule]:
-    """The types whose events are a user's unless they say something else."""
+    """Return the types of events that are from a user by default."""
     sources = {kind: field for kind in get_args(KnownEvent) for field in fields(kind) if field.name == "source"}
     return {kind: OUTSIDE for kind, field in sources.items() if field.default == "user"}
 
@@ -155,7 +155,7 @@ ORIGINS: Mapping[type[Event], Origin | Rule] = {
     ConversationCreated: RULES,
     SystemPromptEvent: RULES,
     ContextResolved: _context,
-    # what people and programs say and decide, beside all that is a user's
+    # what people and programs say and decide, besides the user's events
     MessageEvent: _message,
     UserRejectObservation: _refusal,
     BudgetGranted: OUTSIDE,
@@ -200,7 +200,7 @@ ORIGINS: Mapping[type[Event], Origin | Rule] = {
     ChildWaiting: PERFORMER,
     ChildFinished: PERFORMER,
 }
-"""By type; where a type has several origins, what decides. What closes a crash is told apart before this is asked."""
+"""The origin by event type, or the rule for a type with several. Events that close a crash are handled before."""
 
 
 class Origins:
@@ -212,18 +212,18 @@ class Origins:
         self._commands = {event.command for event in events if isinstance(event, ModelCallStarted)}
 
     def of(self, event: Event) -> Origin:
-        """Where an event comes from."""
+        """Return the origin of an event."""
         found = ORIGINS[type(event)]
         if isinstance(found, Origin):
             return found
         return found(event, Cause(self._by_id.get(event.caused_by or ""), own_call=self.is_own(event)))
 
     def is_own(self, event: Event) -> bool:
-        """Whether an event of a model call is of one that the rules asked for: the agent's, or a judge's."""
+        """Return whether an event belongs to a model call of the rules: the agent's, or a judge's."""
         command = getattr(event, "command", "")
         return command in self._commands or is_judging(command)
 
 
 def is_judging(command: str) -> bool:
-    """Whether a model call is that of a judge."""
+    """Return whether a model call is a judge's."""
     return command.startswith(f"{GOAL}-")

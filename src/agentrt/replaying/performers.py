@@ -1,4 +1,4 @@
-"""The performers of a replay: they give what was recorded, each outcome when its turn has come."""
+"""The performers of a replay: they return each recorded outcome in its turn."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def stand_ins(
     analyzers: Mapping[str, Callable[[], SecurityAnalyzer]],
     from_log: Collection[str],
 ) -> dict[str, PerformerFactory]:
-    """What takes the place of a conversation's performers, but for the agent and the tools.
+    """Return the replacements for a conversation's performers, except for the agent and the tools.
 
-    Calls of the tools `from_log`, whose implementation is not here, are rated as was recorded.
+    Calls of tools in `from_log`, whose implementation is missing here, get their recorded rating.
     """
     workspace = recording.created.workspace
 
@@ -78,12 +78,12 @@ def stand_ins(
 
 
 def critics_of(recording: Recording) -> tuple[str, ...]:
-    """The names of the critics of a recording."""
+    """Return the names of the critics of a recording."""
     return tuple({agent.critic.name for agent in recording.agents if agent.critic is not None})
 
 
 class RecordedSecurity(SecurityActor):
-    """Rates in the recorded order: by analyzers and tools that are known, or else as was recorded."""
+    """Rates actions in the recorded order: with known analyzers and tools, otherwise as recorded."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class RecordedSecurity(SecurityActor):
 
 
 class RecordedCondenser(AbstractAsyncContextManager["RecordedCondenser"]):
-    """Condenses as was recorded, when it was: what a model said of the events is not asked for again."""
+    """Repeats the recorded condensations at their recorded places, without asking a model."""
 
     def __init__(self, recording: Recording, stage: Stage, log: Log) -> None:
         self._recording, self._stage, self._log = recording, stage, log
@@ -120,7 +120,7 @@ class RecordedCondenser(AbstractAsyncContextManager["RecordedCondenser"]):
         return None
 
     async def handle(self, message: Perform) -> None:
-        """Append what came of it: a condensation, or an error."""
+        """Append the outcome: a condensation, or an error."""
         found = self._recording.condensed(self._stage.matched)
         if found is None:
             await self._stage.never()
@@ -137,7 +137,7 @@ class RecordedCondenser(AbstractAsyncContextManager["RecordedCondenser"]):
 
 
 class RecordedHooks(HookActor):
-    """Runs no hook: each event's hooks come to what was recorded; what follows from that is real."""
+    """Returns the recorded results of each event's hooks, without running any; their consequences are real."""
 
     def __init__(self, recording: Recording, stage: Stage, log: Log, parts: Parts) -> None:
         super().__init__(log, {}, parts.tools, recording.created.workspace, str)
@@ -146,7 +146,7 @@ class RecordedHooks(HookActor):
     async def run(
         self, given: HookInput, hooks: Sequence[Hook], target: str = "", at_most: float = 0.0
     ) -> tuple[HookResult, HookExecutionEvent]:
-        """What the hooks of an event came to."""
+        """Return the results of the hooks of an event."""
         seq = _seq(self._log.state, target)
         hooked = self._recording.hooked(given.event_type, seq, self._stage.matched)
         if hooked is None:
@@ -156,7 +156,7 @@ class RecordedHooks(HookActor):
 
 
 def _seq(state: State, target: str) -> int:
-    """The seq of the action or message that a hook is about; 0 for none."""
+    """Return the seq of the action or message that a hook is about; 0 for none."""
     here = state.branch
     for inner in here.inner:
         if inner.id == target:
@@ -168,7 +168,7 @@ def _seq(state: State, target: str) -> int:
 
 
 class RecordedSkills(AbstractAsyncContextManager["RecordedSkills"]):
-    """Activates skills as was recorded, without their texts."""
+    """Activates skills as recorded, without their texts."""
 
     def __init__(self, recording: Recording, stage: Stage, log: Log) -> None:
         self._recording, self._stage, self._log = recording, stage, log
@@ -177,7 +177,7 @@ class RecordedSkills(AbstractAsyncContextManager["RecordedSkills"]):
         return None
 
     async def handle(self, message: Perform) -> None:
-        """Append what came of it next: the calls of commands, or the text."""
+        """Append the next recorded outcome: the calls of commands, or the text."""
         assert isinstance(message.command, Activate)
         command, due = message.command, message.command.due
         events = self._recording.activated(due.skill, _seq(self._log.state, due.cause), self._stage.matched)
@@ -192,13 +192,13 @@ class RecordedSkills(AbstractAsyncContextManager["RecordedSkills"]):
 
 
 class RecordedCritic(Critic):
-    """A critic that says what was recorded, or fails as it did."""
+    """A critic that returns the recorded result, or fails as recorded."""
 
     def __init__(self, recording: Recording, stage: Stage, name: str) -> None:
         self._recording, self._stage, self._name = recording, stage, name
 
     async def evaluate(self, events: object, workspace: Workspace) -> CriticResult:
-        """The recorded score and words. Raises what it raised."""
+        """Return the recorded score and text. Raises the recorded error."""
         said = self._recording.judged(self._name, self._stage.matched)
         if said is None:
             return await self._stage.never()
@@ -211,7 +211,7 @@ class RecordedCritic(Critic):
 
 
 class RecordedJudge(CriticActor):
-    """Judges in the recorded order; against a goal by the words of a `RecordedModel`."""
+    """Judges in the recorded order; for a goal, with the replies of a `RecordedModel`."""
 
     def __init__(
         self,
@@ -246,7 +246,7 @@ class RecordedJudge(CriticActor):
 
 
 def failure_of(event: ConversationErrorEvent) -> Exception:
-    """What a critic raised, by the error that it ended the run with."""
+    """Return a critic's exception, from the error that it ended the run with."""
     words = event.detail.removeprefix(JUDGED_WITHOUT)
     if event.code == "internal":
         return ActorError(event.detail.removeprefix("It failed: "))
@@ -264,7 +264,7 @@ def _raised(words: str) -> Exception | None:
 
 
 class RecordedDelegate(AbstractAsyncContextManager["RecordedDelegate"]):
-    """Performs `Delegate` without a conversation: what was heard of it, and what it came to, is recorded."""
+    """Performs `Delegate` without a conversation, from its recorded messages and outcome."""
 
     def __init__(self, recording: Recording, stage: Stage, log: Log) -> None:
         self._recording, self._stage, self._log = recording, stage, log
@@ -273,7 +273,7 @@ class RecordedDelegate(AbstractAsyncContextManager["RecordedDelegate"]):
         return None
 
     async def handle(self, message: Perform) -> None:
-        """Append what came of one delegation, also when it is cut; nothing of one that a crash ended."""
+        """Append the outcome of one delegation, even if it was interrupted; nothing if a crash ended it."""
         assert isinstance(message.command, Delegate | Attend)
         command = message.command
         given = self._given(command)
@@ -318,7 +318,7 @@ class RecordedDelegate(AbstractAsyncContextManager["RecordedDelegate"]):
 
 
 def _again(event: Event, command: Seeing) -> Event:
-    """An event of a delegation, with the replay's ids."""
+    """Return an event of a delegation, with the replay's ids."""
     match event:
         case ChildWaiting() | ChildFinished():
             return replace(event, seq=0, id=new_id(), child_id=command.child_id)

@@ -50,31 +50,31 @@ from .stage import Stage
 from .tools import servers_tools, tools_of
 
 PATIENCE = 5.0
-"""Seconds until a recorded event that does not come counts as a difference."""
+"""Seconds after which a missing recorded event counts as a difference."""
 
 _ANSWERS = (ConfirmationGiven, UserRejectObservation, RuleAdded, ChildAnswered)
 _TOGETHER = (_ANSWERS, (ConversationStateUpdateEvent,))
-"""What a person says in one batch: given one by one, the rules would go on in between."""
+"""A person's input that must be given in one batch: given one by one, the rules would continue in between."""
 
 
 class Replay(msgspec.Struct, frozen=True, kw_only=True):
-    """How a replay went: `events` came as recorded, with `calls` model calls, up to the first difference."""
+    """The result of a replay: `events` matched the recording, with `calls` model calls, up to the first difference."""
 
     events: int
     calls: int
     from_log: tuple[str, ...] = ()
-    """Tools that have no implementation here: their definitions were taken from the log."""
+    """Tools without an implementation here: their definitions were taken from the log."""
     difference: Difference | None = None
 
 
 async def replay(events: Sequence[Event], tools: Iterable[ToolType] = (), *, patience: float = PATIENCE) -> Replay:
     """Run a conversation again with its recorded replies and results, and find the first difference.
 
-    Everything between is real: the decisions, the log, the rating of actions, the messages to the model, what follows
-    from a hook's or a judge's word. No tool, hook, critic, judge or delegated conversation is run, and nothing outside
-    of a scratch directory is touched. `tools` are the implementations of tools that
-    are not built in, for their definitions and checks. Raises `ValueError` when the events do not begin a log, and
-    `ConfigurationError` when the agent cannot be made here.
+    Everything in between is real: the decisions, the log, the rating of actions, the messages to the model, the
+    consequences of hooks' and judges' results. No tool, hook, critic, judge or delegated conversation is run, and
+    nothing outside a scratch directory is touched. `tools` are the implementations of tools that are not built in, for
+    their definitions and checks. Raises `ValueError` if the events are not the beginning of a log, and
+    `ConfigurationError` if the agent cannot be created here.
     """
     recording = Recording(events)
     scratch = Path(await anyio.to_thread.run_sync(lambda: tempfile.mkdtemp(prefix="agentrt-replay-")))
@@ -91,23 +91,23 @@ class _Player:
         self._workspace = scratch / "workspace"
         self._recorded = Side({})
         self._names = {str(self._workspace): recording.created.workspace.path}
-        """What the recording has in the place of texts of the replay."""
+        """Maps texts of the replay to those of the recording."""
         self._replayed = Side({}, self._names)
         self._stage = Stage(recording)
         self._tools, self._from_log = tools_of(recording, self._stage, tools)
         self._client = RecordedModel(recording, self._stage, self._recorded, self._replayed)
         self._performers = stand_ins(recording, self._stage, ANALYZERS, self._from_log)
         self._store, self._name, self._life = MemoryStorage(), "replayed-1", 1
-        """Where it is played, under which id, and how many processes there were."""
+        """The storage of the replay, the conversation's id in it, and the number of processes so far."""
         self._state = State()
-        """Of the recording, after the last event that came."""
+        """The recording's state after the last matched event."""
         self._ids: dict[str, str] = {}
         """The replay's id of each recorded event."""
         self._given = 1
-        """The seq up to which what comes from outside was given; the first event is there from the beginning."""
+        """The seq up to which outside events were inserted; the first event is there from the beginning."""
 
     async def to_the_end(self) -> Replay:
-        """Play, in one process after the other where the recording went on in another."""
+        """Play all of it, with a new process at each point where another process continued the recording."""
         await anyio.Path(self._workspace).mkdir()
         while not await self._live():
             pass
@@ -119,7 +119,7 @@ class _Player:
         )
 
     async def _live(self) -> bool:
-        """One process; whether the replay is over with it."""
+        """Play one process, and return whether the replay is finished."""
         async with self._runtime() as runtime:
             async with await self._group(runtime) as group:
                 scope = self._stage.begin()
@@ -134,14 +134,16 @@ class _Player:
         return self._stage.difference is not None
 
     async def _begin(self, group: ConversationGroup) -> None:
-        """Append the first batch, or what closes what the process before left open; the rest comes from outside."""
+        """Append the first batch, or the events that close what the last process left open; the rest comes from
+        outside.
+        """
         if not self._stage.matched:
             await group.begin()
         elif events := recovery(group.feed.state):
             await group.log.append(*events)
 
     def _runtime(self) -> Runtime:
-        """A runtime that knows all names of the recording, has no secret, and whose performers run nothing."""
+        """Return a runtime with all names of the recording, without secrets, whose performers run nothing."""
         agents = self._recording.agents
         return Runtime(
             self._store,
@@ -157,8 +159,8 @@ class _Player:
         )
 
     async def _resolved(self, agent: Agent, *_: object) -> Resolved:
-        """What the agent was told then of its place, whose files may be gone; its other instructions are made anew, but
-        where the two were one.
+        """Return the recorded context of the agent, whose files may be gone; its other instructions are recomputed,
+        unless both were one.
         """
         told, prompt = self._recording.context, self._recording.prompt
         dynamic = prompt.dynamic_context if prompt is not None else ""
@@ -182,7 +184,7 @@ class _Player:
         return group
 
     async def _go_on_elsewhere(self, runtime: Runtime) -> None:
-        """Fork, or leave the log to another process, as a crash leaves it."""
+        """Fork, or leave the log to another process as a crash would."""
         self._life += 1
         if isinstance(self._recording.events[self._stage.matched], ConversationCreated):
             self._name = await runtime.fork(self._name, self._stage.matched, f"replayed-{self._life}")
@@ -190,7 +192,7 @@ class _Player:
         self._store = self._store.copy()
 
     async def _play(self, group: ConversationGroup) -> bool:
-        """Compare event after event, and do what a person did; no when another process is to go on."""
+        """Compare the events, and do what a person did; return False when another process is to continue."""
         stage, events = self._stage, self._recording.events
         stream = group.feed.events(stage.matched)
         while stage.matched < len(events):
@@ -209,7 +211,7 @@ class _Player:
         return True
 
     async def _next(self, stream: AsyncIterator[Event], due: Event) -> None:
-        """Hold the next event against the recorded one."""
+        """Compare the next event with the recorded one."""
         event: Event | None = None
         with anyio.move_on_after(self._patience):
             event = await anext(stream)
@@ -236,7 +238,7 @@ class _Player:
         return outline(self._replayed.facts(event, cut=False))
 
     async def _do(self, group: ConversationGroup, due: Event) -> None:
-        """Do what a person did; what they said at once is one batch."""
+        """Do what a person did; inputs given together are one batch."""
         batch = self._batch(due)
         self._given = batch[-1].seq
         try:
@@ -252,7 +254,7 @@ class _Player:
             await anyio.lowlevel.checkpoint()
 
     async def _interrupt(self, group: ConversationGroup, due: InterruptEvent, last: Event) -> None:
-        """Cut what runs: at the limit of time, with a message that goes on, or because a person says so."""
+        """Interrupt the run: at the time limit, with a message that continues, or at a person's request."""
         if due.source == "environment" and not due.goes_on:
             await group.log.expire(group.feed.state.spec.limits.max_seconds or 0.0)
         elif isinstance(last, MessageEvent):
@@ -262,7 +264,7 @@ class _Player:
             await group.log.interrupt(due.reason)
 
     def _batch(self, due: Event) -> list[Event]:
-        """The event, and those that were given with it."""
+        """Return the event, and those that were given with it."""
         later = self._recording.events[due.seq :]
         if isinstance(due, InterruptEvent) and due.goes_on:
             closed = [*takewhile(lambda event: isinstance(event, AgentErrorEvent), later)]
@@ -272,7 +274,7 @@ class _Player:
         return [due, *together]
 
     def _again(self, event: Event) -> Event:
-        """What came from outside, with the replay's ids."""
+        """Return an outside event, with the replay's ids."""
         changes: dict[str, Any] = {
             name: self._ids[known]
             for name in ("action_id", "child_id", "within")
@@ -284,7 +286,7 @@ class _Player:
 
 
 def _policy(state: State, message: MessageEvent, interrupt: InterruptEvent) -> BusyPolicy:
-    """The policy by which a message interrupts as it did then."""
+    """Return the policy by which a message interrupts as it did in the recording."""
     for policy in (BusyPolicy.STEER, BusyPolicy.INTERRUPT):
         first = said(state, message, policy)[0]
         if isinstance(first, InterruptEvent) and first.reason == interrupt.reason:
@@ -293,5 +295,5 @@ def _policy(state: State, message: MessageEvent, interrupt: InterruptEvent) -> B
 
 
 def _stub(*_: object) -> Any:
-    """Stands for an implementation that no replay calls."""
+    """Return a placeholder for an implementation that no replay calls."""
     raise AssertionError("a replay runs nothing")

@@ -1,4 +1,4 @@
-"""`Recording`: a log as what each performer gave, and when. Pure."""
+"""`Recording`: a log as the results of each performer, with their times. Pure."""
 
 from __future__ import annotations
 
@@ -56,17 +56,17 @@ E = TypeVar("E", bound=Event)
 
 
 class Execution(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool's run: begun with event `begun`; its outcome is event `ended`, unless a crash ended it."""
+    """A tool's run that began with event `begun` and ended with event `ended`; None if a crash ended it."""
 
     begun: int
     ended: int | None = None
     outcome: ObservationEvent | AgentErrorEvent | None = None
     left: int = 0
-    """The event since which it is not at work any more, as the conversation was left: it is resumed later."""
+    """The event at which it stopped because the conversation was left; it is resumed later."""
 
 
 class Delegation(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation that was delegated to: what was heard of it, and its outcome, a batch from event `ended` on."""
+    """A delegated conversation: its messages, and its outcome, a batch from event `ended` on."""
 
     begun: int
     waiting: tuple[ChildWaiting, ...] = ()
@@ -75,16 +75,16 @@ class Delegation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hooked(msgspec.Struct, frozen=True):
-    """What the hooks of an event came to."""
+    """The results of the hooks of an event."""
 
     event: HookExecutionEvent
     result: HookResult
 
 
 class Recording:
-    """The events of a conversation, and what its model, tools, hooks and judges gave in them.
+    """The events of a conversation, with the outputs of its model, tools, hooks and judges.
 
-    Raises `ValueError` when they are not the events of a log from its first one on.
+    Raises `ValueError` if they are not the first events of a log.
     """
 
     def __init__(self, events: Sequence[Event]) -> None:
@@ -95,9 +95,9 @@ class Recording:
         first = events[: next((i for i, event in enumerate(events) if event.source == "user"), len(events))]
         self.prompt = next((event for event in first if isinstance(event, SystemPromptEvent)), None)
         self.context = next((event for event in first if isinstance(event, ContextResolved)), None)
-        """What the agent was told from the beginning."""
+        """The agent's context at the beginning."""
         self.agents: list[Agent] = []
-        """Each that there was: of the conversation, of a fork on the way to it, and after each change."""
+        """Every agent so far: the conversation's, those of forks on the way to it, and those after each change."""
         self.by_seq = {event.seq: event for event in events}
         self.definitions: dict[str, ToolDefinition] = {}
         self.calls: list[Call] = []
@@ -107,7 +107,7 @@ class Recording:
         self.delegations: dict[tuple[int, int], Delegation] = {}
         """By the seq of the action, and the attempt."""
         self.attended: dict[int, Delegation] = {}
-        """What works in the background, by the seq of the action."""
+        """Background delegations, by the seq of the action."""
         self._attended: dict[str, int] = {}
         self.checked: dict[tuple[str, bytes], Checked] = {}
         """By tool and arguments."""
@@ -123,9 +123,9 @@ class Recording:
         self._children: dict[str, str] = {}
         self._judging: dict[str, int] = {}
         self._interrupts: list[int] = []
-        """Their seqs."""
+        """The seqs of the interrupts."""
         self.handovers: dict[int, int] = {}
-        """How many events another process logged first, by the seq of the first of them."""
+        """The number of events that another process logged first, by the seq of the first of them."""
         closed, state = 0, State()
         for index, event in enumerate(events):
             self._seqs[event.id] = event.seq
@@ -141,43 +141,45 @@ class Recording:
                 self._lost(event)
 
     def from_outside(self, event: Event) -> bool:
-        """Whether an event is to be given again, at its place."""
+        """Return whether an event must be inserted again, at its place."""
         return self._origins.of(event) is Origin.OUTSIDE or self._was_left(event)
 
     def _was_left(self, event: Event) -> bool:
-        """Whether a call ended as the conversation was left: it is resumed later."""
+        """Return whether a call ended because the conversation was left; it is resumed later."""
         if not isinstance(event, ExecutionLost) or (action := self._actions.get(event.action_id)) is None:
             return False
         tool = self.definitions.get(action.tool_name)
         return tool is not None and tool.on_crash is OnCrash.RESUME
 
     def rating(self, action_seq: int, after: int) -> RiskAssessed | None:
-        """The next rating of an action, after event `after`."""
+        """Return the next rating of an action, after event `after`."""
         return _next(self._ratings.get(action_seq, []), after)
 
     def hooked(self, event: HookEvent, target_seq: int, after: int) -> Hooked | None:
-        """What the hooks of an event come to next, for the action or message with that seq (0: for none)."""
+        """Return the next results of the hooks of an event, for the action or message with that seq (0: for none)."""
         found = self._hooked.get((event, target_seq), [])
         return next((hooked for hooked in found if hooked.event.seq > after), None)
 
     def judged(self, critic: str, after: int) -> Judged | None:
-        """What a critic, or a goal's judge, says next, or how it fails."""
+        """Return the next result or failure of a critic, or a goal's judge."""
         return _next(self._judged.get(critic, []), after)
 
     def interrupted(self, after: int, before: int) -> bool:
-        """Whether there was an interrupt between two events."""
+        """Return whether there was an interrupt between two events."""
         return any(after < seq < before for seq in self._interrupts)
 
     def condensed(self, after: int) -> Event | None:
-        """What the next condensation comes to."""
+        """Return the result of the next condensation."""
         return _next(self._condensed, after)
 
     def seq_of(self, name: str) -> int:
-        """The seq of an event, or of what stands for one in a view, by its id."""
+        """Return the seq of an event, or of its replacement in a view, by its id."""
         return self._seqs[name.removesuffix("-summary")]
 
     def activated(self, skill: str, cause_seq: int, after: int) -> tuple[Event, ...]:
-        """What comes next of a skill that this message or action activates: the calls of its commands, or its text."""
+        """Return the next outcome of a skill that this message or action activates: the calls of its commands, or its
+        text.
+        """
         cause = self.by_seq[cause_seq].id
 
         def is_of(event: Event) -> bool:
@@ -194,7 +196,7 @@ class Recording:
         return tuple(takewhile(is_of, events[first:]))
 
     def _lost(self, event: Event) -> None:
-        """Another process closed what this one had open: it has no outcome."""
+        """Record that another process closed a performer's work, so that it has no outcome."""
         if isinstance(event, ExecutionLost | AgentErrorEvent):
             self._running.pop(event.action_id, None)
             self._delegated.pop(event.action_id, None)
@@ -231,7 +233,7 @@ class Recording:
                 self._executed(event)
 
     def _failed(self, event: ConversationErrorEvent, before: State) -> None:
-        """Note the error of a critic or of a condensation, which the event does not name."""
+        """Record the error of a critic or of a condensation, which the event does not name."""
         if any(isinstance(command, Condense) for command in decide(before)):
             self._condensed.append(event)
         else:
@@ -282,7 +284,7 @@ class Recording:
         return replace(call, outcome=reply)
 
     def _check(self, action: ActionEvent, checked: Checked) -> None:
-        """Note what the arguments came to, but for such as could not be read, whatever the tool."""
+        """Record the result of checking the arguments, except for arguments that no tool could read."""
         call = self._replies.asked(action)
         if action.malformed is None or meant(call, tuple(self.definitions.values())).call.problem is None:
             self.checked[action.tool_name, bytes(action.arguments)] = checked
@@ -330,7 +332,7 @@ class Recording:
                 pass
 
     def _reported(self, action_id: str, event: Event, *, last: bool) -> None:
-        """Note what came of a delegation, if this is about one."""
+        """Record the outcome of a delegation, if the event is about one."""
         key = self._delegated.pop(action_id, None) if last else self._delegated.get(action_id)
         if key is not None:
             known = self.delegations[key]
@@ -343,14 +345,14 @@ def _next(events: Sequence[E], after: int) -> E | None:
 
 
 def _rated(agent: Agent, definitions: dict[str, ToolDefinition]) -> dict[str, ToolDefinition]:
-    """The tools whose calls the model rates."""
+    """Return the tools whose calls the model rates."""
     if MODEL not in agent.analyzers:
         return {}
     return {name: definition for name, definition in definitions.items() if not definition.annotations.read_only}
 
 
 def _hooked(event: HookExecutionEvent, following: Sequence[Event]) -> Hooked:
-    """What hooks came to: with their rewriting and their words, which are events of their own."""
+    """Return the results of hooks, with their rewriting and their messages, which are separate events."""
     arguments, words = None, []
     for later in following:
         match later:

@@ -30,13 +30,13 @@ _OWN_RATING = ("security_risk", "summary")
 
 
 class RecordedExecutor:
-    """A `ToolExecutor` that gives the recorded results of one tool, in the order in which its runs were begun."""
+    """A `ToolExecutor` that returns the recorded results of one tool, in the order in which its runs began."""
 
     def __init__(self, stage: Stage, tool: str) -> None:
         self._stage, self._tool = stage, tool
 
     async def __call__(self, action: Any, context: ToolContext) -> Observation:
-        """The recorded result. Raises what was recorded as the tool's failure."""
+        """Return the recorded result. Raises the recorded failure of the tool."""
         run = self._stage.next_execution(self._tool) or Execution(begun=0)
         self._stage.at_work(run.begun)
         match run.outcome:
@@ -59,11 +59,11 @@ class RecordedExecutor:
         return await self._stage.cut(run.ended)
 
     async def aclose(self) -> None:
-        """Nothing to give up."""
+        """Do nothing."""
 
 
 def _observation(event: ObservationEvent) -> Observation:
-    """The result of a tool, as it was when it was logged."""
+    """Return the result of a tool, as it was when it was logged."""
     details = msgspec.json.decode(event.details)
     given = details if isinstance(details, dict) else {}
     kind: Callable[..., Observation] = _with_details(tuple(given)) if given else Observation
@@ -73,16 +73,16 @@ def _observation(event: ObservationEvent) -> Observation:
 
 @cache
 def _with_details(names: tuple[str, ...]) -> Callable[..., Observation]:
-    """An observation with these fields more, whatever they hold."""
+    """Return an observation type with these additional fields, of any value."""
     fields = [(name, Any) for name in names]
     made: Any = msgspec.defstruct("RecordedObservation", fields, bases=(Observation,), frozen=True, kw_only=True)
     return cast("Callable[..., Observation]", made)
 
 
 def tools_of(recording: Recording, stage: Stage, tools: Iterable[ToolType]) -> tuple[list[ToolType], tuple[str, ...]]:
-    """The tools of a replay, and the names of those that are known from the log only.
+    """Return the tools of a replay, and the names of those that are known only from the log.
 
-    Those that are known here keep their definition, their check of arguments and their resources.
+    Tools that exist here keep their definition, their check of arguments and their resources.
     """
     known = {kind.name: kind for kind in (*BUILT_IN, *tools)}
     specs = (spec for agent in recording.agents for spec in agent.tools)
@@ -97,7 +97,7 @@ def tools_of(recording: Recording, stage: Stage, tools: Iterable[ToolType]) -> t
 
 
 def servers_tools(recording: Recording, stage: Stage) -> list[ToolType]:
-    """The tools of MCP servers, as the log has them."""
+    """Return the tools of MCP servers, as logged."""
     found = (tool for tool in recording.definitions.values() if tool.server or tool.name in (SEARCH, CALL))
     return [_logged(definition, stage, recording) for definition in found]
 
@@ -111,7 +111,7 @@ def _acting(kind: ToolType, stage: Stage, workspace: Workspace) -> ToolType:
 
 
 def _logged(definition: ToolDefinition, stage: Stage, recording: Recording) -> ToolType:
-    """A tool that is known from the log only."""
+    """Return a tool that is known only from the log."""
     name = definition.name
 
     def resources(arguments: Any, _: Workspace) -> tuple[str, ...]:
@@ -125,7 +125,7 @@ def _logged(definition: ToolDefinition, stage: Stage, recording: Recording) -> T
 
 
 def _unrated(definition: ToolDefinition) -> ToolDefinition:
-    """A tool as it was before its calls had a rating of the model's own."""
+    """Return a tool's definition without the rating that the model adds to its calls."""
     if definition.annotations.read_only:
         return definition
     shape: dict[str, Any] = msgspec.json.decode(definition.parameters)

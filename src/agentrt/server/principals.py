@@ -1,4 +1,4 @@
-"""`Principal`: on whose behalf a request is made, and what he may do."""
+"""`Principal`: the user on whose behalf a request is made, and the user's permissions."""
 
 from __future__ import annotations
 
@@ -8,36 +8,38 @@ import msgspec
 
 
 class Scope(StrEnum):
-    """What a key allows."""
+    """A permission of a key."""
 
     OBSERVE = "observe"
     """Read conversations, follow them, and read their workspaces."""
     STEER = "steer"
-    """Begin conversations, say something, run, pause, interrupt, fork, rewind."""
+    """Begin conversations, send messages, run, pause, interrupt, fork, rewind."""
     APPROVE = "approve"
-    """Answer what waits for a person, and change who is asked and what it may spend."""
+    """Answer what waits for a person, and change when a person is asked and how much may be spent."""
     ADMIN = "admin"
-    """All of it, of every owner; keys and metrics."""
+    """All of this, for every owner; also keys and metrics."""
 
 
 class Principal(msgspec.Struct, frozen=True):
-    """Who asks: `owner` is the user (None where the server has no keys), `key` the id of the key that was shown."""
+    """The client of a request: `owner` is the user (None if the server has no keys), `key` the id of the key that was
+    sent.
+    """
 
     owner: str | None
     scopes: frozenset[Scope]
     key: str = ""
 
     def may(self, scope: Scope) -> bool:
-        """Whether this is allowed."""
+        """Return whether this is allowed."""
         return scope in self.scopes or Scope.ADMIN in self.scopes
 
     def sees(self, owner: str | None) -> bool:
-        """Whether the conversations of an owner are there for him."""
+        """Return whether the conversations of an owner are visible to this client."""
         return Scope.ADMIN in self.scopes or (self.owner is not None and owner == self.owner)
 
 
 EVERYONE = Principal(owner=None, scopes=frozenset(Scope))
-"""Whoever shows the token of a server without keys, which only this machine reaches."""
+"""A client with the token of a server without keys, which only this machine can reach."""
 
 NOBODY = Principal(owner=None, scopes=frozenset())
-"""Whoever asks for what needs no key."""
+"""A client without a key, for requests that need none."""

@@ -1,4 +1,4 @@
-"""Runs the server: Hypercorn in this event loop, on a socket of ours."""
+"""Runs the server: Hypercorn in this event loop, on a socket opened here."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from .settings import ServerSettings
 BACKLOG = 2048
 
 GOODBYE = 5.0
-"""Seconds that requests and sockets have to end once the server stops."""
+"""Seconds that requests and sockets have to end after the server stops."""
 
 
 def run(main: Callable[..., Awaitable[None]], *given: object) -> None:
-    """Run `main(*given)` in an event loop for a server: that of uvloop where it is installed, which takes less time."""
+    """Run `main(*given)` in an event loop for a server: uvloop if it is installed, which is faster."""
     anyio.run(main, *given, backend_options={"use_uvloop": find_spec("uvloop") is not None})
 
 
 @asynccontextmanager
 async def serving(app: Starlette, settings: ServerSettings) -> AsyncIterator[str]:
-    """Serve `app` while the body runs; the URL at which it answers. At the end streams are told that it goes away.
+    """Serve `app` while the body runs, and give its URL. At the end, streams are told that the server goes away.
 
-    Raises `ConfigurationError` when the address cannot be had, and what the app's lifespan does.
+    Raises `ConfigurationError` if the address is not available, and the errors of the app's lifespan.
     """
     listener = _listen(settings)
     host, port = listener.getsockname()[:2]
@@ -67,7 +67,7 @@ async def serving(app: Starlette, settings: ServerSettings) -> AsyncIterator[str
 
 
 async def drain(app: Starlette, seconds: float) -> None:
-    """Take no new work, and let what runs end its step, which may take so long; the rest is interrupted at the end."""
+    """Refuse new work, and let running steps end within `seconds`; the rest is interrupted then."""
     services: Services = app.state.services
     services.readiness.stopping = True
     await services.hosting.drain(seconds)
@@ -82,14 +82,14 @@ def _listen(settings: ServerSettings) -> socket.socket:
         if error.errno == errno.EADDRINUSE:
             raise ConfigurationError(f"{where} is taken: stop what listens there, or give another --port") from error
         raise ConfigurationError(f"cannot listen on {where}: {error.strerror or error}") from error
-    # every connection has it from the listener: the kernel ends one that takes nothing even after it was closed
+    # connections inherit it from the listener: the kernel ends one whose client reads nothing, even after its close
     timeout = settings.patience + max(settings.patience, GOODBYE)
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(1000 * timeout))
     return listener
 
 
 def _with_wires(app: ASGIApp) -> ASGIApp:
-    """The same, whose sockets have a `Wire`."""
+    """Return the app, with a `Wire` for each socket."""
 
     async def serve_one(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":

@@ -1,4 +1,4 @@
-"""`ServerSettings`: how a server runs."""
+"""`ServerSettings`: the settings of a server."""
 
 from __future__ import annotations
 
@@ -19,51 +19,53 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 class ServerSettings(Given, frozen=True, kw_only=True):
-    """How a server runs; sizes in bytes, times in seconds. Raises `ConfigurationError` for what cannot be."""
+    """The settings of a server; sizes in bytes, times in seconds. Raises `ConfigurationError` for invalid values."""
 
     host: str = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=HIGHEST_PORT)] = 8000
-    """0: one that is free."""
+    """The port; 0: any free port."""
     token: str | None = None
-    """What a client shows where the store has no keys. None: it is made at each start, as `app.state.access.token`."""
+    """The token for clients if the store has no keys. None: made at each start, as `app.state.access.token`."""
     workspaces: tuple[Path, ...] = ()
-    """Directories below which conversations may work; without one in a request, the first gets a new directory."""
+    """Directories below which conversations may work; if a request names none, the first gets a new directory."""
     container: DockerWorkspace | None = None
-    """Where the commands of new conversations run, each in one of its own; the path is that of the conversation."""
+    """The container for the commands of new conversations, one for each; its path is that of the conversation."""
     agent: Agent | None = None
-    """What a conversation has that is begun without an agent of its own."""
+    """The agent of a conversation that is begun without its own."""
     max_body: Some = 8 * 1024 * 1024
     max_upload: Some = 256 * 1024 * 1024
     heartbeat: Seconds = 10.0
     """Silence on a socket after which a heartbeat is sent."""
     patience: Seconds = 30.0
-    """How long a client may be without progress."""
+    """How long a client may make no progress."""
     max_streams: Count = 10_000
-    """Sockets and server-sent events that are open at once."""
+    """Maximum number of open sockets and server-sent event streams."""
     allow_hosts: tuple[str, ...] = ()
-    """Names as which it answers besides its address and loopback's: "agents.example.org", "*.example.org"."""
+    """Accepted host names besides its address and loopback's: "agents.example.org", "*.example.org"."""
     cors: tuple[str, ...] = ()
-    """Origins of other pages that may use it: "https://console.example.org"."""
+    """Origins of other pages that may use the server: "https://console.example.org"."""
     rate: str | None = "6000/minute"
-    """How often each key may ask, or each address without one; None: as often as it likes."""
+    """Request limit for each key, or each address without a key; None: no limit."""
     failed_logins: str | None = "30/minute"
-    """How often each address may show a key that is not good."""
+    """Limit of requests with an invalid key for each address."""
     max_requests: Some = 256
-    """How many requests of a key, or an address without one, are answered at once."""
+    """Maximum number of concurrent requests for each key, or each address without a key."""
     max_sockets: Some = 256
-    """How many sockets and event streams a key, or an address without one, may have open at once."""
+    """Maximum number of open sockets and event streams for each key, or each address without a key."""
     drain: Amount = 10.0
-    """How long running steps may take to end when the server is told to."""
+    """How long running steps may take to end when the server is told to stop."""
     resume_running: bool = False
-    """Whether what was running when the last process ended goes on."""
+    """Whether to continue what was running when the last process ended."""
     forget_after: Amount = 600.0
-    """After how long a conversation that sleeps, and that nobody follows or asks for, has no place in memory."""
+    """Time after which a sleeping conversation without followers or requests is removed from memory."""
     own_process: bool = False
-    """Whether the process is this server's alone: then it collects garbage as suits a server."""
+    """Whether the process belongs to this server alone: then garbage collection is tuned for a server."""
     http2: bool = False
-    """Whether HTTP/2 is taken, too, without TLS: for a proxy on this machine that speaks it."""
+    """Whether to accept HTTP/2 without TLS as well: for a proxy on this machine that uses it."""
     traces: str | None = None
-    """Where OpenTelemetry traces go, by OTLP over HTTP: "http://localhost:4318"; None: what the environment says."""
+    """The address for OpenTelemetry traces, by OTLP over HTTP: "http://localhost:4318"; None: the environment's
+    setting.
+    """
 
     def __post_init__(self) -> None:
         if isinstance(self.workspaces, str | Path):
@@ -79,7 +81,7 @@ class ServerSettings(Given, frozen=True, kw_only=True):
 
 
 def rate_of(written: str | None, name: str) -> RateLimitItem | None:
-    """A rate such as "600/minute"; None is no limit. Raises `ConfigurationError` for another form."""
+    """Return a rate such as "600/minute"; None is no limit. Raises `ConfigurationError` for another form."""
     try:
         return parse(written) if written is not None else None
     except ValueError as error:

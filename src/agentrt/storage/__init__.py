@@ -1,6 +1,6 @@
-"""What keeps conversations, behind `agentrt.storing.Storage`: files, or memory. Here is all that others may use.
+"""The implementations of `agentrt.storing.Storage`: files, or memory. This module has the public names.
 
-`checking` is about files by its nature, and stands beside it.
+`checking` only works on files, and is imported separately.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ def open_storage(
     *,
     lazy: bool = False,
 ) -> Storage:
-    """A storage, not yet entered: of a directory (None: `default_store()`), of "memory://", or the one that is given.
+    """Return a storage, not yet entered: a directory (None: `default_store()`), "memory://", or the given storage.
 
-    One that is `lazy` makes nothing before something is written. `durability` and `probe` are for files: other storages
-    say themselves when they acknowledge. Raises `ConfigurationError` for what names no storage.
+    A `lazy` storage creates nothing before the first write. `durability` and `probe` apply to files only: other
+    storages define themselves when they acknowledge. Raises `ConfigurationError` for an invalid name.
     """
     if isinstance(given, str) and "://" in given:
         if given != "memory://":

@@ -1,4 +1,4 @@
-"""Blobs: bytes beside a log, named by their SHA-256, durable before an event names them."""
+"""Blobs: bytes beside a log, named by their SHA-256, and durable before an event refers to them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..specs.content import TEXT
 from .disk import make_directories, sync_directory
 
 BLOBS = "blobs"
-"""The directory beside a log that has them."""
+"""The directory beside a log that contains its blobs."""
 
 
 def write_blob(directory: Path, data: bytes, name: str, media_type: str = TEXT) -> BlobReference:
@@ -38,7 +38,7 @@ def write_blob(directory: Path, data: bytes, name: str, media_type: str = TEXT) 
 
 
 def find_blob(directories: Iterable[Path], sha256: str) -> bytes:
-    """The bytes of a blob in one of several directories; for a thread. Raises `LogCorrupt`."""
+    """Return the bytes of a blob from one of several directories; for a thread. Raises `LogCorrupt`."""
     path = Path(sha256)
     for directory in directories:
         path = directory / sha256
@@ -52,7 +52,9 @@ def find_blob(directories: Iterable[Path], sha256: str) -> bytes:
 
 
 def read_blob(directory: Path, sha256: str) -> bytes:
-    """The bytes of a blob. Raises `FileNotFoundError`, or `ValueError` when they are not those that were stored."""
+    """Return the bytes of a blob. Raises `FileNotFoundError`, or `ValueError` if they are not the bytes that were
+    stored.
+    """
     data = (directory / sha256).read_bytes()
     if hashlib.sha256(data).hexdigest() != sha256:
         raise ValueError(f"blob {sha256} is damaged")

@@ -1,4 +1,4 @@
-"""`Catalogue`: a store's conversations, a row each. A cache beside the logs: deleting its file costs only time."""
+"""`Catalogue`: a store's conversations, one row each. A cache beside the logs: deleting its file only costs time."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from .rows import parameters, read_row, read_task, row_of, row_of_columns
 CATALOGUE = "catalogue.sqlite"
 
 VERSION = 4
-"""Of the layout below; a file of another one is replaced."""
+"""Version of the layout below; a file with another version is replaced."""
 
 FEW = 5000
-"""With up to this many conversations every log's size is looked at; with more, those that may be written now."""
+"""Up to this many conversations, the size of every log is checked; with more, only that of logs in possible use."""
 
 _CHUNK = 256
-"""Logs that are read before what they say is written down."""
+"""Number of logs that are read before their rows are written."""
 
 _SETTLED = 2.0
-"""Seconds after which a directory's time tells every later change from this one (file systems tick in up to 2 s)."""
+"""Seconds after which a directory's time differs for every later change (file systems have ticks of up to 2 s)."""
 
 _SCHEMA = """
 CREATE TABLE conversations (
@@ -73,20 +73,20 @@ _FITS = """
         )
     )
 """
-"""What `Filter.fits` says, of the rows that are known."""
+"""The SQL form of `Filter.fits`, for rows that are known."""
 
 _UNSURE = f"dirty OR NOT known OR status IS '{RUNNING}'"
-"""The rows that may not be as they say: someone may be writing the log, or has died while doing it."""
+"""The rows that may be outdated: a process may be writing the log, or may have died while writing it."""
 
 MOST = 2000
-"""Hits that are looked through for those of an owner."""
+"""Maximum number of hits that are searched for those of an owner."""
 
 
 class Catalogue:
     """The rows of a store's conversations, and a full-text index; blocking, for a thread; shared by processes.
 
-    Whoever writes a conversation says so (`begin`, `note`), which keeps the list cheap. What nobody said is found all
-    the same: new and missing directories always, changed logs where they are shown, searched, or few.
+    Writers of a conversation report it (`begin`, `note`), which keeps the list cheap. Unreported changes are found as
+    well: new and missing directories always, changed logs if they are shown or searched, or if there are few.
     """
 
     def __init__(self, root: Path, few: int = FEW) -> None:
@@ -94,22 +94,22 @@ class Catalogue:
         self._database = Database(root / CATALOGUE, _SCHEMA, VERSION)
 
     def begin(self, conversation_id: str) -> None:
-        """This process writes the conversation from now on."""
+        """Record that this process writes the conversation from now on."""
         self._database.tell(partial(_begin, conversation_id))
 
     def note(self, conversation_id: str, state: State | None = None) -> None:
-        """This process writes the conversation no more; while it still has the lock.
+        """Record that this process stops writing the conversation; call this while it still holds the lock.
 
-        With its last state the row needs no reading; without, the log is read when the row is shown.
+        With its last state, the row is complete; without, the log is read when the row is shown.
         """
         self._database.tell(partial(self._note, conversation_id, state))
 
     def forget(self, conversation_id: str) -> None:
-        """The conversation was deleted."""
+        """Record that the conversation was deleted."""
         self._database.tell(partial(_forget_one, conversation_id))
 
     def close(self) -> None:
-        """Close what `begin`, `note` and `forget` keep open."""
+        """Close the connection that `begin`, `note` and `forget` keep open."""
         self._database.close()
 
     def page(
@@ -119,15 +119,15 @@ class Catalogue:
         wanted: Filter = Filter(),
         live: Live = lambda name: None,
     ) -> list[Row]:
-        """The conversations after a place, those written last first."""
+        """Return the conversations after a position, the most recently written first."""
         if not self._conversations.exists():
             return []  # and no file is left where there is no store
         return self._database.ask(lambda connection: self._page(connection, limit, after, wanted, live))
 
     def count(self, wanted: Filter | None = None, live: Live = lambda name: None) -> int:
-        """How many conversations `page` has in all; only the logs of those that someone may write are looked at.
+        """Return the total number of conversations of `page`; only logs that may be in use are checked.
 
-        Without a filter it is how many there are as far as it was told, and no log is looked at.
+        Without a filter this is the number of reported conversations, and no log is checked.
         """
         if not self._conversations.exists():
             return 0
@@ -146,12 +146,12 @@ class Catalogue:
         within: Within | None = None,
         progress: Progress = lambda done, of: None,
     ) -> list[Hit]:
-        """Events in which all `words` occur, the best first, or those of the `newest` conversations.
+        """Return the events in which all `words` occur, the best first, or with `newest` the newest conversations.
 
-        With an `owner` only those of that owner's conversations, with a `workspace` those there, and those of which
-        `within` is true, of the first `MOST`. `progress` is told how many logs were read, of those that changed since
-        the last search. Raises
-        `ConfigurationError` without a word, or without FTS5.
+        `owner` and `workspace` limit the search to an owner's conversations and to a workspace. `within` filters them
+        by their first event. With any of the three, only the first `MOST` hits are searched. `progress` is called with
+        the number of logs read, and the number that changed since the last search. Raises `ConfigurationError` without
+        a word, or without FTS5.
         """
         match = to_match(words)
         if not self._conversations.exists():
@@ -172,7 +172,7 @@ class Catalogue:
         return self._database.ask(work)
 
     def _theirs(self, whose: Within, limit: int, search: Callable[[int], list[Hit]]) -> list[Hit]:
-        """The first hits in the conversations of which that is true."""
+        """Return the first hits in the conversations for which `whose` is true."""
 
         @cache
         def visible(name: str) -> bool:
@@ -189,7 +189,7 @@ class Catalogue:
             most = min(most * 10, MOST)
 
     def rebuild(self, progress: Progress = lambda done, of: None) -> int:
-        """Read every log again; how many there are."""
+        """Read every log again, and return their number."""
         return self._database.ask(lambda connection: self._rebuild(connection, progress))
 
     def _log(self, conversation_id: str) -> str:
@@ -212,7 +212,7 @@ class Catalogue:
             )
 
     def _row(self, name: str, updated: int, size: int, state: State, connection: sqlite3.Connection) -> Row:
-        """The row of a state; what it is called without a title is known, or stands at the beginning of the log."""
+        """Return the row of a state; a missing title comes from the known row, or from the beginning of the log."""
         task = ""
         if not state.ledger.title:
             told = connection.execute("SELECT title FROM conversations WHERE id = ?", (name,)).fetchone()
@@ -261,7 +261,7 @@ class Catalogue:
     def _current(
         self, connection: sqlite3.Connection, chunk: Iterable[Sequence[Any]], live: Live = lambda name: None
     ) -> list[Row]:
-        """The rows as their logs are now, read again where one changed; without those that are gone."""
+        """Return the rows in the current state of their logs: changed logs are read again, deleted ones left out."""
         rows: list[Row] = []
         read: list[Row] = []
         for known, *columns in chunk:
@@ -282,11 +282,13 @@ class Catalogue:
         return [msgspec.structs.replace(row, status=CRASHED) if row.id in crashed else row for row in rows]
 
     def _is_left(self, conversation_id: str) -> bool:
-        """Whether nobody writes the conversation."""
+        """Return whether no process is writing the conversation."""
         return not is_held(self._conversations.parent / "lock", conversation_id)
 
     def _refresh(self, connection: sqlite3.Connection, *, thorough: bool = False) -> None:
-        """Find what came and went, and the sizes and times of logs that may have changed; nothing is read."""
+        """Find new and missing conversations, and the sizes and times of logs that may have changed, without reading a
+        log.
+        """
         self._refresh_names(connection)
         (last,) = connection.execute("SELECT max(number) FROM conversations").fetchone()
         which = "" if thorough or (last or 0) <= self._few else "WHERE dirty"
@@ -378,7 +380,7 @@ def _write(connection: sqlite3.Connection, rows: Iterable[Row]) -> None:
 
 
 def _stat(log: str) -> tuple[int, int] | None:
-    """When a log was modified (microseconds) and its size. None without one, while it is empty, and once deleted."""
+    """Return a log's modification time (microseconds) and size. None if it does not exist, is empty, or was deleted."""
     try:
         found = os.stat(log)
     except OSError:
@@ -391,7 +393,7 @@ def _stat(log: str) -> tuple[int, int] | None:
 def _names(directory: Path) -> Iterator[str]:
     try:
         with os.scandir(directory) as entries:
-            # a name that cannot be printed is none of ours, and SQLite takes no undecodable one
+            # skip a name that cannot be printed: it is not a conversation's, and SQLite rejects undecodable names
             yield from (entry.name for entry in entries if entry.is_dir() and entry.name.isprintable())
     except FileNotFoundError:
         return

@@ -1,4 +1,4 @@
-"""Logs looked over and fixed, when a person asks for it: what is whole, what is torn, what is damaged."""
+"""Checks and repairs of logs on a person's request: which parts are whole, incomplete or damaged."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from .reading import BUFFER, EVENTS, origin, read_log
 from .snapshots import SNAPSHOT
 
 LOOKS = 3
-"""How often a log that grows while it is read is read again before its tail is called torn."""
+"""How often a log that grows during the check is read again before its tail is reported as incomplete."""
 
 
 class Damage(msgspec.Struct, frozen=True):
-    """What is wrong, and in which line of which file."""
+    """A fault, with its file and line."""
 
     path: Path
     line: int
@@ -43,7 +43,7 @@ class Damage(msgspec.Struct, frozen=True):
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What a look at a conversation's files found; `events` whole records in the first `length` bytes."""
+    """The result of a check of a conversation's files: `events` whole records in the first `length` bytes."""
 
     path: Path
     after: int = 0
@@ -52,15 +52,15 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     length: int = 0
     size: int = 0
     blobs: int = 0
-    """Blobs that events name, and that are whole."""
+    """Number of blobs that events refer to and that are whole."""
     damage: Damage | None = None
-    """The first record that is damaged although it was durable, or that is no event of this schema."""
+    """The first record that is damaged although it was durable, or is not an event of this schema."""
     missing: tuple[Damage, ...] = ()
-    """Blobs, and a fork's parent, that are not what the records say."""
+    """Blobs, and a fork's parent, that do not match the records."""
 
     @property
     def torn(self) -> int:
-        """Bytes of a tail that belongs to no whole batch; what a crash leaves, or a write that is under way."""
+        """Bytes of a tail that belongs to no whole batch, from a crash or a write in progress."""
         return 0 if self.damage is not None else self.size - self.length
 
     @property
@@ -70,39 +70,39 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Repair(msgspec.Struct, frozen=True, kw_only=True):
-    """What a repair did: `cut` bytes were taken off the log, whose `events` remain; `kept` has what was taken.
+    """The result of a repair: `cut` bytes were removed from the log, `events` remain; `kept` has the removed bytes.
 
-    After a forced one the log has an event more, which begins a new epoch.
+    After a forced repair, the log has one more event, which begins a new epoch.
     """
 
     events: int
     cut: int = 0
     kept: Path | None = None
     whole: bool = False
-    """Whether `kept` is a copy of the whole file, and not of the tail alone."""
+    """Whether `kept` is a copy of the whole file, instead of the tail alone."""
 
 
 def is_log(directory: Path) -> bool:
-    """Whether a directory has a log in it, in a store or anywhere."""
+    """Return whether a directory contains a log, in a store or elsewhere."""
     return os.path.exists(directory / EVENTS)  # false also for a name that is too long
 
 
 def directory_of(store: Path | str, conversation_id: str) -> Path:
-    """Where the files of a conversation are. Raises `ConfigurationError` for what is kept elsewhere than in files."""
+    """Return the directory of a conversation. Raises `ConfigurationError` if the store does not use files."""
     return root_of(store) / "conversations" / conversation_id
 
 
 def root_of(store: Path | str | None) -> Path:
-    """The directory of a store. Raises `ConfigurationError` for what is kept elsewhere than in files."""
+    """Return the directory of a store. Raises `ConfigurationError` if the store does not use files."""
     if store is not None and "://" in str(store):
         raise ConfigurationError(f"{store} has no files: only those can be checked and repaired")
     return default_store() if store is None else Path(store)
 
 
 def verify(directory: Path) -> Verdict:
-    """Look over every record and blob of a conversation, in one pass, and change nothing; for a thread.
+    """Check every record and blob of a conversation, in one pass, and change nothing; for a thread.
 
-    Raises `ConversationMissing`, or `OSError` when a file cannot be read.
+    Raises `ConversationMissing`, or `OSError` if a file cannot be read.
     """
     path = directory / EVENTS
     if not path.exists():
@@ -150,7 +150,7 @@ def _look(directory: Path, path: Path) -> Verdict:
 
 
 def _next(batches: Iterator[list[bytes]], path: Path, after: int) -> list[bytes] | None:
-    """The next whole batch, if there is one. Raises `LogCorrupt`, which says how the record is damaged."""
+    """Return the next whole batch, if there is one. Raises `LogCorrupt`, which says how the record is damaged."""
     try:
         return next(batches, None)
     except LogCorrupt as corrupt:
@@ -159,7 +159,7 @@ def _next(batches: Iterator[list[bytes]], path: Path, after: int) -> list[bytes]
 
 
 def _event(path: Path, number: int, line: bytes, *, first: bool) -> Event:
-    """The event of a good record. Raises `LogCorrupt` when it is none."""
+    """Return the event of an intact record. Raises `LogCorrupt` if it is not an event."""
     try:
         event = decode(line)
     except (ValueError, UnicodeDecodeError) as error:
@@ -170,7 +170,7 @@ def _event(path: Path, number: int, line: bytes, *, first: bool) -> Event:
 
 
 def _lack(directory: Path, parent: str, upto: int) -> str:
-    """What is wrong with the records that a fork shares with its parent."""
+    """Return the fault in the records that a fork shares with its parent."""
     try:
         have = _records(directory.parent / parent / EVENTS, upto)
     except FileNotFoundError:
@@ -183,7 +183,7 @@ def _lack(directory: Path, parent: str, upto: int) -> str:
 
 
 def _records(path: Path, upto: int) -> int:
-    """The seq of the last whole batch of a log, or of one that reaches `upto`."""
+    """Return the seq of the last whole batch of a log, or of the first batch that reaches `upto`."""
     with path.open("rb", buffering=BUFFER) as file:
         shared = origin(file.readline())
         file.seek(0)
@@ -197,7 +197,7 @@ def _records(path: Path, upto: int) -> int:
 
 
 def _fault(path: Path, number: int, after: int) -> str:
-    """What a look at one line tells about its damage."""
+    """Return what a line shows about its damage."""
     with path.open("rb", buffering=BUFFER) as file:
         line = next(islice(file, number - 1, None), b"")
     here = place(line)
@@ -207,7 +207,7 @@ def _fault(path: Path, number: int, after: int) -> str:
 
 
 class _Blobs:
-    """The blobs of one conversation, each looked at once."""
+    """The blobs of one conversation, each checked once."""
 
     def __init__(self, directory: Path, log: Path) -> None:
         self._directory, self._log = directory / BLOBS, log
@@ -216,7 +216,7 @@ class _Blobs:
         self.missing: list[Damage] = []
 
     def check(self, line: int, event: Event) -> None:
-        """Look at the blobs that an event names."""
+        """Check the blobs that an event refers to."""
         for named in _named(event):
             if named.sha256 in self._seen:
                 continue
@@ -243,12 +243,12 @@ def _named(event: Event) -> Iterator[BlobReference]:
 
 
 def repair(directory: Path, *, force: bool = False) -> Repair:
-    """Set a torn tail aside; with `force`, cut a damaged log before its first damaged batch, its copy kept beside it.
+    """Set aside an incomplete tail; with `force`, cut a damaged log before its first damaged batch, and keep a copy.
 
     For a thread. It holds the writer's lock of the store, a directory with `conversations/` in it. Raises
-    `ConversationMissing`; `LogLocked` when someone writes the conversation; `LogCorrupt` when it is damaged and not
-    forced, nothing would remain, or a fork shares what would go; `ConfigurationError` outside of a store; `LogFailed`
-    when a file cannot be written.
+    `ConversationMissing`; `LogLocked` if a process is writing the conversation; `LogCorrupt` if it is damaged and
+    `force` is not set, nothing would remain, or a fork shares events that would be cut; `ConfigurationError` outside a
+    store; `LogFailed` if a file cannot be written.
     """
     path = directory.absolute() / EVENTS
     if not path.exists():
@@ -294,7 +294,7 @@ def _fix(path: Path, found: Verdict, *, force: bool) -> Repair:
 
 
 def _sharing(directory: Path, after: int) -> str | None:
-    """A fork that shares an event after seq `after`: what came in its place would become its history."""
+    """Return a fork that shares an event after seq `after`: new events in its place would become the fork's history."""
     for name in forks(directory):
         if (log := directory.parent / name / EVENTS).exists():
             with log.open("rb") as file:
@@ -305,7 +305,7 @@ def _sharing(directory: Path, after: int) -> str | None:
 
 
 def _new_epoch(directory: Path) -> bytes:
-    """The record which says that events are gone that someone may have seen, so that their cursors begin anew."""
+    """Return the record that marks the loss of events that clients may have seen, so that their cursors start over."""
     state = State()
 
     def replay(event: Event) -> None:
@@ -318,7 +318,7 @@ def _new_epoch(directory: Path) -> bytes:
 
 
 def _copy(path: Path) -> Path:
-    """A durable copy of a whole log, beside it."""
+    """Make a durable copy of a whole log, beside it."""
     number = 1
     while (copy := path.with_name(f"{path.name}.corrupt-{number}")).exists():
         number += 1

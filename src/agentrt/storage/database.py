@@ -1,4 +1,4 @@
-"""`Database`: an SQLite file that is only a cache: damaged or of another version, it is replaced by an empty one."""
+"""`Database`: an SQLite file used only as a cache: if damaged or of another version, it is replaced by an empty one."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from urllib.parse import quote
 T = TypeVar("T")
 
 ASK_SECONDS = 10.0
-"""How long a question waits for another process that writes."""
+"""Seconds that a query waits for another process that writes."""
 
 TELL_SECONDS = 1.0
-"""How long a note does; then it is dropped."""
+"""Seconds that a note waits; then it is dropped."""
 
 
 class OtherVersion(sqlite3.DatabaseError):
-    """Raised when the file has another layout than this version's."""
+    """Raised when the file has another version's layout."""
 
 
 class Database:
-    """One file that several processes share (write-ahead log, so nobody waits to read); blocking, for a thread.
+    """One file that several processes share (write-ahead log, so that readers never wait); blocking, for a thread.
 
-    `schema` makes the tables of an empty file, `version` stands in it. Nothing is touched before the first use.
+    `schema` creates the tables of an empty file, whose version is `version`. The file is not touched before the first
+    use.
     """
 
     def __init__(self, path: Path, schema: str, version: int) -> None:
@@ -39,9 +40,9 @@ class Database:
         self._kept: tuple[int, sqlite3.Connection] | None = None
 
     def ask(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """What `work` finds over a connection of its own; it may run twice.
+        """Return the result of `work` on a new connection; `work` may run twice.
 
-        That is on a new file when this one is damaged, and in memory where there can be no file.
+        The second run is on a new file if this one is damaged, or in memory if there can be no file.
         """
         try:
             inode = self._find()
@@ -61,7 +62,7 @@ class Database:
                 return work(connection)
 
     def tell(self, work: Callable[[sqlite3.Connection], None]) -> None:
-        """Do `work` over a connection that is kept. Where that fails the cache goes without: it is no one's truth."""
+        """Do `work` on the connection that is kept. If it fails, the cache misses it: a cache is not authoritative."""
         with self._lock:
             inode = 0
             try:
@@ -73,12 +74,12 @@ class Database:
                     self._discard(inode)
 
     def close(self) -> None:
-        """Close the connection that is kept; the next note opens another."""
+        """Close the kept connection; the next note opens another."""
         with self._lock:
             self._drop()
 
     def _keep(self) -> tuple[int, sqlite3.Connection]:
-        """The kept connection, or another when someone has replaced the file."""
+        """Return the kept connection, or a new one if the file was replaced."""
         inode = self._find()
         if self._kept is None or self._kept[0] != inode:
             self._drop()
@@ -96,7 +97,7 @@ class Database:
             self._kept = None
 
     def _find(self) -> int:
-        """The file's inode; it is made when there is none. Raises `OSError`."""
+        """Return the file's inode; the file is created if it does not exist. Raises `OSError`."""
         try:
             return os.stat(self.path).st_ino
         except FileNotFoundError:
@@ -122,7 +123,9 @@ class Database:
         return connection
 
     def _create(self) -> None:
-        """Make the file whole under another name first, so that no process ever sees half of it. Raises `OSError`."""
+        """Create the complete file under another name first, so that no process ever sees an incomplete one. Raises
+        `OSError`.
+        """
         with _alone(self.path.parent):
             if self.path.exists():
                 return
@@ -141,7 +144,7 @@ class Database:
                 raise
 
     def _discard(self, inode: int) -> None:
-        """Delete the file, unless someone has replaced it already."""
+        """Delete the file, unless it was replaced already."""
         with _alone(self.path.parent):
             if self.path.exists() and os.stat(self.path).st_ino == inode:
                 self._remove_logs()
@@ -161,7 +164,7 @@ def _damaged(error: Exception) -> bool:
 
 @contextmanager
 def _alone(directory: Path) -> Iterator[None]:
-    """While no other process is in such a block. The file itself must not be opened for it: SQLite's locks would go."""
+    """Exclude other processes during the body. This must not open the file itself: that releases SQLite's locks."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -172,7 +175,7 @@ def _alone(directory: Path) -> Iterator[None]:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """All that is written in the body, or nothing."""
+    """Write everything in the body, or nothing."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield

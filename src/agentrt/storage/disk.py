@@ -1,4 +1,4 @@
-"""`Disk`: the system calls of the writer, in one place, so that a test can give it one that fails or forgets."""
+"""`Disk`: the system calls of the writer in one place, so that a test can replace them with failing ones."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ if TYPE_CHECKING:
 
 
 class Disk:
-    """The real one. Every method raises `OSError`."""
+    """The real system calls. Every method raises `OSError`."""
 
     def open(self, path: Path, *, new: bool) -> int:
-        """A descriptor that appends; a new file is made, and its directory."""
+        """Return a descriptor for appending; a new file and its directory are created."""
         if new:
             path.parent.mkdir(parents=True, exist_ok=True)
         flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | (os.O_CREAT | os.O_EXCL if new else 0)
         return os.open(path, flags, 0o600)
 
     def open_directory(self, path: Path) -> int:
-        """A descriptor of a directory."""
+        """Return a descriptor of a directory."""
         return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def device(self, descriptor: int) -> int:
-        """The file system that an open file is on."""
+        """Return the file system of an open file."""
         return os.fstat(descriptor).st_dev
 
     def write(self, descriptor: int, data: bytes) -> int:
-        """Append some of `data`; how many bytes."""
+        """Append some of `data`, and return the number of bytes."""
         return os.write(descriptor, data)
 
     def sync(self, descriptor: int) -> None:
@@ -43,7 +43,7 @@ class Disk:
         sync_directory(path)
 
     def sync_file_system(self, descriptor: int) -> None:
-        """Make durable all that was written to the file system of an open file."""
+        """Make everything written to the file system of an open file durable."""
         sync_file_system(descriptor)
 
     def close(self, descriptor: int) -> None:
@@ -52,9 +52,9 @@ class Disk:
 
 
 def sync_file_system(descriptor: int) -> None:
-    """Make durable all that was written to the file system of an open file: syncfs(2). Raises `OSError`.
+    """Make everything written to the file system of an open file durable: syncfs(2). Raises `OSError`.
 
-    Since Linux 5.8 it reports the write errors of any file there since the last call.
+    Since Linux 5.8, it reports the write errors of any file there since the last call.
     """
     import ctypes  # loaded by the first large group
 
@@ -80,7 +80,7 @@ def sync_directory(path: Path) -> None:
 
 
 def make_directories(path: Path) -> None:
-    """Make a directory and those above it that are missing, their names durable; for a thread. Raises `OSError`."""
+    """Create a directory and its missing parents, with durable names; for a thread. Raises `OSError`."""
     missing = [place for place in (path, *path.parents) if not place.exists()]
     path.mkdir(parents=True, exist_ok=True)
     for place in missing:
@@ -88,10 +88,10 @@ def make_directories(path: Path) -> None:
 
 
 def replace_file(path: Path, data: bytes, *, durable: bool = False) -> None:
-    """Replace a file, readable by its owner alone: a reader sees the old one or the new one; for a thread.
+    """Replace a file, readable by its owner only: a reader sees the old one or the new one; for a thread.
 
-    Unless it is to be `durable`, as a cache need not be, nothing is synced. Raises `OSError`, with nothing left of the
-    new one.
+    Unless it is `durable`, which a cache need not be, nothing is synced. Raises `OSError`, and leaves nothing of the
+    new file behind.
     """
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:

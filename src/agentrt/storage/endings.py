@@ -1,4 +1,4 @@
-"""How a log ends: who stopped the conversation last, without reading all of it."""
+"""The end of a log: how the conversation was last stopped, without reading the whole log."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ..storing import LastWord
 from .reading import EVENTS
 
 TAIL = 256 * 1024
-"""Bytes of the end of a log that are looked through."""
+"""Bytes at the end of a log that are searched."""
 
 
 def last_word(directory: Path) -> LastWord | None:
-    """The last event near the end of a log that began, stopped or changed a run from outside; for a thread."""
+    """Return the last event near the end of a log that began, stopped or changed a run from outside; for a thread."""
     try:
         with open(directory / EVENTS, "rb") as file:
             file.seek(max(file.seek(0, os.SEEK_END) - TAIL, 0))
@@ -27,7 +27,7 @@ def last_word(directory: Path) -> LastWord | None:
 
 
 def last_of(lines: Iterable[bytes]) -> LastWord | None:
-    """The first of some records, newest first, that began, stopped or changed a run from outside."""
+    """Return the first of some records, newest first, that began, stopped or changed a run from outside."""
     for line in lines:
         try:
             event = decode(line)

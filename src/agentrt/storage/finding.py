@@ -1,4 +1,4 @@
-"""Finds words in events without an index. Pure."""
+"""Search for words in events without an index. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BEFORE = 4
 
 
 def pattern_of(words: str) -> list[re.Pattern[str]]:
-    """What a text must have of each word or phrase that a person typed. Raises `ConfigurationError` without a word."""
+    """Return a pattern for each typed word or phrase. Raises `ConfigurationError` without a word."""
     patterns = []
     for said, begins in terms(words):
         phrase = r"\W+".join(map(re.escape, re.findall(r"\w+", said)))
@@ -24,7 +24,7 @@ def pattern_of(words: str) -> list[re.Pattern[str]]:
 
 
 def found_in(name: str, events: Iterable[Event], patterns: Sequence[re.Pattern[str]]) -> Iterator[Hit]:
-    """The events of a conversation in which every pattern occurs."""
+    """Return the events of a conversation in which every pattern occurs."""
     for event in events:
         if (entry := text_of(event)) is not None:
             kind, text = entry
@@ -34,7 +34,7 @@ def found_in(name: str, events: Iterable[Event], patterns: Sequence[re.Pattern[s
 
 
 def _snippet(text: str, spans: Sequence[tuple[int, int]]) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """Some words around the first match, and where the matches are in them."""
+    """Return some words around the first match, and the positions of the matches in them."""
     words = [found.span() for found in re.finditer(r"\S+", text)]
     first = max(sum(stop <= spans[0][0] for _, stop in words) - _BEFORE, 0)
     begin, end = words[first][0], max(words[min(first + SNIPPET, len(words)) - 1][1], spans[0][1])

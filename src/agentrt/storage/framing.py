@@ -1,12 +1,12 @@
-"""The record format: one JSON object a line, with its place and a checksum. Pure: bytes in, records out.
+"""The record format: one JSON object on each line, with its position and a checksum. Pure: bytes in, records out.
 
     {"i":1,"n":2,"durable":5,"type":"MessageEvent","seq":6,"id":...,...,"crc":"1c291ca3"}
 
-`i` of `n` is the record's place in its batch, which stands or falls whole. `durable` is the highest seq known to be
-synced when the record was written. From schema version 2 on, `v` is that version, before `type`. `crc` is the CRC-32
+`i` of `n` is the record's position in its batch, which is valid only as a whole. `durable` is the highest seq known to
+be synced when the record was written. From schema version 2 on, `v` is that version, before `type`. `crc` is the CRC-32
 (ISO 3309, as in zlib) of the bytes of the line before `,"crc"`.
 
-The event of a record is what stands from `"type"` to before `,"crc"`, in braces: `cut` takes it out.
+The event of a record is the text from `"type"` to before `,"crc"`, in braces: `cut` returns it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TAIL = len(b',"crc":"00000000"}\n')
 
 
 class Place(msgspec.Struct, frozen=True, gc=False):
-    """A record's place: its event's seq, and what framing adds."""
+    """A record's position: its event's seq, and the members that framing adds."""
 
     seq: int
     i: int
@@ -38,16 +38,17 @@ class Place(msgspec.Struct, frozen=True, gc=False):
 _SCHEMA = b'"v":%d,' % SCHEMA_VERSION if SCHEMA_VERSION > 1 else b""
 _places = msgspec.json.Decoder(Place)
 _HEAD = re.compile(rb'\{"i":(\d+),"n":(\d+),"durable":(\d+),(?:"v":(\d+),)?(?="type":"(\w+)","seq":(\d+),)')
-"""How a record begins that was written here: its place without a look at the rest, and where its event begins."""
+"""The beginning of a record in this writer's form: its position, and where its event begins, without parsing the rest.
+"""
 
 
 def frame(events: Sequence[Event], durable: int) -> list[bytes]:
-    """The lines of a batch of numbered events."""
+    """Return the lines of a batch of numbered events."""
     return frame_json([encode(event) for event in events], durable)
 
 
 def frame_json(encoded: Sequence[bytes], durable: int) -> list[bytes]:
-    """The lines of a batch of numbered events, each as `codec.encode` made it."""
+    """Return the lines of a batch of numbered events, encoded with `codec.encode`."""
     n = len(encoded)
     lines = []
     for i, event in enumerate(encoded, 1):
@@ -57,7 +58,7 @@ def frame_json(encoded: Sequence[bytes], durable: int) -> list[bytes]:
 
 
 def cut(line: bytes) -> bytes:
-    """The event of a whole record as JSON: the bytes of the line, without what framing added.
+    """Return the event of a whole record as JSON: the bytes of the line, without the members that framing adds.
 
     An event that an upcaster changes, or whose record has another form, is decoded and encoded instead.
     """
@@ -68,14 +69,14 @@ def cut(line: bytes) -> bytes:
 
 
 def whole(line: bytes) -> bool:
-    """Whether a line has its checksum, and it is right."""
+    """Return whether a line has the right checksum."""
     if len(line) <= _TAIL or line[-1:] != b"\n" or line[-_TAIL : -_TAIL + 8] != b',"crc":"' or line[-3:] != b'"}\n':
         return False
     return line[-11:-3] == b"%08x" % crc32(memoryview(line)[:-_TAIL])
 
 
 def place(line: bytes) -> Place | None:
-    """The place of a line; None when it is damaged, or no record."""
+    """Return the position of a line; None if it is damaged, or not a record."""
     if not whole(line):
         return None
     if head := _HEAD.match(line):
@@ -87,9 +88,9 @@ def place(line: bytes) -> Place | None:
 
 
 def scan(lines: Iterable[bytes], path: Path, after: int = 0, before: int = 0) -> Iterator[list[bytes]]:
-    """The whole batches of a log, whose records follow on seq `after`, with so many lines before; the rest is torn.
+    """Return the whole batches of a log that follow seq `after`, with `before` lines before; the rest is incomplete.
 
-    Raises `LogCorrupt` when a later record proves that a damaged place was durable.
+    Raises `LogCorrupt` if a later record proves that a damaged place was durable.
     """
     number, batch = 0, list[bytes]()
     rest = iter(lines)
@@ -115,7 +116,7 @@ def _check_torn(lines: Iterable[bytes], path: Path, damaged: int, good: int) -> 
 
 
 def _joined(line: bytes) -> Place | None:
-    """The record at the end of a line that is damaged where the newline before it was."""
+    """Return the record at the end of a line whose preceding newline was damaged."""
     start = line.rfind(b'{"i":')
     while start > 0:
         if (found := place(line[start:])) is not None:

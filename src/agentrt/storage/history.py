@@ -1,4 +1,4 @@
-"""`FileHistory`: the log of one conversation for readers, without its lock; and `FileListing`, that of a store."""
+"""`FileHistory`: the log of one conversation for readers, without its lock; `FileListing`: the list of a store."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ R = TypeVar("R")
 
 
 class FileHistory(History):
-    """A `History` of the log in a directory; `journal` is that of its writer, when it is open here.
+    """A `History` of the log in a directory; `journal` is its writer's journal, if it is open in this process.
 
-    The places of the records are found by the first read that needs them, and kept.
+    The positions of the records are found by the first read that needs them, and kept.
     """
 
     def __init__(self, directory: Path, journal: FileJournal | None = None) -> None:
@@ -97,7 +97,7 @@ class FileHistory(History):
         return replace(wanted, before=self._journal.seen + 1)
 
     async def _located(self, upto: int | None = None) -> Sequence[Part]:
-        """Where the records are, up to a seq."""
+        """Return the positions of the records, up to a seq."""
         if self._journal is not None:
             return self._journal.parts
         if self._parts is not None:
@@ -108,7 +108,7 @@ class FileHistory(History):
         return parts
 
     async def _do(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """What a function returns that blocks. Raises `ConversationMissing` where there is no file any more."""
+        """Return the result of a blocking function. Raises `ConversationMissing` if the file no longer exists."""
         try:
             return await anyio.to_thread.run_sync(partial(function, *args, **kwargs))
         except FileNotFoundError as error:
@@ -122,7 +122,7 @@ def _blob(directories: Sequence[Path], sha256: str) -> bytes | None:
 
 
 class FileListing(Listing):
-    """A `Listing` by the catalogue of a store, in threads."""
+    """A `Listing` that reads the catalogue of a store, in threads."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue

@@ -1,8 +1,8 @@
-"""`Index`: full text of what was said, called and observed. It follows the logs, and only when someone searches.
+"""`Index`: full text of messages, calls and results. It is updated from the logs only when a search is made.
 
-The words are in an FTS5 table, whose row id is the conversation's number and the event's seq (32 bits). Of each log it
-keeps how far it is indexed, and how the last record there ends: its checksum tells a log that went on from one that was
-cut and written anew, which is indexed again from its beginning.
+The words are in an FTS5 table, whose row id is the conversation's number and the event's seq (32 bits). For each log,
+it stores how far the log is indexed, and the checksum of the last indexed record. The checksum distinguishes a log that
+grew from one that was cut and rewritten, which is indexed again from its beginning.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from .framing import scan
 from .reading import BUFFER, origin
 
 PIECE = 4 << 20
-"""Characters that are indexed in one transaction, about; others wait for it to write."""
+"""Approximate number of characters indexed in one transaction; other writers wait for it."""
 
 LOGS = 512
-"""Logs that are indexed in one transaction at most."""
+"""Maximum number of logs indexed in one transaction."""
 
 SNIPPET = 24
-"""Words of a snippet, about."""
+"""Approximate number of words in a snippet."""
 
 _TAIL = 64
 _OPEN, _CLOSE = "\x02", "\x03"
@@ -45,7 +45,7 @@ _SCHEMA = (
 
 
 class Log(msgspec.Struct, frozen=True):
-    """A log to index; its size in bytes and its time of modification (microseconds) when it was looked at."""
+    """A log to index; its size in bytes and its modification time (microseconds) when it was checked."""
 
     number: int
     path: str
@@ -54,7 +54,7 @@ class Log(msgspec.Struct, frozen=True):
 
 
 class _Piece(msgspec.Struct, frozen=True):
-    """Some of a log: it goes on from where the index has `base` (end, tail), or begins anew."""
+    """A part of a log: it continues from the index's position `base` (end, tail), or starts over."""
 
     log: Log
     base: tuple[int, bytes] | None
@@ -72,7 +72,7 @@ class Index:
         self._connection, self._module = connection, module
 
     def prepare(self) -> None:
-        """Make the tables. Raises `ConfigurationError` when this SQLite has no full-text search."""
+        """Create the tables. Raises `ConfigurationError` if this SQLite has no full-text search."""
         if self._made():
             return
         try:
@@ -88,7 +88,7 @@ class Index:
             ) from error
 
     def drop(self, number: int) -> None:
-        """Forget a conversation, if it was indexed."""
+        """Remove a conversation from the index, if it is there."""
         if self._made():
             self._connection.execute(
                 "DELETE FROM words WHERE rowid BETWEEN ? AND ?", (number << 32, (number + 1 << 32) - 1)
@@ -99,14 +99,14 @@ class Index:
         return bool(self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'indexed'").fetchone())
 
     def changed(self) -> list[tuple[int, str, int, int]]:
-        """Number, id, size and time of the catalogue's logs that are not indexed as they are."""
+        """Return number, id, size and time of the catalogue's logs whose index is out of date."""
         return self._connection.execute(
             "SELECT c.number, c.id, c.bytes, c.updated FROM conversations c LEFT JOIN indexed i USING (number)"
             " WHERE c.bytes > 0 AND (i.size IS NOT c.bytes OR i.updated IS NOT c.updated) ORDER BY c.number"
         ).fetchall()
 
     def update(self, logs: Iterable[Log], of: int, progress: Progress) -> None:
-        """Index what is new in the logs, and forget those that are gone; they are read outside of the transactions."""
+        """Index new records, and remove deleted logs; logs are read outside the transactions."""
         self._prune()
         pieces: list[_Piece] = []
         amount = done = 0
@@ -135,8 +135,8 @@ class Index:
     def search(
         self, match: str, limit: int, *, newest: bool, owner: str | None = None, workspace: str | None = None
     ) -> list[Hit]:
-        """The events that an FTS5 query finds, the best first (BM25), or the newest conversations first: of an owner,
-        and in a workspace, as far as the catalogue knows.
+        """Return the events that an FTS5 query finds, the best first (BM25) or the newest conversations first; limited
+        to an owner and a workspace, as far as the catalogue knows them.
         """
         order = "words.rowid DESC" if newest else "rank"
         found = self._connection.execute(
@@ -195,15 +195,15 @@ class Index:
 
 
 def to_match(words: str) -> str:
-    """The FTS5 query for what a person typed: all words, "in quotes" a phrase, with a star the beginning of a word.
+    """Return the FTS5 query for typed text: all words must match, quotes make a phrase, a star ends a prefix.
 
-    Nothing else means anything: there is no syntax to get wrong. Raises `ConfigurationError` without a word.
+    Nothing else has a meaning, so there are no syntax errors. Raises `ConfigurationError` without a word.
     """
     return " ".join(f'"{said}"*' if begins else f'"{said}"' for said, begins in terms(words))
 
 
 def terms(words: str) -> list[tuple[str, bool]]:
-    """The words and phrases that a person typed, and whether each is only a beginning. Raises as `to_match` does."""
+    """Return the typed words and phrases, and whether each is only a prefix. Raises the same error as `to_match`."""
     found = [
         (each[1] if each[2] is None else each[2], bool(each[2]) and each[2].endswith("*"))
         for each in _WORDS.finditer(words.translate(_MARKS))
@@ -214,7 +214,7 @@ def terms(words: str) -> list[tuple[str, bool]]:
 
 
 def _good(batches: Iterator[list[bytes]]) -> Iterator[list[bytes]]:
-    """What comes before a damage: the log is no less worth searching for it."""
+    """Return the batches before any damage: that part of the log can still be searched."""
     try:
         yield from batches
     except LogCorrupt:
@@ -230,7 +230,7 @@ def _entry(line: bytes) -> tuple[str, str] | None:
 
 
 def _unmarked(snippet: str) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """The text without the marks, and where they were."""
+    """Return the text without the marks, and the positions of the marks."""
     text, matches = "", []
     for part in snippet.split(_OPEN):
         match, closed, rest = part.partition(_CLOSE)

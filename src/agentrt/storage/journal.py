@@ -32,21 +32,21 @@ _log = logging.getLogger(__name__)
 
 
 FIRST_MEMO = 1024
-"""Events of a log that is worth a memo while it is written."""
+"""Number of events from which a memo is stored while the log is written."""
 
 Remember: TypeAlias = Callable[[Path, State, Sequence[Part]], None]
-"""Stores a memo, in a while."""
+"""Stores a memo later."""
 
 
 def _forget(directory: Path, state: State, parts: Sequence[Part]) -> None:
-    """Store none."""
+    """Store nothing."""
 
 
 class FileJournal:
     """Appends framed batches through the writer, and reads events back by seq.
 
-    The records of a fork follow on those of the `parts` that it shares with its parents. `kept` is how many bytes there
-    are beside the log.
+    The records of a fork follow those of the `parts` that it shares with its parents. `kept` is the number of bytes
+    beside the log.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class FileJournal:
         self._file = LogFile(directory / EVENTS, new=new, seq=self.seen, disk=writer.disk)
         self._failed, self._closed, self._kept = False, False, kept
         self._pending = 0
-        """Batches of which nobody was told yet."""
+        """Number of batches whose outcome was not reported yet."""
         self._refused = deque[Committed]()
         self._remember, self._next_memo = remember, max(2 * self.seen, FIRST_MEMO)
 
@@ -77,12 +77,12 @@ class FileJournal:
 
     @property
     def size(self) -> int:
-        """Bytes of the log's own file, also those that are about to be written, and of what is kept beside it."""
+        """Bytes of the log's own file, including pending writes, and of the files beside it."""
         ends = self._own.ends
         return (ends[-1] if ends else 0) + self._kept
 
     def append(self, events: Sequence[Event], then: Committed) -> Sequence[bytes]:
-        """Begin to write a batch, whose JSON it returns; `then` is told once it is durable, or why not."""
+        """Begin to write a batch, and return its JSON; `then` is called when it is durable, or with the error."""
         encoded = [encode(event) for event in events]
         if self._closed:
             self._refused.append(then)
@@ -108,12 +108,12 @@ class FileJournal:
             self._refuse()
 
     def _refuse(self) -> None:
-        """Tell those that came after the end, once all before them are told."""
+        """Report failure for batches appended after the end, once the outcome of all earlier ones was reported."""
         while self._refused and not self._pending:
             self._refused.popleft()(LogFailed(self._file.path, OSError(EBADF, "the journal was released")))
 
     async def read(self, after: int, upto: int) -> AsyncIterator[Event]:
-        """The events after seq `after`, up to `upto`, a page at a time. Raises `LogCorrupt`."""
+        """Return the events after seq `after`, up to `upto`, a page at a time. Raises `LogCorrupt`."""
         upto = min(upto, self.seen)
         while after < upto:
             page = min(after + PAGE, upto)
@@ -122,7 +122,7 @@ class FileJournal:
             after = page
 
     async def load(self, seqs: Sequence[int]) -> list[Event]:
-        """The events with these seqs, which rise. Raises `LogCorrupt`."""
+        """Return the events with these seqs, which must be ascending. Raises `LogCorrupt`."""
         return await anyio.to_thread.run_sync(load, self.parts, seqs)
 
     def remember(self, state: State) -> None:
@@ -134,7 +134,7 @@ class FileJournal:
             self._remember(self.directory, state, (*self._parts, shown))
 
     async def sync(self) -> None:
-        """Make durable all that was acknowledged. Raises `LogFailed`."""
+        """Make all acknowledged events durable. Raises `LogFailed`."""
         await self._writer.sync_file(self._file)
 
     async def keep(self, data: bytes, name: str, media_type: str = TEXT) -> BlobReference:
@@ -144,12 +144,12 @@ class FileJournal:
         return blob
 
     async def fetch(self, blob: BlobReference) -> bytes:
-        """Bytes that were stored, here or by a parent of this fork. Raises `LogCorrupt`."""
+        """Return stored bytes, from here or from a parent of this fork. Raises `LogCorrupt`."""
         directories = [part.path.parent / BLOBS for part in self.parts]
         return await anyio.to_thread.run_sync(find_blob, directories, blob.sha256)
 
     async def close(self) -> None:
-        """Sync and close the file, once what was given to it is written. Raises a `LogFailed` that nobody was told."""
+        """Sync and close the file, after all pending writes. Raises a `LogFailed` that was not reported."""
         self._closed = True
         try:
             await self._writer.sync_file(self._file, close=True)
@@ -159,7 +159,7 @@ class FileJournal:
 
 
 def kept(directory: Path) -> int:
-    """Bytes that are kept beside the log of a conversation; for a thread."""
+    """Return the number of bytes beside the log of a conversation; for a thread."""
     try:
         with os.scandir(directory / BLOBS) as entries:
             return sum(entry.stat().st_size for entry in entries)
@@ -168,9 +168,9 @@ def kept(directory: Path) -> int:
 
 
 def settle(path: Path, length: int) -> None:
-    """Make a log that another process left durable up to `length`, with its torn tail set aside; for a thread.
+    """Make a log of another process durable up to `length`, and set aside its incomplete tail; for a thread.
 
-    What was read may so far be in the page cache only, and is about to be shown. Raises `OSError`.
+    What was read may so far be only in the page cache, and is about to be shown. Raises `OSError`.
     """
     with path.open("r+b") as file:
         if file.seek(0, os.SEEK_END) > length:
@@ -186,7 +186,7 @@ def settle(path: Path, length: int) -> None:
 
 
 def _copy(rest: BinaryIO, aside: Path) -> None:
-    """Copy the rest of a log to a new file, as private as the log; on a full disk nothing is left of it."""
+    """Copy the rest of a log to a new file, as private as the log; if the disk is full, the copy is removed."""
     with open(aside, "xb", opener=partial(os.open, mode=0o600)) as tail:
         try:
             shutil.copyfileobj(rest, tail)
@@ -198,9 +198,9 @@ def _copy(rest: BinaryIO, aside: Path) -> None:
 
 
 def clear(path: Path) -> bool:
-    """Set aside a log whose creation was cut, so that its name is free; for a thread.
+    """Set aside a log whose creation was interrupted, so that its name is free; for a thread.
 
-    Says whether the name is free. Raises `LogCorrupt`, or `OSError`.
+    Returns whether the name is free. Raises `LogCorrupt`, or `OSError`.
     """
     if not path.exists():
         return True

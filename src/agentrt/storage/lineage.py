@@ -1,8 +1,8 @@
-"""Which conversations share records with which, and what is left of a deleted one while its forks need it.
+"""The records that conversations share, and the rest of a deleted conversation while its forks need it.
 
-A fork is named by an empty file in its parent's `forks/`, made before the fork itself. A deleted conversation with
-forks keeps its records under a `deleted` mark, and goes with the last of them. All functions are for a thread and raise
-`OSError`.
+A fork is marked by an empty file in its parent's `forks/`, made before the fork itself. A deleted conversation with
+forks keeps its records under a `deleted` mark, and is removed with the last fork. All functions are for a thread and
+raise `OSError`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DELETED = "deleted"
 
 
 def adopt(parent: Path, child: str) -> None:
-    """Note, durably, that `child` shares records with the conversation in `parent`, and make the child's directory."""
+    """Record durably that `child` shares records with the conversation in `parent`, and make the child's directory."""
     forks = parent / FORKS
     if not forks.exists():
         forks.mkdir()
@@ -29,7 +29,7 @@ def adopt(parent: Path, child: str) -> None:
 
 
 def forks(directory: Path) -> list[str]:
-    """The conversations that share records with this one, also those that are being made."""
+    """Return the conversations that share records with this one, including those in creation."""
     return sorted(mark.name for mark in (directory / FORKS).glob("*") if _shares(directory, mark.name))
 
 
@@ -44,12 +44,12 @@ def _shares(directory: Path, name: str) -> bool:
 
 
 def is_deleted(directory: Path) -> bool:
-    """Whether only its forks keep the conversation on disk."""
+    """Return whether the conversation was deleted and is kept only for its forks."""
     return (directory / DELETED).exists()
 
 
 def delete(directory: Path) -> None:
-    """Delete a conversation, or mark it as deleted while it has forks; then what only it kept of its parents."""
+    """Delete a conversation, or mark it as deleted while it has forks; then delete what only it kept of its parents."""
     (directory / DELETED).touch()
     sync_directory(directory)
     if forks(directory):

@@ -1,7 +1,7 @@
-"""One writer a conversation, across processes: byte-range locks on one file of the store.
+"""One writer for each conversation, across processes: byte-range locks on one file of the store.
 
-They are open-file-description locks (`F_OFD_SETLK`, Linux 3.15): the kernel frees them with the process. Each
-conversation has a byte, at an offset made from its id; the file itself stays empty.
+They are open-file-description locks (`F_OFD_SETLK`, Linux 3.15), which the kernel frees with the process. Each
+conversation has a byte, at an offset derived from its id; the file itself stays empty.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _FLOCK = "hhqqi4x"  # struct flock on 64-bit Linux: l_type, l_whence, l_start, l
 
 
 def is_held(path: Path, name: str) -> bool:
-    """Whether somebody is the writer of `name` in the store of this lock file, here or in another process."""
+    """Return whether any process holds the writer's lock of `name` in the store of this lock file."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -43,7 +43,7 @@ class Locks:
         self._held: set[str] = set()
 
     def acquire(self, name: str) -> None:
-        """Become the writer of `name`. Raises `LogLocked` when someone is, here or in another process."""
+        """Lock `name` for writing. Raises `LogLocked` if it is locked, by this or another process."""
         if name in self._held:
             raise LogLocked(name)
         try:
@@ -53,13 +53,13 @@ class Locks:
         self._held.add(name)
 
     def release(self, name: str) -> None:
-        """Let others write `name`."""
+        """Release the lock of `name`."""
         if name in self._held:
             self._held.remove(name)
             self._set(fcntl.F_UNLCK, name)
 
     def close(self) -> None:
-        """Release all."""
+        """Release all locks."""
         os.close(self._file)
         self._held.clear()
 

@@ -1,4 +1,4 @@
-"""`MemoryStorage`: conversations in memory, for tests and for what need not outlive the process."""
+"""`MemoryStorage`: conversations in memory, for tests and for data that need not outlive the process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _numbers = itertools.count(1)
 
 
 class MemoryListing(Listing):
-    """A `Listing` of logs in memory: a search reads them all."""
+    """A `Listing` of logs in memory; a search reads them all."""
 
     def __init__(self, logs: dict[str, Log]) -> None:
         self._logs = logs
@@ -101,7 +101,7 @@ class MemoryShelf(Shelf):
 
 
 class _Beside:
-    """A temporary directory, made when it is asked for, that goes with the last who has this."""
+    """A temporary directory, created on demand, and deleted with the last reference to this object."""
 
     @cached_property
     def path(self) -> str:
@@ -111,14 +111,14 @@ class _Beside:
 
 
 class MemoryStorage:
-    """A `Storage` in memory: `Runtime(store="memory://")` has one of its own.
+    """A `Storage` in memory: `Runtime(store="memory://")` has its own.
 
-    Nothing is written to a disk. What was acknowledged stays, in its order, for as long as this object, which may be
-    given to one runtime after the other; with the process all of it is gone.
+    Nothing is written to disk. Acknowledged events stay, in order, as long as this object, which may be passed to one
+    runtime after another; everything is lost when the process ends.
     """
 
     durability = Durability.COMMIT
-    """Nothing that was acknowledged is ever taken back while the storage is there."""
+    """Acknowledged events are never lost while the storage exists."""
     waiting = 0
     places = ()
 
@@ -139,7 +139,9 @@ class MemoryStorage:
                 await self.release(name)
 
     def copy(self) -> MemoryStorage:
-        """Another one with the same conversations, none of them open: what a crash now would leave of a disk."""
+        """Return another storage with the same conversations, none of them open: the content that a disk has after a
+        crash.
+        """
         copy = MemoryStorage()
         copy._beside = self._beside
         copy._logs.update((name, log.copy()) for name, log in self._logs.items() if log.begun)
@@ -197,7 +199,7 @@ class MemoryStorage:
         return f"{checked_id(conversation_id)} in memory"
 
     def _there(self, conversation_id: str) -> Log:
-        """The log of a conversation that is not open. Raises `ConversationMissing` or `LogLocked`."""
+        """Return the log of a conversation that is not open. Raises `ConversationMissing` or `LogLocked`."""
         log = self._logs.get(checked_id(conversation_id))
         if log is None or not log.begun:
             if log is not None and log.writer is not None:

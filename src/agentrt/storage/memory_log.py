@@ -1,4 +1,4 @@
-"""`Log`: one conversation in memory; `MemoryJournal` and `MemoryHistory`, for its writer and for readers."""
+"""`Log`: one conversation in memory; `MemoryJournal` and `MemoryHistory`: its writer's and its readers' views."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from .rows import row_of, task_of
 
 
 class Log:
-    """What is kept of one conversation; `shared` events at its beginning are those of the one that it was forked from.
+    """The data of one conversation; its first `shared` events are those of the conversation that it was forked from.
 
-    Events are records, as in any log: what is read is what would be read from a disk.
+    Events are stored as records, as in any log: reading them gives what reading from a disk would give.
     """
 
     def __init__(self, name: str, events: Sequence[bytes] = (), blobs: dict[str, bytes] | None = None) -> None:
@@ -42,33 +42,33 @@ class Log:
         self.folded = State()
 
     def copy(self) -> Log:
-        """The same, as it would be found after a crash."""
+        """Return a copy, as it would be found after a crash."""
         copy = Log(self.name, self.events, self.blobs)
         copy.shared, copy.size, copy.kept, copy.updated = self.shared, self.size, self.kept, self.updated
         return copy
 
     @property
     def begun(self) -> bool:
-        """Whether it has events of its own: only then the conversation is there."""
+        """Whether it has events of its own; only then does the conversation exist."""
         return len(self.events) > self.shared
 
     def add(self, lines: list[bytes]) -> None:
-        """Add what is acknowledged."""
+        """Add acknowledged events."""
         self.events += lines
         self.size += sum(map(len, lines))
         self.updated = datetime.now(UTC)
 
     def decoded(self, after: int, upto: int | None = None) -> Iterator[Event]:
-        """The events after a seq, up to another."""
+        """Return the events after seq `after`, up to `upto`."""
         return map(decode, self.events[max(after, 0) : upto if upto is None else max(upto, 0)])
 
     def records(self, first: int, last: int, *, backwards: bool = False) -> Iterator[tuple[int, bytes]]:
-        """The events of some seqs, as they are kept."""
+        """Return the records of a range of seqs."""
         seqs = range(first, last + 1)
         return ((seq, self.events[seq - 1]) for seq in (reversed(seqs) if backwards else seqs))
 
     def state(self, at: int | None = None) -> State:
-        """The state after an event, or after the last; that one is kept."""
+        """Return the state after an event, or after the last; the latter is cached."""
         state = self.folded if at is None or at >= self.folded.seq else State()
         for event in self.decoded(state.seq, at):
             state = apply(state, event)
@@ -77,11 +77,11 @@ class Log:
         return state
 
     def task(self) -> str:
-        """The first line that a user wrote."""
+        """Return the first line that a user wrote."""
         return next((said for event in self.decoded(0) if (said := task_of(event)) is not None), "")
 
     def row(self, live: State | None = None) -> Row:
-        """Its line in the list; in memory it may be further, in a state that is `live`."""
+        """Return its row in the list; `live` may have a more recent state."""
         state = live or self.state()
         row = row_of(self.name, self.updated, self.size, state, "" if state.ledger.title else self.task())
         if row.status == RUNNING and live is None and self.writer is None:
@@ -90,7 +90,7 @@ class Log:
 
 
 class MemoryJournal(Journal):
-    """A `Journal` in memory: what is appended is acknowledged in the next round of the event loop, in order."""
+    """A `Journal` in memory: appended events are acknowledged in the next round of the event loop, in order."""
 
     def __init__(self, log: Log) -> None:
         self._log, self._released = log, False
@@ -122,7 +122,7 @@ class MemoryJournal(Journal):
         return [decode(self._log.events[seq - 1]) for seq in seqs if seq <= len(self._log.events)]
 
     def remember(self, state: State) -> None:
-        """Nothing is needed: an opening folds what is in memory."""
+        """Do nothing: opening folds the events in memory."""
 
     async def sync(self) -> None:
         acknowledged = asyncio.Event()

@@ -1,6 +1,6 @@
-"""Memos beside a log: `memo.bin`, the last state and where each record ends. A cache that may be missing or behind.
+"""Memos beside a log: `memo.bin`, the last state and the end of each record. A cache that may be missing or outdated.
 
-A line with the CRC-32 of the rest, in hexadecimal; then MessagePack.
+The first line is the CRC-32 of the rest, in hexadecimal; then MessagePack.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .reading import EVENTS, Part, load
 MEMO = "memo.bin"
 
 VERSION = 11
-"""Of the layout below; a memo of another one is not read."""
+"""Version of the layout below; a memo with another version is ignored."""
 
 
 class _Part(msgspec.Struct, frozen=True, array_like=True):
@@ -48,7 +48,7 @@ _decoder = msgspec.msgpack.Decoder(_Stored)
 def write_memo(directory: Path, state: State, parts: Sequence[Part]) -> None:
     """Replace the memo in a conversation's directory, whose log must be durable; for a thread. Raises `OSError`.
 
-    It is not synced: what a crash takes of it is made again.
+    It is not synced: parts lost in a crash can be rebuilt.
     """
     made = memo(state)
     if made is None or parts[-1].last != state.seq:
@@ -65,9 +65,9 @@ def write_memo(directory: Path, state: State, parts: Sequence[Part]) -> None:
 
 
 def read_memo(directory: Path) -> tuple[State, list[Part]] | None:
-    """The state and the parts of a log as the memo has them, when it still fits; for a thread.
+    """Return the state and the parts of a log from its memo, if that still matches; for a thread.
 
-    What the memo covers was durable when it was written. Its records are not looked at here but for the last: each is
+    The records that the memo covers were durable when it was written. Only the last one is checked here: each is
     checked when it is read.
     """
     with contextlib.suppress(OSError, ValueError, msgspec.DecodeError, UnicodeDecodeError, LogCorrupt):
@@ -86,7 +86,7 @@ def read_memo(directory: Path) -> tuple[State, list[Part]] | None:
 
 
 def _last(part: Part) -> bytes:
-    """The end of a part's last record. Raises `OSError`, or `ValueError` when there is no record at its place."""
+    """Return the end of a part's last record. Raises `OSError`, or `ValueError` if there is no record at its place."""
     begin, end = part.place(part.last)
     with part.path.open("rb") as file:
         file.seek(begin)

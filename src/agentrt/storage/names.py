@@ -1,4 +1,4 @@
-"""What names a conversation, and what names a storage."""
+"""Names of conversations and of storages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
 def checked_id(conversation_id: str) -> str:
-    """A conversation's id, which may be a file's name. Raises `ConfigurationError` for one that cannot be."""
+    """Return a conversation's id if it can be a file name. Raises `ConfigurationError` otherwise."""
     if not _ID.fullmatch(conversation_id):
         raise ConfigurationError(
             f"{conversation_id!r} is no conversation id: letters, digits, '.', '_' and '-', 128 at most"
@@ -21,9 +21,9 @@ def checked_id(conversation_id: str) -> str:
 
 
 def default_store() -> Path:
-    """Where conversations are kept: the directory in AGENTRT_HOME, else `~/.agentrt`.
+    """Return the default store: the directory in AGENTRT_HOME, else `~/.agentrt`.
 
-    Raises `ConfigurationError` when AGENTRT_HOME is an address.
+    Raises `ConfigurationError` if AGENTRT_HOME is an address.
     """
     given = os.environ.get("AGENTRT_HOME") or str(Path.home() / ".agentrt")
     if "://" in given:

@@ -1,6 +1,6 @@
-"""Pages of a log, and its state at any place: read by seq, forwards or backwards, without its lock.
+"""Pages of a log, and its state at any event: read by seq, forwards or backwards, without its lock.
 
-`select` and `tally` look through records, wherever they come from.
+`select` and `tally` filter records from any source.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from .memos import read_memo
 from .reading import EVENTS, Part, read_log, read_on
 
 CHUNK = 256
-"""Records that are read at once, at most."""
+"""Maximum number of records that are read at once."""
 
 CHUNK_BYTES = 1 << 20
-"""Bytes of them, unless a single one is larger."""
+"""Maximum bytes of records that are read at once, except for a single larger one."""
 
 PAGE_BYTES = 8 << 20
-"""Bytes of a page, after which it ends."""
+"""Bytes of a page after which it ends."""
 
 SCANNED_BYTES = 64 << 20
-"""Bytes of them, after which it ends, too."""
+"""Bytes of examined records after which a page ends."""
 
 
 def parts_of(directory: Path, upto: int | None = None) -> list[Part]:
-    """The files that have a conversation's records, up to a seq, with where each record ends; for a thread.
+    """Return the files that have a conversation's records, up to a seq, with the end of each record; for a thread.
 
     Raises `ConversationMissing` or `LogCorrupt`.
     """
@@ -44,7 +44,7 @@ def parts_of(directory: Path, upto: int | None = None) -> list[Part]:
 
 
 def read_state(directory: Path, at: int | None = None) -> State:
-    """The state after event `at`, or after the last; for a thread. Raises `ConversationMissing` or `LogCorrupt`."""
+    """Return the state after event `at`, or the last; for a thread. Raises `ConversationMissing` or `LogCorrupt`."""
     state = State()
 
     def replay(event: Event) -> None:
@@ -80,7 +80,7 @@ def _found(
 
 
 def read_created(directory: Path) -> ConversationCreated:
-    """How a conversation began: its first record; for a thread. Raises `ConversationMissing` or `LogCorrupt`."""
+    """Return the first event of a conversation; for a thread. Raises `ConversationMissing` or `LogCorrupt`."""
     path = directory / EVENTS
     try:
         with path.open("rb") as file:
@@ -99,7 +99,7 @@ def read_created(directory: Path) -> ConversationCreated:
 
 
 def read_page(parts: Sequence[Part], wanted: Wanted, limit: int, most: int = SCANNED) -> Page:
-    """The first events that are wanted, `limit` at most, of so many records; for a thread.
+    """Return the first wanted events, at most `limit`, of `most` records; for a thread.
 
     Raises `LogCorrupt` or `OSError`.
     """
@@ -109,7 +109,7 @@ def read_page(parts: Sequence[Part], wanted: Wanted, limit: int, most: int = SCA
 
 
 def select(records: Iterable[tuple[int, bytes]], wanted: Wanted, limit: int, end: int, most: int = SCANNED) -> Page:
-    """The first events that are wanted of some records, each with its seq, the last of which is `end`."""
+    """Return the first wanted events of some records, each with its seq; the last record is `end`."""
     events: list[msgspec.Raw] = []
     size = looked_at = 0
     for scanned, (seq, line) in enumerate(records, 1):
@@ -125,16 +125,16 @@ def select(records: Iterable[tuple[int, bytes]], wanted: Wanted, limit: int, end
 
 
 def count_events(parts: Sequence[Part], wanted: Wanted, most: int = SCANNED) -> Tally:
-    """How many events are wanted, of so many records that are looked at; for a thread.
+    """Return the number of wanted events, of `most` records that are examined; for a thread.
 
-    No record is looked at where all are wanted. Raises `LogCorrupt` or `OSError`.
+    No record is examined if all are wanted. Raises `LogCorrupt` or `OSError`.
     """
     first, last = bounds(wanted, parts[-1].last if parts else 0)
     return tally(_records(parts, first, last, False), wanted, first, last, most)
 
 
 def tally(records: Iterable[tuple[int, bytes]], wanted: Wanted, first: int, last: int, most: int = SCANNED) -> Tally:
-    """How many events are wanted of some records, which are those from `first` to `last`."""
+    """Return the number of wanted events among the records from `first` to `last`."""
     if wanted.all:
         return Tally(max(last - first + 1, 0), None)
     count = looked_at = 0
@@ -147,12 +147,12 @@ def tally(records: Iterable[tuple[int, bytes]], wanted: Wanted, first: int, last
 
 
 def bounds(wanted: Wanted, last: int) -> tuple[int, int]:
-    """The first and the last seq that are looked at in a log; the last is smaller where there is none."""
+    """Return the first and the last seq to examine in a log; the last is smaller if there are none."""
     return max(wanted.after, 0) + 1, min(wanted.before - 1, last)
 
 
 def _fits(line: bytes, wanted: Wanted) -> bool:
-    """Whether the event of a record is wanted: its envelope is looked at first, which costs less."""
+    """Return whether the event of a record is wanted; its envelope is checked first, which is cheaper."""
     if wanted.all:
         return True
     envelope = decode_envelope(line)
@@ -178,7 +178,7 @@ def _says(event: Event, text: str) -> bool:
 
 
 def _records(parts: Sequence[Part], first: int, last: int, backwards: bool) -> Iterator[tuple[int, bytes]]:
-    """The records of these seqs, in order, or in the reverse order."""
+    """Return the records of these seqs, in order, or in reverse order."""
     for part in reversed(parts) if backwards else parts:
         here = range(max(first, part.after + 1), min(last, part.last) + 1)
         if here:
@@ -199,7 +199,9 @@ def _records(parts: Sequence[Part], first: int, last: int, backwards: bool) -> I
 
 
 def _runs(part: Part, seqs: range, backwards: bool) -> Iterator[range]:
-    """Neighbours that are read together: `CHUNK` at most, and `CHUNK_BYTES` where there is more than one."""
+    """Return runs of neighbouring records to read together: at most `CHUNK`, and at most `CHUNK_BYTES` unless it is a
+    single one.
+    """
     while seqs:
         run = seqs[-CHUNK:] if backwards else seqs[:CHUNK]
         while len(run) > 1 and part.place(run[-1])[1] - part.place(run[0])[0] > CHUNK_BYTES:

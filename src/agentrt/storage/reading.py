@@ -1,4 +1,4 @@
-"""How the records of a conversation are read: from the beginning, or by their seqs."""
+"""Reading of a conversation's records: from the beginning, or by seq."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .framing import cut, scan, whole
 EVENTS = "events.jsonl"
 
 PAGE = 256
-"""Events read from the file at once."""
+"""Number of events that are read from the file at once."""
 
 BUFFER = 1 << 20
 """Bytes of a log in memory while it is read from its beginning."""
 
 
 class Part(msgspec.Struct, frozen=True, gc=False):
-    """A file with records: where each ends, the first of them having seq `after` + 1."""
+    """A file with records: the end of each; the first one has seq `after` + 1."""
 
     path: Path
     after: int
@@ -35,23 +35,23 @@ class Part(msgspec.Struct, frozen=True, gc=False):
         return self.after + len(self.ends)
 
     def place(self, seq: int) -> tuple[int, int]:
-        """Where the record of `seq` begins and ends."""
+        """Return where the record of `seq` begins and ends."""
         index = seq - self.after - 1
         return (self.ends[index - 1] if index else 0), self.ends[index]
 
 
 def load(parts: Sequence[Part], seqs: Sequence[int]) -> list[Event]:
-    """Events by their seqs; for a thread."""
+    """Return events by their seqs; for a thread."""
     return [decode(line) for line in _lines(parts, seqs)]
 
 
 def load_json(parts: Sequence[Part], seqs: Sequence[int]) -> list[bytes]:
-    """The JSON of events by their seqs, as `framing.cut` takes it out of their records; for a thread."""
+    """Return the JSON of events by their seqs, as `framing.cut` takes it from their records; for a thread."""
     return [cut(line) for line in _lines(parts, seqs)]
 
 
 def _lines(parts: Sequence[Part], seqs: Sequence[int]) -> Iterator[bytes]:
-    """The records of these seqs; each run of neighbours in a file is one read."""
+    """Return the records of these seqs; each run of neighbours in a file is one read."""
     for part in parts:
         here = [seq for seq in seqs if part.after < seq <= part.last]
         if not here:
@@ -72,7 +72,7 @@ def _lines(parts: Sequence[Part], seqs: Sequence[int]) -> Iterator[bytes]:
 
 
 def _runs(seqs: Sequence[int]) -> Iterator[list[int]]:
-    """The runs of neighbours, of a page at most."""
+    """Return the runs of neighbours, each at most a page."""
     run: list[int] = []
     for seq in seqs:
         if run and (seq != run[-1] + 1 or len(run) == PAGE):
@@ -85,11 +85,11 @@ def _runs(seqs: Sequence[int]) -> Iterator[list[int]]:
 def read_log(
     directory: Path, replay: Callable[[Event], None], *, outlines: bool = False, upto: int | None = None
 ) -> list[Part]:
-    """Give the good events of a conversation, up to seq `upto`, to `replay`; for a thread, since it blocks.
+    """Pass the intact events of a conversation, up to seq `upto`, to `replay`; for a thread, since it blocks.
 
-    As `outlines` they are what `codec.skim` leaves of them. A fork's own file comes after those of its parents; the
-    files that have the records are returned in that order. What the last of them has beyond its last end is a torn
-    tail. Raises `LogCorrupt`, or `FileNotFoundError`; the files are only read.
+    As `outlines`, they are reduced by `codec.skim`. A fork's own file comes after those of its parents; the files that
+    have the records are returned in that order. Bytes after the last end in the last file are an incomplete tail.
+    Raises `LogCorrupt`, or `FileNotFoundError`; the files are only read.
     """
     path, parts = directory / EVENTS, list[Part]()
     with path.open("rb") as file:
@@ -103,7 +103,7 @@ def read_log(
 
 
 def read_on(part: Part, replay: Callable[[Event], None], *, outlines: bool = False, upto: int | None = None) -> None:
-    """Read what a file has beyond a part of it, and make that the whole of it; otherwise as `read_log`."""
+    """Read the rest of a file after a part of it, and extend the part to it; otherwise like `read_log`."""
     read, ends = skim if outlines else decode, part.ends
     with part.path.open("rb", buffering=BUFFER) as file:
         end = file.seek(ends[-1] if ends else 0)
@@ -130,7 +130,7 @@ _origins = msgspec.json.Decoder(_Origin)
 
 
 def origin(line: bytes) -> tuple[str, int] | None:
-    """The parent of a fork, and the last seq that they share, by the fork's first record."""
+    """Return the parent of a fork, and the last seq that they share, from the fork's first record."""
     if whole(line):
         try:
             first = _origins.decode(line)

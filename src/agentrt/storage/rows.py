@@ -1,4 +1,4 @@
-"""How a row of the list is made: from a state, from a log, or from the catalogue's columns."""
+"""Creates the rows of the list: from a state, from a log, or from the catalogue's columns."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from ..state import State, apply
 from .reading import read_log
 
 TITLE = 200
-"""Characters of a title at most."""
+"""Maximum number of characters of a title."""
 
 
 def parameters(wanted: Filter) -> dict[str, Any]:
-    """A filter for a query in SQL."""
+    """Return the parameters of a filter for an SQL query."""
     tags = msgspec.json.encode(wanted.tags).decode()
     return msgspec.structs.asdict(wanted) | {"query": wanted.query.casefold(), "tags": tags}
 
 
 def row_of(name: str, updated: datetime, size: int, state: State, task: str) -> Row:
-    """The row of a conversation in a state; `task` is its title where it was given none."""
+    """Return the row of a conversation in a state; `task` is its title if it has none."""
     ledger, created = state.ledger, state.created
     return Row(
         id=name,
@@ -54,7 +54,7 @@ def row_of(name: str, updated: datetime, size: int, state: State, task: str) -> 
 
 
 def row_of_columns(columns: Sequence[Any]) -> Row:
-    """The row of the catalogue's columns; what was never read is left at its default."""
+    """Return the row of the catalogue's columns; values that were never read have their defaults."""
     name, updated, size, created, *read = columns
     if read[0] is None:
         return Row(id=name, updated=from_micros(updated), bytes=size)
@@ -82,7 +82,7 @@ def row_of_columns(columns: Sequence[Any]) -> Row:
 
 
 def read_row(directory: Path, updated: datetime, size: int) -> Row:
-    """The row of a log that was so when it was last looked at; for a thread, since it blocks."""
+    """Return the row of a log with the size and time of its last check; for a thread, since it blocks."""
     state = State()
 
     def replay(event: Event) -> None:
@@ -101,14 +101,14 @@ class _Said(Exception):
 
 
 def task_of(event: Event) -> str | None:
-    """The first line of an event, when it is what a user wrote."""
+    """Return the first line of an event, if a user wrote it."""
     if not isinstance(event, MessageEvent) or event.source != "user":
         return None
     return next(iter(plain(event.content).strip().splitlines()), "")[:TITLE]
 
 
 def read_task(directory: Path) -> str:
-    """The first line that a user wrote; no more is read than that takes."""
+    """Return the first line that a user wrote, reading no more of the log than needed."""
     task = ""
 
     def replay(event: Event) -> None:

@@ -1,4 +1,4 @@
-"""`FileShelf`: small documents below a directory, a file each; `Document` is one of them."""
+"""`FileShelf`: small documents below a directory, one file each; `Document`: one of them."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from ..storing import Shelf
 from .disk import make_directories, replace_file, sync_directory
 
 _DIRECTORIES = {"rules": "rules", "intents": "rules/intents"}
-"""Where the documents of a kind are; those of others are below `shelf`."""
+"""The directories of some kinds of documents; those of other kinds are below `shelf`."""
 
 _ALONE = ("keys",)
-"""Kinds of one document of that name, in the directory itself: no other user may write it."""
+"""Kinds with a single document of that name, which is in the directory itself: no other user may write it."""
 
 
 class Document:
-    """A file that is replaced as a whole, readable by its owner alone; blocking, for a thread.
+    """A file that is replaced as a whole, readable by its owner only; blocking, for a thread.
 
-    Its version is made from its content, so that a file which a person edits has one, too. All methods raise
-    `ConfigurationError` for a file that cannot be read or written. One that is `guarded` is not read where others than
-    its owner may write it.
+    Its version is derived from its content, so that a file edited by hand has one too. All methods raise
+    `ConfigurationError` for a file that cannot be read or written. A `guarded` file is not read if users other than its
+    owner may write it.
     """
 
     def __init__(self, path: Path, lock: Path | None = None, *, guarded: bool = False) -> None:
         self.path, self._lock, self._guarded = path, lock or path.with_suffix(".lock"), guarded
 
     def read(self) -> tuple[bytes, int] | None:
-        """The bytes and their version; None when there is no file."""
+        """Return the bytes and their version; None if there is no file."""
         try:
             with open(self.path, "rb") as file:
                 if self._guarded and os.fstat(file.fileno()).st_mode & 0o022:
@@ -45,7 +45,9 @@ class Document:
         return data, _version(data)
 
     def write(self, data: bytes, version: int) -> int:
-        """Replace the file of a version, durably; the new version. Raises `VersionConflict` for another one."""
+        """Replace the file of a version, durably; return the new version. Raises `VersionConflict` if the version
+        differs.
+        """
         try:
             make_directories(self.path.parent)
             descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -70,7 +72,7 @@ class Document:
 
 
 class FileShelf(Shelf):
-    """A `Shelf` below a directory. Nothing is made there before a document is put."""
+    """A `Shelf` below a directory. Nothing is created there before a document is put."""
 
     def __init__(self, root: Path) -> None:
         self._root = root

@@ -41,14 +41,14 @@ from .threads import to_the_end
 from .writer import Probe, Writer
 
 LINEAGE_SECONDS = 1.0
-"""How long a fork or a deletion waits for another one of the same conversation."""
+"""Seconds that a fork or a deletion waits for another one of the same conversation."""
 
 
 class FileStore:
-    """One directory a conversation below `root/conversations`; shared by processes through locks.
+    """A directory for each conversation below `root/conversations`; shared by processes through locks.
 
-    An async context manager: the writer thread lives between enter and exit; that of a `lazy` one begins with the first
-    conversation that is written, so that a reader leaves nothing behind.
+    An async context manager. The writer thread runs between enter and exit; that of a `lazy` store starts with the
+    first conversation that is written, so that a reader leaves nothing behind.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class FileStore:
         self.listing, self.shelf = FileListing(self._catalogue), FileShelf(root)
         self._writing: AsyncExitStack | None = None
         self._entered = 0
-        """How many use it: each has entered it, and the last one that leaves closes it."""
+        """Number of users: each has entered the store, and the last one that leaves closes it."""
 
     async def __aenter__(self) -> Self:
         if not self._entered:
@@ -77,7 +77,7 @@ class FileStore:
         return self
 
     async def _prepare(self) -> None:
-        """Make ready to write, once. Raises `ConfigurationError` where there can be no store."""
+        """Prepare for writing, once. Raises `ConfigurationError` if there can be no store."""
         async with self._preparing:
             if self._writing is None:
                 await self._begin()
@@ -113,32 +113,32 @@ class FileStore:
 
     @property
     def address(self) -> str:
-        """The path of its directory, links followed."""
+        """The path of its directory, with links resolved."""
         return os.path.realpath(self._root)
 
     @property
     def places(self) -> tuple[str, ...]:
-        """Its directory as it was named, and as it is."""
+        """Its directory as it was named, and with links resolved."""
         return tuple(dict.fromkeys((os.path.normpath(self._root.absolute()), self.address)))
 
     def beside(self, conversation_id: str) -> str:
-        """A directory beside a conversation's log."""
+        """Return a directory beside a conversation's log."""
         return str(self._directory(conversation_id) / "beside")
 
     def where(self, conversation_id: str) -> str:
-        """The path of a conversation's log."""
+        """Return the path of a conversation's log."""
         return str(self._directory(conversation_id) / EVENTS)
 
     def history(self, conversation_id: str) -> FileHistory:
-        """The log of a conversation, for readers. Raises `ConfigurationError` for a name that is no id."""
+        """Return the log of a conversation, for readers. Raises `ConfigurationError` for an invalid id."""
         return FileHistory(self._directory(conversation_id), self._open.get(conversation_id))
 
     def _directory(self, conversation_id: str) -> Path:
         return self._conversations / checked_id(conversation_id)
 
     async def create(self, conversation_id: str) -> FileJournal:
-        """A new journal; its file comes with the first batch. Raises `ConversationExists`, also for one that
-        is locked or damaged: whose it is, and what became of it, is nothing that its id alone should tell.
+        """Return a new journal; its file is created with the first batch. Raises `ConversationExists`, even if the
+        conversation is locked or damaged: the id alone must not reveal its owner or its condition.
         """
         directory = self._directory(conversation_id)
         try:
@@ -154,9 +154,10 @@ class FileStore:
         return journal
 
     async def fork(self, parent: str, conversation_id: str, at: int, replay: Callable[[Event], None]) -> FileJournal:
-        """A new journal that shares the first `at` records of `parent`, whose outlines are given to `replay`.
+        """Return a new journal that shares the first `at` records of `parent`, whose outlines are passed to `replay`.
 
-        Its own file comes with the first batch. Raises as `create` does, `ConversationMissing` or `LogCorrupt`.
+        Its own file is created with the first batch. Raises the errors of `create`, `ConversationMissing` or
+        `LogCorrupt`.
         """
         origin, directory = self._directory(parent), self._directory(conversation_id)
         if not await anyio.to_thread.run_sync(_is_there, origin):
@@ -195,10 +196,10 @@ class FileStore:
         replay: Callable[[Event], None],
         recall: Callable[[State], None] | None = None,
     ) -> FileJournal:
-        """The journal, the outlines of its events given to `replay`, in a thread; a torn tail is set aside.
+        """Return the journal, after passing its events' outlines to `replay`, in a thread.
 
-        With `recall`, a stored state may come in place of the first of them. Raises `ConversationMissing`, `LogLocked`
-        or `LogCorrupt`.
+        An incomplete tail is set aside. With `recall`, a stored state may replace the first events. Raises
+        `ConversationMissing`, `LogLocked` or `LogCorrupt`.
         """
         directory = self._directory(conversation_id)
         path = directory / EVENTS
@@ -214,13 +215,13 @@ class FileStore:
 
     @property
     def waiting(self) -> int:
-        """Batches that are not written yet."""
+        """Number of batches that are not written yet."""
         return 0 if self._writing is None else self._writer.waiting
 
     async def release(self, conversation_id: str, state: State | None = None) -> None:
-        """Close a journal, so that others may write it; what was given to it is written first, and made durable.
+        """Close a journal, so that other processes may write it; pending batches are first written and made durable.
 
-        The last `state` is kept as a snapshot and in the catalogue. Raises a `LogFailed` that nobody was told.
+        The last `state` is stored as a snapshot and in the catalogue. Raises a `LogFailed` that was not reported.
         """
         with anyio.CancelScope(shield=True):
             try:
@@ -233,7 +234,7 @@ class FileStore:
                     self._locks.release(conversation_id)
 
     def _keep(self, journal: FileJournal, state: State | None) -> None:
-        """Store what makes the next opening quick; for a thread."""
+        """Store the data that makes the next opening quick; for a thread."""
         if state is not None:
             with contextlib.suppress(OSError, ValueError):
                 write_snapshot(journal.directory, snapshot(state))
@@ -243,12 +244,12 @@ class FileStore:
         self._notes.submit(_write_memo, directory, state, parts)
 
     def _tell(self, note: Callable[..., None], *values: object) -> None:
-        """Tell the catalogue, in order, and wait for nothing: it is a cache."""
+        """Update the catalogue, in order, without waiting: it is a cache."""
         self._notes.submit(note, *values)
 
     @asynccontextmanager
     async def _lineage(self, parent: str) -> AsyncIterator[None]:
-        """While nobody else forks or deletes `parent`, also in another process. Raises `LogLocked` after a second."""
+        """Exclude other forks and deletions of `parent`, in every process. Raises `LogLocked` after a second."""
         name, until = f"{parent}:lineage", anyio.current_time() + LINEAGE_SECONDS  # no conversation's name
         while True:
             try:
@@ -265,7 +266,7 @@ class FileStore:
 
     @asynccontextmanager
     async def _claim(self, conversation_id: str, path: Path) -> AsyncIterator[None]:
-        """Lock a conversation, and let it go again when the body fails."""
+        """Lock a conversation, and release the lock if the body fails."""
         if self._writing is None:
             await self._prepare()
         self._locks.acquire(conversation_id)
@@ -285,7 +286,9 @@ def _write_memo(directory: Path, state: State, parts: Sequence[Part]) -> None:
 
 
 def _share(origin: Path, fork: str, at: int, replay: Callable[[Event], None]) -> list[Part]:
-    """The first `at` records of a conversation, for its fork; for a thread. Raises as `FileStore.fork` does."""
+    """Return the first `at` records of a conversation, for its fork; for a thread. Raises the errors of
+    `FileStore.fork`.
+    """
     if not _is_there(origin):
         raise ConversationMissing(origin.name)
     parts = read_log(origin, replay, outlines=True, upto=at)
@@ -296,13 +299,13 @@ def _share(origin: Path, fork: str, at: int, replay: Callable[[Event], None]) ->
 
 
 def conversations(root: Path) -> Iterator[Path]:
-    """The directories of the conversations in a store, newest first; for a thread."""
+    """Return the directories of the conversations in a store, newest first; for a thread."""
     found = sorted(root.glob(f"conversations/*/{EVENTS}"), key=lambda path: path.stat().st_mtime, reverse=True)
     return (path.parent for path in found if not is_deleted(path.parent))
 
 
 def _read(directory: Path, replay: Callable[[Event], None], recall: Callable[[State], None] | None) -> list[Part]:
-    """Read a log that is about to be written, and make durable what may not be; for a thread.
+    """Read a log that is about to be written, and make it durable if it may not be; for a thread.
 
     Raises `ConversationMissing`, `LogCorrupt` or `OSError`.
     """
@@ -326,7 +329,7 @@ def _is_there(directory: Path) -> bool:
 
 
 def read_conversation(directory: Path, upto: int | None = None) -> list[Event]:
-    """All events of a conversation, or those up to a seq, read without its lock and changing nothing; for a thread.
+    """Return all events of a conversation, or those up to a seq, without its lock and without changes; for a thread.
 
     Raises `ConversationMissing` or `LogCorrupt`.
     """

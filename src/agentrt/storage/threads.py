@@ -1,4 +1,4 @@
-"""Work in a thread that stands under a lock."""
+"""Work in a thread that is protected by a lock."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ R = TypeVar("R")
 
 
 async def to_the_end(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """What a function returns that runs in a thread; when this is cancelled, it is waited for first.
+    """Return the result of a function that runs in a thread; a cancellation waits for the function to end.
 
-    A shield does not do: it keeps no `Task.cancel` away, and the lock that the work stands under would go before it.
+    A shield is not enough: it does not stop `Task.cancel`, so the lock that protects the work could be released too
+    early.
     """
     work = asyncio.get_running_loop().run_in_executor(None, partial(function, *args, **kwargs))
     try:

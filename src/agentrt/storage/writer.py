@@ -24,16 +24,16 @@ Probe: TypeAlias = Callable[[str], None]
 """Called at each point of a commit: "taken", "written", "synced", "acknowledged"; fault tests end the process there."""
 
 GROUP = 1024
-"""Batches in one group at most."""
+"""Maximum number of batches in one group."""
 
 FEW = 8
-"""Up to this many files of a group are synced one by one; more with one sync of their file system."""
+"""Up to this many files of a group are synced one by one; more are synced together with their file system."""
 
 AT_ONCE = 64
-"""Batches that are acknowledged in one round of the event loop: what follows from each takes some 100 us."""
+"""Maximum number of batches acknowledged per round of the event loop; the work that follows each takes about 100 us."""
 
 OPEN_FILES = 8192
-"""Log files that are open at once, and at most half of what the process may open; opening one again costs 10 us."""
+"""Maximum number of open log files, and at most half of the process's limit; reopening one costs 10 us."""
 
 INTERVAL = 0.2
 """Seconds between two syncs under `Durability.INTERVAL`."""
@@ -53,7 +53,9 @@ class LogFile:
         self._descriptor: int | None = None
 
     def write(self, data: bytes, seq: int) -> bool:
-        """Append all of `data`; a new file's directory is made first. Whether that worked, and all before it did."""
+        """Append all of `data`; a new file's directory is created first. Return whether this and all earlier writes
+        worked.
+        """
         if self.failed is None:
             try:
                 descriptor = self.descriptor
@@ -66,7 +68,7 @@ class LogFile:
         return self.failed is None
 
     def sync(self) -> None:
-        """Make what was written durable, and the names of a new file and its directory."""
+        """Make the written data durable, and the names of a new file and its directory."""
         try:
             self._disk.sync(self.descriptor)
             if self._new:
@@ -77,19 +79,19 @@ class LogFile:
             self.failed = error
 
     def was_synced(self) -> None:
-        """Note that what was written is durable."""
+        """Record that the written data is durable."""
         self.synced, self._new = self.written, False
 
     @property
     def descriptor(self) -> int:
-        """The open file's. Raises `OSError` when it cannot be opened."""
+        """Return the descriptor of the open file. Raises `OSError` if it cannot be opened."""
         if self._descriptor is None:
             self._descriptor = self._disk.open(self.path, new=self._create)
             self._create, self.device = False, self._disk.device(self._descriptor)
         return self._descriptor
 
     def close(self) -> None:
-        """Close the file; what was not synced is not promised."""
+        """Close the file; unsynced data is not guaranteed."""
         if self._descriptor is not None:
             descriptor, self._descriptor = self._descriptor, None  # gone in any case: Linux frees it first
             try:
@@ -99,7 +101,7 @@ class LogFile:
 
 
 class _Batch:
-    """Bytes to append to a file; None to sync it, and then perhaps close it."""
+    """Bytes to append to a file; None to sync it, and optionally close it."""
 
     __slots__ = ("close", "data", "file", "seq", "then")
 
@@ -108,13 +110,13 @@ class _Batch:
 
 
 class Writer:
-    """One thread that writes and syncs; the batches that wait meanwhile are its next group.
+    """One thread that writes and syncs; the batches that arrive meanwhile are its next group.
 
-    A file whose write or sync failed once has failed for good: the kernel may have dropped what a second sync would
-    call durable, so nothing more is acknowledged in it. Other files are not touched by that.
+    A file whose write or sync failed once has failed permanently: the kernel may have dropped data that a second sync
+    would report as durable, so it acknowledges nothing more for that file. Other files are not affected.
 
-    Under `Durability.COMMIT` a batch is acknowledged when it is synced; under the others when it is written. It tells
-    the event loop through an eventfd, which costs half of what `call_soon_threadsafe` does.
+    Under `Durability.COMMIT`, a batch is acknowledged when it is synced, otherwise when it is written. The thread
+    notifies the event loop through an eventfd, which costs half as much as `call_soon_threadsafe`.
     """
 
     def __init__(
@@ -133,7 +135,7 @@ class Writer:
         self._committed: SimpleQueue[list[_Batch]] = SimpleQueue()
         self._open: OrderedDict[LogFile, None] = OrderedDict()
         self._dirty: dict[LogFile, None] = {}
-        """Written and not synced; between groups only when durability is not that of commits."""
+        """Files with unsynced data; between groups, only if the durability is not `COMMIT`."""
         self._loop = asyncio.get_running_loop()
         self._pace = Pace(AT_ONCE)
         self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
@@ -143,15 +145,15 @@ class Writer:
 
     @property
     def waiting(self) -> int:
-        """Batches that are not taken yet."""
+        """Number of batches that the thread has not taken yet."""
         return self._given.qsize()
 
     def commit(self, file: LogFile, data: bytes, seq: int, then: Committed) -> None:
-        """Append `data`, up to event `seq`; `then` is told on the event loop once that is committed, or why not."""
+        """Append `data`, up to event `seq`; `then` is called on the event loop once committed, or with the error."""
         self._given.put(_Batch(file, data, seq, then))
 
     async def sync_file(self, file: LogFile, *, close: bool = False) -> None:
-        """Sync what was given for a file, and then perhaps close it. Raises `LogFailed` when it ever failed."""
+        """Sync a file's data, and optionally close the file. Raises `LogFailed` if the file ever failed."""
         ended: asyncio.Future[LogFailed | None] = self._loop.create_future()
 
         def then(error: LogFailed | None) -> None:
@@ -163,7 +165,7 @@ class Writer:
             raise error
 
     async def close(self) -> None:
-        """Commit what was given, then end the thread."""
+        """Commit all batches, then end the thread."""
         self._given.put(None)
         await asyncio.to_thread(self._thread.join)
         if self._loop.remove_reader(self._bell):
@@ -187,7 +189,7 @@ class Writer:
                 due = time.monotonic() + INTERVAL
 
     def _take(self, patience: float | None) -> list[_Batch | None]:
-        """All batches that wait, or the next one; none when there is none in `patience` seconds."""
+        """Return all waiting batches, or the next one; none if there is none within `patience` seconds."""
         given = self._given
         try:
             group = [given.get(timeout=patience)]
@@ -198,7 +200,7 @@ class Writer:
         return group
 
     def _patience(self, due: float) -> float | None:
-        """How long to wait for a batch: until the next sync, when there is something to sync."""
+        """Return how long to wait for a batch: until the next sync, if there is anything to sync."""
         if not self._dirty or self._durability is Durability.NONE:
             return None
         return max(due - time.monotonic(), 0.001)
@@ -227,7 +229,9 @@ class Writer:
         probe("acknowledged")
 
     def _sync(self, files: Iterable[LogFile]) -> None:
-        """Sync few files one by one, many with their file system; when that fails, one by one to learn whose it was."""
+        """Sync few files one by one, many with their file system; if that fails, one by one to find the file that
+        failed.
+        """
         files = list(files)
         if len(files) <= FEW or not self._synced_together(files):
             for file in files:
@@ -247,7 +251,7 @@ class Writer:
         return True
 
     def _keep_few_open(self, used: LogFile) -> None:
-        """Close those that were written longest ago before one more is opened; what is not synced yet is synced."""
+        """Close the least recently written files before another one is opened; unsynced data is synced first."""
         self._open[used] = None
         self._open.move_to_end(used)
         while len(self._open) > self._limit:

@@ -1,4 +1,4 @@
-"""Models with given words, for tests and demonstrations; everything else stays real."""
+"""Models with scripted replies, for tests and demonstrations; everything else stays real."""
 
 from .faults import WireName, bad_key, content_policy, context_window, out_of_credit, overloaded, rate_limit
 from .provider import ScriptedProvider

@@ -1,4 +1,4 @@
-"""Errors that providers give, in each one's own words."""
+"""Errors of providers, each in the provider's own format."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ WireName: TypeAlias = Literal["chat", "responses", "anthropic"]
 
 
 def context_window(wire: WireName) -> Fault:
-    """The conversation is longer than the model can read."""
+    """Return the error for a conversation that exceeds the model's context window."""
     match wire:
         case "chat":
             said = (
@@ -26,7 +26,7 @@ def context_window(wire: WireName) -> Fault:
 
 
 def content_policy(wire: WireName) -> Fault:
-    """The provider will not answer this."""
+    """Return the error for a request that the provider refuses to answer."""
     if wire == "anthropic":
         return Fault(400, "Output blocked by content filtering policy")
     said = (
@@ -37,7 +37,7 @@ def content_policy(wire: WireName) -> Fault:
 
 
 def overloaded(wire: WireName, after: str | None = None) -> Fault:
-    """Too many ask; `after` some text of a stream, if given."""
+    """Return the error of an overloaded provider; `after` some text of a stream, if given."""
     if wire == "anthropic":
         return Fault(529, "Overloaded", after=after)
     said = "Our servers are currently overloaded. Please try again later."
@@ -45,7 +45,7 @@ def overloaded(wire: WireName, after: str | None = None) -> Fault:
 
 
 def rate_limit(wire: WireName, seconds: float) -> Fault:
-    """This key asks too often, and may again in `seconds`."""
+    """Return the error of a key that exceeds its rate limit, with a retry after `seconds`."""
     headers = {"Retry-After": f"{seconds:g}"}
     if wire == "anthropic":
         said = (
@@ -62,7 +62,7 @@ def rate_limit(wire: WireName, seconds: float) -> Fault:
 
 
 def out_of_credit(wire: WireName) -> Fault:
-    """Nothing is left to pay with; OpenAI's is a 429 for which waiting is no help."""
+    """Return the error for missing credit; OpenAI's is a 429 for which waiting does not help."""
     if wire == "anthropic":
         said = (
             "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or "
@@ -77,7 +77,7 @@ def out_of_credit(wire: WireName) -> Fault:
 
 
 def bad_key(wire: WireName) -> Fault:
-    """The key is none of the provider's."""
+    """Return the error for an invalid key."""
     if wire == "anthropic":
         return Fault(401, "invalid x-api-key")
     said = (

@@ -1,7 +1,7 @@
 """`ScriptedProvider`: an HTTP server on loopback that speaks the wire formats of OpenAI and Anthropic.
 
-Only its words are given: HTTP, streaming, tool calls, usage, errors and closed connections are real. And like the
-real ones it refuses what is no valid conversation.
+Only its replies are scripted: HTTP, streaming, tool calls, usage, errors and closed connections are real. Like the real
+providers, it refuses an invalid conversation.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from .wires import Anthropic, Chat, Frame, Gemini, Responses, Wire, transcriptio
 Script: TypeAlias = Callable[[dict[str, Any]], Turn]
 
 MP3_BITS = 32_000
-"""Bits a second of the MP3s that are sent."""
+"""Bits per second of the MP3s that are sent."""
 
 _PAGE = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body><h1>502 Bad Gateway</h1></body>\r\n</html>\r\n"
 
 
 class ScriptedProvider:
-    """An async context manager; `llm()`, `responses_llm()`, `anthropic_llm()` and `gemini_llm()` give models of it.
+    """An async context manager; `llm()`, `responses_llm()`, `anthropic_llm()` and `gemini_llm()` return models that use
+    it.
 
-    From a list, the turn is chosen by how many turns of the model the request has, so a resumed conversation
-    goes on where it was. From a function, by the request's JSON. It waits `pace` seconds between streamed pieces.
-    It listens on `port` of 127.0.0.1; 0 is one that is free. Sound that is to be written down gets the `transcripts` in
-    their order.
+    A list of turns is indexed by the number of model turns in the request, so a resumed conversation continues where it
+    was. A function gets the request's JSON. The server waits `pace` seconds between streamed pieces. It listens on
+    `port` of 127.0.0.1; 0 is any free port. Sound to transcribe gets the `transcripts` in their order.
     """
 
     def __init__(
@@ -54,18 +54,18 @@ class ScriptedProvider:
         self._wires: tuple[Wire, ...] = (Chat(), Responses(known), Anthropic(known), Gemini())
         self._transcripts = iter(transcripts)
         self.sounds: list[bytes] = []
-        """The files that were to be written down."""
+        """The files that were sent for transcription."""
         self.requests: list[dict[str, Any]] = []
         self.paths: list[str] = []
         self.keys: list[str] = []
         self.refused: list[str] = []
-        """What was wrong with the requests that were refused."""
+        """The faults of the requests that were refused."""
         self.active = 0
-        """Requests that are being answered."""
+        """Number of requests that are being answered."""
         self.dropped = 0
-        """Requests whose client went before the answer ended."""
+        """Number of requests whose client left before the answer ended."""
         self.connections = 0
-        """TCP connections that were accepted."""
+        """Number of accepted TCP connections."""
 
     async def __aenter__(self) -> ScriptedProvider:
         app = web.Application(client_max_size=256 * 1024 * 1024)
@@ -87,7 +87,7 @@ class ScriptedProvider:
             await self._runner.cleanup()
 
     def llm(self, **changes: Any) -> LLM:
-        """A model that this provider answers for, with prices so that cost is counted; by chat completions."""
+        """Return a model of this provider for chat completions, with prices so that costs are counted."""
         given: dict[str, Any] = {
             "model": "openai/scripted",
             "base_url": self.base_url,
@@ -98,15 +98,15 @@ class ScriptedProvider:
         return LLM(**(given | changes))
 
     def responses_llm(self, **changes: Any) -> LLM:
-        """The like, by OpenAI's Responses."""
+        """Return the same for OpenAI's Responses."""
         return self.llm(**({"api": "responses"} | changes))
 
     def anthropic_llm(self, **changes: Any) -> LLM:
-        """The like, by Anthropic's messages."""
+        """Return the same for Anthropic's messages."""
         return self.llm(**({"model": "anthropic/claude-opus-4-5", "base_url": self.url} | changes))
 
     def gemini_llm(self, **changes: Any) -> LLM:
-        """The like, by Gemini's content."""
+        """Return the same for Gemini's content."""
         return self.llm(**({"model": "gemini/gemini-3-pro-preview", "base_url": f"{self.url}/v1beta"} | changes))
 
     def _accept(self) -> asyncio.BaseProtocol:
@@ -204,7 +204,7 @@ async def _whole(wire: Wire, request: web.Request, body: dict[str, Any], turn: T
 
 
 def _seconds(mp3: bytes) -> float:
-    """How long an MP3 of one constant bit rate lasts, as a provider finds out that bills by the second."""
+    """Return the duration of an MP3 with constant bit rate, as a provider computes it that bills by the second."""
     return len(mp3) * 8 / MP3_BITS
 
 
@@ -223,7 +223,7 @@ def _words(turn: Turn) -> ModelReply:
 
 
 def _opening(frames: Iterable[Frame]) -> list[Frame]:
-    """What comes before the end of the text."""
+    """Return the frames before the end of the text."""
     opening: list[Frame] = []
     for frame in frames:
         if frame.closing:

@@ -1,4 +1,4 @@
-"""`ScriptedLLM`: a model client whose words are given."""
+"""`ScriptedLLM`: a model client with scripted replies."""
 
 from __future__ import annotations
 
@@ -30,31 +30,31 @@ class ScriptExhausted(ModelError):
 
 
 def say(text: str) -> ModelReply:
-    """A turn that answers in words."""
+    """Return a turn that answers with text."""
     return ModelReply(text=text)
 
 
 def call(tool: str, thought: str = "", /, **arguments: Any) -> ModelReply:
-    """A turn that calls one tool."""
+    """Return a turn that calls one tool."""
     return calls((tool, arguments), thought=thought)
 
 
 def calls(*wanted: tuple[str, dict[str, Any]], thought: str = "") -> ModelReply:
-    """A turn that calls several tools at once."""
+    """Return a turn that calls several tools at once."""
     made = tuple(ToolCall(f"call_{new_id()}", name, msgspec.json.encode(given).decode()) for name, given in wanted)
     return ModelReply(text=thought, tool_calls=made)
 
 
 def finish(message: str) -> ModelReply:
-    """A turn that ends the task."""
+    """Return a turn that ends the task."""
     return call("finish", message=message)
 
 
 class ScriptedLLM:
-    """A `ModelClient` that gives one turn a call: in order from a list, or made from the request by a function.
+    """A `ModelClient` that returns one turn for each call: in order from a list, or from a function of the request.
 
-    It reads every message, waits `delay` seconds, and shows its text word by word. `requests` keeps what it was asked
-    when `keep` is set.
+    It reads every message, waits `delay` seconds, and shows its text word by word. `requests` keeps the requests if
+    `keep` is set.
     """
 
     def __init__(self, turns: Iterable[Turn] | Script, *, delay: float = 0.0, keep: bool = True) -> None:
@@ -65,16 +65,16 @@ class ScriptedLLM:
         self._last: tuple[LLM, Capabilities] | None = None
 
     async def prepare(self, llm: AnyLLM) -> None:
-        """Nothing to load."""
+        """Do nothing: there is nothing to load."""
 
     def known(self, llm: LLM) -> Capabilities:
-        """What its spec says."""
+        """Return what its spec says."""
         if self._last is None or self._last[0] is not llm:
             self._last = llm, known_of(llm)
         return self._last[1]
 
     async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
-        """The next turn. Raises it when it is an error, and `ScriptExhausted` when there is none."""
+        """Return the next turn. Raises it if it is an error, and `ScriptExhausted` if there is none."""
         read = _length(request)
         llm = members(request.llm)[0]
         known = self.known(llm)
@@ -96,7 +96,7 @@ class ScriptedLLM:
 
 
 def _length(request: ModelRequest) -> int:
-    """The characters of all text that the model is given; each message is read, at each call."""
+    """Return the number of characters of all text in the request; each message is read at each call."""
     messages = request.messages
     try:
         parts = [c[0].text if len(c) == 1 else plain(c) for message in messages if (c := message.content)]  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""The turns of a script for `ScriptedProvider`: an answer, or one of the ways in which a provider fails."""
+"""The turns of a script for `ScriptedProvider`: an answer, or a failure of a provider."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from ..context.replies import ModelReply
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """A turn that answers with an error, in the provider's own envelope.
+    """A turn that answers with an error, in the provider's own format.
 
-    With `after`, a streamed answer begins well, sends that text, and then the error as an event.
+    With `after`, a streamed answer begins normally, sends that text, and then the error as an event.
     """
 
     status: int
@@ -26,7 +26,7 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 class Stall(msgspec.Struct, frozen=True):
-    """A turn that sends `text` and then nothing, for `seconds` or until the client goes."""
+    """A turn that sends `text` and then nothing, for `seconds` or until the client leaves."""
 
     text: str = ""
     seconds: float = 60.0

@@ -13,22 +13,22 @@ from ...specs import Content, ImageContent, TextContent
 from ...workspaces import FileEntry
 
 MOST = 10
-"""Files that one message names."""
+"""Maximum number of files in one message."""
 
 TEXT_BYTES = 128 * 1024
-"""Bytes of a text that are sent along; the agent reads the rest itself."""
+"""Maximum number of bytes of a text file that are sent along; the agent reads the rest itself."""
 
 IMAGE_BYTES = 5 * 1024 * 1024
-"""Bytes of an image that is sent along."""
+"""Maximum size in bytes of an image that is sent along."""
 
 ENTRIES = 200
-"""Names of a directory that are sent along."""
+"""Maximum number of directory entries that are sent along."""
 
 _MENTION = re.compile(r'(?<!\S)@(?:"([^"\n]+)"|(\S+))')
 
 
 def mentions(text: str, servers: Collection[str] = ()) -> tuple[str, ...]:
-    """The paths that a text names, each once, without the marks that end a sentence; `@server:uri` is no path. Pure."""
+    """Return the paths that a text names, once each, without closing punctuation; `@server:uri` is no path. Pure."""
     found = []
     for match in _MENTION.finditer(text):
         path = match[1] or match[2].rstrip(".,;:!?)'\"")
@@ -38,12 +38,14 @@ def mentions(text: str, servers: Collection[str] = ()) -> tuple[str, ...]:
 
 
 def quoted(path: str) -> str:
-    """A path as it is typed after the @."""
+    """Return a path as it is typed after the @."""
     return f'"{path}"' if re.search(r"\s", path) or path != path.rstrip(".,;:!?)'\"") else path
 
 
 def as_content(path: str, data: bytes, size: int) -> Content | None:
-    """A file as the model sees it, of whose `size` bytes these are the first; None for one that is no text. Pure."""
+    """Return a file as the model sees it, or None for a file that is not text. `data` are the first of its `size`
+    bytes. Pure.
+    """
     kind = image_type(data)
     if kind is not None:
         if size > IMAGE_BYTES:
@@ -62,7 +64,9 @@ def as_content(path: str, data: bytes, size: int) -> Content | None:
 
 
 async def attached(text: str, files: WorkspaceFiles, servers: Collection[str] = ()) -> tuple[list[Content], list[str]]:
-    """What a message brings along, and what could not be brought. What is no file of the workspace is only words."""
+    """Return a message's attachments, and those that could not be attached. A path that is not a file of the workspace
+    stays plain text.
+    """
     blocks: list[Content] = []
     problems: list[str] = []
     for path in mentions(text, servers):

@@ -51,12 +51,12 @@ if TYPE_CHECKING:
 _MODEL = frozenset({"model", "base_url", "profile", "price"})
 _LIMITS = frozenset({"max_steps", "max_cost", "max_tokens", "max_seconds"})
 _OF_A_NEW_ONE = frozenset({"image", "network", "preset", "flow", "hooks", "plugins", "servers", "project"})
-"""Options that say how a conversation begins, and that change nothing of one that has begun."""
+"""Options for a new conversation, which do not change an existing one."""
 
 
 @click.command()
 @click.argument("conversation", required=False)
-@click.option("--continue", "-c", "newest", is_flag=True, help="Go on with the newest conversation of this workspace.")
+@click.option("--continue", "-c", "newest", is_flag=True, help="Continue the newest conversation of this workspace.")
 @workspace_option
 @container_options
 @agent_options
@@ -76,11 +76,11 @@ def chat(
     store: str | None,
     **agent: Any,
 ) -> None:
-    """Talk with an agent in the terminal; with a CONVERSATION, go on with that one.
+    """Talk with an agent in the terminal; with a CONVERSATION, continue that one.
 
-    Type what there is to do; type on while it works, and it sees that before its next step. /help lists the commands,
-    @ attaches a file, Esc interrupts. What is rated risky is asked about where the prompt is. Everything is kept:
-    leaving says how to go on.
+    Type a task; type on while the agent works, and it sees your message before its next step. /help lists the commands,
+    @ attaches a file, Esc interrupts. Questions about risky actions appear in place of the prompt. Everything is kept:
+    when you leave, the command to continue is shown.
 
     \b
     agentrt chat
@@ -113,7 +113,7 @@ def chat(
 
 
 class _New(msgspec.Struct, frozen=True):
-    """A conversation to be begun."""
+    """A conversation to begin."""
 
     agent: Agent
     workspace: Path | DockerWorkspace
@@ -121,7 +121,7 @@ class _New(msgspec.Struct, frozen=True):
 
 
 class _Old(msgspec.Struct, frozen=True):
-    """A conversation to be reopened, and the options that were given for it."""
+    """A conversation to reopen, and the options that were given for it."""
 
     found: Found
     given: frozenset[str] = frozenset()
@@ -142,7 +142,7 @@ class Chatting:
         self._console = Console()
 
     async def run(self) -> int:
-        """Until the person leaves; the exit code."""
+        """Run until the person leaves, and return the exit code."""
         from .doing import Anew  # with prompt_toolkit, which nothing else needs
 
         async with Runtime(self._store, tools=offered_tools(), home=Path.home()) as runtime:
@@ -163,7 +163,7 @@ class Chatting:
                 self._console.print()
 
     def _following(self, after: Next, conversation: Conversation, runtime: Runtime) -> Conversation | None:
-        """The conversation that comes next, not yet entered; None where the person leaves."""
+        """Return the next conversation, not yet entered, or None if the person leaves."""
         from .doing import Anew, Beside
 
         match after:
@@ -198,7 +198,7 @@ class Chatting:
                 return Conversation(id=found.id, runtime=runtime, tools=self._tools, secrets=secrets)
 
     def _again(self, conversation: Conversation, runtime: Runtime) -> Conversation:
-        """A new one with the same agent, in the same workspace."""
+        """Return a new conversation with the same agent, in the same workspace."""
         created, state = conversation.state.created, conversation.state
         assert created is not None
         where = created.workspace
@@ -208,7 +208,7 @@ class Chatting:
         return Conversation(state.spec, workspace, runtime=runtime, tools=self._tools, secrets=secrets)
 
     async def _changed(self, conversation: Conversation, old: _Old) -> None:
-        """What the options change of a conversation that has begun."""
+        """Apply the options to an existing conversation."""
         given, options = old.given, old.options
         if given & _MODEL:
             names = {name: options[name] for name in _MODEL}
@@ -244,7 +244,7 @@ def _ready(conversation: Conversation, runtime: Runtime) -> Callable[[], Awaitab
 
 @asynccontextmanager
 async def _entered(opened: Conversation, runtime: Runtime, *, new: bool) -> AsyncIterator[Conversation]:
-    """A conversation, open; a new one in which nothing was said leaves nothing behind."""
+    """Open a conversation; a new one without any message is deleted afterwards."""
     unused = False
     try:
         async with opened as conversation:
@@ -258,5 +258,5 @@ async def _entered(opened: Conversation, runtime: Runtime, *, new: bool) -> Asyn
 
 
 def _was_used(conversation: Conversation) -> bool:
-    """Whether anything was said in it."""
+    """Return whether anything was said in a conversation."""
     return bool(conversation.state.ledger.message_ids)

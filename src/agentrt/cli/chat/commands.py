@@ -1,4 +1,4 @@
-"""The commands of a chat, in one table: help, completion and parsing come from it. Pure."""
+"""The commands of a chat in one table, from which help, completion and parsing are derived. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 
 
 class Command(msgspec.Struct, frozen=True):
-    """A command. `argument` is what follows its name: "" nothing, in brackets what may be left out."""
+    """A command. `argument` is what follows its name: "" for nothing, in brackets if it is optional."""
 
     name: str
     argument: str
@@ -19,7 +19,7 @@ class Command(msgspec.Struct, frozen=True):
 
     @property
     def usage(self) -> str:
-        """How it is typed."""
+        """How the command is typed."""
         return f"/{self.name} {self.argument}".strip()
 
 
@@ -61,20 +61,20 @@ KEYS = (
 
 
 class Invoked(msgspec.Struct, frozen=True):
-    """A command, and what follows its name."""
+    """A command, and the text after its name."""
 
     command: Command
     argument: str = ""
 
 
 class Message(msgspec.Struct, frozen=True):
-    """Words for the agent."""
+    """A message for the agent."""
 
     text: str
 
 
 class Mistyped(msgspec.Struct, frozen=True):
-    """Neither: what is wrong."""
+    """Input that is neither a command nor a message, and what is wrong with it."""
 
     problem: str
 
@@ -85,7 +85,7 @@ _WORD = re.compile(r"/([a-z][a-z-]*)(?:\s+(.*))?", re.DOTALL)
 
 
 def meant(text: str, skills: Collection[str] = ()) -> Meant:
-    """What was typed: a command, or a message. A skill is named by a message, and a path is part of one."""
+    """Return the command or the message that a text means. A text that begins with a skill or a path is a message."""
     text = text.strip()
     match = _WORD.fullmatch(text)
     if match is None:
@@ -104,10 +104,10 @@ def meant(text: str, skills: Collection[str] = ()) -> Meant:
 
 
 def named(name: str) -> Command | None:
-    """The command of a name, without its slash."""
+    """Return the command with a name, without its slash."""
     return next((one for one in COMMANDS if name == one.name or name in one.aliases), None)
 
 
 def beginning(typed: str) -> tuple[Command, ...]:
-    """The commands whose names begin with what was typed after the slash, in the order of the table."""
+    """Return the commands whose names begin with the text after the slash, in the order of the table."""
     return tuple(one for one in COMMANDS if any(name.startswith(typed) for name in (one.name, *one.aliases)))

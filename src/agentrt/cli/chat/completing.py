@@ -1,4 +1,4 @@
-"""What is offered while a person types: commands and skills after a slash, paths after an @."""
+"""Completions while a person types: commands and skills after a slash, paths after an @."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _COMMAND = re.compile(r"/([a-z-]*)")
 
 
 class ChatCompleter(Completer):
-    """Completes from the table of commands, from skills, and from paths that were listed last."""
+    """Completes commands from the table, skills, and paths from the last listing."""
 
     def __init__(self, root: str, skills: Callable[[], Iterable[tuple[str, str]]]) -> None:
-        """`root` is the workspace, and `skills` are those that a message may name, each with what it does."""
+        """Take the workspace `root`, and the `skills` that a message may name, each with its description."""
         self._root, self._skills = root, skills
         self._paths: Sequence[str] = ()
         self._listed, self._wanted = -FRESH, anyio.Event()
 
     async def look(self, listed_anew: Callable[[], None]) -> None:
-        """List the paths, and again when they are wanted and were not listed lately."""
+        """List the paths now, and again when they are needed and the listing is old."""
         while True:
             self._paths = await anyio.to_thread.run_sync(listed, self._root)
             self._listed, self._wanted = time.monotonic(), anyio.Event()
@@ -40,7 +40,7 @@ class ChatCompleter(Completer):
             await self._wanted.wait()
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        """What may follow on the text before the cursor."""
+        """Return the completions of the text before the cursor."""
         before = document.text_before_cursor
         if (command := _COMMAND.fullmatch(before)) is not None:
             yield from self._commands(command[1])
@@ -62,7 +62,7 @@ class ChatCompleter(Completer):
 
 
 def wanted_path(before: str) -> tuple[int, str] | None:
-    """Where the path begins that is being typed, counted from the cursor, and what there is of it. Pure."""
+    """Return the start of the path that is being typed, relative to the cursor, and the part typed so far. Pure."""
     line = before.rpartition("\n")[2]
     place = max(line.rfind(" @"), line.rfind("\t@")) + 1 if not line.startswith("@") or " @" in line else 0
     if not line[place:].startswith("@"):

@@ -32,7 +32,7 @@ class Anew(msgspec.Struct, frozen=True):
 
 
 class Beside(msgspec.Struct, frozen=True, gc=True):
-    """Leave this conversation, and go on in another one."""
+    """Leave this conversation, and continue another one."""
 
     conversation: Conversation
 
@@ -51,7 +51,7 @@ Next: TypeAlias = Anew | Beside | Left | Given
 
 
 class Doing:
-    """The commands, by their names in the table. What they tell goes to `console`."""
+    """The commands, by their names in the table. Their output goes to `console`."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Doing:
         }  # fmt: skip
 
     async def do(self, invoked: Invoked) -> Next:
-        """Carry a command out; what comes next. Raises `AgentrtError` where that fails."""
+        """Carry out a command and return what comes next. Raises `AgentrtError` if it fails."""
         return await self._of[invoked.command.name](invoked.argument) or Given()
 
     def _say(self, words: str, style: str = "dim") -> None:
@@ -96,7 +96,7 @@ class Doing:
         self._say(f"from now on: {_models(llm)}")
 
     def _named(self, name: str, before: LLM) -> AnyLLM:
-        """A saved profile, or a model; one of the same provider is asked at the same address."""
+        """Return a saved profile, or a model; a model of the same provider keeps the address of `before`."""
         try:
             return self._profiles.load(name)
         except ProfileMissing:

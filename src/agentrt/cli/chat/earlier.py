@@ -1,4 +1,4 @@
-"""What was said before a chat goes on with a conversation."""
+"""The earlier part of a conversation that a chat continues."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from ..story import Story
 from .status import Task, plan_in
 
 EVENTS = 500
-"""Events that are looked at, the newest."""
+"""Number of the newest events that are read."""
 
 LINES = 200
-"""Lines of them that are told."""
+"""Maximum number of their lines that are printed."""
 
 
 class Earlier(msgspec.Struct, frozen=True):
-    """The last lines of a conversation's story, and the plan that it has."""
+    """The last lines of a conversation's story, and its plan."""
 
     lines: tuple[Text, ...]
     plan: tuple[Task, ...]
 
 
 async def earlier(conversation: Conversation) -> Earlier:
-    """What was said and planned last."""
+    """Return the latest messages and plan."""
     state, story = conversation.state, Story()
     story.use(state.tools)
     begin, told, plan = max(0, state.seq - EVENTS), 0, tuple[Task, ...]()

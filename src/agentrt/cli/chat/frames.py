@@ -1,4 +1,4 @@
-"""Frames: what the terminal is sent at once, and how often that may be."""
+"""Frames: the output that is sent to the terminal in one piece, and its maximum rate."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from prompt_toolkit.layout.screen import Screen
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 EVERY = 1 / 30
-"""Seconds between two frames for what streams in; a key is answered at once."""
+"""Seconds between two frames for streamed text; a key is answered at once."""
 
 BEGIN, END = "\x1b[?2026h", "\x1b[?2026l"
-"""Around a frame, so that a terminal that knows them shows all of it at once, and others ignore them
-(https://gist.github.com/christianparpart/d8a62cc1ab659194337d73e399004036, "Synchronized Output").
+"""Escape sequences around a frame (https://gist.github.com/christianparpart/d8a62cc1ab659194337d73e399004036,
+"Synchronized Output"): terminals that know them show the whole frame at once, others ignore them.
 """
 
 
 class FrameOutput(Vt100_Output):
-    """A terminal that is written to once a frame, between `begin` and `end`."""
+    """A terminal output that is written once for each frame, between `begin` and `end`."""
 
     _held = False
 
     @classmethod
     def of_terminal(cls) -> FrameOutput:
-        """That of this process, which is not asked where its cursor is."""
+        """Return the output of this process's terminal, which is not asked for the cursor position."""
 
         def size() -> Size:
             columns, rows = os.get_terminal_size(sys.stdout.fileno())
@@ -40,11 +40,11 @@ class FrameOutput(Vt100_Output):
     _screen: Screen | None = None
 
     def drawn(self, screen: Screen | None) -> None:
-        """This is on the terminal now, at the width that it has."""
+        """Record that this is on the terminal now, at its current width."""
         self._screen, self._columns = screen, self.get_size().columns
 
     def cursor_up(self, amount: int) -> None:
-        """Go up so many rows of what was drawn, which a terminal that became narrower has broken into more of them."""
+        """Go up by rows as they were drawn; a narrower terminal has broken them into more rows, which are added."""
         columns = self.get_size().columns
         if self._screen is not None and 0 < columns < self._columns:
             amount += more_rows(self._screen, amount, columns)
@@ -52,24 +52,24 @@ class FrameOutput(Vt100_Output):
         super().cursor_up(amount)
 
     def begin(self) -> None:
-        """From now on nothing is written."""
+        """Write nothing from now on."""
         self._held = True
         self.write_raw(BEGIN)
 
     def end(self) -> None:
-        """Write all of it."""
+        """Write the whole frame."""
         self.write_raw(END)
         self._held = False
         super().flush()
 
     def flush(self) -> None:
-        """Write what there is, unless a frame is not whole."""
+        """Write the output so far, unless a frame is incomplete."""
         if not self._held:
             super().flush()
 
 
 def more_rows(screen: Screen, rows: int, columns: int) -> int:
-    """How many rows the first ones of a screen take more where there are only so many columns."""
+    """Return how many additional rows the first `rows` of a screen take in so few columns."""
     more = 0
     for row in range(rows):
         cells = screen.data_buffer[row]
@@ -79,7 +79,7 @@ def more_rows(screen: Screen, rows: int, columns: int) -> int:
 
 
 class Pace:
-    """Asks for a frame, `EVERY` seconds after the last one that it asked for, at the earliest."""
+    """Requests frames, at least `EVERY` seconds apart."""
 
     def __init__(self, draw: Callable[[], None]) -> None:
         self._draw = draw
@@ -87,17 +87,17 @@ class Pace:
         self._last = 0.0
 
     def changed(self) -> None:
-        """There is something new to be drawn."""
+        """Report that there is something new to draw."""
         if self._timer is None:
             wait = self._last + EVERY - time.monotonic()
             self._timer = asyncio.get_running_loop().call_later(max(wait, 0), self._due)
 
     def drawn(self) -> None:
-        """A frame was drawn, whoever asked for it; the next one takes its time from here."""
+        """Report that a frame was drawn, whatever requested it; the time to the next one counts from now."""
         self._last = time.monotonic()
 
     def stop(self) -> None:
-        """Ask no more."""
+        """Request no more frames."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

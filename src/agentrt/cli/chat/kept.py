@@ -1,4 +1,4 @@
-"""What was typed, kept in the store's directory for the chats to come, without keys and secrets."""
+"""The input history, kept in the store's directory for later chats, without keys and secrets."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import msgspec
 NAME = "chat_history.jsonl"
 
 MOST = 1_000
-"""Entries that are kept."""
+"""Maximum number of entries."""
 
 LONGEST = 10_000
-"""Characters of an entry; a longer one is not kept."""
+"""Maximum number of characters of an entry; a longer one is not kept."""
 
 _KEYS = re.compile(
     r"""
@@ -39,22 +39,22 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 def may_be_kept(text: str) -> bool:
-    """Whether an entry is short enough and has nothing in it that looks like a key or a password. Pure."""
+    """Return whether an entry is short enough and contains nothing that looks like a key or a password. Pure."""
     return 0 < len(text) <= LONGEST and _KEYS.search(text) is None
 
 
 class Kept:
-    """The entries of a file, oldest first; without a file they are in memory alone.
+    """The entries of a file, oldest first; without a file they are only in memory.
 
-    `hidden` takes out of an entry what is known to be secret. What cannot be read or written is left out: a chat does
-    not fail for it.
+    `hidden` removes known secrets from an entry. Errors of reading or writing are ignored: a chat does not fail because
+    of them.
     """
 
     def __init__(self, path: Path | None, hidden: Callable[[str], str] = lambda text: text) -> None:
         self._path, self._hidden = path, hidden
 
     def read(self) -> list[str]:
-        """The entries, the last `MOST` of them; a file that has many more is made shorter."""
+        """Return the last `MOST` entries; a file that has many more is shortened."""
         if self._path is None:
             return []
         try:
@@ -67,7 +67,7 @@ class Kept:
         return entries
 
     def add(self, text: str) -> None:
-        """Keep an entry, unless it may hold a key."""
+        """Keep an entry, unless it may contain a key."""
         if self._path is None or not may_be_kept(text) or self._hidden(text) != text:
             return
         try:

@@ -1,4 +1,4 @@
-"""The keys of a chat."""
+"""The key bindings of a chat."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ TWICE = 1.5
 
 
 class Person(Protocol):
-    """What a person does with keys."""
+    """The actions that a person triggers with keys."""
 
     def say(self, typed: Typed) -> None:
         """Send what was typed."""
         ...
 
     def stop(self) -> bool:
-        """Interrupt what runs; whether anything did."""
+        """Interrupt what runs, and return whether anything was running."""
         ...
 
     def leave(self) -> None:
@@ -31,12 +31,12 @@ class Person(Protocol):
         ...
 
     def hint(self, words: str) -> None:
-        """Read a hint for a moment."""
+        """Show a hint for a moment."""
         ...
 
 
 class _CtrlC:
-    """Clears the line, or interrupts; leaves when it comes twice."""
+    """Clears the line, or interrupts; leaves when it is pressed twice."""
 
     def __init__(self, prompt: Prompt, person: Person) -> None:
         self._prompt, self._person = prompt, person
@@ -56,7 +56,7 @@ class _CtrlC:
 
 
 def keys(prompt: Prompt, person: Person) -> KeyBindings:
-    """The bindings, on top of those of prompt_toolkit for editing a line."""
+    """Return the key bindings, in addition to those of prompt_toolkit for editing a line."""
     bindings = KeyBindings()
     bindings.add("c-c")(_CtrlC(prompt, person))
     _common(bindings, prompt, person)

@@ -1,14 +1,14 @@
-"""`Pastes`: long pasted text, which a short mark stands for until it is sent. Pure."""
+"""`Pastes`: long pasted texts, each shown as a short mark until it is sent. Pure."""
 
 from __future__ import annotations
 
 import re
 
 LINES = 10
-"""Lines of a paste that are typed out."""
+"""Maximum number of lines of a paste that is shown in full."""
 
 CHARACTERS = 2_000
-"""The same in characters."""
+"""Maximum number of characters of a paste that is shown in full."""
 
 _MARK = re.compile(r"\[pasted [\d,]+ (?:line|character)s(?: #\d+)?\]")
 
@@ -20,7 +20,7 @@ class Pastes:
         self._texts: dict[str, str] = {}
 
     def folded(self, pasted: str) -> str:
-        """What stands on the prompt for a pasted text: the text itself where it is short."""
+        """Return what the prompt shows for a pasted text: the text itself if it is short, else its mark."""
         text = pasted.replace("\r\n", "\n").replace("\r", "\n")
         lines = text.removesuffix("\n").count("\n") + 1
         if lines <= LINES and len(text) <= CHARACTERS:
@@ -34,5 +34,5 @@ class Pastes:
         return mark
 
     def unfolded(self, typed: str) -> str:
-        """What was typed, with the pasted texts in the place of their marks."""
+        """Return what was typed, with the pasted texts in place of their marks."""
         return _MARK.sub(lambda mark: self._texts.get(mark[0], mark[0]), typed)

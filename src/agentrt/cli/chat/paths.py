@@ -9,16 +9,16 @@ from pathlib import PurePosixPath
 from ...tools.search import program
 
 MOST = 20_000
-"""Files that are looked at."""
+"""Maximum number of files that are listed."""
 
 OFFERED = 50
-"""Paths that are offered."""
+"""Maximum number of paths that are offered."""
 
 
 def listed(root: str, most: int = MOST) -> list[str]:
-    """The directories and the files below a directory, without those that ignore files name; at most so many files.
+    """Return the directories and at most `most` files below a directory, without those that ignore files name.
 
-    It reads directories: run it in a thread.
+    This reads directories: run it in a thread.
     """
     try:
         files = [path.rstrip("\0") for path in islice(program.run(program.Request(root, "")), most)]
@@ -29,8 +29,8 @@ def listed(root: str, most: int = MOST) -> list[str]:
 
 
 def fitting(paths: Iterable[str], typed: str, most: int = OFFERED) -> Sequence[str]:
-    """The paths that fit what was typed, the best first: by how they begin, by the name's beginning, by a part, by
-    letters in their order. Pure.
+    """Return the paths that match what was typed, the best first: by their beginning, by the name's beginning, by a
+    substring, or by letters in order. Pure.
     """
     wanted = typed.casefold().removeprefix("./")
     found: list[tuple[int, int, str]] = []

@@ -1,4 +1,4 @@
-"""`Prompt`: the lines that a person types: for the agent, or as an answer to a question that takes their place."""
+"""`Prompt`: the line that a person types, either to the agent or to answer a question shown in its place."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from .kept import Kept
 from .pastes import Pastes
 
 PAUSE = 0.7
-"""Seconds without a key after which a person has stopped typing, so that a question may take the prompt's place."""
+"""Seconds without a key after which a person counts as done typing, so that a question may replace the prompt."""
 
 
 _PART = re.compile(r"/[a-z-]*")
-"""A command that nothing follows on."""
+"""A command without an argument."""
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """A question: its styled lines, and what stands before the answer."""
+    """A question: its styled lines, and the text before the answer."""
 
     lines: Sequence[str]
     before: str
 
 
 class Typed(msgspec.Struct, frozen=True):
-    """What was sent: as it stood on the prompt, and whole."""
+    """The text that was sent: as the prompt showed it, and in full."""
 
     shown: str
     whole: str
 
 
 class _History(History):
-    """What was typed in earlier chats, and in this one; it is the chat that keeps it."""
+    """What was typed in earlier chats and in this one; the chat stores it."""
 
     def __init__(self, kept: Kept) -> None:
         super().__init__()
@@ -50,11 +50,11 @@ class _History(History):
         return reversed(self._kept.read())
 
     def store_string(self, string: str) -> None:
-        """Nothing yet: what is a message is kept once the log has it."""
+        """Do nothing: a message is stored when the log has it."""
 
 
 class Prompt:
-    """Two buffers, of which `asked` says which one is shown."""
+    """Two buffers; `asked` says which of them is shown."""
 
     def __init__(self, kept: Kept, completer: Completer) -> None:
         self.buffer = Buffer(
@@ -69,14 +69,14 @@ class Prompt:
         self.buffer.on_text_changed += self._note
 
     def paste(self, text: str) -> None:
-        """Insert what was pasted, folded where it is long."""
+        """Insert pasted text, folded if it is long."""
         if self.asked is not None:
             self.answer.insert_text(text.replace("\r", "\n").partition("\n")[0])
         else:
             self.buffer.insert_text(self._pastes.folded(text))
 
     def take(self) -> Typed | None:
-        """What stands on the prompt, which is empty then; None where that is nothing."""
+        """Return the prompt's text and empty the prompt; None if it was empty."""
         shown = self.buffer.text
         if not shown.strip():
             self.buffer.reset()
@@ -85,7 +85,7 @@ class Prompt:
         return Typed(shown, self._pastes.unfolded(shown))
 
     def complete(self) -> None:
-        """Go to the next one of what is offered, or type out as much as all that is offered has in common."""
+        """Go to the next completion, or type the part that all completions have in common."""
         buffer = self.buffer
         if (state := buffer.complete_state) is not None and len(state.completions) > 1:
             buffer.complete_next()
@@ -99,13 +99,13 @@ class Prompt:
             buffer.start_completion()
 
     def look_again(self) -> None:
-        """Offer what there is now, if a path is being typed and nothing is offered."""
+        """Offer completions again, if a path is being typed and none are shown."""
         if self.buffer.complete_state is None and wanted_path(self.buffer.document.text_before_cursor) is not None:
             self.buffer.start_completion()
 
     def choose(self) -> bool:
-        """Type out what is chosen of what is offered; of a command that is not whole, the first one that is offered.
-        Whether more is to follow on it.
+        """Type the selected completion, or, for an incomplete command, the first one. Return whether an argument is to
+        follow.
         """
         buffer = self.buffer
         chosen = buffer.complete_state.current_completion if buffer.complete_state is not None else None
@@ -121,13 +121,13 @@ class Prompt:
         return list(self.buffer.completer.get_completions(self.buffer.document, asked))
 
     def give(self, text: str) -> None:
-        """Put a text on the prompt, if nothing stands there."""
+        """Put a text on the prompt, if it is empty."""
         if not self.buffer.text:
             self.buffer.insert_text(self._pastes.folded(text))
 
     async def ask(self, asked: Asked, shown: Callable[[], None] = lambda: None) -> str | None:
-        """The line that answers a question; None for no answer. It waits until a person is done with typing, and calls
-        `shown` when the question takes the prompt's place.
+        """Return the line that answers a question, or None for no answer. Waits until the person has finished typing,
+        and calls `shown` when the question replaces the prompt.
         """
         while self.buffer.text:
             left = self._key + PAUSE - time.monotonic()
@@ -144,7 +144,7 @@ class Prompt:
             self.asked = self._answered = None
 
     def reply(self, said: str | None) -> None:
-        """Answer the question that is asked."""
+        """Answer the open question."""
         if self._answered is not None:
             self._said = said
             self._answered.set()

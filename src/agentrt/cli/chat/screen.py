@@ -1,4 +1,4 @@
-"""`Screen`: the rows at the bottom of the terminal, and the way into the scrollback above them."""
+"""`Screen`: the rows at the bottom of the terminal, and the output to the scrollback above them."""
 
 from __future__ import annotations
 
@@ -52,20 +52,20 @@ STYLE = Style.from_dict(
 
 
 class Bottom(msgspec.Struct, frozen=True):
-    """What stands beside the prompt: the status, a plan, and messages on their way."""
+    """The rows beside the prompt: the status, a plan, and messages that are being sent."""
 
     status: Status = Status("starting", "rest", ())
     plan: tuple[Line, ...] = ()
     queued: tuple[str, ...] = ()
     said: str = ""
-    """What the tool that runs said last."""
+    """The latest output of the running tool."""
     hint: str = ""
 
 
 class Screen:
-    """Draws the bottom, and nothing that is there already. What is printed to `console` goes into the scrollback.
+    """Draws only the bottom rows. Output of `console` goes into the scrollback.
 
-    Text from outside is `clean` before it comes here.
+    Text from outside must be passed through `clean` before it comes here.
     """
 
     def __init__(self, prompt: Prompt, keys: KeyBindings) -> None:
@@ -77,25 +77,25 @@ class Screen:
         self.app: Application[None] = self._application(keys)
 
     async def run(self) -> None:
-        """Draw, and take keys, until `leave`."""
+        """Draw, and read keys, until `leave`."""
         try:
             await self.app.run_async(set_exception_handler=False)
         finally:
             self._pace.stop()
 
     def leave(self) -> None:
-        """End it, once what was printed is in the scrollback."""
+        """End, once all output is in the scrollback."""
         if self.app.is_running and not self.app.is_done:
             self.app.exit()
 
     def show(self, bottom: Bottom) -> None:
-        """Have this at the bottom from now on."""
+        """Show this at the bottom from now on."""
         if bottom != self.bottom:
             self.bottom = bottom
             self._pace.changed()
 
     async def ask(self, lines: Sequence[Text], before: str) -> str | None:
-        """The answer to a question, which is shown in the place of the prompt; None for none."""
+        """Return the answer to a question, which is shown in place of the prompt; None for no answer."""
         styled = self._styled(lines)
         size = self._output.get_size()
         if sum(len(line) // size.columns + 1 for line in styled) > size.rows // 2:  # it is too long to stand there

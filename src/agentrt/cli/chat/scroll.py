@@ -1,7 +1,7 @@
 """`Scroll`: text on its way into the terminal's scrollback. Pure.
 
-A console writes into it. Whole lines are taken out of it, to be written above the prompt; a line that is not finished
-stays, and is shown above the prompt until it is.
+A console writes into it. Complete lines are taken out of it and written above the prompt; an unfinished line stays in
+it, and is shown above the prompt until it is complete.
 """
 
 from __future__ import annotations
@@ -13,51 +13,51 @@ from collections.abc import Callable, Iterator
 from rich.cells import cell_len
 
 ROWS = 4
-"""Rows of an unfinished line that stay; what comes before them is taken out as lines."""
+"""Rows of an unfinished line that stay; the rows before them are taken out as lines."""
 
 A_FRAME = 16_384
-"""Characters that are taken out at once, about."""
+"""Approximate number of characters that are taken out at once."""
 
 _PARTS = re.compile(r"(\x1b\[[0-9;]*m)|([^\S\x1b]+|[^\s\x1b]+)")
-"""A change of style, or a word or what is between words."""
+"""A change of style, a word, or the space between words."""
 
 _CHANGE = 64
-"""Characters that a change of style has at most."""
+"""Maximum number of characters of a change of style."""
 
 RESET = "\x1b[0m"
 
 
 class Scroll:
-    """A file that a console writes styled text to; `changed` is called with everything that is written."""
+    """A file that a console writes styled text to; `changed` is called after each write."""
 
     def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
         self._whole: deque[str] = deque()
         self._changed = changed
         self.tail = ""
-        """The line that is not finished."""
+        """The unfinished line."""
 
     @property
     def has_lines(self) -> bool:
-        """Whether there are lines to be taken."""
+        """Whether there are lines to take."""
         return bool(self._whole)
 
     def write(self, text: str) -> int:
-        """Take more text."""
+        """Append text."""
         *lines, self.tail = (self.tail + text).split("\n")
         self._whole += lines
         self._changed()
         return len(text)
 
     def flush(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def isatty(self) -> bool:
-        """What it is given ends on a terminal."""
+        """Return True: the text ends up on a terminal."""
         return True
 
     def take(self, columns: int, most: int = A_FRAME) -> list[str]:
-        """Lines that are whole by now, of about so many characters, and what is too much of an unfinished one: as rows
-        of at most so many columns, cut between words.
+        """Take out the complete lines, up to about `most` characters, and the surplus of an unfinished line, as rows of
+        at most `columns` columns, cut between words.
         """
         rows, size = list[str](), 0
         while self._whole and size < most:
@@ -74,14 +74,14 @@ class Scroll:
         return [_trimmed(row) for row in rows]
 
     def shown(self, columns: int) -> str:
-        """The unfinished line as rows."""
+        """Return the unfinished line as rows."""
         return "\n".join(map(_trimmed, wrapped(self.tail, columns))) if self.tail else ""
 
 
 def wrapped(line: str, columns: int) -> Iterator[str]:
-    """A styled line as rows of at most so many columns, cut between words where that goes; each has its own style.
+    """Return a styled line as rows of at most `columns` columns, cut between words if possible; each has its own style.
 
-    Blanks at the end of a row may go beyond.
+    Blanks at the end of a row may exceed the width.
     """
     style, row, width = "", "", 0
     for match in _PARTS.finditer(line):
@@ -106,7 +106,7 @@ def wrapped(line: str, columns: int) -> Iterator[str]:
 
 
 def _cut(line: str, most: int) -> tuple[str, str]:
-    """The beginning of a very long line, and its rest in the same style; a line that is not is left whole."""
+    """Return the beginning of a very long line, and its rest in the same style; a shorter line is returned whole."""
     if len(line) <= 2 * most:
         return line, ""
     place = most if (change := line.rfind("\x1b", most - _CHANGE, most)) < 0 else change
@@ -118,17 +118,17 @@ def _cut(line: str, most: int) -> tuple[str, str]:
 
 
 def _joined(rows: list[str]) -> str:
-    """Rows as the line that they were cut from: the ends of the styles at the cuts are taken out."""
+    """Return the line that rows were cut from, without the ends of styles at the cuts."""
     return "".join([*(row.removesuffix(RESET) for row in rows[:-1]), rows[-1]])
 
 
 def _trimmed(row: str) -> str:
-    """A row without blanks at its end."""
+    """Return a row without trailing blanks."""
     return row.removesuffix(RESET).rstrip(" ") + RESET if row.endswith(RESET) else row.rstrip(" ")
 
 
 def _fitting(word: str, columns: int) -> str:
-    """As much of a word as fits, at least one character."""
+    """Return as much of a word as fits, at least one character."""
     part = word[: max(columns, 1)]
     while len(part) > 1 and cell_len(part) > columns:
         part = part[:-1]

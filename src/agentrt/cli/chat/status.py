@@ -1,4 +1,4 @@
-"""What stands below the prompt: what the agent is doing, its plan, and what was used. Pure."""
+"""The rows below the prompt: what the agent is doing, its plan, and its usage. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _RESTS: dict[ExecutionStatus, tuple[str, Kind]] = {
 
 
 SAID = 40
-"""Columns of what a tool said last."""
+"""Maximum number of columns of a tool's latest output."""
 
 
 class Status(msgspec.Struct, frozen=True):
@@ -39,8 +39,8 @@ class Status(msgspec.Struct, frozen=True):
     figures: tuple[str, ...]
 
     def line(self, columns: int, said: str = "") -> str:
-        """It all on a row of so many columns, as far as there is room: what the tool that runs `said` last, then the
-        figures in their order.
+        """Return the status as one row of at most `columns` columns: the running tool's latest output `said`, then as
+        many figures as fit, in order.
         """
         line = f"{self.doing}  {_cut(said, SAID)}" if said else self.doing
         for figure in self.figures:
@@ -56,7 +56,7 @@ def _cut(text: str, columns: int) -> str:
 
 
 def status_of(state: State, unsent: int = 0) -> Status:
-    """The status of a conversation; `unsent` are the messages that are on their way to its log."""
+    """Return the status of a conversation; `unsent` are the messages that are not in its log yet."""
     return Status(*_doing(state), tuple(_figures(state, unsent)))
 
 
@@ -89,12 +89,12 @@ def _figures(state: State, unsent: int) -> Iterable[str]:
 
 
 def queued_in(state: State) -> int:
-    """How many of the user's messages the agent has not seen yet, though it is at work."""
+    """Return the number of the user's messages that the agent has not seen yet while it works."""
     return sum(seen.user for seen in state.branch.queued) if state.status.at_work and state.in_flight else 0
 
 
 def short(number: int) -> str:
-    """A number of tokens, as people write it."""
+    """Return a number of tokens in a short form."""
     return f"{number}" if number < 1000 else f"{number / 1000:.1f}k" if number < 100_000 else f"{number // 1000:,}k"
 
 
@@ -111,7 +111,7 @@ class _Plan(msgspec.Struct, frozen=True):
 
 
 def plan_in(event: Event) -> tuple[Task, ...] | None:
-    """The plan that a tool has reported; None where an event is no such report."""
+    """Return the plan that a tool has reported, or None if an event is not such a report."""
     if not isinstance(event, ObservationEvent) or b'"task_list"' not in bytes(event.details):
         return None
     try:
@@ -127,7 +127,7 @@ Line = tuple[str, str]
 
 
 def plan_lines(tasks: Sequence[Task], rows: int) -> tuple[Line, ...]:
-    """A plan on at most so many rows: around the first task that is not done; nothing once all are."""
+    """Return a plan on at most `rows` rows, around the first unfinished task; nothing if all are done."""
     open_ = next((number for number, task in enumerate(tasks) if task.status != "done"), None)
     if open_ is None or rows < 1:
         return ()

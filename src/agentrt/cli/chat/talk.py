@@ -1,4 +1,4 @@
-"""`Talk`: a conversation and a person at the terminal, until the person leaves it."""
+"""`Talk`: a conversation with a person at the terminal, until the person leaves it."""
 
 from __future__ import annotations
 
@@ -36,42 +36,42 @@ from .screen import PLAN_ROWS, Bottom, Screen
 from .status import Task, plan_in, plan_lines, status_of
 
 HINT = 2.0
-"""Seconds that a hint stands."""
+"""Seconds for which a hint is shown."""
 
 
 class Place(msgspec.Struct, frozen=True):
-    """What the talks of a chat share."""
+    """The state that the talks of a chat share."""
 
     store: Storage
     kept: Kept
     profiles: ProfileStore
     approves: bool = False
-    """Whether everything is approved that would be asked about."""
+    """Whether every action is approved without asking."""
 
 
 class Said:
-    """An `Indicator` that remembers what the tool that runs said last."""
+    """An `Indicator` that remembers the latest output of the running tool."""
 
     def __init__(self, changed: Callable[[], None]) -> None:
         self._changed = changed
         self.words = ""
 
     def start(self, what: str) -> None:
-        """It has said nothing yet."""
+        """Record that it has no output yet."""
         self.words = ""
 
     def update(self, what: str) -> None:
-        """It has said something."""
+        """Record its latest output."""
         self.words = what
         self._changed()
 
     def stop(self) -> None:
-        """It says no more."""
+        """Record that it has ended."""
         self.words = ""
 
 
 class Talk:
-    """A `Person` with a conversation that is open. `ready` is done meanwhile; what it raises ends the talk."""
+    """A `Person` with an open conversation. `ready` runs at the same time; its errors end the talk."""
 
     def __init__(self, conversation: Conversation, place: Place, ready: Callable[[], Awaitable[None]]) -> None:
         self._conversation, self._place, self._ready = conversation, place, ready
@@ -87,7 +87,7 @@ class Talk:
         self._doing = Doing(conversation, self._console, place.profiles, lambda: self._plan)
         self._answering = Answering(conversation, place.store, self._answer, fill_in(self._console, self._line))
         self._sending: dict[str, Typed] = {}
-        """The messages that are on their way to the log, by their ids."""
+        """The messages that are being written to the log, by their ids."""
         self._hint = ""
         self._waits = anyio.Event()
         self._typed_in, self._typed = anyio.create_memory_object_stream[Typed | None](math.inf)
@@ -96,9 +96,9 @@ class Talk:
         self._failure: AgentrtError | None = None
 
     async def run(self, *, told: bool, draft: str = "") -> Next:
-        """Talk until the person leaves; what comes next. `told` says whether what was said before is on the terminal.
+        """Talk until the person leaves, and return what comes next. Raises the errors of the conversation.
 
-        Raises what the conversation does.
+        `told` says whether earlier messages are on the terminal.
         """
         after, before = self._conversation.cursor, await earlier(self._conversation)
         self._view.begin(self._conversation.state.tools)
@@ -123,11 +123,11 @@ class Talk:
     # what a person does
 
     def say(self, typed: Typed) -> None:
-        """Send what was typed, or do it."""
+        """Send what was typed, or carry it out."""
         self._typed_in.send_nowait(typed)
 
     def stop(self) -> bool:
-        """Interrupt what runs, or what asks; whether anything did."""
+        """Interrupt what runs, or the open question; return whether there was either."""
         if self._prompt.asked is not None:
             self._answering.stopped = self._answering.take_back()
             return True
@@ -143,7 +143,7 @@ class Talk:
         self._screen.leave()
 
     def hint(self, words: str) -> None:
-        """Read a hint for a moment."""
+        """Show a hint for a moment."""
         self._tasks.start_soon(self._show_hint, words)
 
     async def _show_hint(self, words: str) -> None:
@@ -157,7 +157,7 @@ class Talk:
     # the parts
 
     async def _or_fail(self, part: Callable[..., Awaitable[None]], *given: object) -> None:
-        """Do a part; where it fails, the talk ends with that."""
+        """Run a part of the talk; if it fails, the talk ends with its error."""
         try:
             await part(*given)
         except AgentrtError as error:
@@ -244,7 +244,7 @@ class Talk:
         await self._conversation.send_message([TextContent(typed.whole), *blocks], id=name)
 
     async def _or_say(self, do: Callable[..., Awaitable[object]], *given: object) -> bool:
-        """Do something; where that fails the person is told why. Whether it went well."""
+        """Do something; if it fails, tell the person why. Return whether it succeeded."""
         try:
             await do(*given)
         except AgentrtError as error:
@@ -285,7 +285,7 @@ class Talk:
                     self.leave()
 
     def _skills(self) -> Iterable[tuple[str, str]]:
-        """The skills that a message may name."""
+        """Return the skills that a message may name."""
         told = self._conversation.state.context
         for skill in told.skills if told is not None else ():
             names = [trigger[1:] for trigger in skill.triggers if trigger.startswith("/")]
