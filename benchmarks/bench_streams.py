@@ -41,7 +41,8 @@ DISTURBING = 0.4
 """Cores that others take from which on a try says little."""
 TRIES = 5
 SETTLE = 2.0
-"""Seconds that all stream before it counts."""
+"""Seconds that all stream before it counts, once the server runs no other program: with its first message, a
+conversation keeps the files of its workspace, by git."""
 
 LEVELS = {
     "wire": (25, 50, 75, 100, 125, 150, 200, 250, 300, 400, 500, 600),
@@ -115,7 +116,7 @@ def measure(way: str, count: int, seconds: float) -> Level:
             with ThreadPoolExecutor(ASKERS) as pool:
                 list(pool.map(lambda name: post(port, f"/conversations/{name}/message", BEGIN), names))
             _wait_until_all_stream(provides, count)
-            time.sleep(SETTLE)
+            _wait_until_settled(serves)
             processes = (serves, provides, follows)
             before, machine = [each.cpu() for each in processes], psutil.cpu_times()
             provides.ask("mark")
@@ -151,6 +152,17 @@ def _wait_until_all_stream(provides: Process, count: int) -> None:
             return
         time.sleep(0.1)
     raise RuntimeError(f"of {count} streams, {provides.ask('stats')['active']} have begun")
+
+
+def _wait_until_settled(serves: Process) -> None:
+    since = time.monotonic()
+    for _ in range(1200):
+        if not serves.is_alone():
+            since = time.monotonic()
+        elif time.monotonic() - since >= SETTLE:
+            return
+        time.sleep(0.05)
+    raise RuntimeError("the server runs other programs on and on")
 
 
 def _of_machine(before: Any, after: Any, seconds: float) -> tuple[float, float]:
