@@ -70,7 +70,7 @@ store_option = click.option(
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one event on each line, as JSON.")
 yes_option = click.option(
-    "--yes", is_flag=True, help="Approve every action without asking. Actions that a rule denies stay denied."
+    "--yes", is_flag=True, help="Approve actions that would wait for an answer. Actions that a rule denies stay denied."
 )
 grant_option = click.option(
     "--grant",
@@ -141,7 +141,7 @@ def confirm_option(default: str | None) -> Option:
         default=default,
         show_default=default is not None or "as it was",
         callback=_policy,
-        help="Which actions wait for your answer: those rated risky or not rated at all, all, or none.",
+        help="Which actions wait for your answer: those rated risky or of unknown risk, all, or none.",
     )
 
 

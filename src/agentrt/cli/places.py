@@ -32,7 +32,7 @@ def container_options(command: F) -> F:
     return click.option(
         "--image",
         default=None,
-        help="Run commands in a container of this image, which can access only the workspace. Needs Docker.",
+        help="Run commands in a container of this image, which sees only the workspace. Needs Docker.",
     )(command)
 
 
