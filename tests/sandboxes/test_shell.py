@@ -155,7 +155,7 @@ async def test_input_that_nobody_reads_is_refused_and_never_run(shell: Shell, tm
     await shell.begin("sleep 300", lambda data: None)
     with pytest.raises(ToolError, match="does not read its input: it was given"):
         await shell.send(b"touch typed\n" * 10_000)
-    assert await shell.interrupt() == ("SIGINT",)
+    assert "SIGINT" in await shell.interrupt()
     assert await run(shell, "ls") == (0, "")
 
 
