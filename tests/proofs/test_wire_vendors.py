@@ -330,11 +330,11 @@ GEMINI = [
 
 
 async def test_gemini_is_read_as_its_own_library_reads_it(client: WireClient) -> None:
-    from google import genai
+    from google.genai import Client, types
 
     stream = events(*GEMINI)
     async with Replay(Replayed(split(stream, range(0, len(stream), 97)))) as provider:
-        library = genai.Client(api_key="none", http_options=genai.types.HttpOptions(base_url=provider.url))
+        library = Client(api_key="none", http_options=types.HttpOptions(base_url=provider.url))
         asked = library.aio.models.generate_content_stream(model="any", contents="Look.")
         theirs = [one async for one in await asked]
         await library.aio.aclose()
