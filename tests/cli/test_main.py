@@ -134,6 +134,7 @@ def test_without_a_key_one_line_says_what_to_set(tmp_path: Path) -> None:
             "'localhost:80' is no URL: give one like 'http://127.0.0.1:8000/v1'",
         ),
         (("run", "x", "--base-url", "http://[::1"), "is no URL"),
+        (("run", "x", "--base-url", "http://127.0.0.1:99999/v1"), "is no URL"),
         (("run", "x", "--store", "/proc/store"), "there can be no store in '/proc/store'"),
         (("run", "x", "--price", "cheap"), "'cheap' is no price: write two amounts, as 0.5,1.5"),
         (("run", "x", "--tools", "nowhere_at_all:x"), "--tools nowhere_at_all:x: cannot be loaded"),

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
+import anyio
 import pytest
 
+from agentrt.context.messages import Message, ToolCall
 from agentrt.errors import (
     AuthenticationFailed,
     BadModelRequest,
@@ -18,6 +20,7 @@ from agentrt.errors import (
 from agentrt.llm import LiteLLMClient, RetryingClient, WireClient
 from agentrt.protocols import Watch
 from agentrt.specs import LLM
+from agentrt.specs.content import text
 
 from .calling import request
 from .replaying import JSON, STREAM, Replay, Replayed, events
@@ -218,8 +221,10 @@ async def test_an_answer_is_there_though_the_end_of_its_stream_is_missing(wire_c
         async with Replay(Replayed((sent,), ending=ending)) as provider:
             reply = await wire_client.complete(request(provider.llm()), Watch())
         assert (reply.text, reply.usage.prompt_tokens) == ("Yes.", 3)
-    async with Replay(Replayed((sent,), ending="stall")) as provider:
-        assert (await wire_client.complete(request(provider.llm(timeout=0.1)), Watch())).text == "Yes."
+    for quiet in ("stall", "trickle"):
+        async with Replay(Replayed((sent,), ending=quiet)) as provider:
+            with anyio.fail_after(20):
+                assert (await wire_client.complete(request(provider.llm(timeout=0.1)), Watch())).text == "Yes."
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -255,6 +260,36 @@ async def test_a_key_that_cannot_be_sent_is_told_and_not_shown(key: str) -> None
         assert provider.asked == 0
     await mine.aclose()
     assert "0123456789" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("header", "value", "says"),
+    [
+        ("X-Title", "Café", "'x-title' cannot be sent: its value in extra_headers has characters"),
+        ("X Title", "a", "'x title' cannot be sent: leave it out"),
+        ("X-Tïtle", "a", "'x-tïtle' cannot be sent: leave it out"),
+        ("Content-Length", "3", "'content-length' cannot be sent: leave it out"),
+    ],
+)
+async def test_a_header_that_cannot_be_sent_is_named(
+    wire_client: WireClient, header: str, value: str, says: str
+) -> None:
+    async with Replay() as provider:
+        with pytest.raises(BadModelRequest, match=says):
+            await wire_client.complete(request(provider.llm(extra_headers={header: value})), Watch())
+        assert provider.asked == 0
+
+
+@pytest.mark.parametrize("model", ["anthropic/any", "gemini/any"])
+async def test_arguments_that_nest_too_deep_end_no_conversation(wire_client: WireClient, model: str) -> None:
+    """They were refused, and stay in the history."""
+    deep = '{"a":' + "[" * 5000 + "]" * 5000 + "}"
+    history = [Message("user", text("a")), Message("assistant", (), (ToolCall("c1", "look", deep),))]
+    async with Replay() as provider:
+        asked = request(LLM(model=model, base_url=provider.url), *history, Message("tool", text("no"), (), "c1"))
+        with pytest.raises(ModelError):  # of an answer that is empty
+            await wire_client.complete(asked, Watch())
+        assert provider.asked == 1
 
 
 async def test_a_key_is_that_of_now() -> None:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ..context.budget import cost
 from ..context.replies import ModelReply
-from ..errors import BadModelRequest, MissingKey, ModelError, UnknownModel
+from ..errors import MissingKey, ModelError, UnknownModel
 from ..loading import load
 from ..protocols import ModelRequest, Watch
 from ..secrets import Mask
@@ -25,6 +25,7 @@ from ..specs.llm import members
 from . import responses
 from .adapting import adapted, parsed
 from .catalogue import Catalogue
+from .headers import headers_of
 from .known import capabilities
 from .masking import keys_of
 from .providers import Provider, provider_of
@@ -180,7 +181,8 @@ class WireClient:
     async def _call(self, model: _Model, sent: Sent, reader: Reader) -> None:
         """Post a request and read its answer. Raises `ModelError`, without text that may contain a key."""
         llm, failure, begun = model.llm, None, False
-        headers = _headers(model, sent)
+        key = model.key or ("none" if not model.official else None)
+        headers = headers_of(model.provider.speaks, key, sent.headers, llm.extra_headers, _named(model))
         try:
             async with self._posted(model, sent, headers) as (answer, alarm):
                 if answer.status_code >= 300:
@@ -249,9 +251,13 @@ class WireClient:
 
 
 def _pool(library: Any) -> Any:
-    """Return the connection pool: HTTP/2 if a provider supports it, and no time limit. This reads certificates."""
+    """Return the connection pool, without a time limit. This reads certificates.
+
+    It speaks HTTP/1.1, a connection for each stream. Over HTTP/2, httpcore2 resets no stream that is closed early, so
+    the provider goes on with an answer that was interrupted, and a cancelled write breaks the streams beside it.
+    """
     limits = library.Limits(max_connections=None, max_keepalive_connections=KEPT_ALIVE, keepalive_expiry=60.0)
-    return library.AsyncClient(http2=True, timeout=None, limits=limits, follow_redirects=False)
+    return library.AsyncClient(http2=False, timeout=None, limits=limits, follow_redirects=False)
 
 
 def _format(model: _Model) -> Format:
@@ -262,31 +268,6 @@ def _format(model: _Model) -> Format:
             return GeminiContent()
         case _:
             return OpenAIResponses() if model.known.responses else ChatCompletions()
-
-
-def _headers(model: _Model, sent: Sent) -> dict[str, str]:
-    """Return the headers of a call. Raises `BadModelRequest` for an invalid HTTP header."""
-    headers = {"content-type": "application/json", **_key_header(model), **sent.headers}
-    headers |= {name.lower(): value for name, value in model.llm.extra_headers.items()}
-    if "authorization" in headers and "x-api-key" in headers and model.provider.speaks == "anthropic":
-        del headers["x-api-key"]
-    for name, value in headers.items():
-        if not (value.isascii() and value.isprintable()):
-            raise BadModelRequest(f"the header {name!r} cannot be sent: {_named(model)} has characters of no key")
-    return headers
-
-
-def _key_header(model: _Model) -> dict[str, str]:
-    key = model.key or ("none" if not model.official else None)
-    if key is None:
-        return {}
-    match model.provider.speaks:
-        case "anthropic":
-            return {"x-api-key": key}
-        case "gemini":
-            return {"x-goog-api-key": key}
-        case _:
-            return {"authorization": f"Bearer {key}"}
 
 
 def _address_in(environment: Mapping[str, str], prefix: str) -> str | None:
@@ -335,7 +316,7 @@ async def _read(
     """
     loop, events, whole, size = asyncio.get_running_loop(), ServerSentEvents(), list[bytes](), 0
     streamed: bool | None = None
-    due = 0.0
+    due, ends = 0.0, False
     async with aclosing(answer.aiter_bytes()) as pieces:
         async for piece in pieces:
             size += len(piece)
@@ -350,7 +331,10 @@ async def _read(
                 if reader.take(data):
                     await _finish(pieces, failures)
                     return
-            if reader.ended:
+            if ends:
+                continue
+            if reader.ended:  # once: what trickles on after that holds up nobody
+                ends = True
                 alarm.reschedule(loop.time() + min(patience, _AFTER_THE_END))
             elif (now := loop.time()) >= due:
                 due = now + patience * _LATER

@@ -76,6 +76,7 @@ class LLM(Given, frozen=True, kw_only=True, omit_defaults=True, tag=True):
         if self.base_url is not None:
             try:
                 parts = urlsplit(self.base_url)
+                parts.port  # noqa: B018 - which raises for one that is out of range
             except ValueError:
                 parts = urlsplit("")
             if parts.scheme not in ("http", "https") or not parts.hostname:

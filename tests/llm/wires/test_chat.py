@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from agentrt.errors import ContentRefused, ModelError, ModelUnavailable
 from agentrt.llm.wires import ChatCompletions, WireError
 from agentrt.usage import Usage
+from tests.timing import within
 
 from ..calling import Shown
 from .reading import encoded, reader, streamed, whole
@@ -210,6 +211,20 @@ def test_what_was_held_back_is_a_refusal(reason: str) -> None:
     assert streamed(FORM, said("So far"), end).text == "So far"
     with pytest.raises(ContentRefused, match="I will not"):
         streamed(FORM, said(None, refusal="I will not"), END)
+
+
+def test_a_stream_that_ends_in_the_whole_says_it_once() -> None:
+    end = {"choices": [{"index": 0, "message": {"content": "Hello you."}, "finish_reason": "stop"}]}
+    assert streamed(FORM, said("Hello "), said("you."), end).text == "Hello you."
+    assert streamed(FORM, end).text == "Hello you."
+
+
+def test_long_arguments_whose_name_comes_with_each_piece_take_time_in_proportion() -> None:
+    text = msgspec.json.encode({"a": "word " * 40_000}).decode()
+    pieces = [text[at : at + 8] for at in range(0, len(text), 8)]
+    made = [called(piece(one, "look", id=f"call-{number}")) for number, one in enumerate(pieces)]
+    assert within(2.0, lambda: streamed(FORM, *made, END))
+    assert calls_of(*made, END) == [("look", text)]
 
 
 def test_of_several_answers_the_first_is_read() -> None:

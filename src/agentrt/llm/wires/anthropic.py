@@ -124,7 +124,7 @@ def _input(arguments: str) -> dict[str, Any]:
     """Arguments as an object; those that are none were refused, and the model is told so in the result."""
     try:
         found = msgspec.json.decode(arguments or "{}")
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

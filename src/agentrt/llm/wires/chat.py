@@ -158,7 +158,10 @@ class _Growing:
         self.id, self.name, self.arguments = id, name, list[str]()
 
     def finished(self) -> bool:
-        """Whether its arguments are whole."""
+        """Whether its arguments are whole; decoded only where they may be, since this is asked with each piece."""
+        end = next((piece for one in reversed(self.arguments) if (piece := one.rstrip())), "")
+        if not end.endswith("}"):
+            return False
         try:
             return isinstance(msgspec.json.decode("".join(self.arguments)), dict)
         except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
@@ -191,6 +194,7 @@ class ChatReader:
         self._id = self._reason = self._refusal = ""
         self._usage: _Usage | None = None
         self._choice: int | None = None
+        self._streamed = False
 
     @property
     def ended(self) -> bool:
@@ -224,8 +228,11 @@ class ChatReader:
                 self._choice = choice.index
             if choice.index != self._choice and choice.index is not None:
                 continue  # another answer, of several that were asked for
-            if (message := choice.delta or choice.message) is not None:
-                self._said(message)
+            if choice.delta is not None:
+                self._streamed = True
+                self._said(choice.delta)
+            elif choice.message is not None and not self._streamed:  # else it repeats the whole at the end
+                self._said(choice.message)
             if choice.finish_reason:
                 self._reason = choice.finish_reason
 

@@ -126,7 +126,7 @@ def _arguments(text: str) -> dict[str, Any]:
     """Arguments as an object; those that are none were refused, and the model is told so in the result."""
     try:
         found = msgspec.json.decode(text or "{}")
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -1,4 +1,4 @@
-"""A provider that speaks HTTP/2 over TLS, as most do: many streams go through one connection."""
+"""A provider behind TLS that also speaks HTTP/2: each stream has a connection of its own, which an interrupt closes."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from tests.proofs.waiting import eventually
 from .calling import request
 from .replaying import events
 
-STREAMS = 50
+STREAMS = 20
 
 
 class Provider:
-    """An application that answers as OpenAI does, once all of its streams have begun."""
+    """An application that answers as OpenAI does, and then waits for the client to go."""
 
     def __init__(self) -> None:
         self.versions = set[str]()
-        self.clients = set[Any]()
-        self._begun = 0
-        self._all = asyncio.Event()
+        self.open = 0
+        self.over = asyncio.Event()
+        """Set when all may end."""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
@@ -44,20 +44,30 @@ class Provider:
                 await send({"type": f"lifespan.{kind}.complete"})
             return
         self.versions.add(scope["http_version"])
-        self.clients.add(tuple(scope["client"]))
         while (await receive()).get("more_body"):
             pass
-        self._begun += 1
-        if self._begun == STREAMS:
-            self._all.set()
-        await self._all.wait()
         headers = [(b"content-type", b"text/event-stream")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        for delta, reason in (({"content": "Hello"}, None), ({"content": " there."}, None), ({}, "stop")):
-            chunk = {"id": "c", "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
-            await send({"type": "http.response.body", "body": events(chunk), "more_body": True})
-            await anyio.lowlevel.checkpoint()
-        await send({"type": "http.response.body", "body": b"data: [DONE]\n\n"})
+        self.open += 1
+        try:
+            await self._say(send, {"content": "Hello"}, None)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._gone, receive, tasks.cancel_scope)
+                await self.over.wait()
+                await self._say(send, {"content": " there."}, "stop")
+                await send({"type": "http.response.body", "body": b"data: [DONE]\n\n"})
+                tasks.cancel_scope.cancel()
+        finally:
+            self.open -= 1
+
+    async def _say(self, send: Any, delta: Any, reason: str | None) -> None:
+        chunk = {"id": "c", "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
+        await send({"type": "http.response.body", "body": events(chunk), "more_body": True})
+
+    async def _gone(self, receive: Any, scope: anyio.CancelScope) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        scope.cancel()
 
 
 @asynccontextmanager
@@ -74,23 +84,30 @@ async def secure(provider: Provider, place: Path) -> AsyncIterator[str]:
         over.set()
 
 
-async def test_streams_share_one_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_interrupt_ends_one_stream_at_the_provider_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate"))
-    provider, client = Provider(), WireClient({})
-    said = list[str]()
+    provider, client, said = Provider(), WireClient({}), list[str]()
     async with secure(provider, tmp_path) as address:
         model = LLM(model="openai/any", base_url=address, timeout=20.0)
 
-        async def ask() -> None:
-            said.append((await client.complete(request(model), Watch())).text)
+        async def ask(scope: anyio.CancelScope) -> None:
+            with scope:
+                said.append((await client.complete(request(model), Watch())).text)
 
+        scopes = [anyio.CancelScope() for _ in range(STREAMS)]
         async with anyio.create_task_group() as tasks:
-            for _ in range(STREAMS):
-                tasks.start_soon(ask)
+            for scope in scopes:
+                tasks.start_soon(ask, scope)
+            await eventually(lambda: provider.open == STREAMS, "all stream", 20)
+            for scope in scopes[::2]:
+                scope.cancel()
+            await eventually(lambda: provider.open == STREAMS // 2, "half of them are closed", 20)
+            provider.over.set()
         await client.aclose()
-    assert said == ["Hello there."] * STREAMS
-    assert provider.versions == {"2"}
-    assert len(provider.clients) == 1
+    assert said == ["Hello there."] * (STREAMS // 2)
+    assert provider.versions == {"1.1"}
 
 
 async def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path: Path) -> None:
