@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentrt.actors.feed import COALESCE, RECENT, Feed, Fresh
+from agentrt.actors.veil import Veil
 from agentrt.codec import encode
 from agentrt.deltas import KEPT, Channel, Delta, Draft
 from agentrt.errors import LogFailed
@@ -26,6 +27,7 @@ from agentrt.events import (
     ModelCallStarted,
     RunRequested,
 )
+from agentrt.secrets import SecretRegistry
 from agentrt.state import State, fold
 from tests import samples
 
@@ -37,10 +39,10 @@ CALL = "call-1"
 class Talk:
     """A conversation whose model call is under way, and its feed."""
 
-    def __init__(self) -> None:
+    def __init__(self, veil: Veil | None = None) -> None:
         self.answer, self.action = samples.answer("Hello, you."), samples.action()
         begun = [*samples.beginning(), samples.message(), RunRequested(), ModelCallStarted(command=CALL)]
-        self.feed = Feed(SlowJournal(), fold(samples.numbered(begun)))
+        self.feed = Feed(SlowJournal(), fold(samples.numbered(begun)), veil)
 
     @property
     def seq(self) -> int:
@@ -104,6 +106,21 @@ async def test_a_piece_says_its_event_its_offset_and_after_which_event_it_came()
     assert await anext(stream) == message
     assert await anext(stream) == Delta(talk.answer.id, "text", "lo", 3, begun + 1)
     assert await anext(stream) == Delta(talk.answer.id, "reasoning", "Hm", 0, begun + 1)
+
+
+async def test_a_secret_that_becomes_known_is_in_no_draft_for_those_who_come_late() -> None:
+    registry = SecretRegistry({"OLD": "an-old-secret"})
+    talk = Talk(Veil(registry))
+    early = talk.stream()
+    talk.say("a new-secret-value ")
+    assert await anext(early) == Delta(talk.answer.id, "text", "a new-secret-value ", 0, talk.seq)
+    registry.update({"NEW": "new-secret-value"})
+    late = talk.stream()
+    assert [item for item in await given_at_once(late) if cast(Delta, item).text] == []
+    talk.say("and an-old-secret, new-secret-value.")
+    hidden = Delta(talk.answer.id, "text", "and <secret-hidden>, <secret-hidden>.", 20, talk.seq)
+    assert await anext(early) == hidden
+    assert await given_at_once(talk.stream()) == [hidden]
 
 
 async def test_a_slow_reader_gets_fewer_and_longer_pieces() -> None:

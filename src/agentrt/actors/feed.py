@@ -86,6 +86,8 @@ class Feed:
         """Runs from when subscribers were woken for deltas until they may be again."""
         self._unsaid = False
         """Whether something grew since."""
+        self._version = 0 if veil is None else veil.version
+        """Of the secrets that the drafts were made without."""
         self._error: Exception | None = None
         self._closed = False
         self.published = time.monotonic()
@@ -111,12 +113,12 @@ class Feed:
 
         Nothing is shown of a command that is not in flight.
         """
+        self._begin_anew()
         draft, first = self._drafts.get((becomes, channel)), False
         if draft is None:
             if command not in self.state.in_flight:
                 return
-            hide = None if self._veil is None else self._veil.stream()
-            draft, first = self._begin(Draft(becomes, channel, command, hide=hide)), True
+            draft, first = self._begin(Draft(becomes, channel, command, hide=self._hide())), True
         draft.add(piece, self.state.seq)
         self._grown(first)
 
@@ -177,6 +179,7 @@ class Feed:
         if fresh is not None:
             self._fresh.append(fresh)
         if deltas:
+            self._begin_anew()
             subscriber.places = dict.fromkeys(self._drafts.values(), 0)
             self._subscribers[subscriber] = None
         try:
@@ -212,10 +215,26 @@ class Feed:
             self._timer.cancel()
             self._timer = None
 
+    def _hide(self) -> Callable[[str], str] | None:
+        return None if self._veil is None else self._veil.stream()
+
+    def _begin_anew(self) -> None:
+        """Where more secrets are known than before, forget what the drafts say, since they may say one of them.
+
+        They begin anew behind a gap of one character: who has the text so far sees that some was skipped.
+        """
+        if self._veil is None or self._veil.version == self._version:
+            return
+        self._version = self._veil.version
+        for draft in [*self._drafts.values()]:
+            self._forget([draft])
+            start = draft.end + 1
+            self._begin(Draft(draft.becomes, draft.channel, draft.command, start=start, hide=self._hide()))
+
     def _begin(self, draft: Draft) -> Draft:
         self._drafts[draft.becomes, draft.channel] = draft
         for subscriber in self._subscribers:
-            subscriber.places[draft] = 0
+            subscriber.places[draft] = draft.end
         return draft
 
     def _forget(self, drafts: Sequence[Draft]) -> None:
