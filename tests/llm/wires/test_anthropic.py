@@ -82,6 +82,15 @@ def test_arguments_may_come_at_once_as_an_object() -> None:
     assert reply.tool_calls == (ToolCall("t", "look", '{"a":1}'),)
 
 
+def test_a_block_may_begin_with_words() -> None:
+    first = start(0, type="thinking", thinking="I ", signature="")
+    thought = delta(0, "thinking_delta", thinking="think.")
+    reply = read(
+        BEGIN, first, thought, start(1, type="text", text="Yes"), delta(1, "text_delta", text="."), end(), STOP
+    )
+    assert (reply.reasoning, reply.text) == ("I think.", "Yes.")
+
+
 def test_usage_is_what_was_said_last_of_each_number() -> None:
     used = {"input_tokens": 5, "cache_read_input_tokens": 3, "cache_creation_input_tokens": 2, "output_tokens": 1}
     begin = {"type": "message_start", "message": {"id": "m", "content": [], "usage": used}}

@@ -221,8 +221,7 @@ class AnthropicReader:
             case "content_block_delta" if event.delta is not None:
                 self._more(event.index, event.delta)
             case "content_block_start" if event.content_block is not None:
-                self._blocks[event.index] = event.content_block
-                self._pieces[event.index] = []
+                self._begin(event.index, event.content_block)
             case "message_start" if event.message is not None:
                 self._id = event.message.id or ""
                 self._counted(event.message.usage)
@@ -244,6 +243,17 @@ class AnthropicReader:
         self._id, self._reason = message.id or "", message.stop_reason or "end_turn"
         self._blocks = dict(enumerate(message.content))
         self._counted(message.usage)
+
+    def _begin(self, index: int, block: dict[str, Any]) -> None:
+        """A block begins, some of them with the first words in it."""
+        self._blocks[index], self._pieces[index] = block, []
+        match block:
+            case {"type": "text", "text": str(piece)} if piece:
+                self._watch.show("text", piece)
+            case {"type": "thinking", "thinking": str(piece)} if piece:
+                self._watch.show("reasoning", piece)
+            case _:
+                pass
 
     def _more(self, index: int, delta: _Delta) -> None:
         block = self._blocks.setdefault(index, {"type": "text", "text": ""})
