@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -67,6 +68,11 @@ def test_what_is_too_much_is_left_out_in_the_middle() -> None:
     many = taken(*[shown(image_png="aGk=", text_plain="<Figure>")] * (MOST_IMAGES + 2))
     assert sum(isinstance(block, ImageContent) for block in many.content) == MOST_IMAGES
     assert plain(many.content).count("[an image that is not shown: <Figure>]") == 2
+
+
+@pytest.mark.parametrize("cut", ["\x1b[", "\x1b", "\x1b[3", "\x1b\x1b[0m["])
+def test_half_an_escape_sequence_is_none(cut: str) -> None:
+    assert "\x1b" not in plain(taken(printed(f"a{cut}")).content)
 
 
 @given(st.lists(st.text(max_size=50), max_size=20))

@@ -15,7 +15,7 @@ MOST_CHARACTERS = 4_000_000
 MOST_IMAGES, LONGEST_IMAGE = 8, 4 << 20
 """Images of one cell that a model is shown, and characters of one in base64."""
 
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]?|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])?")
 _IMAGES = ("image/png", "image/jpeg", "image/webp", "image/gif")
 _TEXTS = ("text/markdown", "text/plain", "text/latex", "application/json")
 
