@@ -139,6 +139,17 @@ def test_usage_that_is_missing_is_estimated() -> None:
     assert used.completion_tokens > 0
 
 
+@pytest.mark.parametrize(
+    ("total", "completion"), [({}, 10), ({"totalTokenCount": 30}, 10), ({"totalTokenCount": 27}, 7)]
+)
+def test_thoughts_are_counted_once(total: dict[str, int], completion: int) -> None:
+    """Beside the candidates' tokens, or among them: then the total says so."""
+    counts = {"promptTokenCount": 20, "candidatesTokenCount": 7, "thoughtsTokenCount": 3, **total}
+    end = {**said({"text": "Yes."}, finishReason="STOP"), "usageMetadata": counts}
+    used = streamed(FORM, end, model=MODEL).usage
+    assert (used.prompt_tokens, used.completion_tokens, used.reasoning_tokens) == (20, completion, 3)
+
+
 def test_lists_that_are_null_are_empty() -> None:
     nothing = ({"candidates": None}, {"candidates": [{"content": {"parts": None}}]})
     assert streamed(FORM, *nothing, said({"text": "Yes."}, finishReason="STOP"), model=MODEL).text == "Yes."

@@ -18,7 +18,7 @@ from ...specs import LLM, ToolDefinition
 from ...usage import Usage
 from ..thinking_room import Thinks, thinking
 from ..wire import marked_message, wire_message, wire_messages
-from .format import Asked, Sent, cut, error_in, read, reply_of
+from .format import Asked, Sent, arguments_of, cut, error_in, read, reply_of
 
 VERSION = "2023-06-01"
 
@@ -117,16 +117,12 @@ def _said(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield from _blocks(message["content"])
     for call in message.get("tool_calls", ()):
         function = call["function"]
-        yield {"type": "tool_use", "id": call["id"], "name": function["name"], "input": _input(function["arguments"])}
-
-
-def _input(arguments: str) -> dict[str, Any]:
-    """Arguments as an object; those that are none were refused, and the model is told so in the result."""
-    try:
-        found = msgspec.json.decode(arguments or "{}")
-    except (msgspec.DecodeError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        yield {
+            "type": "tool_use",
+            "id": call["id"],
+            "name": function["name"],
+            "input": arguments_of(function["arguments"]),
+        }
 
 
 def _heard(message: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -131,6 +131,15 @@ def estimated(asked: Asked, *written: str) -> Usage:
     return Usage(estimated_tokens(request.messages, request.tools), -(-size // BYTES_A_TOKEN))
 
 
+def arguments_of(text: str) -> dict[str, Any]:
+    """The arguments of an earlier call as an object; empty for a call that was refused because they are none."""
+    try:
+        found = msgspec.json.decode(text or "{}")
+    except (msgspec.DecodeError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def reply_of(
     asked: Asked,
     *,

@@ -19,7 +19,7 @@ from ...specs import LLM, Content, ImageContent, ToolDefinition
 from ...specs.content import plain
 from ...usage import Usage
 from ..thinking_room import BUDGETS, wants
-from .format import Asked, Sent, cut, error_in, read, reply_of
+from .format import Asked, Sent, arguments_of, cut, error_in, read, reply_of
 
 SIGNED = "gemini_signature"
 """The type of the blocks that are kept of an answer: the signature of its text, or of its call number `call`."""
@@ -114,21 +114,12 @@ def _said(message: Message, model: str) -> Iterator[dict[str, Any]]:
         yield {"text": text, **_signature(signed.get(None))}
     for number, call in enumerate(message.tool_calls):
         first = UNSIGNED if not signed and number == 0 and "gemini-2" not in model else None
-        made = {"name": call.name, "args": _arguments(call.arguments)}
+        made = {"name": call.name, "args": arguments_of(call.arguments)}
         yield {"functionCall": made, **_signature(signed.get(number, first))}
 
 
 def _signature(signature: str | None) -> dict[str, str]:
     return {} if signature is None else {"thoughtSignature": signature}
-
-
-def _arguments(text: str) -> dict[str, Any]:
-    """Arguments as an object; those that are none were refused, and the model is told so in the result."""
-    try:
-        found = msgspec.json.decode(text or "{}")
-    except (msgspec.DecodeError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _heard(message: Message, names: dict[str, str]) -> Iterator[dict[str, Any]]:
@@ -263,11 +254,12 @@ class GeminiReader:
         if not (used.prompt_token_count or used.candidates_token_count):
             return None
         prompt = used.prompt_token_count + used.tool_use_prompt_token_count
-        told = used.candidates_token_count + used.thoughts_token_count
+        completion = used.candidates_token_count + used.thoughts_token_count
+        if used.total_token_count:  # some servers count thoughts among the candidates' tokens; the total has them once
+            completion = max(used.total_token_count - prompt, used.candidates_token_count)
         return Usage(
             prompt_tokens=prompt,
-            # some servers count thoughts among the candidates' tokens; the total has them once
-            completion_tokens=max(used.total_token_count - prompt, used.candidates_token_count) or told,
+            completion_tokens=completion,
             cache_read_tokens=used.cached_content_token_count,
             reasoning_tokens=used.thoughts_token_count,
         )
