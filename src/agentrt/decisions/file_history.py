@@ -33,7 +33,7 @@ class Moment(msgspec.Struct, frozen=True):
     """Whether a call ran already while they were kept, which may have changed them."""
 
     def whose(self, path: str) -> By:
-        """Who has changed a file since the moment before."""
+        """The author of a file's change since the moment before."""
         if self.by != "agent" or self.writes is None:
             return self.by
         own = any(path == one or path.startswith(f"{one}/") for one in self.writes)

@@ -52,7 +52,7 @@ class Models:
         return await anyio.to_thread.run_sync(self._profiles.all)
 
     async def known(self, llm: AnyLLM) -> KnownModel:
-        """What is known of a model as it is configured, of several of the first; also where it has no key."""
+        """The capabilities of a model as it is configured, of several models those of the first; no key is needed."""
         one: LLM = members(llm)[0]
         try:
             if self._table is not None:

@@ -28,7 +28,7 @@ from .wires.format import cache_key
 
 
 class _Model:
-    """What was looked up about one `LLM`."""
+    """The facts that were looked up about one `LLM`."""
 
     __slots__ = ("known", "llm", "provider")
 

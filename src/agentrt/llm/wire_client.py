@@ -76,7 +76,7 @@ _NO_STREAM = (b"{", b"[", b"<")
 
 
 class _Model:
-    """What was looked up about one `LLM`."""
+    """The facts that were looked up about one `LLM`."""
 
     __slots__ = ("base", "entry", "keys", "known", "llm", "name", "official", "provider", "variables")
 

@@ -314,7 +314,7 @@ class ChatReader:
         )
 
     def _used(self) -> Usage | None:
-        """What was used, where the provider says so."""
+        """The usage, or None if the provider does not report it."""
         used = self._usage
         if used is None or not (used.prompt_tokens or used.completion_tokens):
             return None

@@ -249,7 +249,7 @@ class GeminiReader:
         )
 
     def _used(self) -> Usage | None:
-        """What was used, where the provider says so."""
+        """The usage, or None if the provider does not report it."""
         used = self._usage
         if not (used.prompt_token_count or used.candidates_token_count):
             return None
