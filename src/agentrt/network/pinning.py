@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ssl
 from functools import cache
-from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 
 from .addresses import PORTS, Guard
+from .proxies import proxy_of
 
 
 def transport(url: httpx2.URL) -> httpx2.AsyncHTTPTransport:
     """Connections to where a URL leads, through the proxy that the environment names for it, if any."""
-    proxy = getproxies().get(url.scheme) if not proxy_bypass(url.host) else None
+    proxy = proxy_of(url.scheme, url.host, url.port or PORTS.get(url.scheme))
     return httpx2.AsyncHTTPTransport(verify=certificates(), proxy=proxy)
 
 

@@ -1,0 +1,322 @@
+"""`Transfers`: HTTP requests over one pool of connections, by libcurl on the event loop. Imported when it is needed.
+
+Over HTTP/2, libcurl resets the stream of a cancelled request, opens a further connection when one carries no more
+streams, and ends the streams of a connection that the server retires.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import ssl
+import string
+from collections.abc import Callable, Mapping
+from typing import Protocol
+from urllib.parse import quote, urlsplit, urlunsplit
+
+import anyio
+import anyio.to_thread
+import certifi
+import msgspec
+import pycurl
+
+from .. import __version__
+from ..network.proxies import proxy_of
+
+KEPT_ALIVE = 100
+"""Maximum number of idle connections kept for later requests."""
+
+IDLE = 60
+"""Seconds after which an idle connection is not used again."""
+
+DEAD = 30
+"""Seconds after which a connection is given up whose other end acknowledges nothing."""
+
+_PORTS = {"http": 80, "https": 443}
+
+_SUPPRESS_CONNECT_HEADERS = 265
+"""An option that pycurl has no name for: the headers of a proxy's answer to CONNECT are not those of the server."""
+
+_REFUSED = -1
+"""Returned to libcurl to end a transfer."""
+
+
+class TransferError(Exception):
+    """Raised for a request that has no answer, or not the whole of one, with the reason in libcurl's words."""
+
+
+class Receiver(Protocol):
+    """Takes the answer to one request. Called on the event loop, so it must not block.
+
+    A method returns the seconds for which the rest is waited for, which may be 0; None for no such limit. When they
+    are over, the request ends as if the answer had. What a method raises ends the request, which raises it.
+    """
+
+    def begin(self, status: int, reason: str, headers: Mapping[str, str]) -> float | None:
+        """The status, and the headers with names in lower case. Called once, before any piece."""
+        ...
+
+    def take(self, piece: bytes) -> float | None:
+        """The next part of the body, without its compression."""
+        ...
+
+
+class _Address(msgspec.Struct, frozen=True):
+    url: str
+    server: str
+    proxy: str
+    """Empty if there is none."""
+    has_user: bool
+
+
+class _Transfer:
+    """One request, from its start to the end of its answer."""
+
+    def __init__(self, receiver: Receiver, loop: asyncio.AbstractEventLoop) -> None:
+        self._receiver, self._loop = receiver, loop
+        self._lines: list[bytes] = []
+        self._begun = False
+        self.version: str | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self.over: asyncio.Future[None] = loop.create_future()
+
+    def header(self, line: bytes) -> int | None:
+        """Take a line of the headers; an empty one ends them. Interim answers and trailers are left out."""
+        if self._begun:
+            return None
+        if line.strip():
+            self._lines.append(line)
+            return None
+        (version, status, reason), headers = _status(self._lines[0]), _headers(self._lines[1:])
+        self._lines = []
+        if status < 200:
+            return None
+        self._begun, self.version = True, version
+        return self._call(lambda: self._receiver.begin(status, reason, headers))
+
+    def body(self, piece: bytes) -> int | None:
+        """Take a part of the body."""
+        return self._call(lambda: self._receiver.take(piece))
+
+    def end(self, error: BaseException | None = None) -> None:
+        """End the request, unless it has ended."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if not self.over.done():
+            if error is None:
+                self.over.set_result(None)
+            else:
+                self.over.set_exception(error)
+
+    def _call(self, receive: Callable[[], float | None]) -> int | None:
+        if self.over.done():
+            return _REFUSED
+        try:
+            rest = receive()
+        except Exception as error:
+            self.end(error)
+            return _REFUSED
+        if rest is not None:
+            self._expire(rest)
+        return None
+
+    def _expire(self, seconds: float) -> None:
+        when = self._loop.time() + seconds
+        if self._timer is not None:
+            if self._timer.when() <= when:
+                return
+            self._timer.cancel()
+        self._timer = self._loop.call_at(when, self.end)
+
+
+class Transfers:
+    """A pool of connections on the running event loop. Proxies and certificates are those of the environment.
+
+    A server is spoken to by HTTP/2 if it offers that within TLS, else by HTTP/1.1.
+    """
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._running: dict[pycurl.Curl, _Transfer] = {}
+        self._shared = set[str]()
+        """The servers that were last spoken to by HTTP/2, whose connections carry many streams."""
+        self._watched = set[int]()
+        self._timer: asyncio.TimerHandle | None = None
+        self._trusted = _trusted()
+        self._multi: pycurl.CurlMulti | None = pycurl.CurlMulti()
+        self._multi.setopt(pycurl.M_PIPELINING, pycurl.PIPE_MULTIPLEX)
+        self._multi.setopt(pycurl.M_MAXCONNECTS, KEPT_ALIVE)
+        self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._watch)
+        self._multi.setopt(pycurl.M_TIMERFUNCTION, self._remind)
+
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes, receiver: Receiver) -> None:
+        """Send a request, and return when its answer has ended; cancelling closes its connection or HTTP/2 stream.
+
+        Raises `TransferError`, and what the receiver raises.
+        """
+        multi, transfer = self._multi, _Transfer(receiver, self._loop)
+        if multi is None:
+            raise TransferError("the client is closed")
+        address = _address(url)
+        curl = pycurl.Curl()
+        try:
+            self._prepare(curl, address, headers, body, transfer)
+            self._running[curl] = transfer
+            multi.add_handle(curl)
+            await transfer.over
+        finally:
+            if transfer.version is not None:
+                (self._shared.add if transfer.version == "HTTP/2" else self._shared.discard)(address.server)
+            transfer.end()
+            if self._running.pop(curl, None) is not None:
+                multi.remove_handle(curl)
+            curl.close()
+
+    async def aclose(self) -> None:
+        """End the requests that are under way, and close the connections."""
+        multi, self._multi = self._multi, None
+        if multi is None:
+            return
+        running, self._running = self._running, {}
+        for curl, transfer in running.items():
+            transfer.end(TransferError("the client was closed"))
+            multi.remove_handle(curl)
+        for file in list(self._watched):
+            self._watch(pycurl.POLL_REMOVE, file, None, None)
+        if self._timer is not None:
+            self._timer.cancel()
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(multi.close)  # it waits for the lookups of names that were given up
+
+    def _prepare(
+        self, curl: pycurl.Curl, address: _Address, headers: Mapping[str, str], body: bytes, transfer: _Transfer
+    ) -> None:
+        lines = [
+            f"{name}: {value}" if value else f"{name};"
+            for name, value in headers.items()
+            if not (address.has_user and name.lower() == "authorization")  # the user of the address counts first
+        ]
+        curl.setopt(pycurl.URL, address.url)
+        curl.setopt(pycurl.PROXY, address.proxy)
+        curl.setopt(pycurl.POST, 1)
+        curl.setopt(pycurl.POSTFIELDS, body)
+        curl.setopt(pycurl.USERAGENT, f"agentrt/{__version__}")
+        curl.setopt(pycurl.HTTPHEADER, [*lines, "Expect:"])
+        curl.setopt(pycurl.ACCEPT_ENCODING, "")
+        curl.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS)
+        curl.setopt(pycurl.PIPEWAIT, int(address.server in self._shared))  # instead of opening many connections
+        curl.setopt(pycurl.MAXAGE_CONN, IDLE)
+        curl.setopt(pycurl.NOSIGNAL, 1)
+        curl.setopt(pycurl.SOCKOPTFUNCTION, _watch_over)
+        curl.setopt(_SUPPRESS_CONNECT_HEADERS, 1)
+        file, folder = self._trusted
+        for option, value in ((pycurl.CAINFO, file), (pycurl.PROXY_CAINFO, file), (pycurl.CAPATH, folder)):
+            if value is None:
+                curl.unsetopt(option)
+            else:
+                curl.setopt(option, value)
+        curl.setopt(pycurl.HEADERFUNCTION, transfer.header)
+        curl.setopt(pycurl.WRITEFUNCTION, transfer.body)
+
+    def _watch(self, what: int, file: int, multi: object, data: object) -> None:
+        """Do what libcurl asks for: wait until a socket can be read or written, or no longer."""
+        if file in self._watched:
+            self._watched.discard(file)
+            self._loop.remove_reader(file)
+            self._loop.remove_writer(file)
+        if self._multi is None or what == pycurl.POLL_REMOVE:
+            return
+        self._watched.add(file)
+        if what & pycurl.POLL_IN:
+            self._loop.add_reader(file, self._act, file, pycurl.CSELECT_IN)
+        if what & pycurl.POLL_OUT:
+            self._loop.add_writer(file, self._act, file, pycurl.CSELECT_OUT)
+
+    def _remind(self, milliseconds: int) -> None:
+        """Do what libcurl asks for: call it after that time, or not if it is negative."""
+        if self._timer is not None:
+            self._timer.cancel()
+        late = milliseconds / 1000
+        self._timer = (
+            self._loop.call_later(late, self._act, pycurl.SOCKET_TIMEOUT, 0)
+            if milliseconds >= 0 and self._multi is not None
+            else None
+        )
+
+    def _act(self, file: int, ready: int) -> None:
+        """Let libcurl read and write, and end the transfers that are complete."""
+        multi = self._multi
+        if multi is None:
+            return
+        multi.socket_action(file, ready)
+        more = 1
+        while more:
+            more, complete, failed = multi.info_read()
+            for curl in complete:
+                self._end(curl)
+            for curl, _, said in failed:
+                self._end(curl, TransferError(said))
+
+    def _end(self, curl: pycurl.Curl, error: TransferError | None = None) -> None:
+        if (transfer := self._running.get(curl)) is not None:
+            transfer.end(error)
+
+
+def _address(url: str) -> _Address:
+    """Return where a URL leads. Raises `TransferError` if it is none."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+        if parts.scheme not in _PORTS or not host:
+            raise ValueError("it does not begin with http:// or https:// and a host")
+        proxy = proxy_of(parts.scheme, host, port or _PORTS[parts.scheme])
+        if not host.isascii():
+            parts = parts._replace(netloc=parts.netloc.lower().replace(host, host.encode("idna").decode("ascii")))
+    except ValueError as error:
+        raise TransferError(f"the address is not valid: {error}") from None
+    whole = quote(urlunsplit(parts), safe=string.punctuation)
+    return _Address(whole, f"{parts.scheme}://{parts.netloc}", proxy or "", "@" in parts.netloc)
+
+
+def _trusted() -> tuple[str | None, str | None]:
+    """Return the file and the folder of the certificates to trust: those of SSL_CERT_FILE, of SSL_CERT_DIR, or of the
+    system.
+    """
+    if file := os.environ.get("SSL_CERT_FILE"):
+        return file, None
+    if folder := os.environ.get("SSL_CERT_DIR"):
+        return None, folder
+    system = ssl.get_default_verify_paths()
+    if system.cafile is None and system.capath is None:
+        return certifi.where(), None
+    return system.cafile, system.capath
+
+
+def _watch_over(file: int, purpose: int) -> int:
+    """Let the system find out that the other end of a connection is gone."""
+    connection = socket.socket(fileno=file)
+    try:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, DEAD // 2)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, DEAD // 6)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, DEAD * 1000)
+    finally:
+        connection.detach()
+    return 0
+
+
+def _status(line: bytes) -> tuple[str, int, str]:
+    """Return the version of HTTP, the status of an answer and its reason, which is empty over HTTP/2."""
+    version, status, *reason = line.decode("latin-1").split(None, 2)
+    return version, int(status), "".join(reason).strip()
+
+
+def _headers(lines: list[bytes]) -> dict[str, str]:
+    """Return the headers by their names in lower case; values of the same name are joined by commas."""
+    found: dict[str, str] = {}
+    for line in lines:
+        name, _, value = line.decode("latin-1").partition(":")
+        name = name.strip().lower()
+        found[name] = f"{found[name]}, {value.strip()}" if name in found else value.strip()
+    return found
