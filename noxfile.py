@@ -36,6 +36,7 @@ def types(session: nox.Session) -> None:
         "nox",
         "types-aiofiles",
         "types-psutil",
+        "types-pycurl",
         "types-regex",
         "types-jsonschema",
     )

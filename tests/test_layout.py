@@ -58,6 +58,7 @@ def test_importing_it_is_light() -> None:
         "pydantic",
         "httpx",
         "httpx2",
+        "pycurl",
         "lxml",
         "trafilatura",
         "markdownify",

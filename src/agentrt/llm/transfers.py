@@ -12,6 +12,8 @@ import socket
 import ssl
 import string
 from collections.abc import Callable, Mapping
+from functools import lru_cache
+from http.client import responses
 from typing import Protocol
 from urllib.parse import quote, urlsplit, urlunsplit
 
@@ -32,6 +34,9 @@ IDLE = 60
 
 DEAD = 30
 """Seconds after which a connection is given up whose other end acknowledges nothing."""
+
+_ADDRESSES = 256
+"""Number of addresses that are taken apart once."""
 
 _PORTS = {"http": 80, "https": 443}
 
@@ -76,14 +81,14 @@ class _Transfer:
     def __init__(self, receiver: Receiver, loop: asyncio.AbstractEventLoop) -> None:
         self._receiver, self._loop = receiver, loop
         self._lines: list[bytes] = []
-        self._begun = False
         self.version: str | None = None
+        """That of HTTP, once the answer has begun."""
         self._timer: asyncio.TimerHandle | None = None
         self.over: asyncio.Future[None] = loop.create_future()
 
     def header(self, line: bytes) -> int | None:
         """Take a line of the headers; an empty one ends them. Interim answers and trailers are left out."""
-        if self._begun:
+        if self.version is not None:
             return None
         if line.strip():
             self._lines.append(line)
@@ -92,7 +97,7 @@ class _Transfer:
         self._lines = []
         if status < 200:
             return None
-        self._begun, self.version = True, version
+        self.version = version
         return self._call(lambda: self._receiver.begin(status, reason, headers))
 
     def body(self, piece: bytes) -> int | None:
@@ -108,6 +113,7 @@ class _Transfer:
                 self.over.set_result(None)
             else:
                 self.over.set_exception(error)
+                self.over.exception()  # which nobody may look at, if the request is cancelled now
 
     def _call(self, receive: Callable[[], float | None]) -> int | None:
         if self.over.done():
@@ -143,12 +149,17 @@ class Transfers:
         """The servers that were last spoken to by HTTP/2, whose connections carry many streams."""
         self._watched = set[int]()
         self._timer: asyncio.TimerHandle | None = None
-        self._trusted = _trusted()
+        self._trusted, self._address = _trusted(), lru_cache(_ADDRESSES)(_address)
         self._multi: pycurl.CurlMulti | None = pycurl.CurlMulti()
         self._multi.setopt(pycurl.M_PIPELINING, pycurl.PIPE_MULTIPLEX)
         self._multi.setopt(pycurl.M_MAXCONNECTS, KEPT_ALIVE)
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._watch)
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._remind)
+
+    @property
+    def stale(self) -> bool:
+        """Whether its event loop is closed, so that it can only be closed, too."""
+        return self._loop.is_closed()
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes, receiver: Receiver) -> None:
         """Send a request, and return when its answer has ended; cancelling closes its connection or HTTP/2 stream.
@@ -158,12 +169,11 @@ class Transfers:
         multi, transfer = self._multi, _Transfer(receiver, self._loop)
         if multi is None:
             raise TransferError("the client is closed")
-        address = _address(url)
-        curl = pycurl.Curl()
+        address, curl = self._address(url), pycurl.Curl()
         try:
             self._prepare(curl, address, headers, body, transfer)
-            self._running[curl] = transfer
             multi.add_handle(curl)
+            self._running[curl] = transfer
             await transfer.over
         finally:
             if transfer.version is not None:
@@ -182,8 +192,9 @@ class Transfers:
         for curl, transfer in running.items():
             transfer.end(TransferError("the client was closed"))
             multi.remove_handle(curl)
-        for file in list(self._watched):
+        for file in list(self._watched) if not self.stale else ():
             self._watch(pycurl.POLL_REMOVE, file, None, None)
+        self._watched.clear()
         if self._timer is not None:
             self._timer.cancel()
         with anyio.CancelScope(shield=True):
@@ -255,11 +266,13 @@ class Transfers:
             more, complete, failed = multi.info_read()
             for curl in complete:
                 self._end(curl)
-            for curl, _, said in failed:
-                self._end(curl, TransferError(said))
+            for curl, code, said in failed:
+                self._end(curl, TransferError(said or f"libcurl's error {code}"))
 
     def _end(self, curl: pycurl.Curl, error: TransferError | None = None) -> None:
         if (transfer := self._running.get(curl)) is not None:
+            if error is None and transfer.version is None:
+                error = TransferError("the answer was cut within its headers")
             transfer.end(error)
 
 
@@ -307,9 +320,9 @@ def _watch_over(file: int, purpose: int) -> int:
 
 
 def _status(line: bytes) -> tuple[str, int, str]:
-    """Return the version of HTTP, the status of an answer and its reason, which is empty over HTTP/2."""
+    """Return the version of HTTP, and the status and reason of an answer; HTTP/2 has no reasons, so the usual one."""
     version, status, *reason = line.decode("latin-1").split(None, 2)
-    return version, int(status), "".join(reason).strip()
+    return version, int(status), "".join(reason).strip() or responses.get(int(status), "")
 
 
 def _headers(lines: list[bytes]) -> dict[str, str]:

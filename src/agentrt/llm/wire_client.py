@@ -181,9 +181,11 @@ class WireClient:
             raise failure
 
     async def _ready(self) -> None:
-        if self._transfers is not None:
+        if self._transfers is not None and not self._transfers.stale:
             return
         async with self._lock:
+            if self._transfers is not None and self._transfers.stale:
+                await self.aclose()
             if self._transfers is None:
                 library = await load(f"{__package__}.transfers")
                 if self._catalogue is None:

@@ -1,0 +1,248 @@
+"""Requests by libcurl, against servers on the loopback that say what they are told."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+
+import anyio
+import anyio.abc
+import anyio.streams.buffered
+import pytest
+
+from agentrt.llm.transfers import DEAD, TransferError, Transfers, _address, _watch_over
+
+HEAD = b"HTTP/1.1 200 OK\r\n"
+Serve = Callable[[bytes, anyio.abc.SocketStream], Awaitable[None]]
+
+
+class Seen:
+    """Keeps what it receives; `rest` is what each of its methods returns."""
+
+    def __init__(self, rest: float | None = None) -> None:
+        self.rest = rest
+        self.begun: list[tuple[int, str, dict[str, str]]] = []
+        self.pieces: list[bytes] = []
+        self.arrived = anyio.Event()
+
+    def begin(self, status: int, reason: str, headers: Mapping[str, str]) -> float | None:
+        self.begun.append((status, reason, dict(headers)))
+        return None
+
+    def take(self, piece: bytes) -> float | None:
+        self.pieces.append(piece)
+        self.arrived.set()
+        return self.rest
+
+
+class Broken(Seen):
+    """Cannot take anything."""
+
+    def take(self, piece: bytes) -> float | None:
+        raise ValueError("too much")
+
+
+@asynccontextmanager
+async def server(serve: Serve) -> AsyncIterator[str]:
+    """The address of one that answers each request of a connection by `serve`, which is given its head."""
+
+    async def connected(stream: anyio.abc.SocketStream) -> None:
+        buffered = anyio.streams.buffered.BufferedByteReceiveStream(stream)
+        async with stream:
+            try:
+                while True:
+                    head = await buffered.receive_until(b"\r\n\r\n", 65536)
+                    await buffered.receive_exactly(len(BODY))
+                    await serve(head, stream)
+            except (anyio.IncompleteRead, anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
+                pass
+
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    async with listener, anyio.create_task_group() as tasks:
+        tasks.start_soon(listener.serve, connected)
+        yield f"http://127.0.0.1:{listener.extra(anyio.abc.SocketAttribute.local_port)}/v1/chat"
+        tasks.cancel_scope.cancel()
+
+
+def saying(answer: bytes) -> Serve:
+    """Answers with these bytes."""
+
+    async def serve(head: bytes, stream: anyio.abc.SocketStream) -> None:
+        await stream.send(answer)
+
+    return serve
+
+
+BODY = b'{"ask":1}'
+
+
+@pytest.fixture
+async def transfers() -> AsyncIterator[Transfers]:
+    made = Transfers()
+    yield made
+    await made.aclose()
+
+
+async def posted(transfers: Transfers, url: str, seen: Seen | None = None, **headers: str) -> Seen:
+    """What was received."""
+    seen = seen or Seen()
+    with anyio.fail_after(20):
+        await transfers.post(url, headers, BODY, seen)
+    return seen
+
+
+async def test_an_answer_is_its_status_its_headers_and_its_body(transfers: Transfers) -> None:
+    answer = b"HTTP/1.1 404 Not Here\r\nContent-Length: 2\r\nX-One: a\r\nx-one: b\r\n\r\nhi"
+    async with server(saying(answer)) as url:
+        seen = await posted(transfers, url)
+    assert seen.begun == [(404, "Not Here", {"content-length": "2", "x-one": "a, b"})]
+    assert b"".join(seen.pieces) == b"hi"
+
+
+async def test_interim_answers_and_trailers_are_left_out(transfers: Transfers) -> None:
+    early = b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
+    body = b"Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\nX-Late: 1\r\n\r\n"
+    async with server(saying(early + HEAD + body)) as url:
+        seen = await posted(transfers, url)
+    assert seen.begun == [(200, "OK", {"transfer-encoding": "chunked"})]
+
+
+async def test_a_compressed_body_is_expanded(transfers: Transfers) -> None:
+    body = zlib.compress(b"word " * 1000)
+    head = HEAD + b"Content-Encoding: deflate\r\nContent-Length: %d\r\n\r\n" % len(body)
+    async with server(saying(head + body)) as url:
+        assert b"".join((await posted(transfers, url)).pieces) == b"word " * 1000
+
+
+async def test_a_request_has_the_headers_given_and_no_other_type(transfers: Transfers) -> None:
+    heads = list[bytes]()
+
+    async def serve(head: bytes, stream: anyio.abc.SocketStream) -> None:
+        heads.append(head)
+        await stream.send(HEAD + b"Content-Length: 0\r\n\r\n")
+
+    async with server(serve) as url:
+        await posted(transfers, url, **{"content-type": "application/json", "x-empty": "", "authorization": "Bearer k"})
+        await posted(transfers, url.replace("//", "//ada:secret@"), authorization="Bearer none")
+    lines = heads[0].split(b"\r\n")
+    assert lines[0] == b"POST /v1/chat HTTP/1.1"
+    assert {b"content-type: application/json", b"x-empty:", b"authorization: Bearer k"} <= set(lines)
+    assert b"Expect" not in heads[0]
+    assert b"User-Agent: agentrt/" in heads[0]
+    assert b"Authorization: Basic YWRhOnNlY3JldA==" in heads[1], "the user of an address counts before a key"
+    assert b"Bearer" not in heads[1]
+
+
+async def test_what_a_receiver_raises_ends_the_request(transfers: Transfers) -> None:
+    async with server(saying(HEAD + b"Content-Length: 100\r\n\r\nhi")) as url:
+        with pytest.raises(ValueError, match="too much"):
+            await posted(transfers, url, Broken())
+
+
+async def test_a_rest_that_is_not_waited_for_ends_the_request(transfers: Transfers) -> None:
+    async with server(saying(HEAD + b"Content-Length: 100\r\n\r\nhi")) as url:
+        assert (await posted(transfers, url, Seen(rest=0.0))).pieces == [b"hi"]
+
+
+@pytest.mark.parametrize("answer", [HEAD + b"Content-Length: 100\r\n\r\nhi", HEAD, b"", b"SSH-2.0-nothing\r\n"])
+async def test_an_answer_that_is_not_whole_is_an_error(transfers: Transfers, answer: bytes) -> None:
+    async def serve(head: bytes, stream: anyio.abc.SocketStream) -> None:
+        if answer:
+            await stream.send(answer)
+        await stream.aclose()
+
+    async with server(serve) as url:
+        with pytest.raises(TransferError):
+            await posted(transfers, url)
+
+
+async def test_a_connection_is_used_again_even_if_the_server_has_closed_it(transfers: Transfers) -> None:
+    answers = 0
+
+    async def serve(head: bytes, stream: anyio.abc.SocketStream) -> None:
+        nonlocal answers
+        answers += 1
+        await stream.send(HEAD + b"Content-Length: 0\r\n\r\n")
+        if answers == 2:
+            await stream.aclose()
+
+    async with server(serve) as url:
+        for _ in range(4):
+            await posted(transfers, url)
+    assert answers == 4
+
+
+async def test_a_request_goes_through_the_proxy_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    heads = list[bytes]()
+
+    async def serve(head: bytes, stream: anyio.abc.SocketStream) -> None:
+        heads.append(head)
+        await stream.send(HEAD + b"Content-Length: 0\r\n\r\n")
+
+    async with server(serve) as url:
+        monkeypatch.setenv("http_proxy", url.replace("/v1/chat", "").replace("//", "//ada:secret@"))
+        monkeypatch.delenv("no_proxy", raising=False)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        transfers = Transfers()
+        await posted(transfers, "http://models.invalid/v1/chat")
+        await transfers.aclose()
+    assert heads[0].startswith(b"POST http://models.invalid/v1/chat HTTP/1.1\r\n")
+    assert b"Proxy-Authorization: Basic YWRhOnNlY3JldA==" in heads[0]
+
+
+async def test_closing_ends_what_is_under_way_and_refuses_the_next() -> None:
+    transfers, seen = Transfers(), Seen()
+    async with server(saying(HEAD + b"Content-Length: 100\r\n\r\nhi")) as url:
+        async with anyio.create_task_group() as tasks:
+
+            async def ask() -> None:
+                with pytest.raises(TransferError, match="was closed"):
+                    await posted(transfers, url, seen)
+
+            tasks.start_soon(ask)
+            await seen.arrived.wait()
+            await transfers.aclose()
+        await transfers.aclose()
+        with pytest.raises(TransferError, match="is closed"):
+            await posted(transfers, url)
+
+
+@pytest.mark.parametrize(
+    ("url", "sent"),
+    [
+        ("https://München.example/v1?a=ü b", "https://xn--mnchen-3ya.example/v1?a=%C3%BC%20b"),
+        ("http://[::1]:8000/v1", "http://[::1]:8000/v1"),
+        ("http://a.example/models/x%2Fy:stream?alt=sse", "http://a.example/models/x%2Fy:stream?alt=sse"),
+    ],
+)
+def test_an_address_is_sent_as_the_web_wants_it(url: str, sent: str) -> None:
+    assert _address(url).url == sent
+
+
+@pytest.mark.parametrize("url", ["ftp://a.example/", "a.example/v1", "http:///v1", "http://a:99999/", "http://[::1/"])
+def test_an_address_that_is_none_is_told(url: str) -> None:
+    with pytest.raises(TransferError, match="the address is not valid"):
+        _address(url)
+
+
+def test_the_system_finds_out_that_the_other_end_is_gone() -> None:
+    with socket.socket() as made:
+        assert _watch_over(made.fileno(), 0) == 0
+        assert made.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+        assert made.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == DEAD * 1000
+
+
+def test_a_pool_whose_loop_is_closed_can_be_closed_in_another() -> None:
+    async def made() -> Transfers:
+        transfers = Transfers()
+        async with server(saying(HEAD + b"Content-Length: 0\r\n\r\n")) as url:
+            await posted(transfers, url)
+        assert not transfers.stale
+        return transfers
+
+    old = asyncio.run(made())
+    assert old.stale
+    asyncio.run(old.aclose())
