@@ -86,11 +86,13 @@ async def transfers() -> AsyncIterator[Transfers]:
     await made.aclose()
 
 
-async def posted(transfers: Transfers, url: str, seen: Seen | None = None, **headers: str) -> Seen:
+async def posted(
+    transfers: Transfers, url: str, seen: Seen | None = None, headers: Mapping[str, str] | None = None
+) -> Seen:
     """What was received."""
     seen = seen or Seen()
     with anyio.fail_after(20):
-        await transfers.post(url, headers, BODY, seen)
+        await transfers.post(url, headers or {}, BODY, seen)
     return seen
 
 
@@ -125,13 +127,14 @@ async def test_a_request_has_the_headers_given_and_no_other_type(transfers: Tran
         await stream.send(HEAD + b"Content-Length: 0\r\n\r\n")
 
     async with server(serve) as url:
-        await posted(transfers, url, **{"content-type": "application/json", "x-empty": "", "authorization": "Bearer k"})
-        await posted(transfers, url.replace("//", "//ada:secret@"), authorization="Bearer none")
+        given = {"content-type": "application/json", "x-empty": "", "authorization": "Bearer k"}
+        await posted(transfers, url, headers=given)
+        await posted(transfers, url.replace("//", "//ada:secret@"), headers={"authorization": "Bearer none"})
     lines = heads[0].split(b"\r\n")
     assert lines[0] == b"POST /v1/chat HTTP/1.1"
     assert {b"content-type: application/json", b"x-empty:", b"authorization: Bearer k"} <= set(lines)
     assert b"Expect" not in heads[0]
-    assert b"User-Agent: agentrt/" in heads[0]
+    assert b"User-Agent: agentrt\r\n" in heads[0]
     assert b"Authorization: Basic YWRhOnNlY3JldA==" in heads[1], "the user of an address counts before a key"
     assert b"Bearer" not in heads[1]
 

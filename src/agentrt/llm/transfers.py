@@ -23,7 +23,6 @@ import certifi
 import msgspec
 import pycurl
 
-from .. import __version__
 from ..network.proxies import proxy_of
 
 KEPT_ALIVE = 100
@@ -212,7 +211,7 @@ class Transfers:
         curl.setopt(pycurl.PROXY, address.proxy)
         curl.setopt(pycurl.POST, 1)
         curl.setopt(pycurl.POSTFIELDS, body)
-        curl.setopt(pycurl.USERAGENT, f"agentrt/{__version__}")
+        curl.setopt(pycurl.USERAGENT, "agentrt")
         curl.setopt(pycurl.HTTPHEADER, [*lines, "Expect:"])
         curl.setopt(pycurl.ACCEPT_ENCODING, "")
         curl.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS)
