@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 
 from agentrt.context.messages import Message, ToolCall
@@ -190,6 +191,18 @@ async def test_a_stream_is_known_by_what_it_is_and_not_by_its_name(wire_client: 
             )
         ) as provider:
             assert (await wire_client.complete(request(provider.llm(wire)), Watch())).text == "Yes."
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_byte_order_mark_is_no_part_of_an_answer(wire_client: WireClient, stream: bool) -> None:
+    message = {"choices": [{"index": 0, "message": {"content": "Yes."}, "finish_reason": "stop"}]}
+    for body, kind in ((msgspec.json.encode(message), JSON), (events(*saying("chat", "Yes.")), STREAM)):
+        for pieces in ((b"\xef\xbb\xbf" + body,), (b"\xef\xbb", b"\xbf", body)):
+            async with Replay(Replayed(pieces, 200, kind)) as provider:
+                asked = request(provider.llm(stream=stream))
+                assert (await wire_client.complete(asked, Watch())).text == "Yes."
+    error = await refused(wire_client, Replayed((b'\xef\xbb\xbf{"error":{"message":"It broke."}}',), 500, JSON))
+    assert "HTTP 500: It broke." in str(error)
 
 
 @pytest.mark.parametrize("wire", WIRES)

@@ -25,6 +25,9 @@ _AFTER_THE_END = 10.0
 _FOR_THE_REST = 0.05
 """Seconds to wait for the last bytes of a stream, which have usually arrived, so that its connection is used again."""
 
+_BLANK = b" \t\r\n\xef\xbb\xbf"
+"""What may come before the first of them, a byte order mark among it."""
+
 _NO_STREAM = (b"{", b"[", b"<")
 """The first bytes of JSON and of proxies' pages, which are not streams."""
 
@@ -51,7 +54,7 @@ class Arriving:
     @property
     def refused(self) -> bytes | None:
         """The text of an error answer; None for any other."""
-        return bytes(self._whole) if self.status >= 300 else None
+        return bytes(self._whole.lstrip(_BLANK)) if self.status >= 300 else None
 
     def begin(self, status: int, reason: str, headers: Mapping[str, str]) -> float | None:
         """The status and the headers."""
@@ -66,7 +69,7 @@ class Arriving:
             return 0.0 if self._size > _LONGEST_ERROR else None
         if self._size > _LONGEST_ANSWER:
             raise ValueError("it has no end")
-        if self._streamed is None and (begun := piece.lstrip()):
+        if self._streamed is None and (begun := piece.lstrip(_BLANK)):
             self._streamed = begun[:1] not in _NO_STREAM
         if self._streamed:
             return self._stream(piece)
@@ -76,7 +79,7 @@ class Arriving:
     def end(self) -> None:
         """Nothing more comes."""
         if not self._streamed:
-            self._reader.whole(bytes(self._whole))
+            self._reader.whole(bytes(self._whole.lstrip(_BLANK)))
         elif not self._over:
             for data in self._events.end():
                 if self._reader.take(data):

@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
+from urllib.parse import urlsplit
 
 from ..errors import (
     AuthenticationFailed,
@@ -22,7 +23,8 @@ from ..secrets import Mask
 from ..specs import LLM
 
 _LONGEST = 300
-_PASSWORD = re.compile("//[^/@]*@")
+_USER = re.compile("//[^/@]*@")
+_ANY_USER = re.compile("//.*@")
 
 STATUSES = {
     "overloaded_error": 529,
@@ -110,8 +112,17 @@ def refusal(llm: LLM, status: int, said: str, words: str, key: str, retry_after:
 def unreachable(llm: LLM, said: str, address: str | None = None) -> ModelUnavailable:
     """Return the error for a call without an answer; `address` is where it went, unless that is the provider's own."""
     address = address or llm.base_url
-    where = "" if address is None else f" at {_PASSWORD.sub('//', address)}: does a server run there?"
+    where = "" if address is None else f" at {_without_user(address)}: does a server run there?"
     return ModelUnavailable(f"{llm.model!r} cannot be reached{where} ({said})")
+
+
+def _without_user(address: str) -> str:
+    """Return an address without a password, which may have a "/" in it if the address is not valid."""
+    try:
+        valid = urlsplit(address).port != 0
+    except ValueError:
+        valid = False
+    return (_USER if valid else _ANY_USER).sub("//", address)
 
 
 def late(llm: LLM) -> ModelTimeout:

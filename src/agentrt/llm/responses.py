@@ -19,6 +19,7 @@ from ..protocols import ModelRequest, Watch
 from ..specs import LLM, Capabilities, Content, ImageContent, Thinking, ToolDefinition
 from ..specs.content import plain
 from ..usage import Usage
+from .counts import Tokens, counted
 from .refusals import STATUSES, refusal
 from .streams import follow
 
@@ -164,13 +165,13 @@ class _Item(msgspec.Struct):
 
 
 class _Details(msgspec.Struct):
-    cached_tokens: int | None = None
-    reasoning_tokens: int | None = None
+    cached_tokens: Tokens | None = None
+    reasoning_tokens: Tokens | None = None
 
 
 class _Usage(msgspec.Struct):
-    input_tokens: int | None = None
-    output_tokens: int | None = None
+    input_tokens: Tokens | None = None
+    output_tokens: Tokens | None = None
     input_tokens_details: _Details | None = None
     output_tokens_details: _Details | None = None
 
@@ -187,7 +188,7 @@ class _Response(msgspec.Struct):
     error: _Failure | None = None
     incomplete_details: _Failure | None = None
     output: list[dict[str, Any]] | None = None
-    usage: _Usage | None = None
+    usage: Any = None
 
 
 def reply_of(whole: dict[str, Any], llm: LLM, key: str = "its key") -> ModelReply:
@@ -224,7 +225,7 @@ def reply_of(whole: dict[str, Any], llm: LLM, key: str = "its key") -> ModelRepl
         reasoning="\n".join(summary),
         thinking=Thinking(llm.model, msgspec.Raw(msgspec.json.encode(order))) if order else None,
         response_id=str(response.id or new_id()),
-        usage=_used(response.usage or _Usage()),
+        usage=_used(counted(response.usage, _Usage) or _Usage()),
         finish_reason={"max_output_tokens": "length"}.get(why or "", why or ("tool_calls" if calls else "stop")),
     )
 

@@ -281,12 +281,12 @@ def _address(url: str) -> _Address:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
         if parts.scheme not in _PORTS or not host:
-            raise ValueError("it does not begin with http:// or https:// and a host")
+            raise ValueError
         proxy = proxy_of(parts.scheme, host, port or _PORTS[parts.scheme])
         if not host.isascii():
             parts = parts._replace(netloc=parts.netloc.lower().replace(host, host.encode("idna").decode("ascii")))
-    except ValueError as error:
-        raise TransferError(f"the address is not valid: {error}") from None
+    except ValueError:  # whose text may have a part of a password in it
+        raise TransferError("the address is not valid: it is http:// or https://, a host, and perhaps a port") from None
     whole = quote(urlunsplit(parts), safe=string.punctuation)
     return _Address(whole, f"{parts.scheme}://{parts.netloc}", proxy or "", "@" in parts.netloc)
 

@@ -158,8 +158,20 @@ def test_usage_is_what_was_said_last() -> None:
     assert reply.usage == Usage(10, 4)
 
 
-@pytest.mark.parametrize("none", [{}, {"usage": None}, {"usage": {}}, {"usage": {"prompt_tokens": 0}}])
-def test_usage_that_is_missing_is_estimated(none: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "none",
+    [
+        {},
+        {"usage": None},
+        {"usage": {}},
+        {"usage": {"prompt_tokens": 0}},
+        {"usage": {"prompt_tokens": -3, "completion_tokens": 1}},
+        {"usage": {"prompt_tokens": 3.5}},
+        {"usage": [3, 4]},
+        {"usage": {"prompt_tokens": 3, "prompt_tokens_details": "none"}},
+    ],
+)
+def test_usage_that_is_missing_or_cannot_be_is_estimated(none: dict[str, Any]) -> None:
     reply = streamed(FORM, said("Yes, of course."), END | none)
     assert reply.usage.prompt_tokens > 0
     assert reply.usage.completion_tokens > 0

@@ -16,6 +16,7 @@ from ...ids import new_id
 from ...protocols import Watch
 from ...specs import LLM, ToolDefinition
 from ...usage import Usage
+from ..counts import Tokens, counted
 from ..thinking_room import Thinks, thinking
 from ..wire import marked_message, wire_message, wire_messages
 from .format import Asked, Sent, arguments_of, cut, error_in, read, reply_of
@@ -157,14 +158,14 @@ def _image(block: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Details(msgspec.Struct):
-    thinking_tokens: int | None = None
+    thinking_tokens: Tokens | None = None
 
 
 class _Usage(msgspec.Struct):
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
+    input_tokens: Tokens | None = None
+    output_tokens: Tokens | None = None
+    cache_creation_input_tokens: Tokens | None = None
+    cache_read_input_tokens: Tokens | None = None
     output_tokens_details: _Details | None = None
 
 
@@ -181,7 +182,7 @@ class _Message(msgspec.Struct):
     id: str | None = None
     content: list[dict[str, Any]] = []
     stop_reason: str | None = None
-    usage: _Usage | None = None
+    usage: Any = None
 
 
 class _Event(msgspec.Struct):
@@ -190,7 +191,7 @@ class _Event(msgspec.Struct):
     delta: _Delta | None = None
     content_block: dict[str, Any] | None = None
     message: _Message | None = None
-    usage: _Usage | None = None
+    usage: Any = None
 
 
 _decoder = msgspec.json.Decoder(_Event, strict=False)
@@ -268,7 +269,8 @@ class AnthropicReader:
             case _:
                 pass
 
-    def _counted(self, usage: _Usage | None) -> None:
+    def _counted(self, reported: Any) -> None:
+        usage = counted(reported, _Usage)
         for name in usage.__struct_fields__ if usage is not None else ():
             if (value := getattr(usage, name)) is not None:
                 setattr(self._usage, name, value)

@@ -17,6 +17,7 @@ from ...ids import new_id
 from ...protocols import Watch
 from ...specs import Capabilities
 from ...usage import Usage
+from ..counts import Tokens, counted
 from ..wire import wants_reasoning, wire_message, wire_messages, wire_tool
 from .format import Asked, Sent, WireError, cut, error_in, read, reply_of
 
@@ -115,27 +116,27 @@ class _Choice(msgspec.Struct):
 
 
 class _Prompt(msgspec.Struct):
-    cached_tokens: int | None = None
-    cache_write_tokens: int | None = None
+    cached_tokens: Tokens | None = None
+    cache_write_tokens: Tokens | None = None
 
 
 class _Completion(msgspec.Struct):
-    reasoning_tokens: int | None = None
+    reasoning_tokens: Tokens | None = None
 
 
 class _Usage(msgspec.Struct):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
+    prompt_tokens: Tokens | None = None
+    completion_tokens: Tokens | None = None
     prompt_tokens_details: _Prompt | None = None
     completion_tokens_details: _Completion | None = None
-    cache_creation_input_tokens: int | None = None
-    prompt_cache_hit_tokens: int | None = None
+    cache_creation_input_tokens: Tokens | None = None
+    prompt_cache_hit_tokens: Tokens | None = None
 
 
 class _Chunk(msgspec.Struct):
     id: Any = None
     choices: list[_Choice] | None = None
-    usage: _Usage | None = None
+    usage: Any = None
     error: msgspec.Raw = _NOTHING
 
     def failure(self) -> WireError | None:
@@ -219,8 +220,7 @@ class ChatReader:
         self._reason = self._reason or "stop"
 
     def _read(self, chunk: _Chunk) -> None:
-        if chunk.usage is not None:
-            self._usage = chunk.usage
+        self._usage = counted(chunk.usage, _Usage) or self._usage
         if chunk.id is not None and not self._id:
             self._id = str(chunk.id)
         for choice in chunk.choices or ():

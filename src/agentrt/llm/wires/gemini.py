@@ -18,6 +18,7 @@ from ...protocols import Watch
 from ...specs import LLM, Content, ImageContent, ToolDefinition
 from ...specs.content import plain
 from ...usage import Usage
+from ..counts import Tokens, counted
 from ..thinking_room import BUDGETS, wants
 from .format import Asked, Sent, arguments_of, cut, error_in, read, reply_of
 
@@ -162,12 +163,12 @@ class _Candidate(msgspec.Struct, rename="camel"):
 
 
 class _Usage(msgspec.Struct, rename="camel"):
-    prompt_token_count: int = 0
-    candidates_token_count: int = 0
-    thoughts_token_count: int = 0
-    cached_content_token_count: int = 0
-    tool_use_prompt_token_count: int = 0
-    total_token_count: int = 0
+    prompt_token_count: Tokens = 0
+    candidates_token_count: Tokens = 0
+    thoughts_token_count: Tokens = 0
+    cached_content_token_count: Tokens = 0
+    tool_use_prompt_token_count: Tokens = 0
+    total_token_count: Tokens = 0
 
 
 class _Feedback(msgspec.Struct, rename="camel"):
@@ -176,7 +177,7 @@ class _Feedback(msgspec.Struct, rename="camel"):
 
 class _Response(msgspec.Struct, rename="camel"):
     candidates: list[_Candidate] | None = None
-    usage_metadata: _Usage | None = None
+    usage_metadata: Any = None
     prompt_feedback: _Feedback | None = None
     response_id: str | None = None
     error: msgspec.Raw = msgspec.Raw(b"null")
@@ -209,7 +210,7 @@ class GeminiReader:
         if response.prompt_feedback is not None and response.prompt_feedback.block_reason:
             self._reason = "SAFETY"
         self._id = response.response_id or self._id
-        self._usage = response.usage_metadata or self._usage
+        self._usage = counted(response.usage_metadata, _Usage) or self._usage
         for candidate in (response.candidates or ())[:1]:
             for part in (candidate.content.parts if candidate.content is not None else None) or ():
                 self._take(part)
