@@ -15,6 +15,7 @@ import anyio.abc
 
 from ..sandboxes.environment import Masked, environment
 from ..sandboxes.processes import KILL_AFTER, end
+from ..sandboxes.starting import opened
 from .replies import KEPT, Ended
 
 _PATIENCE = 2.0
@@ -36,7 +37,7 @@ async def run_command(
         out, theirs = _pipe(files)
         err, their_errors = _pipe(files)
         with _file(given) as readable, theirs, their_errors:
-            process = await anyio.open_process(
+            process = await opened(
                 ["/bin/sh", "-c", command],
                 cwd=directory,
                 env=variables,

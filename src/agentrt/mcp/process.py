@@ -21,7 +21,8 @@ import anyio.to_thread
 import psutil
 
 from ..ids import new_id
-from ..sandboxes.processes import CONVERSATION, end, opened
+from ..sandboxes.processes import CONVERSATION, end
+from ..sandboxes.starting import Started, opened
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
@@ -94,7 +95,7 @@ class ServerProcess:
                 for stream in (heard, read, write, said):
                     stream.close()
 
-    async def _listen(self, process: anyio.abc.Process, heard: Any) -> None:
+    async def _listen(self, process: Started, heard: Any) -> None:
         from mcp.shared.message import SessionMessage
         from mcp_types import jsonrpc_message_adapter
 
@@ -113,7 +114,7 @@ class ServerProcess:
         finally:
             self.ended.set()
 
-    async def _speak(self, process: anyio.abc.Process, said: Any, heard: Any) -> None:
+    async def _speak(self, process: Started, said: Any, heard: Any) -> None:
         assert process.stdin is not None
         try:
             async with said:
@@ -125,13 +126,13 @@ class ServerProcess:
         finally:
             self.ended.set()
 
-    async def _note(self, process: anyio.abc.Process) -> None:
+    async def _note(self, process: Started) -> None:
         assert process.stderr is not None
         with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
             async for piece in process.stderr:
                 self._words = (self._words + piece)[-KEPT_WORDS:]
 
-    async def _end(self, process: anyio.abc.Process) -> None:
+    async def _end(self, process: Started) -> None:
         """Close its input, wait a moment, then end it with all that it has started."""
         assert process.stdin is not None
         with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -143,25 +144,14 @@ class ServerProcess:
         else:
             await end(process.pid, self._mark, self._began)
         await _exited(process, GRACE)
-        _close(process)
+        process.close_pipes()
 
 
-async def _exited(process: anyio.abc.Process, seconds: float) -> bool:
-    """Whether it ends in so many seconds. `process.wait()` waits for its pipes, too, which others may hold open."""
-    until = anyio.current_time() + seconds
-    while process.returncode is None:
-        if anyio.current_time() > until:
-            return False
-        await anyio.sleep(0.01)
-    return True
-
-
-def _close(process: anyio.abc.Process) -> None:
-    """Close its pipes: what was not read of them keeps them open else."""
-    transport = getattr(getattr(process, "_process", None), "_transport", None)
-    if transport is not None:
-        with suppress(PermissionError):
-            transport.close()
+async def _exited(process: Started, seconds: float) -> bool:
+    """Whether it ends in so many seconds."""
+    with anyio.move_on_after(seconds):
+        await process.wait()
+    return process.returncode is not None
 
 
 async def _lines(stream: anyio.abc.ByteReceiveStream) -> AsyncIterator[bytes]:

@@ -27,6 +27,7 @@ from .console import COLUMNS, PATIENCE, ROWS, Heard
 from .environment import Masked, environment, secret_variables
 from .lending import Loan, MemoryLoan
 from .processes import CONVERSATION, children, descendants, end, ignores, started_by
+from .starting import opened
 
 _ON_TERMINAL = 'exec $heeding bash --noprofile --noediting --rcfile "$1" -i <"$0" >"$0" 2>&1'
 """Of sh: a session's first process that opens a terminal is controlled by it."""
@@ -86,22 +87,21 @@ class LocalConsole:
         _quiet(slave)
         self._settings = termios.tcgetattr(slave)
         try:
-            with anyio.CancelScope(shield=True):  # else it may run, and nobody has its handle
-                shell = ["/bin/sh", "-c", f"heeding=; {heeding}{_ON_TERMINAL}", self._terminal, str(start)]
-                self._process = await anyio.open_process(
-                    [sys.executable, "-I", "-S", "-c", _ADOPTS, *shell] if _CAN_ADOPT else shell,
-                    cwd=directory,
-                    env={
-                        **self._given,
-                        **self._marks,
-                        "AGENTRT_SHELL": token,
-                        "PWD": str(directory),
-                    },  # else by another way
-                    stdin=slave,
-                    stdout=slave,
-                    stderr=slave,
-                    start_new_session=True,
-                )
+            shell = ["/bin/sh", "-c", f"heeding=; {heeding}{_ON_TERMINAL}", self._terminal, str(start)]
+            self._process = await opened(
+                [sys.executable, "-I", "-S", "-c", _ADOPTS, *shell] if _CAN_ADOPT else shell,
+                cwd=directory,
+                env={
+                    **self._given,
+                    **self._marks,
+                    "AGENTRT_SHELL": token,
+                    "PWD": str(directory),
+                },  # else by another way
+                stdin=slave,
+                stdout=slave,
+                stderr=slave,
+                start_new_session=True,
+            )
         finally:
             os.close(slave)
         os.set_blocking(self._master, False)

@@ -10,12 +10,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import anyio
 import anyio.to_thread
 import psutil
-from anyio.abc import Process
 
 TERM_AFTER = 0.1
 KILL_AFTER = 0.5
@@ -49,16 +48,6 @@ class _Process(NamedTuple):
     began: int
     """In ticks since boot; psutil's Unix time is up to a second off."""
     environment: list[bytes]
-
-
-async def opened(command: Sequence[str], **how: Any) -> Process:
-    """A process, started as `anyio.open_process` does; cancelling this waits until it is there.
-
-    Else it may run, and nobody has its handle. Raises `OSError`.
-    """
-    with anyio.CancelScope(shield=True):
-        return await anyio.open_process(command, **how)
-    raise AssertionError("a shield lets nothing through")
 
 
 def children(pid: int) -> frozenset[int]:

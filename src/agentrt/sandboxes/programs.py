@@ -14,7 +14,7 @@ import anyio.abc
 import msgspec
 from anyio.abc import TaskGroup
 
-from .processes import opened
+from .starting import opened
 
 ERRORS = 8192
 """Bytes that are kept of what it says on its standard error."""

@@ -18,7 +18,7 @@ import msgspec
 from anyio.abc import ByteReceiveStream
 
 from ..errors import ConfigurationError
-from ..sandboxes.processes import opened
+from ..sandboxes.starting import opened
 from ..specs.context import PluginSource
 
 SECONDS = 60.0

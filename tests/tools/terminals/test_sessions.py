@@ -67,10 +67,12 @@ async def test_sessions_know_nothing_of_each_other(person: Person, tmp_path: Pat
 
 
 async def test_sessions_run_side_by_side(person: Person, tmp_path: Path) -> None:
-    """Each waits for the other."""
+    """Each waits for the other, and both are ended."""
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(lambda: person("touch a; until [ -e b ]; do sleep 0.01; done", session="one"))
-        await person("until [ -e a ]; do sleep 0.01; done; touch b", session="two")
+        tasks.start_soon(lambda: person("echo $$ > a; until [ -e b ]; do sleep 0.01; done", session="one"))
+        await person("until [ -s a ]; do sleep 0.01; done; echo $$ > b", session="two")
+    await person.terminal.aclose()
+    assert not [name for name in "ab" if lives(int((tmp_path / name).read_text()))]
 
 
 async def test_reset_is_of_one_session(person: Person) -> None:

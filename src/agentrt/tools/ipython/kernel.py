@@ -23,7 +23,8 @@ from ...errors import ToolError
 from ...ids import new_id
 from ...loading import load_extra
 from ...sandboxes.environment import environment
-from ...sandboxes.processes import CONVERSATION, end, opened
+from ...sandboxes.processes import CONVERSATION, end
+from ...sandboxes.starting import opened
 
 if TYPE_CHECKING:
     from jupyter_client.asynchronous.client import AsyncKernelClient

@@ -97,6 +97,8 @@ class Terminal:
     def __init__(self, params: Params) -> None:
         self._place: Place | None = None
         self._sessions: dict[str, Session] = {}
+        self._called = set[str]()
+        """The sessions that a call uses now, which may have no shell yet."""
         most, limit = params.get(PROCESSES), params.get("no_change_timeout")
         self._most = most if isinstance(most, int) else None
         self._no_change = float(limit) if isinstance(limit, (int, float)) else NO_CHANGE_SECONDS
@@ -105,16 +107,20 @@ class Terminal:
         """Run, poll or feed a command. Raises `ToolError` for a call that does not fit what runs."""
         begun, name = time.monotonic(), action.session or MAIN
         session = self._session(name, context)
-        if action.reset:
-            await session.end()
-        given = Given(action.command, action.is_input, action.timeout, action.screen)
-        if action.reset and not action.command:
-            directory = (await session.started(False, context)).directory
-            said = (TextContent(f"[{MADE_AGAIN}]"),) if session.made_again else ()
-            return TerminalObservation(
-                content=said, exit_code=0, working_dir=directory, status="reset", seconds=0.0, session=name
-            )
-        status = await session.call(given, context)
+        self._called.add(name)
+        try:
+            if action.reset:
+                await session.end()
+            given = Given(action.command, action.is_input, action.timeout, action.screen)
+            if action.reset and not action.command:
+                directory = (await session.started(False, context)).directory
+                said = (TextContent(f"[{MADE_AGAIN}]"),) if session.made_again else ()
+                return TerminalObservation(
+                    content=said, exit_code=0, working_dir=directory, status="reset", seconds=0.0, session=name
+                )
+            status = await session.call(given, context)
+        finally:
+            self._called.discard(name)
         seconds = time.monotonic() - begun
         return await _observation(session, name, status, seconds, context, polled=given.polls)
 
@@ -139,7 +145,8 @@ class Terminal:
             return session
         if not _NAME.fullmatch(name):
             raise ToolError(f"{name!r} cannot be the name of a session: give it letters, digits, '_', '.' and '-'")
-        self._sessions = {each: one for each, one in self._sessions.items() if one.alive or each == MAIN}
+        kept = {MAIN, *self._called}
+        self._sessions = {each: one for each, one in self._sessions.items() if one.alive or each in kept}
         if len(self._sessions) >= SESSIONS:
             there = ", ".join(sorted(self._sessions))
             raise ToolError(f"there are {SESSIONS} sessions, the most: {there}. Use one of them, or end one with exit")

@@ -1,0 +1,163 @@
+"""Processes, started without a copy of this one."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import anyio
+import pytest
+import uvloop
+
+from agentrt.sandboxes.starting import Started, opened
+
+SECONDS = 20
+
+
+async def said(process: Started) -> bytes:
+    """All that it prints."""
+    assert process.stdout is not None
+    return b"".join([piece async for piece in process.stdout])
+
+
+Ran = Callable[[Coroutine[Any, Any, None]], None]
+
+
+@pytest.fixture(params=["asyncio", "uvloop"])
+def ran(request: pytest.FixtureRequest) -> Ran:
+    """Runs something on either event loop, with a limit of time."""
+    runner = asyncio.run if request.param == "asyncio" else uvloop.run
+
+    async def limited(made: Coroutine[Any, Any, None]) -> None:
+        with anyio.fail_after(SECONDS):
+            await made
+
+    return lambda made: runner(limited(made))
+
+
+def test_what_is_sent_to_a_program_and_what_it_says(ran: Ran) -> None:
+    async def made() -> None:
+        async with await opened(["/bin/sh", "-c", "cat; echo over >&2; exit 3"]) as process:
+            assert process.stdin is not None
+            assert process.stderr is not None
+            async with anyio.create_task_group() as tasks:
+
+                async def send() -> None:
+                    assert process.stdin is not None
+                    for _ in range(40):
+                        await process.stdin.send(b"x" * 100_000)
+                    await process.stdin.aclose()
+
+                tasks.start_soon(send)
+                assert len(await said(process)) == 4_000_000
+            assert await process.stderr.receive() == b"over\n"
+            assert await process.wait() == 3
+            assert process.returncode == 3
+
+    ran(made())
+
+
+def test_its_end_does_not_wait_for_who_holds_its_pipes(ran: Ran) -> None:
+    async def made() -> None:
+        process = await opened(["/bin/sh", "-c", "sleep 60 & echo $!"], start_new_session=True)
+        assert process.stdout is not None
+        other = int(await process.stdout.receive())
+        assert await process.wait() == 0
+        os.kill(other, signal.SIGKILL)
+        await process.aclose()
+        with pytest.raises(anyio.ClosedResourceError):
+            await process.stdout.receive()
+
+    ran(made())
+
+
+def test_all_who_wait_are_told_of_its_end(ran: Ran) -> None:
+    async def made() -> None:
+        process = await opened(["/bin/sleep", "60"])
+        codes = list[int]()
+        async with anyio.create_task_group() as tasks:
+
+            async def wait() -> None:
+                codes.append(await process.wait())
+
+            for _ in range(3):
+                tasks.start_soon(wait)
+            await anyio.sleep(0)
+            assert process.returncode is None
+            process.terminate()
+        assert codes == [-signal.SIGTERM] * 3
+        process.send_signal(signal.SIGKILL)  # which tells nobody, since it has ended
+        await process.aclose()
+
+    ran(made())
+
+
+def test_closing_that_is_cancelled_kills_it(ran: Ran) -> None:
+    async def made() -> None:
+        process = await opened(["/bin/sleep", "60"])
+        with anyio.move_on_after(0):
+            await process.aclose()
+        assert process.returncode == -signal.SIGKILL
+
+    ran(made())
+
+
+def test_starting_that_is_cancelled_leaves_a_handle(ran: Ran) -> None:
+    async def made() -> None:
+        started = list[Started]()
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            started.append(await opened(["/bin/sleep", "60"]))
+            await anyio.sleep(0)
+        assert len(started) == 1
+        started[0].kill()
+        await started[0].aclose()
+
+    ran(made())
+
+
+def test_a_program_that_is_gone_cannot_be_told_anything(ran: Ran) -> None:
+    async def made() -> None:
+        async with await opened(["/bin/true"]) as process:
+            await process.wait()
+            assert process.stdin is not None
+            with pytest.raises(anyio.BrokenResourceError):
+                for _ in range(1000):
+                    await process.stdin.send(b"x" * 100_000)
+            await process.stdin.aclose()
+            with pytest.raises(anyio.ClosedResourceError):
+                await process.stdin.send(b"x")
+
+    ran(made())
+
+
+async def test_nothing_is_left_of_many() -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(50):
+        async with await opened(["/bin/echo", "x"]) as process:
+            assert await said(process) == b"x\n"
+    assert len(os.listdir("/proc/self/fd")) <= before + 1
+
+
+async def test_what_cannot_be_started_is_told(tmp_path: Any) -> None:
+    with pytest.raises(FileNotFoundError):
+        await opened([str(tmp_path / "none")])
+    with pytest.raises(FileNotFoundError):
+        await opened(["/bin/true"], cwd=tmp_path / "none")
+    with pytest.raises(ValueError, match="null byte"):
+        await opened(["/bin/true", "\0"])
+
+
+async def test_without_handles_of_processes_a_thread_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(pid: int) -> int:
+        raise OSError("not implemented")
+
+    monkeypatch.setattr(os, "pidfd_open", none)
+    async with await opened([sys.executable, "-c", "print(1)"], stderr=subprocess.DEVNULL) as process:
+        assert await said(process) == b"1\n"
+        assert await process.wait() == 0
