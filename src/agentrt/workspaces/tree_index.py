@@ -73,10 +73,6 @@ class TreeIndex:
             failed,
         )
 
-    async def tree(self) -> str:
-        """The tree that it stands for."""
-        return (await self._store.git("write-tree", index=self._index)).output.decode().strip()
-
     def _from_workspace(self, paths: Iterable[str]) -> tuple[str, ...]:
         return tuple(f"{self._prefix}{path}" for path in paths)
 

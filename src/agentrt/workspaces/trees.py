@@ -25,7 +25,7 @@ from .stored_trees import OURS, StoredTrees
 from .tree_index import STAGING, Followed, TreeIndex
 from .tree_limits import Most, check_place
 from .tree_listing import Change
-from .tree_store import Settings, TreeStore
+from .tree_store import Settings, TreeStore, entries
 
 MOST_NESTED = 20
 """Repositories within the workspace whose files are kept; the others are left out."""
@@ -244,6 +244,8 @@ class Trees(StoredTrees):
             await self._store.note_modes(modes)
 
     async def _tree(self, index: str) -> str:
+        if not await anyio.to_thread.run_sync(entries, index):
+            return EMPTY
         return (await self._store.git("write-tree", index=index)).output.decode().strip()
 
     async def _composed(self, settings: Settings, left_out: frozenset[str], changed: bool) -> Kept:
