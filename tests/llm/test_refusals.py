@@ -87,6 +87,7 @@ def test_an_address_is_told_without_a_password() -> None:
     assert "at http://127.0.0.1:9/v1: does a server run there? (refused)" in said
     assert "secret" not in said
     assert "at http://h:1/v1" in str(unreachable(MODEL, "refused", "http://me:sec/ret@h:1/v1"))
+    assert "at http://h:1/v1" in str(unreachable(MODEL, "refused", "http://me:se@cret@h:1/v1"))
     assert "at http://h/@x/v1" in str(unreachable(MODEL, "refused", "http://h/@x/v1"))
     assert "at http://h:1" in str(unreachable(MODEL, "refused", "http://h:1"))
     assert " at " not in str(unreachable(MODEL, "refused"))

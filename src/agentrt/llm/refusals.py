@@ -23,7 +23,7 @@ from ..secrets import Mask
 from ..specs import LLM
 
 _LONGEST = 300
-_USER = re.compile("//[^/@]*@")
+_USER = re.compile("//[^/]*@")
 _ANY_USER = re.compile("//.*@")
 
 STATUSES = {

@@ -10,20 +10,17 @@ import asyncio
 import os
 import socket
 import ssl
-import string
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from http.client import responses
 from typing import Protocol
-from urllib.parse import quote, urlsplit, urlunsplit
 
 import anyio
 import anyio.to_thread
 import certifi
-import msgspec
 import pycurl
 
-from ..network.proxies import proxy_of
+from .addresses import Address, address_of
 
 KEPT_ALIVE = 100
 """Maximum number of idle connections kept for later requests."""
@@ -31,13 +28,29 @@ KEPT_ALIVE = 100
 IDLE = 60
 """Seconds after which an idle connection is not used again."""
 
+CLOSING = 1.0
+"""Maximum number of seconds to close the pool: lookups of names that were given up go on in their threads."""
+
 DEAD = 30
-"""Seconds after which a connection is given up whose other end acknowledges nothing."""
+"""Seconds after which an idle connection is closed whose other end is gone."""
+
+AGAIN = 0.1
+"""Seconds within which a request is sent once more if its connection turns out to be closed: an idle one that the
+server had closed shows it at once. Later, the server may have worked on the request."""
+
+BUFFER = 2048
+"""Bytes that libcurl reads before it gives them away. It reads ten times in a row, so this bounds how long one server
+with very small or very much compressed pieces holds up the event loop."""
 
 _ADDRESSES = 256
 """Number of addresses that are taken apart once."""
 
-_PORTS = {"http": 80, "https": 443}
+_ERRORS = {
+    number: name.removeprefix("E_").lower().replace("_", " ")
+    for name, number in vars(pycurl).items()
+    if name.startswith("E_") and isinstance(number, int)
+}
+"""The names of libcurl's errors, of which some have no words."""
 
 _SUPPRESS_CONNECT_HEADERS = 265
 """An option that pycurl has no name for: the headers of a proxy's answer to CONNECT are not those of the server."""
@@ -66,14 +79,6 @@ class Receiver(Protocol):
         ...
 
 
-class _Address(msgspec.Struct, frozen=True):
-    url: str
-    server: str
-    proxy: str
-    """Empty if there is none."""
-    has_user: bool
-
-
 class _Transfer:
     """One request, from its start to the end of its answer."""
 
@@ -83,7 +88,17 @@ class _Transfer:
         self.version: str | None = None
         """That of HTTP, once the answer has begun."""
         self._timer: asyncio.TimerHandle | None = None
+        self._sent: list[float] = []
+        self.refused = False
+        """Whether libcurl wanted to send it once more when the server may have worked on it."""
         self.over: asyncio.Future[None] = loop.create_future()
+
+    def send(self, *_: object) -> int:
+        """Allow libcurl to send the request, or refuse it to send it once more."""
+        now = self._loop.time()
+        self.refused = bool(self._sent) and (len(self._sent) > 1 or now - self._sent[0] > AGAIN)
+        self._sent.append(now)
+        return int(self.refused)
 
     def header(self, line: bytes) -> int | None:
         """Take a line of the headers; an empty one ends them. Interim answers and trailers are left out."""
@@ -92,6 +107,8 @@ class _Transfer:
         if line.strip():
             self._lines.append(line)
             return None
+        if not self._lines:
+            return _REFUSED
         (version, status, reason), headers = _status(self._lines[0]), _headers(self._lines[1:])
         self._lines = []
         if status < 200:
@@ -101,13 +118,13 @@ class _Transfer:
 
     def body(self, piece: bytes) -> int | None:
         """Take a part of the body."""
-        return self._call(lambda: self._receiver.take(piece))
+        return self._call(lambda: self._receiver.take(piece)) if self.version is not None else _REFUSED
 
     def end(self, error: BaseException | None = None) -> None:
         """End the request, unless it has ended."""
         if self._timer is not None:
             self._timer.cancel()
-        if not self.over.done():
+        if not self.over.done() and not self._loop.is_closed():
             if error is None:
                 self.over.set_result(None)
             else:
@@ -121,6 +138,9 @@ class _Transfer:
             rest = receive()
         except Exception as error:
             self.end(error)
+            return _REFUSED
+        if rest is not None and rest <= 0:
+            self.end()
             return _REFUSED
         if rest is not None:
             self._expire(rest)
@@ -148,7 +168,7 @@ class Transfers:
         """The servers that were last spoken to by HTTP/2, whose connections carry many streams."""
         self._watched = set[int]()
         self._timer: asyncio.TimerHandle | None = None
-        self._trusted, self._address = _trusted(), lru_cache(_ADDRESSES)(_address)
+        self._trusted, self._address = _trusted(), lru_cache(_ADDRESSES)(address_of)
         self._multi: pycurl.CurlMulti | None = pycurl.CurlMulti()
         self._multi.setopt(pycurl.M_PIPELINING, pycurl.PIPE_MULTIPLEX)
         self._multi.setopt(pycurl.M_MAXCONNECTS, KEPT_ALIVE)
@@ -160,17 +180,28 @@ class Transfers:
         """Whether its event loop is closed, so that it can only be closed, too."""
         return self._loop.is_closed()
 
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes, receiver: Receiver) -> None:
+    async def post(
+        self, url: str, headers: Mapping[str, str], body: bytes, receiver: Receiver, patience: float = DEAD
+    ) -> None:
         """Send a request, and return when its answer has ended; cancelling closes its connection or HTTP/2 stream.
 
+        `patience` is for how many seconds a server may take nothing of a request before the connection is given up.
         Raises `TransferError`, and what the receiver raises.
         """
         multi, transfer = self._multi, _Transfer(receiver, self._loop)
         if multi is None:
             raise TransferError("the client is closed")
-        address, curl = self._address(url), pycurl.Curl()
         try:
-            self._prepare(curl, address, headers, body, transfer)
+            address = self._address(url)
+        except ValueError as error:
+            raise TransferError(str(error)) from None
+        curl = pycurl.Curl()
+        try:
+            try:
+                self._prepare(curl, address, headers, body, transfer)
+            except (pycurl.error, UnicodeError):
+                raise TransferError("the request has characters that HTTP cannot have") from None
+            curl.setopt(pycurl.SOCKOPTFUNCTION, partial(_watch_over, max(patience, DEAD)))
             multi.add_handle(curl)
             self._running[curl] = transfer
             await transfer.over
@@ -196,11 +227,11 @@ class Transfers:
         self._watched.clear()
         if self._timer is not None:
             self._timer.cancel()
-        with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(multi.close)  # it waits for the lookups of names that were given up
+        with anyio.move_on_after(CLOSING, shield=True):
+            await anyio.to_thread.run_sync(multi.close, abandon_on_cancel=True)
 
     def _prepare(
-        self, curl: pycurl.Curl, address: _Address, headers: Mapping[str, str], body: bytes, transfer: _Transfer
+        self, curl: pycurl.Curl, address: Address, headers: Mapping[str, str], body: bytes, transfer: _Transfer
     ) -> None:
         lines = [
             f"{name}: {value}" if value else f"{name};"
@@ -218,14 +249,16 @@ class Transfers:
         curl.setopt(pycurl.PIPEWAIT, int(address.server in self._shared))  # instead of opening many connections
         curl.setopt(pycurl.MAXAGE_CONN, IDLE)
         curl.setopt(pycurl.NOSIGNAL, 1)
-        curl.setopt(pycurl.SOCKOPTFUNCTION, _watch_over)
+        curl.setopt(pycurl.BUFFERSIZE, BUFFER)
+        curl.setopt(pycurl.PATH_AS_IS, 1)
         curl.setopt(_SUPPRESS_CONNECT_HEADERS, 1)
         file, folder = self._trusted
         for option, value in ((pycurl.CAINFO, file), (pycurl.PROXY_CAINFO, file), (pycurl.CAPATH, folder)):
             if value is None:
                 curl.unsetopt(option)
             else:
-                curl.setopt(option, value)
+                curl.setopt(option, os.fsencode(value))
+        curl.setopt(pycurl.PREREQFUNCTION, transfer.send)
         curl.setopt(pycurl.HEADERFUNCTION, transfer.header)
         curl.setopt(pycurl.WRITEFUNCTION, transfer.body)
 
@@ -266,29 +299,15 @@ class Transfers:
             for curl in complete:
                 self._end(curl)
             for curl, code, said in failed:
-                self._end(curl, TransferError(said or f"libcurl's error {code}"))
+                self._end(curl, TransferError(said or _ERRORS.get(code, f"error {code} of libcurl")))
 
     def _end(self, curl: pycurl.Curl, error: TransferError | None = None) -> None:
         if (transfer := self._running.get(curl)) is not None:
             if error is None and transfer.version is None:
                 error = TransferError("the answer was cut within its headers")
+            if transfer.refused:
+                error = TransferError("the connection was closed without an answer")
             transfer.end(error)
-
-
-def _address(url: str) -> _Address:
-    """Return where a URL leads. Raises `TransferError` if it is none."""
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname or "", parts.port
-        if parts.scheme not in _PORTS or not host:
-            raise ValueError
-        proxy = proxy_of(parts.scheme, host, port or _PORTS[parts.scheme])
-        if not host.isascii():
-            parts = parts._replace(netloc=parts.netloc.lower().replace(host, host.encode("idna").decode("ascii")))
-    except ValueError:  # whose text may have a part of a password in it
-        raise TransferError("the address is not valid: it is http:// or https://, a host, and perhaps a port") from None
-    whole = quote(urlunsplit(parts), safe=string.punctuation)
-    return _Address(whole, f"{parts.scheme}://{parts.netloc}", proxy or "", "@" in parts.netloc)
 
 
 def _trusted() -> tuple[str | None, str | None]:
@@ -305,14 +324,14 @@ def _trusted() -> tuple[str | None, str | None]:
     return system.cafile, system.capath
 
 
-def _watch_over(file: int, purpose: int) -> int:
-    """Let the system find out that the other end of a connection is gone."""
+def _watch_over(patience: float, file: int, purpose: int) -> int:
+    """Let the system find out that the other end of a connection is gone, or takes nothing for `patience` seconds."""
     connection = socket.socket(fileno=file)
     try:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, DEAD // 2)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, DEAD // 6)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, DEAD * 1000)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(patience * 1000))
     finally:
         connection.detach()
     return 0

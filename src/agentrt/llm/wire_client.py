@@ -125,8 +125,7 @@ class WireClient:
 
     async def complete(self, request: ModelRequest, watch: Watch) -> ModelReply:
         """Call the model once. Raises `ModelError`, `UnknownModel`, `MissingKey`; cancelling closes the connection."""
-        await self._ready()
-        llm = request.one
+        transfers, llm = await self._ready(), request.one
         model = self._model(llm)
         self._check(model)
         sent = adapted(request, model.known)
@@ -136,7 +135,7 @@ class WireClient:
         form = _format(model)
         reader = form.reader(asked, watch)
         try:
-            await self._call(model, form.sent(asked), reader)
+            await self._call(transfers, model, form.sent(asked), reader)
             reply = _reply(reader, llm)
         except ModelError as error:
             error.args = (one_line(str(error), model.mask),)
@@ -151,9 +150,8 @@ class WireClient:
         if transfers is not None:
             await transfers.aclose()
 
-    async def _call(self, model: _Model, sent: Sent, reader: Reader) -> None:
+    async def _call(self, transfers: Transfers, model: _Model, sent: Sent, reader: Reader) -> None:
         """Post a request and read its answer. Raises `ModelError`, without text that may contain a key."""
-        assert self._transfers is not None
         llm, failure = model.llm, None
         key = model.key or ("none" if not model.official else None)
         headers = headers_of(model.provider.speaks, key, sent.headers, llm.extra_headers, _named(model))
@@ -161,7 +159,7 @@ class WireClient:
         arriving = Arriving(reader, alarm, llm.timeout)
         try:
             async with alarm:
-                await self._transfers.post(model.base + sent.path, headers, sent.body, arriving)
+                await transfers.post(model.base + sent.path, headers, sent.body, arriving, llm.timeout)
             if arriving.refused is None:
                 arriving.end()
         except WireError as error:
@@ -180,9 +178,9 @@ class WireClient:
         if failure is not None:
             raise failure
 
-    async def _ready(self) -> None:
+    async def _ready(self) -> Transfers:
         if self._transfers is not None and not self._transfers.stale:
-            return
+            return self._transfers
         async with self._lock:
             if self._transfers is not None and self._transfers.stale:
                 await self.aclose()
@@ -191,6 +189,7 @@ class WireClient:
                 if self._catalogue is None:
                     self._catalogue = await anyio.to_thread.run_sync(Catalogue.read)
                 self._transfers, self._failure = library.Transfers(), library.TransferError
+            return self._transfers
 
     def _model(self, llm: LLM) -> _Model:
         found = self._models.get(llm.model)

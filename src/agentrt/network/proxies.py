@@ -11,7 +11,7 @@ def proxy_of(scheme: str, host: str, port: int | None = None) -> str | None:
     The variables are HTTP_PROXY, HTTPS_PROXY and ALL_PROXY, in capitals or not.
     """
     named = getproxies()
-    proxy = named.get(scheme) or named.get("all")
+    proxy = (named.get(scheme) or named.get("all") or "").strip()
     if not proxy or proxy_bypass(host if port is None else f"{host}:{port}"):
         return None
     return proxy

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
@@ -54,7 +55,7 @@ class GeminiContent:
         }
         verb = "streamGenerateContent?alt=sse" if llm.stream else "generateContent"
         whole = {name: value for name, value in body.items() if value is not None}
-        return Sent(f"/models/{asked.name}:{verb}", msgspec.json.encode(whole))
+        return Sent(f"/models/{quote(asked.name)}:{verb}", msgspec.json.encode(whole))
 
     def reader(self, asked: Asked, watch: Watch) -> GeminiReader:
         """One for a response, or for those of a stream."""

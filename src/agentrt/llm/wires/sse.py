@@ -21,7 +21,7 @@ class ServerSentEvents:
     __slots__ = ("_begun", "_data", "_line", "_returned", "_size")
 
     def __init__(self) -> None:
-        self._line: list[bytes] = []
+        self._line = bytearray()
         """What came of a line so far."""
         self._data: list[bytes] = []
         self._size, self._begun, self._returned = 0, False, False
@@ -42,11 +42,11 @@ class ServerSentEvents:
         if self._size > LONGEST:
             raise ValueError(f"an event has more than {LONGEST >> 20} MiB")
         first, *lines = piece.split(b"\n")
-        self._line.append(first)
+        self._line += first
         if not lines:
             return
-        lines.insert(0, b"".join(self._line))
-        self._line = [lines.pop()]
+        lines.insert(0, bytes(self._line))
+        self._line = bytearray(lines.pop())
         for line in lines:
             yield from self._ended(line)
 
