@@ -199,7 +199,7 @@ class Transfers:
         try:
             try:
                 self._prepare(curl, address, headers, body, transfer)
-            except (pycurl.error, UnicodeError):
+            except UnicodeError:
                 raise TransferError("the request has characters that HTTP cannot have") from None
             curl.setopt(pycurl.SOCKOPTFUNCTION, partial(_watch_over, max(patience, DEAD)))
             multi.add_handle(curl)

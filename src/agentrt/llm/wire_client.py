@@ -184,12 +184,14 @@ class WireClient:
         async with self._lock:
             if self._transfers is not None and self._transfers.stale:
                 await self.aclose()
-            if self._transfers is None:
+            if (transfers := self._transfers) is None:
                 library = await load(f"{__package__}.transfers")
                 if self._catalogue is None:
                     self._catalogue = await anyio.to_thread.run_sync(Catalogue.read)
-                self._transfers, self._failure = library.Transfers(), library.TransferError
-            return self._transfers
+                transfers = self._transfers = library.Transfers()
+                self._failure = library.TransferError
+            assert transfers is not None
+            return transfers
 
     def _model(self, llm: LLM) -> _Model:
         found = self._models.get(llm.model)

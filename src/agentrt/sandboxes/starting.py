@@ -32,9 +32,7 @@ async def opened(
     Else it may run, and nobody has its handle. `how` is for `subprocess.Popen`. Raises `OSError`, and `ValueError` for
     arguments that no program can have.
     """
-    popen: Popen[bytes] = Popen(  # noqa: ASYNC220 - it returns as soon as the program has started
-        command, bufsize=0, stdin=stdin, stdout=stdout, stderr=stderr, **how
-    )
+    popen = Popen[bytes](command, bufsize=0, stdin=stdin, stdout=stdout, stderr=stderr, **how)
     with anyio.CancelScope(shield=True):
         try:
             return await Started.of(popen)
