@@ -236,6 +236,40 @@ async def test_a_request_goes_through_the_proxy_of_the_environment(monkeypatch: 
     assert b"Proxy-Authorization: Basic YWRhOnNlY3JldA==" in heads[0]
 
 
+async def test_a_request_goes_through_a_proxy_that_speaks_socks(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[bytes]()
+
+    async def connected(stream: anyio.abc.SocketStream) -> None:
+        """SOCKS 5 with a password (RFC 1928, RFC 1929), and then the answer of any server."""
+        buffered = anyio.streams.buffered.BufferedByteReceiveStream(stream)
+        async with stream:
+            await buffered.receive_exactly(1)
+            await buffered.receive_exactly((await buffered.receive_exactly(1))[0])
+            await stream.send(b"\x05\x02")
+            asked.append(await buffered.receive_exactly(len(b"\x01\x03ada\x06secret")))
+            await stream.send(b"\x01\x00")
+            asked.append(await buffered.receive_exactly(len(b"\x05\x01\x00\x03\x0emodels.invalid\x00\x50")))
+            await stream.send(b"\x05\x00\x00\x01" + bytes(6))
+            asked.append(await buffered.receive_until(b"\r\n\r\n", 65536))
+            await stream.send(HEAD + b"Content-Length: 0\r\n\r\n")
+            await buffered.receive_exactly(len(BODY))
+
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    async with listener, anyio.create_task_group() as tasks:
+        tasks.start_soon(listener.serve, connected)
+        port = listener.extra(anyio.abc.SocketAttribute.local_port)
+        monkeypatch.setenv("http_proxy", f"socks5h://ada:secret@127.0.0.1:{port}")
+        for name in ("no_proxy", "NO_PROXY"):
+            monkeypatch.delenv(name, raising=False)
+        transfers = Transfers()
+        seen = await posted(transfers, "http://models.invalid/v1/chat")
+        await transfers.aclose()
+        tasks.cancel_scope.cancel()
+    assert seen.begun[0][0] == 200
+    assert asked[:2] == [b"\x01\x03ada\x06secret", b"\x05\x01\x00\x03\x0emodels.invalid\x00\x50"]
+    assert asked[2].startswith(b"POST /v1/chat HTTP/1.1\r\nHost: models.invalid\r\n")
+
+
 async def test_closing_ends_what_is_under_way_and_refuses_the_next() -> None:
     transfers, seen = Transfers(), Seen()
     async with server(saying(HEAD + b"Content-Length: 100\r\n\r\nhi")) as url:
