@@ -7,9 +7,10 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 import msgspec
 
+from ..network.addresses import PORTS
 from ..network.proxies import proxy_of
 
-_PORTS = {"http": 80, "https": 443}
+_SCHEMES = ("http", "https")
 
 _PROXIES = frozenset({"http", "https", "socks4", "socks4a", "socks5", "socks5h"})
 
@@ -30,7 +31,7 @@ def address_of(url: str) -> Address:
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
-        if parts.scheme not in _PORTS or not host:
+        if parts.scheme not in _SCHEMES or not host:
             raise ValueError
         user, at, place = parts.netloc.rpartition("@")
         if not host.isascii():
@@ -40,7 +41,7 @@ def address_of(url: str) -> Address:
         raise ValueError(
             "the address is not valid: it is http:// or https://, a host, and perhaps a port and a path"
         ) from None
-    proxy = _proxy(proxy_of(parts.scheme, host, port or _PORTS[parts.scheme]) or "")
+    proxy = _proxy(proxy_of(parts.scheme, host, port or PORTS[parts.scheme]) or "")
     whole = quote(urlunsplit(parts), safe=string.punctuation)
     return Address(whole, f"{parts.scheme}://{place}", proxy, bool(at))
 

@@ -26,7 +26,7 @@ _FOR_THE_REST = 0.05
 """Seconds to wait for the last bytes of a stream, which have usually arrived, so that its connection is used again."""
 
 _BLANK = b" \t\r\n\xef\xbb\xbf"
-"""What may come before the first of them, a byte order mark among it."""
+"""Bytes that may come before an answer: blanks, ends of lines and a byte order mark."""
 
 _NO_STREAM = (b"{", b"[", b"<")
 """The first bytes of JSON and of proxies' pages, which are not streams."""
@@ -78,6 +78,8 @@ class Arriving:
 
     def end(self) -> None:
         """Nothing more comes."""
+        if self.status >= 300:
+            return
         if not self._streamed:
             self._reader.whole(bytes(self._whole.lstrip(_BLANK)))
         elif not self._over:

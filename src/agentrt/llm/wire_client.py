@@ -160,8 +160,7 @@ class WireClient:
         try:
             async with alarm:
                 await transfers.post(model.base + sent.path, headers, sent.body, arriving, llm.timeout)
-            if arriving.refused is None:
-                arriving.end()
+            arriving.end()
         except WireError as error:
             failure = _told(model, error, error.status)
         except (msgspec.DecodeError, ValueError) as error:
@@ -173,8 +172,8 @@ class WireClient:
             failure = cut(said) if arriving.status else unreachable(llm, said, model.address)
             if reader.ended:  # all was said, only the end of the stream was not
                 failure = None
-        if arriving.refused is not None:
-            failure = _refused(model, arriving, arriving.refused)
+        if (text := arriving.refused) is not None:
+            failure = _refused(model, arriving, text)
         if failure is not None:
             raise failure
 

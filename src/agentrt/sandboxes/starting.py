@@ -130,7 +130,7 @@ class Started(Process):
 
 
 class _Input(ByteSendStream):
-    """A pipe to write to. What was given to `send` is written, also when it is cancelled."""
+    """A pipe to write to. `send` has all of its bytes written, also when it is cancelled."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         self._writer, self._closed = writer, False
