@@ -1,0 +1,57 @@
+"""Errors of values that the caller gave."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .base import AgentrtError
+
+
+class ConfigurationError(AgentrtError, ValueError):
+    """Raised for an invalid value given by the caller; also a `ValueError`."""
+
+
+class UnknownModel(ConfigurationError):
+    """Raised when litellm knows no provider for a model name."""
+
+    def __init__(self, model: str) -> None:
+        self.model = model
+        super().__init__(
+            f"unknown model {model!r}: name its provider as in 'openai/gpt-5.5' or 'anthropic/claude-opus-4-5'"
+        )
+
+
+class MissingKey(ConfigurationError):
+    """Raised when a model needs a key that neither the spec nor the environment has."""
+
+    def __init__(self, model: str, variables: tuple[str, ...]) -> None:
+        self.model, self.variables = model, variables
+        named = " and ".join(variables) or "its API key"
+        super().__init__(f"no key for model {model!r}: set {named} in the environment")
+
+
+class WorkspaceMissing(ConfigurationError):
+    """Raised when a workspace is not an existing directory."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        super().__init__(f"workspace {str(path)!r} is not a directory: create it or name another")
+
+
+class ProfileMissing(ConfigurationError):
+    """Raised for an unknown profile name."""
+
+    def __init__(self, name: str, known: tuple[str, ...]) -> None:
+        self.name, self.known = name, known
+        super().__init__(
+            f"no profile {name!r}: 'agentrt profile save {name} --model ...' makes it"
+            f" (there are: {', '.join(known) or 'none'})"
+        )
+
+
+class ToolMissing(ConfigurationError):
+    """Raised when an agent names a tool that has no implementation here."""
+
+    def __init__(self, name: str, known: tuple[str, ...]) -> None:
+        self.name, self.known = name, known
+        super().__init__(f"no implementation of tool {name!r}: pass it as tools=[...] (known: {', '.join(known)})")

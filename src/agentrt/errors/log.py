@@ -1,0 +1,88 @@
+"""Errors of a conversation's log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .base import AgentrtError
+
+
+class LogError(AgentrtError):
+    """Base of all errors of a conversation's log."""
+
+
+class ConversationMissing(LogError):
+    """Raised when a store has no conversation with that id."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"no conversation {name!r}: 'agentrt list' shows those that exist")
+
+
+class ConversationExists(LogError):
+    """Raised when a conversation is created with an id that is taken."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"conversation {name!r} exists already: open it without an agent, or choose another id")
+
+
+class CursorExpired(LogError):
+    """Raised for a cursor that is invalid in the log as it is now: of an earlier epoch, or beyond the end."""
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+        super().__init__(f"{why}: what was seen may be gone, start over from 0")
+
+
+class LogLocked(LogError):
+    """Raised when the conversation is already open for writing, in this process or another."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"conversation {name!r} is open elsewhere: close it there, or read it with 'agentrt show'")
+
+
+class LogCorrupt(LogError):
+    """Raised when a durable record is damaged; the file is left as it is."""
+
+    def __init__(self, where: Path | str, line: int, reason: str) -> None:
+        self.where, self.line, self.reason = where, line, reason
+        super().__init__(f"{where}:{line}: {reason}; the log is damaged and was left untouched: restore it from a copy")
+
+
+class LogFailed(LogError):
+    """Raised when a log could not be written; it acknowledges nothing more."""
+
+    def __init__(self, where: Path | str, cause: OSError) -> None:
+        self.where, self.cause = where, cause
+        super().__init__(
+            f"cannot write {where}: {cause.strerror or cause}; the conversation stops: reopen it once that is fixed"
+        )
+
+
+class ConversationBusy(LogError):
+    """Raised for a message that comes while the agent works, if the busy policy is to reject it."""
+
+    def __init__(self) -> None:
+        super().__init__("the agent is at work: send the message again when it has ended, or with busy='enqueue'")
+
+
+class EventRefused(LogError):
+    """Raised when an event would break an invariant of the history."""
+
+
+class LimitReached(EventRefused):
+    """Raised when a conversation has used up its quota; `limit` is the code of the limit."""
+
+    def __init__(self, limit: str, why: str) -> None:
+        self.limit, self.why = limit, why
+        super().__init__(f"{why}: go on in a new conversation, or have this one's quota raised")
+
+
+class NoLongerDue(LogError):
+    """Raised for an outcome of a command that another event has already ended."""
+
+    def __init__(self, command: str) -> None:
+        self.command = command
+        super().__init__(f"command {command!r} is no longer due: an interrupt, a rewind or another outcome came first")
