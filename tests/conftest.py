@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import gc
+import os
+import sys
 from collections.abc import Iterator
 from itertools import count
 
 import pytest
+
+# Bytecode is kept, whatever the environment says: tests start hundreds of processes, which would compile it all again.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 MODULES = 10
 """How many modules of tests lie between two full collections."""
