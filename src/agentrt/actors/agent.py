@@ -27,7 +27,7 @@ from .file_keeper import FileKeeper
 from .veil import Veil
 
 MARGIN = 1.1
-"""By how much an estimate that was corrected by the last prompt is still too high."""
+"""Safety factor for an estimate of tokens that is corrected by the last prompt."""
 
 
 class AgentActor(AbstractAsyncContextManager["AgentActor"]):
@@ -40,19 +40,19 @@ class AgentActor(AbstractAsyncContextManager["AgentActor"]):
         self._around = around(log.state.spec)
         self._transcript = Transcript(self._around)
         self._hidden = 0
-        """The version of the secrets that are not in it."""
+        """The version of the secrets that are masked in the transcript."""
         self._tools: tuple[ToolDefinition, ...] | None = None
-        """What the model is offered, without them."""
+        """The tools that the model is offered, with these secrets masked."""
         self._offered = log.state.servers
 
     async def __aexit__(self, *_: object) -> None:
         return None
 
     async def handle(self, message: Perform) -> None:
-        """Make one call; its outcome is one batch, whether it ended, failed or was cut."""
+        """Make one call. The outcome is one batch, whether the call ended, failed or was cut."""
         assert isinstance(message.command, CallModel)
         if self._keeper is not None:
-            self._keeper.begin()  # there is time now
+            self._keeper.begin()  # there is time during the model call
         command = message.command.id
         state = self._log.state
         prompts = state.ledger.counting.prompts
@@ -80,7 +80,7 @@ class AgentActor(AbstractAsyncContextManager["AgentActor"]):
                 await self._log.append(*draft.so_far(command), called, command=command)
 
     def _measured(self, called: ModelCalled) -> ModelCalled:
-        """The end of a call, with what the model can read, unless the log knows."""
+        """Return the end of a call with the model's context window, unless the log has it."""
         state = self._log.state
         window = window_of(state.spec.llm, self._client.known)
         return replace(called, window=window) if window != state.ledger.counting.window else called
@@ -100,7 +100,7 @@ class AgentActor(AbstractAsyncContextManager["AgentActor"]):
         return ModelRequest(state.spec.llm, messages, self._tools, state.created.conversation_id)
 
     async def _messages(self, view: Chain[Seen]) -> Sequence[Message]:
-        """What the model sees. What was logged before it was known to be a secret is hidden here."""
+        """Return what the model sees. Values that became secrets after they were logged are masked here."""
         if self._hidden != self._veil.version:
             self._hidden, self._transcript, self._tools = self._veil.version, Transcript(self._around), None
         missing = await self._log.load(self._transcript.missing(view))

@@ -55,7 +55,7 @@ _NOBODY = "the agent's condenser condenses nothing: give it another one than NoO
 
 
 class _Made(msgspec.Struct, frozen=True):
-    """What was made of a view so far."""
+    """What was forgotten, masked and summarized of a view so far."""
 
     forgotten: tuple[str, ...] = ()
     masked: tuple[str, ...] = ()
@@ -65,10 +65,10 @@ class _Made(msgspec.Struct, frozen=True):
 
 
 class CondenserActor(AbstractAsyncContextManager["CondenserActor"]):
-    """Performs `Condense`, by one stage of the agent's condenser after the other.
+    """Performs `Condense`, one stage of the agent's condenser after the other.
 
-    What is cut is settled when it begins; messages that come meanwhile stay. A model or a condenser that fails is
-    noted in the event, and what can be found without one takes the place of what it would have said.
+    What is cut is decided at the beginning; messages that come meanwhile stay. If a model or a condenser fails, the
+    event has the error, and a summary of what is extracted without it takes its place.
     """
 
     def __init__(self, log: Log, calls: SideCalls, condensers: Mapping[str, Callable[[], Condenser]]) -> None:
@@ -78,7 +78,7 @@ class CondenserActor(AbstractAsyncContextManager["CondenserActor"]):
         return None
 
     async def handle(self, message: Perform) -> None:
-        """Condense the view as it is now. What cannot shrink ends the run, where it must."""
+        """Condense the view as it is now. If the view must shrink and cannot, end the run with an error."""
         assert isinstance(message.command, Condense)
         state, reason = self._log.state, message.command.reason
         made, must = await self._made(state, reason)
@@ -90,7 +90,7 @@ class CondenserActor(AbstractAsyncContextManager["CondenserActor"]):
             await self._log.append(event, command=message.command.id)
 
     async def _made(self, state: State, reason: CondensationReason) -> tuple[_Made, bool]:
-        """What is made of the view, and whether the run cannot go on with it as it is."""
+        """Return what is made of the view, and whether the run cannot go on with the view as it is."""
         made, view = _Made(), list(state.branch.view)
         must = is_needed(state, reason)
         for one in stages(state.spec.condenser):
@@ -149,7 +149,7 @@ class CondenserActor(AbstractAsyncContextManager["CondenserActor"]):
         return _Made(made.forgotten, made.masked, summary)
 
     def _checked(self, given: object, view: Sequence[Seen], one: NamedCondenser) -> Condensed:
-        """What a condenser gave, where it can be. Raises `ConfigurationError`."""
+        """Return what a condenser gave, checked. Raise `ConfigurationError` if it is invalid."""
         if not isinstance(given, Condensed):
             raise ConfigurationError(f"condense() must return Condensed(...) or None, not {type(given).__name__}")
         made: Condensed = converted(msgspec.to_builtins(given), Condensed, one.name, "condense")
@@ -163,7 +163,7 @@ class CondenserActor(AbstractAsyncContextManager["CondenserActor"]):
     async def _summarized(
         self, state: State, one: _Cutting, view: Sequence[Seen], at: Cut, room: Room, problem: str
     ) -> _Made:
-        """A summary in the place of what is cut: by a model, where there is one, and by what is found without it."""
+        """Return a summary in place of what is cut: from a model, if there is one, and from what is extracted."""
         gone = view[at.first : at.end]
         events = await self._calls.load(list(state.branch.view)[: at.end])
         before = next((event for event in events[at.first :] if isinstance(event, CondensationSummaryEvent)), None)
@@ -187,10 +187,10 @@ class CondenserActor(AbstractAsyncContextManager["CondenserActor"]):
     async def _said(
         self, state: State, one: LLMSummarizingCondenser, events: Sequence[Event], count: int, room: Room
     ) -> tuple[Summary | None, str]:
-        """What the model says of events, or why it says nothing.
+        """Return the model's summary of events, or why there is none.
 
-        It is first sent what the agent's model was sent, and a question behind that: most of it is cached. What is too
-        long for it is sent again as text, shorter each time.
+        The model first gets what the agent's model was sent, followed by a question, so most of it is cached. If that
+        is too long for it, it gets the events as text, shorter each time.
         """
         here, question = state.branch, asking(count, room.summary)
         whole = sum(seen.tokens for seen in list(here.view)[: len(events)]) + tokens_of(question)
@@ -211,7 +211,7 @@ class CondenserActor(AbstractAsyncContextManager["CondenserActor"]):
                 continue
             except (LogError, ActorError):
                 raise
-            except Exception as error:  # a model's, or that of a client which was not written here
+            except Exception as error:  # of a model, or of a client that may be anyone's code
                 known = isinstance(error, ModelError | ConfigurationError)
                 return None, sound(f"no model summed it up: {error if known else f'{type(error).__name__}: {error}'}")
             said = read_summary(reply.text)
@@ -235,7 +235,7 @@ def _event(state: State, reason: CondensationReason, made: _Made) -> Condensatio
 
 
 def _known(before: CondensationSummaryEvent | None) -> Summary | None:
-    """What a summary says that is replaced; of one that has no parts, all of it."""
+    """Return the facts of a summary that is replaced; its whole text if it has no parts."""
     if before is None or before.facts is not None:
         return before.facts if before is not None else None
     return Summary(decisions=(before.summary,))

@@ -1,4 +1,4 @@
-"""`CriticActor`: has what the agent did judged, and sends it back to work with what is missing at its end."""
+"""`CriticActor`: has the agent's work judged. At its end, it sends the agent back to work with what is missing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GOAL = "goal"
 
 
 class CriticActor(AbstractAsyncContextManager["CriticActor"]):
-    """Performs `Judge`: by one of the runtime's critics, or, against a goal, by a model."""
+    """Performs `Judge`, with one of the runtime's critics or, for a goal, with a model."""
 
     def __init__(
         self, log: Log, critics: Mapping[str, Callable[[], Critic]], calls: SideCalls, workspace: Workspace
@@ -36,7 +36,7 @@ class CriticActor(AbstractAsyncContextManager["CriticActor"]):
         return None
 
     async def handle(self, message: Perform) -> None:
-        """Judge once."""
+        """Judge the work once."""
         assert isinstance(message.command, Judge)
         by = message.command.by
         if message.command.midway and isinstance(by, CriticSpec):
@@ -46,7 +46,7 @@ class CriticActor(AbstractAsyncContextManager["CriticActor"]):
         await self._log.append(*events, command=message.command.id)
 
     async def _midway(self, spec: CriticSpec) -> tuple[Event, ...]:
-        """The verdict alone; that a critic failed stands in it, and the run goes on."""
+        """Return only the verdict. If the critic fails, the verdict has the error, and the run goes on."""
         try:
             return (replace(await self._assessed(spec), midway=True),)
         except (LogError, ActorError):
@@ -56,8 +56,9 @@ class CriticActor(AbstractAsyncContextManager["CriticActor"]):
             return (CriticAssessed(critic=spec.name, score=0.0, success=False, midway=True, error=failed),)
 
     async def _at_the_end(self, by: CriticSpec | GoalSet) -> tuple[Event, ...]:
-        """The verdict, and what it has the agent do. A critic that fails ends the run with an error: what it would have
-        said is unknown.
+        """Return the verdict, and the message that sends the agent back to work, if any.
+
+        A critic that fails ends the run with an error, because its verdict is unknown.
         """
         try:
             return await (self._goal(by) if isinstance(by, GoalSet) else self._critic(by))

@@ -1,4 +1,4 @@
-"""`Deadline` ends a run that takes too long, and `Overdue` a call whose result does not come."""
+"""`Deadline`: ends a run at its time limit; `Overdue`: ends a call whose result does not come in time."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from ..protocols import Clock, Later, call_later
 from ..state import State
 
 _SOON = 0.001
-"""Seconds until what is over already."""
+"""Seconds until a timer fires whose time has already passed."""
 
 
 class Deadline:
-    """Calls `expired` once a run has run for `Limits.max_seconds`; while it waits for somebody no time passes."""
+    """Calls `expired` once a run took `Limits.max_seconds`. The time that it waits for somebody does not count."""
 
     def __init__(
         self, expired: Callable[[float], None], *, clock: Clock = time.monotonic, later: Later = call_later
     ) -> None:
         self._expired, self._clock, self._later = expired, clock, later
         self._cancel: Callable[[], None] | None = None
-        """Takes back what is to be done at `_ends`; None while no time runs."""
+        """Cancels the timer that fires at `_ends`; None if no timer runs."""
         self._ends, self._limit = 0.0, 0.0
         self._left: float | None = None
-        """What remained when it began to wait."""
+        """The seconds that remained when the run began to wait."""
 
     def watch(self, state: State) -> None:
-        """Look at a state after each change; cheap where there is no limit."""
+        """Adjust the timer to a new state; cheap if there is no limit."""
         seconds = state.spec.limits.max_seconds if state.agent is not None else None
         if seconds is None and self._cancel is None:
             return
         if state.status is ExecutionStatus.RUNNING and seconds is not None:
             if self._cancel is None:
                 self._begin(seconds if self._left is None else self._left + seconds - self._limit, seconds)
-            elif seconds != self._limit:  # it was changed meanwhile
+            elif seconds != self._limit:  # the limit was changed meanwhile
                 left = self._ends - self._clock() + seconds - self._limit
                 self.close()
                 self._begin(left, seconds)
@@ -62,7 +62,7 @@ class Deadline:
 
 
 class Overdue:
-    """Calls `overdue` with the time, in seconds since 1970, once an action has had no result for too long."""
+    """Calls `overdue` with the time, in seconds since 1970, once the time for an action's result is over."""
 
     def __init__(
         self, overdue: Callable[[float], None], *, clock: Clock = time.time, later: Later = call_later
@@ -72,7 +72,7 @@ class Overdue:
         self._at = 0.0
 
     def watch(self, state: State) -> None:
-        """Look at a state after each change; cheap where nothing is waited for."""
+        """Adjust the timer to a new state; cheap if no result is awaited."""
         at = min((p.expires for p in state.branch.pending if p.expires), default=0.0)
         if at == self._at:
             return

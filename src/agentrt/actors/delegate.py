@@ -1,4 +1,4 @@
-"""`DelegateActor`: has an action done by a conversation of its own, and passes on what people say."""
+"""`DelegateActor`: has an action done by a child conversation, and passes on what people say."""
 
 from __future__ import annotations
 
@@ -24,21 +24,22 @@ if TYPE_CHECKING:
     from .group import ConversationGroup
 
 Children: TypeAlias = Callable[[str, Child, State], AbstractAsyncContextManager["ConversationGroup"]]
-"""Opens the conversation that is delegated to, by its id, what it is to do, and the state of the one that delegates;
-begins it when there is none. Others may have it open, too. When the body ends with an exception it is stopped, and out
-of memory when that is over. Raises `ConfigurationError` or `LogError`."""
+"""Opens a child conversation, given its id, its entry in the ledger and the state of its parent; begins it if it does
+not exist. Others may have it open, too. If the body raises an exception, the child is stopped, and has left memory when
+this exits. Raises `ConfigurationError` or `LogError`."""
 
 Leaving: TypeAlias = Callable[[str], bool]
-"""Whether a conversation is only left, for what it delegated and for a task in the background by its id."""
+"""Returns whether a conversation is only left, not interrupted: for the id of a background task, or for "", which
+stands for everything else that it delegated."""
 
 CUT_SECONDS = 3.0
-"""How long what is cut below may take to end before its conversation is closed over it."""
+"""Seconds that interrupted work in a child may take to end before the child is closed anyway."""
 
 
 class DelegateActor(AbstractAsyncContextManager["DelegateActor"]):
-    """Performs `Delegate` and `Attend`. Pauses, answers and interrupts go down to the child; what waits in it comes up.
+    """Performs `Delegate` and `Attend`. Passes pauses, answers and interrupts down to the child, and its questions up.
 
-    `leaving` says whether the conversation is only left: then the child is, too, and goes on when it is opened again.
+    If `leaving` says that the conversation is only left, so is the child, and it goes on when that is opened again.
     """
 
     def __init__(self, log: Log, children: Children, leaving: Leaving = lambda child_id: False) -> None:
@@ -48,7 +49,7 @@ class DelegateActor(AbstractAsyncContextManager["DelegateActor"]):
         return None
 
     async def handle(self, message: Perform) -> None:
-        """See one child through; its outcome is one batch: what it used, and what it answered or how it failed."""
+        """Run one child to its end. The outcome is one batch: what it used, and what it answered or how it failed."""
         assert isinstance(message.command, Delegate | Attend)
         command, below = message.command, _Below()
         if isinstance(command, Attend):
@@ -57,7 +58,7 @@ class DelegateActor(AbstractAsyncContextManager["DelegateActor"]):
         await self._log.append(*await self._outcome(command, below), command=command.id)
 
     async def _attend(self, command: Attend, below: _Below) -> None:
-        """See one in the background through, once more where something was said to it as it ended."""
+        """Run a background child to its end; again if a message came for it as it ended."""
         while command.child_id in self._log.state.background:
             events = await self._outcome(command, below)
             heard = len([event for event in self._child(command.child_id).messages if below.has_heard(event.id)])
@@ -68,7 +69,7 @@ class DelegateActor(AbstractAsyncContextManager["DelegateActor"]):
                 below = _Below()
 
     async def see_through(self, command: Attend) -> tuple[tuple[Event, ...], str]:
-        """See one through whose outcome is somebody else's: its outcome, and what its agent said last."""
+        """Run a child to its end, and return its outcome, which the caller appends, and what its agent said last."""
         below = _Below()
         try:
             return await self._delegated(command, below), below.words
@@ -79,7 +80,7 @@ class DelegateActor(AbstractAsyncContextManager["DelegateActor"]):
             raise
 
     async def _outcome(self, command: Seeing, below: _Below) -> tuple[Event, ...]:
-        """Its outcome, to be appended; where this is cancelled, it has been."""
+        """Return the outcome, to be appended. If this is cancelled, it appends the outcome itself."""
         try:
             return await self._delegated(command, below)
         except anyio.get_cancelled_exc_class():
@@ -107,7 +108,7 @@ class DelegateActor(AbstractAsyncContextManager["DelegateActor"]):
         return ended(command, below.end, below.words)
 
     def _when_cut(self, command: Seeing, below: _Below) -> tuple[Event, ...]:
-        """Its outcome when it was cancelled: by an interrupt, or since the conversation is left or has failed."""
+        """Return the outcome after a cancellation: by an interrupt, or because the conversation is left or failed."""
         if below.end is not None:
             return ended(command, below.end, below.words)
         if self._interrupted(command):
@@ -123,7 +124,7 @@ class DelegateActor(AbstractAsyncContextManager["DelegateActor"]):
         return self._log.state.ledger.children[child_id]
 
     async def _see_through(self, child_id: str, group: ConversationGroup) -> State:
-        """The state in which the child has ended; whoever else has it open may go on with it from there."""
+        """Return the state in which the child has ended. Others who have it open may go on with it from there."""
         while not over(state := group.feed.state, self._child(child_id)):
             if not self._child(child_id).open:  # a rewind has given it up
                 await group.interrupt("the conversation that delegated this was rewound", CUT_SECONDS)
@@ -138,14 +139,14 @@ class DelegateActor(AbstractAsyncContextManager["DelegateActor"]):
         return state
 
     async def _stop(self, command: Seeing, below: _Below) -> None:
-        """Cut what still runs below when this was interrupted; what is only left is cut when its group is."""
+        """Interrupt a child that still runs if this was interrupted. One that is only left is cut with its group."""
         assert below.group is not None
         state, child = below.group.feed.state, self._child(command.child_id)
         if self._interrupted(command) and below.end is None and not over(state, child):
             await below.group.interrupt("the conversation that delegated this was interrupted", CUT_SECONDS)
 
     async def _change(self, group: ConversationGroup, state: State, above: State) -> None:
-        """Return when something has happened in either conversation. Raises what its log failed with."""
+        """Return when something has happened in either conversation. Raise the error with which a log failed."""
         problem: AgentrtError | None = None
         async with anyio.create_task_group() as tasks:
 
@@ -164,7 +165,7 @@ class DelegateActor(AbstractAsyncContextManager["DelegateActor"]):
 
 
 class _Below:
-    """The conversation that is delegated to, as far as it was seen."""
+    """The child conversation, as far as it was seen."""
 
     __slots__ = ("end", "group", "words")
 
@@ -176,18 +177,18 @@ class _Below:
         """What its agent said last."""
 
     def has_heard(self, message_id: str) -> bool:
-        """Whether a message has arrived in it; what was never open hears nothing more."""
+        """Return whether a message has arrived in the child; True if the child was never open, as none will arrive."""
         state = self.state
         return state is None or message_id in state.ledger.message_ids
 
     @property
     def state(self) -> State | None:
-        """The state in which it has ended, else its last one, also after it was left; None when it was never open."""
+        """The state in which it has ended, else its last one, even after it was left; None if it was never open."""
         return self.end or (self.group.feed.state if self.group is not None else None)
 
 
 async def _words(group: ConversationGroup) -> str:
-    """What the agent of a conversation said last: a call that ends the turn counts once it was accepted."""
+    """Return what the agent of a conversation said last; a call that ends the turn counts once it was accepted."""
     match await group.log.newest(lambda seen: seen.answer):
         case ObservationEvent(action_id=action_id):
             called = await group.log.newest(lambda seen: seen.id == action_id)
@@ -199,7 +200,7 @@ async def _words(group: ConversationGroup) -> str:
 
 
 def _finishing(action: ActionEvent) -> str:
-    """The words of a call of `finish`, and its output where it has one."""
+    """Return the message of a call of `finish`, and its output if it has one."""
     given = msgspec.json.decode(action.arguments, type=dict[str, msgspec.Raw])
     said = [
         str(msgspec.json.decode(given[name])) if name == "message" else bytes(given[name]).decode()

@@ -1,4 +1,4 @@
-"""`Dispatcher`: brings due commands to their performers, and sees to it that each begun one ends."""
+"""`Dispatcher`: gives due commands to their performers, and makes sure that each command that has begun ends."""
 
 from __future__ import annotations
 
@@ -31,31 +31,31 @@ from .core import Actor, Envelope, Ref, Request, Supervisor
 from .event_log import Log
 
 CLOSING_SECONDS = 5.0
-"""How long the outcome of a cut command may take to be appended."""
+"""Maximum number of seconds to append the outcome of a command that its performer left open."""
 
 
 BACKGROUND = "background"
-"""The performer of what works in the background: a message that cuts what runs does not cut that."""
+"""The name of the performer of background commands. A message that cuts what runs does not cut these."""
 
 TOOL = "tool:"
-"""How the name of a tool's performer begins."""
+"""The prefix of the name of a tool's performer."""
 
 
 class Perform(Request[None], frozen=True):
-    """Do this, and append its outcome."""
+    """Perform a command, and append its outcome."""
 
     command: Task
 
 
 class Performer(msgspec.Struct, frozen=True):
-    """How an actor for some commands is made."""
+    """How the actor for one kind of command is made, and how many commands it performs side by side."""
 
     factory: Callable[[], Actor]
     concurrency: int = 1
 
 
 def performer_name(command: Task) -> str:
-    """The name of the actor that performs a command: "agent", "security", "hooks", "tool:NAME", ..."""
+    """Return the name of the actor that performs a command: "agent", "security", "hooks", "tool:NAME", ..."""
     match command:
         case CallModel():
             return "agent"
@@ -80,15 +80,18 @@ def performer_name(command: Task) -> str:
 
 
 def _failed(problem: AgentrtError | None) -> bool:
-    """Whether a performer has no outcome; what the log does not take for what it says is none, late or not."""
+    """Return whether a performer failed to give an outcome. Of the log's errors only `EventRefused` counts: the log
+    does not accept what the outcome says, late or not.
+    """
     return problem is not None and (isinstance(problem, EventRefused) or not isinstance(problem, LogError))
 
 
 class Dispatcher:
-    """Posts due commands to their performers, cancels what is cut, and ends what a performer left open.
+    """Posts due commands to their performers, cancels those that are cut, and ends those that a performer left open.
 
-    A performer that crashes is given its command again once its supervisor has restarted it, but never a tool: what a
-    tool did before is unknown, so the model is told. When a performer stays down, the command ends with an error event.
+    A performer that crashes gets its command again once its supervisor has restarted it. Calls of tools and delegations
+    are not repeated: what they did before is unknown, so the model is told. If a performer stays down, the command ends
+    with an error event.
     """
 
     def __init__(self, supervisor: Supervisor, performer: Callable[[str], Performer]) -> None:
@@ -96,32 +99,32 @@ class Dispatcher:
         self._refs: dict[str, Ref] = {}
         self._running: dict[str, Envelope | None] = {}
         self._background = set[str]()
-        """Which of these work in the background."""
+        """The ids of those that work in the background."""
         self._next: dict[str, Task] = {}
-        """What became due again while it was still being cut."""
+        """The commands that became due again while they were still being cut."""
         self._cut: set[str] = set()
-        """What was cut, until it has ended: that it did not finish is no failure."""
+        """The ids of commands that were cut and have not ended; that they did not finish is no failure."""
         self._unfinished: asyncio.Queue[tuple[Task, BaseException | None]] = asyncio.Queue()
         self._log: Log | None = None
         self._idle = anyio.Event()
         self._idle.set()
 
     def attach(self, log: Log) -> None:
-        """Give it the log whose commands it sees through."""
+        """Set the log whose commands it dispatches."""
         self._log = log
 
     def hand_out(self, commands: Sequence[Task]) -> None:
         """Begin each command."""
         for command in commands:
             if command.id in self._background and command.id not in self._cut:
-                continue  # it was not cut
+                continue  # it was not cut, so it still runs
             if command.id in self._running:
                 self._next[command.id] = command
             else:
                 self._post(command)
 
     def cut(self, *, goes_on: bool = False) -> None:
-        """Cancel all that runs; where it `goes_on`, not what works in the background."""
+        """Cancel everything that runs, but not background work if the run `goes_on`."""
         self._next.clear()
         for name, envelope in list(self._running.items()):
             if goes_on and name in self._background:
@@ -131,11 +134,11 @@ class Dispatcher:
                 envelope.cancel()
 
     def forget(self, name: str) -> None:
-        """A performer was stopped for good; the next command gets a new one."""
+        """Forget a performer that was stopped for good; the next command gets a new one."""
         self._refs.pop(name, None)
 
     async def ask_tools(self, request: Request[bool]) -> list[bool]:
-        """The replies of the tools that were used since the conversation was opened. Raises `ActorError`."""
+        """Return the replies of the tools that were used since the conversation was opened. Raise `ActorError`."""
         return [await ref.ask(request) for name, ref in list(self._refs.items()) if name.startswith(TOOL)]
 
     async def wait_idle(self) -> None:
@@ -168,7 +171,7 @@ class Dispatcher:
             self._ended(command)
 
     def _again(self, command: Task, crash: ActorCrashed) -> None:
-        """Post a command again, for when its performer has restarted; the mailbox says whether it will."""
+        """Post a command again, for when its performer has restarted. The mailbox is closed if it will not restart."""
         try:
             self._post(command)
         except ActorStopped:
@@ -185,12 +188,12 @@ class Dispatcher:
             self._idle.set()
 
     async def run(self) -> None:
-        """End, one after the other, the commands that their performers left open; for a task of its own."""
+        """End the commands that their performers left open, one after the other. For a task of its own."""
         while True:
             await self._end(*await self._unfinished.get())
 
     async def _end(self, command: Task, problem: BaseException | None) -> None:
-        """Append the outcome that the performer did not: whatever happened, what was begun does not stay open."""
+        """Append the outcome that the performer did not append, so that the command does not stay open."""
         assert self._log is not None
         is_cut = command.id in self._cut
         cut = problem is None or self._log.state.branch.cut

@@ -28,7 +28,7 @@ def _newer(seq: int, state: State) -> bool:
 class Draft(Watch):
     """The reply to one call, kept in case it is cut. Each try of the call is a draft of its own.
 
-    `miscount` is how many tokens a prompt has for each that is estimated. What is not `visible` is not shown.
+    `miscount` is the factor that corrects an estimate of the prompt's tokens. A draft is shown only if it is `visible`.
     """
 
     def __init__(self, log: Log, command: str, llm: AnyLLM, miscount: float = 1.0, *, visible: bool = True) -> None:
@@ -39,9 +39,9 @@ class Draft(Watch):
     def _begin(self) -> None:
         self.id, self.begun = new_id(), time.monotonic()
         self._first: float | None = None
-        """Seconds until the first piece came."""
+        """Seconds until the first piece arrived."""
         self.prompt: int | None = None
-        """What the prompt was estimated at, where that was needed."""
+        """The estimated tokens of the prompt, uncorrected; None if no estimate was needed."""
         self._pieces: list[str] = []
         self._shown = 0
         self._sent: tuple[ModelRequest, Capabilities] | None = None
@@ -56,7 +56,10 @@ class Draft(Watch):
             self._log.show(self.id, channel, piece, self._command)
 
     async def begin(self, request: ModelRequest, known: Capabilities) -> int | None:
-        """Reserve what the call may use, where there is a budget; durable before it is sent."""
+        """Reserve what the call may use, durably before it is sent, and return the maximum tokens of its answer.
+
+        Return None if there is no budget.
+        """
         self.begun, self._sent = time.monotonic(), (request, known)
         while True:
             seq, limits, ledger = self._log.state.seq, self._log.state.spec.limits, self._log.state.ledger
@@ -66,15 +69,15 @@ class Draft(Watch):
             may = afford(left, limits, self._estimated(), wanted, known)
             usage_id = request.one.usage_id
             reserved = BudgetReserved(command=self._command, tokens=may.tokens, cost=may.cost, usage_id=usage_id)
-            try:  # a side call is no command of the log; one that is has its end release what it reserved
+            try:  # a side call is no command of the log; the end of a command releases its reservation
                 await self._log.append(reserved, command=self._command if self._visible else None)
-            except EventRefused:  # something else has reserved it, and is about to be seen
+            except EventRefused:  # something else has reserved the budget, and will soon be visible
                 await self._log.wait_for(partial(_newer, seq))
             else:
                 return may.answer
 
     async def failed(self, failure: FailedTry) -> None:
-        """Note a try that failed; its text is void."""
+        """Log a try that failed; its text is void."""
         usage, price, usage_id = self._spent(failure.code)
         void, shown = self.id, self._first is not None
         self._begin()
@@ -96,7 +99,10 @@ class Draft(Watch):
         )
 
     def _spent(self, code: str) -> tuple[Usage, float | None, str]:
-        """What a try that ended so used, its price and its usage id, estimated: a provider bills what it worked on."""
+        """Return the estimated usage and price of a try that failed, and its usage id.
+
+        A provider bills a try if it wrote something, was interrupted or timed out.
+        """
         if self._sent is None:
             return Usage(), None, ""
         request, known = self._sent
@@ -112,14 +118,14 @@ class Draft(Watch):
         return int(self.prompt * self._miscount)
 
     def so_far(self, caused_by: str) -> tuple[Event, ...]:
-        """The text so far as a partial message."""
+        """Return the text so far as a partial message; nothing if there is none."""
         said = "".join(self._pieces)
         if not said:
             return ()
         return (MessageEvent(id=self.id, source="agent", content=text(said), partial=True, caused_by=caused_by),)
 
     def called(self, reply: ModelReply) -> ModelCalled:
-        """The end of a call that has a reply."""
+        """Return the event that ends a call with a reply."""
         return ModelCalled(
             command=self._command,
             model=reply.model or named(self._llm),
@@ -133,7 +139,7 @@ class Draft(Watch):
         )
 
     def ended(self, error: str) -> ModelCalled:
-        """The end of a call that has no reply."""
+        """Return the event that ends a call without a reply."""
         usage, price, usage_id = self._spent(error)
         return ModelCalled(
             command=self._command,

@@ -54,7 +54,7 @@ class Append(Request[Cursor], frozen=True):
 
 
 class Say(Request[Cursor], frozen=True):
-    """Append a user's message with `more`, by the policy for one that comes to an agent at work; None: its own."""
+    """Append a user's message with `more`. `busy` is the policy if the agent is at work; None: the agent's own."""
 
     message: MessageEvent
     busy: BusyPolicy | None = None
@@ -62,7 +62,7 @@ class Say(Request[Cursor], frozen=True):
 
 
 class Interrupt(Request[Cursor], frozen=True):
-    """Log the intent to stop, on behalf of a principal, and cut what is in flight."""
+    """Log the intent to stop, on behalf of the principal `by`, and cut what is in flight."""
 
     reason: str = ""
     by: str | None = None
@@ -79,12 +79,12 @@ LogRequest: TypeAlias = Append | Say | Interrupt | Expire
 HandOut: TypeAlias = Callable[[Sequence[Task]], None]
 
 Hide: TypeAlias = Callable[[Event], Event]
-"""Takes out of an event what is secret."""
+"""Masks the secrets in an event."""
 
 Observer: TypeAlias = Callable[[Sequence[Event], State, float], None]
-"""Told of each batch once it is durable: its events, the state after them, and for how many seconds it was on its way.
+"""Gets each batch once it is durable: its events, the state after them, and the seconds that the commit took.
 
-It is on the event loop, in the way of the next batch: what it does must be quick.
+It runs on the event loop and delays the next batch, so it must be quick.
 """
 
 _log = logging.getLogger(__name__)
@@ -92,7 +92,7 @@ _log = logging.getLogger(__name__)
 UNBOUNDED = Quota()
 
 CLEANUP_SECONDS = 5.0
-"""How long a cancelled ask waits for its batch, which is committed all the same."""
+"""Seconds that a cancelled ask waits for its batch, which is committed nevertheless."""
 
 
 class _Commit:
@@ -105,14 +105,14 @@ class _Commit:
         cuts = [event for event in batch if isinstance(event, InterruptEvent)]
         self.cut = bool(cuts)
         self.goes_on = bool(cuts) and all(event.goes_on for event in cuts)
-        """Whether it cuts only for a message, with which the run goes on."""
+        """Whether it cuts only for a message, after which the run goes on."""
         self.encoded: Sequence[bytes] = ()
         """The JSON of the batch, until it is published."""
         self.over, self.begun = False, time.monotonic()
         self.reply: asyncio.Future[Cursor] = asyncio.get_running_loop().create_future()
 
     def end(self, failure: AgentrtError | None) -> None:
-        """Tell the asker."""
+        """Tell the asker the outcome."""
         self.over = True
         if self.reply.done():
             return
@@ -122,23 +122,24 @@ class _Commit:
             self.reply.set_exception(failure)
 
     async def ended(self) -> None:
-        """Return once it is committed or has failed; for an asker that was cancelled."""
+        """Return once the batch is committed or has failed. For an asker that was cancelled."""
         if self.reply.cancelled() and not self.over:
             self.reply = asyncio.get_running_loop().create_future()
             with anyio.CancelScope(shield=True), anyio.move_on_after(CLEANUP_SECONDS):
                 await asyncio.wait([self.reply])
         if self.reply.done():
-            self.reply.exception()  # looked at: nobody else will
+            self.reply.exception()  # retrieved here, since nobody else does it
 
 
 class EventLogActor:
     """The arbiter of one conversation.
 
-    It decides a request at once, on the state after all that it gave to the journal, and needs no task: the journal's
-    acknowledgement publishes the batch. What waits is the askers, each for its own batch.
+    It decides a request at once, on the state after everything that it gave to the journal, and needs no task: the
+    journal's acknowledgement publishes the batch. Only the askers wait, each for its own batch.
 
-    A batch is completed before it is written: what it makes due is begun in the same commit (`ModelCallStarted`,
-    `ExecutionStarted`), so a step costs two commits, and a command is handed out only after its start is durable.
+    A batch is completed before it is written: the start of each command that it makes due (`ModelCallStarted`,
+    `ExecutionStarted`) is in the same commit, so a step costs two commits. A command is handed out only after its start
+    is durable.
     """
 
     def __init__(
@@ -160,10 +161,10 @@ class EventLogActor:
         self._resting = False
 
     async def ask(self, request: LogRequest) -> Cursor:
-        """Commit a batch; everyone sees it when this returns. Cancelling this waits for the commit.
+        """Commit a batch, which is visible when this returns. Cancelling this waits for the commit.
 
-        Raises `NoLongerDue` or `EventRefused` with nothing written, `LogFailed` when the log takes no more,
-        `ActorCrashed` after a bug, and `ActorStopped` once it is closed.
+        Raise `NoLongerDue` or `EventRefused` with nothing written, `LogFailed` if the log takes no more, `ActorCrashed`
+        after a bug, and `ActorStopped` once it is closed.
         """
         commit = self._begin(request)
         try:
@@ -173,11 +174,11 @@ class EventLogActor:
             raise
 
     def rest(self) -> None:
-        """Begin nothing more, whatever is asked for: what is under way may still have its outcome."""
+        """Begin nothing more, whatever is requested. What is under way may still have its outcome."""
         self._resting = True
 
     def close(self) -> None:
-        """Take nothing more."""
+        """Accept no more requests."""
         self._ended = self._ended or ActorStopped("log")
         self._deadline.close()
         self._overdue.close()
@@ -217,7 +218,7 @@ class EventLogActor:
 
     def _due(self, state: State) -> Sequence[Command]:
         due = decide(state)
-        if self._resting:  # the end of what is under way is said
+        if self._resting:  # what is under way still ends
             due = tuple(command for command in due if isinstance(command, AwaitChildren | AwaitResults | End))
         return within(self._quota, state.seq, self._journal.size, due) if due and self._quota != UNBOUNDED else due
 
@@ -227,7 +228,7 @@ class EventLogActor:
         return idle and quota != UNBOUNDED and full(quota, state.seq, self._journal.size, SLACK) is not None
 
     def _wanted(self, request: LogRequest) -> Sequence[Event]:
-        """The events of a request that are not in the log yet. Raises `NoLongerDue`."""
+        """Return the events that a request adds. Raise `NoLongerDue`, `LimitReached` or `ConversationBusy`."""
         match request:
             case Append(events, command):
                 if (late := refusal(self._state, events, command)) is not None:
@@ -269,7 +270,7 @@ class EventLogActor:
         for observer in self._observers:
             try:
                 observer(commit.batch, commit.state, time.monotonic() - commit.begun)
-            except Exception:  # of who only looks on
+            except Exception:  # an observer must not harm the log
                 _log.exception("an observer of a conversation failed")
 
     def _expired(self, seconds: float) -> None:
@@ -281,7 +282,7 @@ class EventLogActor:
             self._begin(Append(events))
 
     def _end(self, failure: AgentrtError) -> AgentrtError:
-        """Take nothing more, and tell everyone why."""
+        """Accept no more requests, and tell everyone why."""
         if not isinstance(self._ended, (LogFailed, ActorCrashed)):
             self._ended = failure
             self._feed.fail(failure)
@@ -292,7 +293,7 @@ class EventLogActor:
 def _complete(
     state: State, events: Sequence[Event], due_in: Callable[[State], Sequence[Command]] = decide
 ) -> tuple[list[Event], State, list[Task]]:
-    """The batch, numbered, with what it makes due begun or noted; the state after it, and what is to be performed."""
+    """Return the numbered batch with the events of what it makes due, the state after it, and the tasks to perform."""
     batch: list[Event] = []
 
     def take(event: Event) -> None:
@@ -322,14 +323,14 @@ def _complete(
 
 
 def _numbered(event: Event, seq: int) -> Event:
-    """An event as the log takes it."""
+    """Return an event as the log takes it: with its seq, and its tokens if it is a message or an observation."""
     if isinstance(event, MessageEvent | ObservationEvent):
         return replace(event, seq=seq, tokens=content_tokens(event.content))
     return replace(event, seq=seq)
 
 
 class Log:
-    """A performer's end of the log: the published state, and the way to append."""
+    """A performer's access to the log: the published state, and the way to append."""
 
     def __init__(self, actor: EventLogActor, feed: Feed, journal: Journal, veil: Veil) -> None:
         self._actor, self._feed, self._journal, self._veil = actor, feed, journal, veil
@@ -340,15 +341,15 @@ class Log:
         return self._feed.state
 
     def append(self, *events: Event, command: str | None = None) -> Coroutine[Any, Any, Cursor]:
-        """Append a batch; durable and visible when this returns. Raises as `EventLogActor.ask` does."""
+        """Append a batch, which is durable and visible when this returns. Raise as `EventLogActor.ask` does."""
         return self._actor.ask(Append(events, command))
 
     async def say(self, message: MessageEvent, busy: BusyPolicy | None = None, more: Sequence[Event] = ()) -> Cursor:
-        """Append a user's message with `more`; the same twice counts once. Raises `ConversationBusy` if rejected."""
+        """Append a user's message with `more`, unless the log has it. Raise `ConversationBusy` if it is rejected."""
         return await self._actor.ask(Say(message, busy, tuple(more)))
 
     async def wait_for(self, holds: Callable[[State], bool]) -> State:
-        """The first state for which `holds`, or the last one."""
+        """Return the first state for which `holds`, or the last one."""
         return await self._feed.wait_for(holds)
 
     async def interrupt(self, reason: str = "", by: str | None = None) -> Cursor:
@@ -356,42 +357,42 @@ class Log:
         return await self._actor.ask(Interrupt(reason, by))
 
     async def expire(self, seconds: float) -> Cursor:
-        """End a run that took all its `seconds`, as its deadline does; nothing when it has ended."""
+        """End a run that took all its `seconds`, as its deadline does; do nothing if it has ended."""
         return await self._actor.ask(Expire(seconds))
 
     async def load(self, view: Sequence[Seen]) -> list[Event]:
-        """The events of places in a view. Raises `LogCorrupt`."""
+        """Return the events at places of a view. Raise `LogCorrupt`."""
         return await self._feed.load(view)
 
     def events(self, after: int) -> AsyncIterator[Event]:
-        """The events after a seq, up to the last durable one. Raises `LogCorrupt`."""
+        """Yield the events after a seq, up to the last durable one. Raise `LogCorrupt`."""
         upto = self.state.seq
         return self._feed.events(after, lambda state: state.seq >= upto)
 
     async def newest(self, holds: Callable[[Seen], bool]) -> Event | None:
-        """The event of the last place in the view for which `holds`, None when there is none. Raises `LogCorrupt`."""
+        """Return the event of the last place in the view for which `holds`, or None. Raise `LogCorrupt`."""
         found = next(filter(holds, reversed(self.state.branch.view)), None)
         return None if found is None else (await self.load([found]))[0]
 
     def show(self, becomes: str, channel: Channel, piece: str, command: str) -> None:
-        """Publish a piece of what `command` makes, and what will be the event `becomes`.
+        """Publish a piece of the text that `command` makes and that will be the event `becomes`.
 
-        It is seen until that event is published, and no longer than the command is in flight.
+        It is visible until that event is published, and no longer than the command is in flight.
         """
         self._feed.show(becomes, channel, piece, command)
 
     def drop(self, becomes: str) -> None:
-        """Take back what was shown of an event that will not be."""
+        """Take back what was shown of an event that will not exist."""
         self._feed.drop(becomes)
 
     async def sync(self) -> None:
-        """Make durable all that was acknowledged. Raises `LogFailed`."""
+        """Make everything durable that was acknowledged. Raise `LogFailed`."""
         await self._journal.sync()
 
     async def keep(self, data: bytes, name: str, media_type: str = TEXT) -> BlobReference:
-        """Store bytes beside the log, without secrets; durable when this returns. Raises `LogFailed`."""
+        """Store bytes beside the log, with secrets masked; durable when this returns. Raise `LogFailed`."""
         return await self._journal.keep(await self._veil.data(data), name, media_type)
 
     async def fetch(self, blob: BlobReference) -> bytes:
-        """Bytes that were stored. Raises `LogCorrupt` when they are gone or damaged."""
+        """Return bytes that were stored. Raise `LogCorrupt` if they are gone or damaged."""
         return await self._journal.fetch(blob)

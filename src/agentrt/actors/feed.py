@@ -1,4 +1,4 @@
-"""The published side of a log: the state, what grows, and subscribers that each hold a cursor in both."""
+"""`Feed`: the published side of a log: the state, drafts of growing text, and subscribers with a cursor in both."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from ..state import Seen, State, shown
 from .veil import Veil
 
 RECENT = 64
-"""Events kept in memory for performers and for subscribers that are nearly up to date; the file has the rest."""
+"""Number of events kept in memory for performers and for subscribers that are nearly up to date; the file has all."""
 
 COALESCE = 0.025
-"""Seconds between two times that the subscribers of a conversation are woken for deltas."""
+"""Minimum number of seconds between wake-ups of a conversation's subscribers for deltas; a new draft does not wait."""
 
 Until = Callable[[State], bool]
 
 
 def always(state: State) -> bool:
-    """True of every state."""
+    """Return True for every state."""
     return True
 
 
 def never(state: State) -> bool:
-    """True of none."""
+    """Return False for every state."""
     return False
 
 
 class _Subscriber(Reader):
-    """One who follows the deltas, and waits for `news` when there are none."""
+    """A subscriber to deltas, which waits for `news` when there are none."""
 
     __slots__ = ("news",)
 
@@ -55,23 +55,23 @@ class Fresh:
         self._encoded: dict[int, bytes] = {}
 
     def add(self, events: Sequence[Event], encoded: Sequence[bytes]) -> None:
-        """Keep what was published; what came before is forgotten when there is too much that was not taken."""
+        """Keep what was published. If too much was not taken, forget what came before."""
         if len(self._encoded) + len(encoded) > RECENT:
             self._encoded.clear()
         for event, data in zip(events, encoded, strict=False):
             self._encoded[event.seq] = data
 
     def take(self, seq: int) -> bytes | None:
-        """The JSON of an event, once; None when it has to be read from the file."""
+        """Return the JSON of an event, once; None if it must be read from the file."""
         return self._encoded.pop(seq, None)
 
 
 class Feed:
-    """What the log made visible: everything in it is durable, but for drafts, the text so far of what is growing.
+    """What the log made visible. Everything in it is durable except drafts: the text so far of unfinished events.
 
-    A draft is made by a command, and forgotten when the event that it becomes is published, when it is dropped, and at
-    the latest when its command is no longer in flight: each ends, so none can leak. Subscribers hold a place in each
-    draft: a slow one gets fewer and longer deltas, a late one the draft so far, and none what an event has replaced.
+    A command makes a draft. The draft is forgotten when the event that it becomes is published, when it is dropped, and
+    at the latest when its command is no longer in flight, so none can leak. Subscribers hold a position in each draft:
+    a slow one gets fewer and longer deltas, a late one the draft so far, and none gets text that an event has replaced.
     """
 
     def __init__(self, records: Records, state: State, veil: Veil | None = None) -> None:
@@ -83,23 +83,23 @@ class Feed:
         self._subscribers: dict[_Subscriber, None] = {}
         self._fresh: list[Fresh] = []
         self._timer: asyncio.TimerHandle | None = None
-        """Runs from when subscribers were woken for deltas until they may be again."""
+        """Runs from when subscribers were woken for deltas until they may be woken again."""
         self._unsaid = False
-        """Whether something grew since."""
+        """Whether a draft has grown since then."""
         self._version = 0 if veil is None else veil.version
-        """Of the secrets that the drafts were made without."""
+        """The version of the secrets that are masked in the drafts."""
         self._error: Exception | None = None
         self._closed = False
         self.published = time.monotonic()
-        """When something was made visible last, on the clock of `time.monotonic`."""
+        """When something was last published, by the clock of `time.monotonic`."""
 
     @property
     def failed(self) -> bool:
-        """Whether the log takes no more."""
+        """Whether the log has failed and takes no more events."""
         return self._error is not None
 
     def publish(self, events: Sequence[Event], state: State, encoded: Sequence[bytes] = ()) -> None:
-        """Make committed events visible; `encoded` is their JSON, for those who pass it on."""
+        """Make committed events visible; `encoded` is their JSON, for readers that pass it on."""
         self._recent.extend(events)
         for fresh in self._fresh:
             fresh.add(events, encoded)
@@ -109,9 +109,9 @@ class Feed:
         self._wake()
 
     def show(self, becomes: str, channel: Channel, piece: str, command: str) -> None:
-        """Let something grow that `command` makes, and that will be the event `becomes`.
+        """Add a piece to the draft that `command` makes and that will be the event `becomes`.
 
-        Nothing is shown of a command that is not in flight.
+        Nothing is shown if the command is not in flight.
         """
         self._begin_anew()
         draft, first = self._drafts.get((becomes, channel)), False
@@ -123,7 +123,7 @@ class Feed:
         self._grown(first)
 
     def relay(self, delta: Delta) -> None:
-        """Let something grow as another feed showed it: what that left out, or began anew, is so here, too."""
+        """Add a delta of another feed to its draft. If it does not follow on the text so far, begin the draft anew."""
         if not self.state.in_flight:
             return
         draft = self._drafts.get((delta.becomes, delta.channel))
@@ -137,25 +137,25 @@ class Feed:
         self._grown(first)
 
     def drop(self, becomes: str) -> None:
-        """Forget what was shown of an event that will not be: of a model call that is tried again, or failed."""
+        """Forget the drafts of an event that will not exist, because its model call is retried or failed."""
         self._forget([draft for draft in self._drafts.values() if draft.becomes == becomes])
 
     def fail(self, error: Exception) -> None:
-        """End every subscription with `error`, once it has what was committed."""
+        """End every subscription with `error`, once it has every committed event."""
         self._error = error
         self._wake()
 
     def close(self) -> None:
-        """End every subscription, once it has what was committed."""
+        """End every subscription, once it has every committed event."""
         self._closed = True
         self._wake()
 
     def look_again(self) -> None:
-        """Have all who wait look whether they still do: it may hang on more than the state."""
+        """Have all waiters check their condition again, since it may depend on more than the state."""
         self._wake()
 
     async def wait_for(self, holds: Until) -> State:
-        """The first state for which `holds`, or the last one. Raises the error that the log failed with."""
+        """Return the first state for which `holds`, or the last one. Raise the error with which the log failed."""
         while not holds(self.state) and not self._closed:
             if self._error is not None:
                 raise self._error
@@ -163,7 +163,7 @@ class Feed:
         return self.state
 
     async def events(self, after: int, until: Until = never) -> AsyncIterator[Event]:
-        """The events after seq `after`, first from the file, then live, without a gap; ends when `until` holds."""
+        """Yield the events after seq `after`, from the file and then live, without a gap; end when `until` holds."""
         async for item in self.stream(after, until, deltas=False):
             if not isinstance(item, Delta):
                 yield item
@@ -171,9 +171,9 @@ class Feed:
     async def stream(
         self, after: int, until: Until = never, *, deltas: bool = True, fresh: Fresh | None = None
     ) -> AsyncIterator[Event | Delta]:
-        """As `events`, with deltas in between; each comes after all events that were published when it was shown.
+        """Yield as `events` does, with deltas in between. A delta comes after all events published when it was shown.
 
-        `fresh` gets the JSON of those that are published meanwhile.
+        `fresh` gets the JSON of the events that are published meanwhile.
         """
         subscriber = _Subscriber()
         if fresh is not None:
@@ -219,9 +219,9 @@ class Feed:
         return None if self._veil is None else self._veil.stream()
 
     def _begin_anew(self) -> None:
-        """Where more secrets are known than before, forget what the drafts say, since they may say one of them.
+        """If more secrets are known than before, forget the text of the drafts, since it may contain one of them.
 
-        They begin anew behind a gap of one character: who has the text so far sees that some was skipped.
+        They begin anew after a gap of one character, so that readers of the text so far see that some was skipped.
         """
         if self._veil is None or self._veil.version == self._version:
             return
@@ -244,8 +244,8 @@ class Feed:
                 del subscriber.places[draft]
 
     def _replace(self, events: Sequence[Event]) -> None:
-        """Forget the drafts that became one of the events or are void, and those whose command has ended: of those
-        that were relayed, whose command is not known, all when nothing is in flight."""
+        """Forget the drafts that became one of the events or are void, and those whose command has ended. The command
+        of a relayed draft is unknown, so relayed drafts are forgotten when nothing is in flight."""
         ids, commands = {event.id for event in events}, self.state.in_flight
         ids |= {event.draft for event in events if isinstance(event, ModelCallRetried) and event.draft}
         over = [
@@ -262,7 +262,7 @@ class Feed:
                 self._say()
 
     def _say(self) -> None:
-        """Wake the subscribers for deltas, and not again for `COALESCE` seconds unless something begins."""
+        """Wake the subscribers for deltas, and not again for `COALESCE` seconds unless a new draft begins."""
         self._unsaid = False
         for subscriber in self._subscribers:
             subscriber.wake()
@@ -275,32 +275,32 @@ class Feed:
             self._say()
 
     def _in_memory(self, after: int, upto: int) -> list[Event] | None:
-        """The events after seq `after`, up to `upto`; None when the first of them is only in the file."""
+        """Return the events after seq `after`, up to `upto`; None if the first of them is only in the file."""
         recent = self._recent
         if not recent or recent[0].seq > after + 1:
             return None
         return list(islice(recent, after + 1 - recent[0].seq, upto + 1 - recent[0].seq))
 
     async def page(self, after: int, upto: int) -> Sequence[Event]:
-        """The events after seq `after`, up to `upto`, which both are visible, all at once."""
+        """Return the events after seq `after`, up to `upto`, all at once. Both must be visible."""
         found = self._in_memory(after, upto)
         return found if found is not None else await self._records.load(range(after + 1, upto + 1))
 
     async def load(self, view: Sequence[Seen]) -> list[Event]:
-        """The events of places in a view, of which those that are not recent are read from the file."""
+        """Return the events at places of a view. Those that are not recent are read from the file."""
         recent, first = self._recent, self._recent[0].seq if self._recent else self.state.seq + 1
-        found = {seen.seq: recent[seen.seq - first] for seen in view if seen.seq >= first}  # others soon take its place
+        found = {seen.seq: recent[seen.seq - first] for seen in view if seen.seq >= first}  # before the deque moves on
         if len(found) < len(view):
             older = sorted({seen.seq for seen in view if seen.seq < first})
             found |= zip(older, await self._records.load(older), strict=True)
         return [shown(found[seen.seq], seen) for seen in view]
 
     def cursor(self) -> Cursor:
-        """After the last visible event."""
+        """Return the cursor after the last visible event."""
         return Cursor(self.state.epoch, self.state.seq)
 
     async def _change(self, holds: Until = always, subscriber: _Subscriber | None = None) -> None:
-        """Wait for news: of the state when it `holds`, and of deltas for a subscriber."""
+        """Wait for news: a state for which `holds`, or deltas for a subscriber."""
         news: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting[news] = holds
         if subscriber is not None:

@@ -1,4 +1,4 @@
-"""`FileKeeper`: keeps the files of a workspace as they were, before and after what may change them."""
+"""`FileKeeper`: keeps the files of a workspace as they are before and after calls that may change them."""
 
 from __future__ import annotations
 
@@ -32,63 +32,63 @@ from ..workspaces.trees import Trees
 from .event_log import Log
 
 FIRST_SECONDS = 0.2
-"""How long a call waits for the first tree, which is made in the background."""
+"""Seconds that a call waits for the first tree, which is made in the background."""
 
 LAST_SECONDS = 0.2
-"""How long the result of a call waits for the tree after it: what people change from then on is known to be theirs."""
+"""Seconds that a call's result waits for the tree after it: what people change from then on is known to be theirs."""
 
 BEFORE_SECONDS = 10.0
-"""How long a call waits for a later tree before it: nobody knows then who has changed what it has."""
+"""Seconds that a call waits for a later tree before it. After that, the authors of the changes in it are unknown."""
 
 _LASTING = frozenset({"too-many-files"})
-"""Codes of errors that do not pass."""
+"""Codes of permanent errors."""
 
 MOST_LEFT = 1000
-"""Paths that an event names."""
+"""Maximum number of paths in each list of an event."""
 
 MOST_STEPS = 100
-"""Steps of the agent that an event names."""
+"""Maximum number of steps of the agent in an event."""
 
 MOST_TOLD = 20
-"""Paths that the model is told."""
+"""Maximum number of paths in each list that the model is told."""
 
 _LATE = "a call ran already when they were kept as they were before it, and what it had done by then stays"
 
 
 class Acting(msgspec.Struct, frozen=True):
-    """Calls that have acted since the files were kept last: their events, and what they say that they change; None
-    where one of them does not say.
+    """The calls that have acted since the files were last kept: the seqs of their events, and the paths that they say
+    they write (None if one of them does not say).
     """
 
     calls: tuple[int, ...] = ()
     writes: tuple[str, ...] | None = ()
 
     def more(self, call: int, writes: tuple[str, ...] | None) -> Acting:
-        """With another call."""
+        """Return these calls and another one."""
         both = None if self.writes is None or writes is None else tuple(sorted({*self.writes, *writes}))
         return Acting((*self.calls, call), both)
 
 
 class FileKeeper:
-    """One for a conversation. A tree that is the same as the last one is not logged again."""
+    """Keeps the files of one conversation. A tree that is the same as the last one is not logged again."""
 
     def __init__(self, log: Log, tasks: TaskGroup, trees: Trees) -> None:
         self._log, self._tasks, self.trees = log, tasks, trees
         self._kept = anyio.Event()
-        """Set once there is a first tree, or there can be none."""
+        """Set once the first tree is there, or cannot be made."""
         self._begun = self._off = self._failed = self._looked = False
         self._last = ""
         self._batch = ""
-        """The reply of the model whose calls run, or ran last."""
+        """The id of the model's reply whose calls run, or ran last."""
         self._before = anyio.Event()
-        """Set once the files were kept as they were before those."""
+        """Set once the files were kept as they were before these calls, or the wait for that is over."""
         self._at_work = self._running = 0
         self._acts = self._due = False
-        """Whether any call of this process has begun to act: until then what has changed was changed by others; and
-        whether the files are to be kept as the last calls have left them."""
+        """`_acts`: whether a call of this process has begun to act; changes before that were made by others. `_due`:
+        whether the files are still to be kept as the last calls left them."""
         self._acting = Acting()
         self._since = 0
-        """When the first of those began, in nanoseconds."""
+        """When the first of the calls in `_acting` began, in nanoseconds (`time.time_ns`)."""
         self._turn = anyio.Lock()
 
     @property
@@ -97,16 +97,16 @@ class FileKeeper:
         return not self._off and self._log.state.spec.checkpoints
 
     def begin(self) -> None:
-        """Make the first tree, in the background; once, and only where the agent has a tool that may change files."""
+        """Make the first tree in the background, once, if the agent has a tool that may change files."""
         if not self._begun and self.on and any(tool.may_write for tool in self._log.state.tools):
             self._begun = True
             self._tasks.start_soon(self._first)
 
     @asynccontextmanager
     async def around(self, action: ActionEvent, writes: Sequence[str] | None = None) -> AsyncIterator[None]:
-        """Keep the files before the first call of a reply runs, which is the body, and after the last one.
+        """Keep the files before the first call of a reply runs and after the last one. The body runs the call.
 
-        A call may say that it `writes` those files, and no others.
+        `writes` are the only files that the call writes; None if it does not say.
         """
         self._at_work += 1
         try:
@@ -130,7 +130,7 @@ class FileKeeper:
                     await kept.wait()
 
     async def settle(self) -> None:
-        """Return when what is due was kept: the conversation is closed."""
+        """Keep the files if that is due, because the conversation is closed."""
         if self._due and self.on and not self._at_work:
             await self.keep("after")
 
@@ -139,7 +139,7 @@ class FileKeeper:
         self._off = True
 
     async def begun(self) -> None:
-        """Return when a first tree that is being made is there and logged."""
+        """Return once the first tree, if it is being made, is there and logged."""
         if self._begun and self.on:
             await self._kept.wait()
             async with self._turn:
@@ -152,11 +152,11 @@ class FileKeeper:
                 return
 
     async def history(self) -> FileHistory:
-        """What the files were, as far as it was kept. Raises `LogCorrupt`."""
+        """Return the history of the files, as far as they were kept. Raise `LogCorrupt`."""
         return file_history([event async for event in self._log.events(0) if isinstance(event, Kept)])
 
     async def check(self, to: int) -> None:
-        """Raise `WorkspaceError` where the files as they were after an event were not kept."""
+        """Raise `WorkspaceError` if the files as they were after event `to` were not kept."""
         if not self._log.state.spec.checkpoints:
             raise WorkspaceError("no-checkpoint", "this agent was begun with checkpoints=False")
         await self.begun()
@@ -164,10 +164,10 @@ class FileKeeper:
             raise WorkspaceError("no-checkpoint", f"there are none at or after event {to}: rewind without them")
 
     async def restore(self) -> None:
-        """Make the files what the last rewind asked for, and log what came of it; nothing when that was done.
+        """Restore the files as the last rewind asked, and log the result; do nothing if that was done.
 
-        What people have changed since stays as it is. It ends also when the caller is cut. Raises nothing: what went
-        wrong stands in the event.
+        Files that people have changed since stay as they are. A cancelled caller does not stop this. It raises nothing:
+        errors stand in the event.
         """
         with anyio.CancelScope(shield=True):
             async with self._turn:
@@ -177,7 +177,7 @@ class FileKeeper:
                     await self._append(restored, *_told(restored))
 
     async def restore_copy(self, copy: str, at: int) -> None:
-        """Make the files of a copy of the workspace what they were after an event. Raises `WorkspaceError`."""
+        """Restore the files of a copy of the workspace as they were after event `at`. Raise `WorkspaceError`."""
         if (moment := (await self.history()).at(at)) is None:
             raise WorkspaceError("no-checkpoint", f"there are none at or after event {at}")
         if moment.late:
@@ -215,9 +215,9 @@ class FileKeeper:
         )
 
     async def keep(self, when: Literal["before", "after"], late: Callable[[], bool] = lambda: False) -> str:
-        """Keep the files as they are; the tree's id, "" where they are not kept. Raises nothing.
+        """Keep the files as they are. Return the tree's id, "" if they are not kept. Raises nothing.
 
-        Those before a call are not known where it is `late` by then, or another one runs, unless nothing has changed.
+        A tree before a call is marked late if by then `late` holds or another call runs, unless nothing has changed.
         """
         async with self._turn:
             if not self.on or (when == "after" and self._at_work):
@@ -238,7 +238,10 @@ class FileKeeper:
             return kept.tree
 
     async def _resumed(self) -> bool:
-        """Whether a call that began in an earlier process may have changed files since they were kept last; once."""
+        """Return whether a call that an earlier process began may have changed files since the last tree.
+
+        Only the first call of this looks.
+        """
         if self._looked:
             return False
         self._looked, cut, writing = True, set[int](), dict[str, int]()
@@ -259,7 +262,7 @@ class FileKeeper:
         return True
 
     async def _note_failure(self, error: WorkspaceError, at: int, when: Literal["before", "after"]) -> None:
-        """Note that files are not kept: for good, or until they can be again."""
+        """Log that files are not kept, permanently or until they can be kept again."""
         self._off = error.code in _LASTING
         if not self._failed:
             self._failed, self._last = True, ""
@@ -329,7 +332,7 @@ class FileKeeper:
 
 
 def _told(restored: FilesRestored) -> tuple[MessageEvent, ...]:
-    """What the model is told of files that are not as it saw them last."""
+    """Return what the model is told of files that are not as it saw them last."""
     unknown = set(restored.unknown)
     theirs = [path for path in restored.left if path not in unknown]
     told = list[str]()

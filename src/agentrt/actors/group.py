@@ -66,13 +66,13 @@ from .tool_models import Saved, nothing_saved
 from .veil import Veil
 
 STOP_SECONDS = 5.0
-"""How long leaving a group waits for what it cut to end."""
+"""Seconds that leaving a group waits for what it cut to end."""
 
 SIDE_BY_SIDE = 64
-"""Conversations that may be seen through in the background."""
+"""Maximum number of conversations that work in the background at the same time."""
 
 END_SECONDS = 3.0
-"""How long a hook of the end may take."""
+"""Maximum number of seconds that a hook of the end may take."""
 
 
 PerformerFactory: TypeAlias = Callable[[Log, "Parts"], Actor]
@@ -94,27 +94,27 @@ class Parts(msgspec.Struct, frozen=True):
     quota: Quota = Quota()
     observers: Sequence[Observer] = ()
     retired: Callable[[str], Event | None] = lambda conversation_id: None
-    """What to log of values of secrets that came to an end, if any did."""
+    """Returns the event to log if values of secrets came to an end, else None."""
     own: Callable[[], Own] = Own
-    """What belongs to the runtime, so that a rating knows it."""
+    """Returns what belongs to the runtime, for ratings."""
     store: str = ""
-    """Where the log is: a copy of a store has conversations of the same ids."""
+    """The address of the store, because a copy of a store has conversations with the same ids."""
     earlier: Earlier | None = None
-    """What looks for words in earlier conversations."""
+    """Searches earlier conversations for words."""
     connections: Connections | None = None
-    """Those to MCP servers; None: there are none, as in a replay."""
+    """The connections to MCP servers; None: there are none, as in a replay."""
     leases: Leases | None = None
-    """What tools share, such as a browser; None: nothing, as in a replay."""
+    """The resources that tools share, such as a browser; None: there are none, as in a replay."""
     shelf: Shelf | None = None
-    """Where the memories of owners are."""
+    """Holds the memories of owners."""
     home: Path | None = None
-    """Where the user's own memory is."""
+    """The directory of the user's own memory."""
     beside: Callable[[str], str] | None = None
-    """Where a directory is beside the log of a conversation; None: no files are kept."""
+    """Returns the path of a directory beside a conversation's log; None: no files are kept."""
     saved: Saved = nothing_saved
-    """The models that the user has saved."""
+    """Loads the models that the user has saved."""
     performers: Mapping[str, PerformerFactory] = {}
-    """What takes the place of a performer, by the first word of its name: in a replay, which runs nothing."""
+    """Replacements of performers, by the first word of their names: for a replay, which runs nothing."""
 
 
 class ConversationGroup:
@@ -138,11 +138,11 @@ class ConversationGroup:
         self._looked: anyio.Event | None = None
         self._servers: Servers | None = None
         self.stops = 0
-        """How often somebody wanted it to stop: a run that is only being prepared is none yet."""
+        """How often a pause or an interrupt was requested, so that it also stops a run that is only being prepared."""
         self._leaving = False
-        """Whether what it delegated is only left; what was interrupted before it was left is cut all the same."""
+        """Whether delegated conversations are only left. Those interrupted before are cut nevertheless."""
         self._to_end = set[str]()
-        """The tasks in the background that were."""
+        """The ids of the background tasks that were interrupted before."""
 
     async def __aenter__(self) -> ConversationGroup:
         async with AsyncExitStack() as stack:
@@ -168,7 +168,7 @@ class ConversationGroup:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Cut what runs and stop the actors; what the body raised goes on as it is, in no exception group."""
+        """Cut what runs and stop the actors. The body's exception propagates as it is, not in an exception group."""
         self._actor.rest()
         keeper = self.keeper
         try:
@@ -195,23 +195,23 @@ class ConversationGroup:
             self._actor.close()
 
     async def _catch_up(self) -> None:
-        """Return when what was asked for before is seen, and what that began."""
+        """Return once everything that was requested before is visible, with what it began."""
         with contextlib.suppress(ActorError, LogError):
             await self.log.append()
 
     async def _say_closed(self) -> None:
-        """Log the intent to stop; once more where somebody had it run meanwhile, of which nothing was begun."""
+        """Log the intent to stop. The second call ends a run that was requested meanwhile and has begun nothing."""
         if self.feed.state.status is ExecutionStatus.RUNNING and not self.feed.failed:
             await self.log.interrupt("the conversation was closed")
 
     async def interrupt(self, reason: str, wait: float, by: str | None = None) -> None:
-        """Log the intent, cut what runs, and wait for its end, `wait` seconds at most. Raises `LogFailed`."""
+        """Log the intent, cut what runs, and wait at most `wait` seconds for its end. Raise `LogFailed`."""
         await self.log.interrupt(reason, by)
         with anyio.move_on_after(wait):
             await self._dispatcher.wait_idle()
 
     async def settle(self, reason: str) -> None:
-        """Begin nothing new, and wait for the end of what is under way. A log that has failed is no reason to wait."""
+        """Begin nothing new, and wait for the end of what is under way. Return at once if the log has failed."""
         try:
             if self.feed.state.status is ExecutionStatus.RUNNING:
                 await self.log.append(PauseEvent(source="environment", reason=reason))
@@ -220,19 +220,19 @@ class ConversationGroup:
             return
 
     async def begin(self) -> None:
-        """Append the first batch: that of a new conversation, or what closes what a dead process left open."""
+        """Append the first batch: that of a new conversation, or events that close what a dead process left open."""
         events = (*(self._first or await self._recovery()), *self._more)
         waits = self.feed.state.status is ExecutionStatus.WAITING_FOR_CONFIRMATION
         if self.feed.state.implied and waits and not any(isinstance(event, PauseEvent) for event in events):
             events = (*events, RunRequested(source="environment"))  # from here on an event says how the run ends
         durability = self._parts.durability
         if self.feed.state.ledger.started and self._has_hooks(HookEvent.START):
-            # nobody has said that it left memory: the hooks of the start are due again
+            # the log does not say that it left memory: the hooks of the start are due again
             events = (*events, HookExecutionEvent(hook_event=HookEvent.END))
         if durability is not Durability.COMMIT:
             epoch = self.feed.state.epoch + (self.feed.state.durability is not Durability.COMMIT)
             events = (*events, DurabilityChanged(durability=durability, epoch=epoch))
-        await self.log.append(*events)  # also where there are none: what is overdue is told then
+        await self.log.append(*events)  # even an empty batch starts the timers of overdue results
         if self.feed.state.ledger.restoring and self.keeper is not None:
             await self.keeper.restore()
         self.connect()
@@ -244,7 +244,7 @@ class ConversationGroup:
 
     @cached_property
     def keeper(self) -> FileKeeper | None:
-        """Who keeps the files of the workspace; None: nobody does."""
+        """The keeper of the workspace's files; None if they are not kept."""
         created, beside = self.feed.state.created, self._parts.beside
         if created is None or beside is None:
             return None
@@ -270,7 +270,7 @@ class ConversationGroup:
         self._servers.begin(self._tasks)
 
     async def ask_servers(self, question: ServerQuestion) -> ServerAnswer:
-        """The answer to a question about its MCP servers. Raises `ServerMissing`, and as `Servers.ask` does."""
+        """Return the answer to a question about its MCP servers. Raise `ServerMissing`, or as `Servers.ask` does."""
         if self._servers is not None:
             return await self._servers.ask(question)
         if isinstance(question, ListServers):
@@ -278,21 +278,19 @@ class ConversationGroup:
         raise ServerMissing(question.name, ())
 
     async def attached(self, message: MessageEvent) -> tuple[MessageEvent, ...]:
-        """What a message of a user names of MCP servers, to be logged with it."""
+        """Return what a user's message names of MCP servers, to log with it; nothing if it is logged already."""
         known = message.id in self.feed.state.ledger.message_ids
         return await self._servers.attached(message) if self._servers is not None and not known else ()
 
     async def ready(self) -> None:
-        """Return when it is known which of the files have changed that the agent was told from, and none are being
-        restored.
-        """
+        """Return when it is known which files of the agent's context have changed, and no files are being restored."""
         if self._looked is not None:
             await self._looked.wait()
         if self.keeper is not None:
             await self.keeper.ready()
 
     async def _look_again(self, looked: anyio.Event, context: ContextResolved) -> None:
-        """Say which have; opening does not wait for it, since there may be hundreds."""
+        """Log which files of the context have changed. Opening does not wait for it, since there may be hundreds."""
         try:
             paths = await anyio.to_thread.run_sync(changed, context.sources, abandon_on_cancel=True)
             if fresh := tuple(path for path in paths if path not in self.feed.state.ledger.changed_files):
@@ -303,7 +301,7 @@ class ConversationGroup:
             looked.set()
 
     async def _recovery(self) -> tuple[Event, ...]:
-        """What closes what a dead process left open. What its commands had started there is ended first."""
+        """Return the events that close what a dead process left open. First end what its commands had started."""
         state, events = self.feed.state, recovery(self.feed.state)
         if state.created is None or not any(isinstance(event, ResourceLost) for event in events):
             return events
@@ -313,19 +311,19 @@ class ConversationGroup:
         return events if ended else recovery(state, ended=False)
 
     async def may_rest(self) -> bool:
-        """Whether nothing would be lost but what can be said: nothing runs, and no tool has something at work."""
+        """Return whether it may sleep: nothing runs, and no tool is at work. `say_asleep` tells of other losses."""
         state = self.feed.state
         if state.status is ExecutionStatus.RUNNING or state.in_flight or not state.at_rest:
             return False
         return not any(await self._dispatcher.ask_tools(AtWork()))
 
     async def say_asleep(self) -> None:
-        """Tell the model what sleep takes away."""
+        """Tell the model what is lost by sleeping."""
         if events := asleep(self.feed.state):
             await self.log.append(*events)
 
     async def _say_end(self) -> None:
-        """Run the hooks of the end; what they say can change nothing any more."""
+        """Run the hooks of the end; their results can change nothing any more."""
         if not self.feed.failed and self._has_hooks(HookEvent.END) and "hooks" not in self._parts.performers:
             hooks = self._hooks()
             _, event = await hooks.run(hooks.given(HookEvent.END), self.feed.state.spec.hooks, at_most=END_SECONDS)

@@ -1,4 +1,4 @@
-"""What a hook asks a model, or an agent of its own."""
+"""`HookModels`: runs the hooks that ask a model, or an agent of their own."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from .event_log import Log
 from .side_calls import SideCalls
 
 USAGE = "hooks"
-"""Under which name the calls of hooks are summed."""
+"""Usage id under which the model calls of hooks are summed."""
 
 TIMES = 16
-"""How often a beginning is tried when others have taken what was left."""
+"""Maximum number of attempts to start an agent when others take what is left of the budget."""
 
 
 class HookModels:
@@ -33,7 +33,7 @@ class HookModels:
         self._log, self._calls, self._children, self._leaving = log, calls, children, leaving
 
     async def ask(self, hook: Hook, given: HookInput) -> HookResult:
-        """What comes of it. Raises `ModelError` or `ConfigurationError`."""
+        """Return the hook's result. Raise `ModelError` or `ConfigurationError`."""
         if hook.prompt is not None:
             words = asking(hook.prompt, given)
             reply = await self._calls.complete([Message("user", text(words))], USAGE, self._model(hook))
@@ -46,7 +46,7 @@ class HookModels:
         return LLM(model=hook.model) if hook.model else None
 
     async def _agent(self, hook: Hook, task: str) -> str:
-        """The last words of an agent that has a conversation of its own for this. Raises `ConfigurationError`."""
+        """Return the last words of an agent that does the task in its own conversation. Raise `ConfigurationError`."""
         child_id = f"{new_id()}-hook"
         await self._begin(ChildStarted(child_id=child_id, task=task, agent=FOR_HOOKS), hook)
         seeing = DelegateActor(self._log, self._children, self._leaving)
@@ -58,7 +58,10 @@ class HookModels:
         return words
 
     async def _begin(self, started: ChildStarted, hook: Hook) -> None:
-        """Log it with a half of what is left: others may begin at the same moment, and the log takes what fits."""
+        """Log the start of an agent, which is granted half of the cost and tokens that are left.
+
+        If the log refuses it because others began at the same moment, try again with what is left then.
+        """
         for _ in range(TIMES):
             state = self._log.state
             left, limits = allowance(state.ledger, state.spec.limits), state.spec.limits

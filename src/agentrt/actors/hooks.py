@@ -1,4 +1,4 @@
-"""`HookActor`: runs hooks, and logs what they say."""
+"""`HookActor`: runs hooks, and logs their results."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from .dispatcher import Perform
 from .event_log import Log
 
 MAX_DENIALS = 3
-"""How often in a row an agent that does nothing in between is kept from finishing; then the run ends with an error."""
+"""How often in a row hooks may keep an agent that does nothing in between from finishing. Then the run fails."""
 
 
 class HookActor(AbstractAsyncContextManager["HookActor"]):
-    """Performs `RunHooks`; what hooks print is `masked` before it is cut."""
+    """Performs `RunHooks`. What hooks print is `masked` before it is cut."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class HookActor(AbstractAsyncContextManager["HookActor"]):
         return None
 
     async def handle(self, message: Perform) -> None:
-        """Run the hooks of one event; what they come to is one batch."""
+        """Run the hooks of one event, and append what follows from them as one batch."""
         assert isinstance(message.command, RunHooks)
         command, state = message.command, self._log.state
         action = command.action
@@ -68,7 +68,7 @@ class HookActor(AbstractAsyncContextManager["HookActor"]):
             case HookEvent.STOP:
                 events = _at_the_end(outcome, event, given.metadata["denials"])
             case HookEvent.USER_MESSAGE if outcome.verdict == "deny":
-                events = (event,)  # context is for who sees the message
+                events = (event,)  # the context goes with the message, which is denied
             case _:
                 events = (event, *_told(outcome, event))
         await self._log.append(*events, command=command.id)
@@ -76,9 +76,9 @@ class HookActor(AbstractAsyncContextManager["HookActor"]):
     async def run(
         self, given: HookInput, hooks: Sequence[Hook], target: str = "", at_most: float = math.inf
     ) -> tuple[HookResult, HookExecutionEvent]:
-        """What the hooks come to, as far as they are for this event, and the event that says so.
+        """Run those of the hooks that are for this event. Return their combined result, and the event that logs it.
 
-        Each takes at most `at_most` seconds.
+        Each hook takes at most `at_most` seconds.
         """
         hooks = [
             replace(hook, timeout=min(hook.timeout, at_most))
@@ -98,7 +98,7 @@ class HookActor(AbstractAsyncContextManager["HookActor"]):
         return outcome, event
 
     def given(self, event: HookEvent, **more: Any) -> HookInput:
-        """What the hooks of an event are told."""
+        """Return the input of the hooks of an event."""
         created = self._log.state.created
         assert created is not None
         return HookInput(event_type=event, session_id=created.conversation_id, working_dir=self._workspace.path, **more)
@@ -123,7 +123,7 @@ class HookActor(AbstractAsyncContextManager["HookActor"]):
                 return self.given(event)
 
     async def _after_tool(self, action_id: str, state: State) -> HookInput:
-        """What is told of a call: its arguments are those that it ran with, also where a hook rewrote them."""
+        """Return the input of the hooks after a call, with the arguments that it ran with (a hook may rewrite them)."""
         inner = next((one for one in state.branch.inner if one.id == action_id), None)
         if inner is not None:
             first, *results = [seq for seq in (inner.seq, inner.result) if seq]
@@ -155,14 +155,14 @@ class HookActor(AbstractAsyncContextManager["HookActor"]):
                 )
         told = _told(outcome, event)
         if self._log.state.definition(action.tool_name).ends_turn and event.verdict != "deny":
-            told = ()  # who finishes is told nothing: it would begin again
+            told = ()  # a message would make an agent that finishes begin again
         if event.verdict == "deny":
             return (event, _rejected(action, event), *told)
         return (event, revised, *told) if revised is not None else (event, *told)
 
 
 def _at_the_end(outcome: HookResult, event: HookExecutionEvent, denials: int) -> tuple[Event, ...]:
-    """An agent that may finish is told nothing: it would begin again."""
+    """Return the events of stop hooks. An agent that may finish is told nothing, since it would begin again."""
     if outcome.verdict != "deny":
         return (event,)
     if denials < MAX_DENIALS:
@@ -218,7 +218,7 @@ def _response(result: Event) -> dict[str, object]:
 
 
 def _words(event: Event) -> str:
-    """What was said: in a message, or with `finish`, where that has words."""
+    """Return the text of a message, or of a call of `finish`: its message, else all of its arguments."""
     if isinstance(event, ActionEvent):
         arguments = msgspec.json.decode(event.arguments, type=dict[str, Any])
         return str(arguments.get("message") or bytes(event.arguments).decode())

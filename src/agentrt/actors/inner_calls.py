@@ -1,4 +1,4 @@
-"""`InnerCalls`: what the code that a tool runs calls, each call an action of its own in the log."""
+"""`InnerCalls`: calls of tools from the code that a tool runs, each an action of its own in the log."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ..state import Inner, Seen, State
 from .event_log import Log
 
 MOST_CALLS = 1000
-"""Calls that one action makes."""
+"""Maximum number of calls that one action makes."""
 
 
 class InnerCalls:
-    """Those of one action, which is given the results; see `Calls`."""
+    """The calls of one action, which gets the results; see `Calls`."""
 
     def __init__(self, log: Log, toolbox: Toolbox, tool: str, action: str, *, resumed: bool) -> None:
         self._log, self._toolbox, self._tool, self._action = log, toolbox, tool, action
@@ -33,7 +33,9 @@ class InnerCalls:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The tools of the agent, but for those that end its turn, and the one that runs the code."""
+        """The agent's tools, except those that end its turn or invoke skills, deferred tools that were not found, and
+        the tool that runs the code.
+        """
         state = self._log.state
         hidden = {name for name, found in state.deferred.items() if not found}
         return tuple(
@@ -43,7 +45,7 @@ class InnerCalls:
         )
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> Made:
-        """Append a call, and wait for its result. Raises `ToolError`."""
+        """Append a call, wait for its result and return both. Raise `ToolError`."""
         if tool not in self.names:
             raise ToolError(f"there is no tool {tool!r} to call here; there are: {', '.join(self.names) or 'none'}")
         if sum(1 for _ in self._own(self._log.state)) >= MOST_CALLS:
@@ -77,7 +79,7 @@ class InnerCalls:
         return await self._made(inner)
 
     async def made(self) -> Sequence[Made]:
-        """The calls, once each has its result."""
+        """Return the calls, once each has its result."""
         state = await self._log.wait_for(
             lambda state: all(p.action.within != self._action for p in state.branch.pending)
         )

@@ -1,4 +1,4 @@
-"""`Recollection`: what a conversation may look up of its past, and what is noted for later ones."""
+"""`Recollection`: a conversation's access to its past, to earlier conversations and to the memory."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from ..workspaces.reached import ReachedFiles
 from .event_log import Log
 
 Earlier = Callable[[State, str, int], Awaitable[Sequence[Hit]]]
-"""Looks for words in the earlier conversations of a conversation's owner in its workspace."""
+"""Searches the earlier conversations of a conversation's owner in its workspace for words."""
 
 MOST_BYTES = 1 << 20
-"""A larger memory is not read."""
+"""Maximum size, in bytes, of a memory file that is read."""
 
 
 class Recollection:
-    """What one conversation has: its own events, places in earlier ones of its owner, and that owner's memories."""
+    """What one conversation can look up: its events, earlier conversations of its owner, and the owner's memories."""
 
     def __init__(
         self, log: Log, workspace: Workspace, earlier: Earlier | None, home: Path | None, shelf: Shelf | None
@@ -44,17 +44,17 @@ class Recollection:
         return self._log.state.branch.view
 
     async def events(self) -> list[Event]:
-        """The events that led to where the conversation is, but for those of calls that have no result yet."""
+        """Return the events that led to the head, up to the first call that has no result yet."""
         asked = min((p.action.seq for p in self._log.state.branch.pending), default=self._log.state.seq + 1)
         return [event for event in branch([event async for event in self._log.events(0)]) if event.seq < asked]
 
     async def results(self, tool: str) -> list[ObservationEvent]:
-        """The results of a tool that led to where the conversation is."""
+        """Return the results of a tool among the events that led to the head."""
         events = branch([event async for event in self._log.events(0)])
         return [event for event in events if isinstance(event, ObservationEvent) and event.tool_name == tool]
 
     async def event(self, seq: int) -> Event | None:
-        """One of them that the agent has seen; None where there is none of that seq."""
+        """Return the event with this seq if the agent sees it or has seen it, else None."""
         here = self._log.state.branch
         seen = {one.id for one in here.view}
         events = await self.events()
@@ -62,11 +62,11 @@ class Recollection:
         return next((event for event in events if event.seq == seq and event.id in there), None)
 
     async def earlier(self, words: str, limit: int) -> Sequence[Hit]:
-        """Where words stand in the earlier conversations. Raises `ConfigurationError` where none can be searched."""
+        """Return where words occur in earlier conversations. Raise `ConfigurationError` if these cannot be searched."""
         return () if self._earlier is None else await self._earlier(self._log.state, words, limit)
 
     async def memory(self, scope: Scope) -> str:
-        """What is noted. Raises `ToolError`."""
+        """Return the notes. Raise `ToolError`."""
         if (name := self._document(scope)) is None:
             return await anyio.to_thread.run_sync(self._read, scope)
         assert self._shelf is not None
@@ -77,7 +77,7 @@ class Recollection:
         return held[0].decode("utf-8", "replace") if held is not None else ""
 
     async def memorize(self, scope: Scope, change: Callable[[str], str]) -> str:
-        """Have `change` make the notes of what they are; what they are then. Raises `ToolError`."""
+        """Replace the notes by what `change` makes of them, and return the new ones. Raise `ToolError`."""
         if (name := self._document(scope)) is None:
             return await anyio.to_thread.run_sync(partial(self._write, scope, change))
         assert self._shelf is not None
@@ -91,7 +91,7 @@ class Recollection:
             raise ToolError(str(error)) from error
 
     def _document(self, scope: Scope) -> str | None:
-        """The document of an owner's memory; None for who has a memory in files."""
+        """Return the name of the document with the owner's memory; None if the memory is in files."""
         created = self._log.state.created
         if created is None or created.owner is None or self._shelf is None:
             return None
@@ -125,7 +125,10 @@ class Recollection:
         return ReachedFiles(LocalWorkspace(home), within=home), home
 
     def _path(self, files: ReachedFiles, root: str) -> str:
-        """The file that is there and says something, or the one that is to be. Raises `ToolError` for a link."""
+        """Return the path of the first memory file that is not empty, else of the one to create.
+
+        Raise `ToolError` if the file is a symbolic link, or is reached through one below `root`.
+        """
         paths = [f"{root}/{name}" for name in MEMORY_FILES]
         path = next((path for path in paths if (found := files.status(path)) is not None and found.st_size), paths[0])
         if os.path.realpath(path) != os.path.join(os.path.realpath(root), os.path.relpath(path, root)):
@@ -135,7 +138,7 @@ class Recollection:
 
 @contextmanager
 def _alone(root: str) -> Iterator[None]:
-    """While nobody else writes a memory below a directory, in this process or another one (flock(2)); for a thread."""
+    """Keep others, in this process or another one, from writing a memory in a directory (flock(2)). For a thread."""
     try:
         directory = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:

@@ -20,13 +20,13 @@ from ..tools.definition import DefinedTool, defined_tool
 from .side_calls import SideCalls
 
 Connected: TypeAlias = Callable[[], Awaitable[Connection]]
-"""The connection to a tool's server. Raises `ToolError`."""
+"""Returns the connection to a tool's server. Raises `ToolError`."""
 
 
 def remote_tool(
     definition: ToolDefinition, connection: Connected, calls: SideCalls, timeout: float | None = None
 ) -> DefinedTool:
-    """A tool of a server, as a conversation calls it, which waits `timeout` seconds for an answer."""
+    """Return a server's tool as a conversation calls it. It waits `timeout` seconds for an answer."""
     touched = () if definition.annotations.read_only else (f"mcp:{definition.server}",)
     return defined_tool(
         definition,
@@ -47,7 +47,7 @@ class _Call:
         self._connection, self._calls = connection, calls
 
     async def __call__(self, action: dict[str, Any], context: ToolContext) -> Observation:
-        """What the server answers. Raises `ToolError`."""
+        """Return the server's answer. Raise `ToolError`."""
 
         def show(done: float, of: float | None, words: str | None) -> None:
             context.output(f"{words or ''} [{done:g}{f' of {of:g}' if of else ''}]\n")

@@ -1,4 +1,4 @@
-"""What the model sees of a result, whoever gives it."""
+"""What the model sees of a result, and results that clients give."""
 
 from __future__ import annotations
 
@@ -14,21 +14,20 @@ from ..tools.clipping import clip, whole_in
 from .event_log import Log
 
 MAX_RESULT = 40_000
-"""Characters that the model sees of one result; the built-in tools give less of their own accord."""
+"""Maximum number of characters that the model sees of one result; the built-in tools give less by themselves."""
 
 MAX_BLOCKS = 64
-"""Blocks of content, such as images, that the model sees of one result."""
+"""Maximum number of content blocks, such as images, that the model sees of one result."""
 
 Spill: TypeAlias = Callable[[str], Awaitable[str | None]]
-"""Writes a text where the model's tools can read it, and gives its path; None where there is no such place."""
+"""Writes a text to a file that the model's tools can read, and returns its path; None if there is no such place."""
 
 
 async def bounded(
     given: tuple[Content, ...], log: Log, secrets: SecretRegistry, spill: Spill | None = None
 ) -> tuple[Content, ...]:
-    """What the model sees of a result: texts that are too long together are cut in the middle, and kept whole.
-
-    Raises `LogFailed`.
+    """Return what the model sees of a result. Texts that are too long together are cut in the middle, and kept whole
+    beside the log. Raise `LogFailed`.
     """
     texts = [block.text for block in given if isinstance(block, TextContent)]
     if sum(map(len, texts)) <= MAX_RESULT and len(given) <= MAX_BLOCKS:
@@ -45,7 +44,7 @@ async def bounded(
 async def result_of(
     action_id: str, content: tuple[Content, ...], is_error: bool, log: Log, secrets: SecretRegistry, by: str | None
 ) -> ObservationEvent:
-    """The result that a client gives of an action. Raises `LogFailed`, and `ConfigurationError` where none is due."""
+    """Return a client's result of an action. Raise `LogFailed`, or `ConfigurationError` if no result is due."""
     action: ActionEvent = awaited(log.state, action_id)
     said = tuple(TextContent(sound(block.text)) if isinstance(block, TextContent) else block for block in content)
     return ObservationEvent(

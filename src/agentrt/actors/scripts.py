@@ -18,31 +18,31 @@ from ..specs import DockerWorkspace, Workspace
 from ..workspaces.reached import ReachedFiles
 
 MOST_SCRIPTS = 64
-"""Files of one action that are looked at in a round."""
+"""Maximum number of files of one action that are examined in a round."""
 
 MAX_SCRIPT = 64 * 1024
-"""Bytes of a file that is read."""
+"""Maximum size, in bytes, of a file that is read."""
 
 ABSENT = "absent"
 _READ, _UNREAD = "sha256:", "stat:"
 
 
 class Script(msgspec.Struct, frozen=True):
-    """A file that is run: its text, where it was read, and a mark by which a change is known."""
+    """A file that is run: its text, if it was read and is UTF-8, and a mark that shows whether it has changed."""
 
     mark: str
     text: str | None = None
 
     @property
     def is_old(self) -> bool:
-        """Whether it is there and was not read."""
+        """Whether the file exists and was not read."""
         return self.mark.startswith(_UNREAD)
 
 
 def read_scripts(
     paths: Iterable[str], workspace: Workspace, is_young: Callable[[str, os.stat_result], bool]
 ) -> dict[str, Script]:
-    """The files at these paths in the workspace, or among temporary files; those that are young with their texts."""
+    """Return the files at paths in the workspace or in temporary directories; young ones with their texts."""
     files, found = ReachedFiles(workspace), {}
     for path in sorted(paths)[:MOST_SCRIPTS]:
         if any(within(path, directory) for directory in _looked_into(workspace)):
@@ -51,7 +51,7 @@ def read_scripts(
 
 
 def changed(marks: Mapping[str, str], workspace: Workspace) -> str | None:
-    """The first of the files that is not as it was when it was marked."""
+    """Return the first path whose file has changed since it was marked; None if none has."""
     files = ReachedFiles(workspace)
     for path, mark in marks.items():
         was_read = mark.startswith(_READ)
@@ -69,7 +69,7 @@ def _read_none(path: str, status: os.stat_result) -> bool:
 
 
 def _looked_into(workspace: Workspace) -> tuple[str, ...]:
-    """Where files are the same for the commands as for this process."""
+    """Return the directories in which commands see the same files as this process."""
     own = (workspace.path,)
     return own if isinstance(workspace, DockerWorkspace) else (*own, *SCRATCH)
 
@@ -83,10 +83,10 @@ def _look(files: ReachedFiles, path: str, reads: Callable[[str, os.stat_result],
         if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_SCRIPT or not reads(path, status):
             return Script(mark)
         data = files.read(path)
-    except (ToolError, OSError):  # it leads out of a container's workspace, or cannot be read
+    except (ToolError, OSError):  # the path leads out of a container's workspace, or cannot be read
         return Script(ABSENT)
     mark = f"{_READ}{sha256(data).hexdigest()}"
     try:
         return Script(mark, data.decode())
-    except UnicodeDecodeError:  # a program, which nobody can rate
+    except UnicodeDecodeError:  # a binary, which cannot be rated
         return Script(mark)

@@ -32,22 +32,22 @@ from .event_log import Log
 from .scripts import Script, read_scripts
 
 RECENT = timedelta(days=1)
-"""How long before a conversation what it runs may have been written, so that it is rated by what is in it."""
+"""A script that changed no longer than this before the conversation began is rated by its content."""
 
 ROUNDS = 3
-"""How often is looked at what a script runs itself."""
+"""How many levels of scripts are read: those that the action runs, those that these run, and so on."""
 
 _UNWRITTEN = "runs {}, which a call before it in the same reply writes"
 
 AT_ONCE = 256
-"""Actions of the log that are looked at together."""
+"""Number of actions of the log that are examined in one call in a thread."""
 
 _PLACING = ("ObservationEvent", "ResourceLost")
-"""What tells where the terminal stands; one that was restarted stands in the workspace."""
+"""Types of the events that tell the terminal's directory; after a restart it is the workspace."""
 
 
 _GOES = re.compile(r"\b(?:cd|pushd|popd|eval|source)\b|(?:^|[\s;&|({])\.\s")
-"""What a command may have that leaves the shell in another directory; one that goes in vain is asked about, too."""
+"""Matches commands that may leave the shell in another directory, also those that would fail to."""
 
 
 class _Placed(msgspec.Struct):
@@ -55,7 +55,7 @@ class _Placed(msgspec.Struct):
 
 
 class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
-    """Performs `AssessRisk`, by the analyzers that the agent names; one that fails counts as HIGH."""
+    """Performs `AssessRisk` with the analyzers that the agent names. If one fails, the action is rated HIGH."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
         self._names: tuple[str, ...] = ()
         self._analyzer: SecurityAnalyzer | None = None
         self._written: set[str] = set()
-        """What the conversation's actions wrote, up to the event `_learned`."""
+        """The paths that the conversation's actions wrote, up to the event `_learned`."""
         self._learned = 0
 
     async def __aexit__(self, *_: object) -> None:
@@ -108,8 +108,9 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
         return self._analyzer
 
     async def _scene(self, action: ActionEvent) -> Scene:
-        """What the action does, and where: where its tool's last command ended, unless one comes before that may go
-        elsewhere.
+        """Return what the action does and in which directory: the one in which its tool's last command ended.
+
+        The directory is unknown if a pending call before this one may change it.
         """
         scene = self._does(action, Scene(self._workspace, self._workspace.path, own=self._own()))
         if scene.effects is None or not scene.effects.runs:
@@ -126,14 +127,15 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
         return replace(scene, directory=found.working_dir) if found is not None and found.working_dir else scene
 
     def _does(self, action: ActionEvent, scene: Scene) -> Scene:
-        """The scene with what an action does. Raises `BadCall` when it cannot run."""
+        """Return the scene with what an action does. Raise `BadCall` if the action cannot run."""
         annotations = self._log.state.definition(action.tool_name).annotations
         effects = self._tools.effects(action.tool_name, action.arguments)
         return replace(scene, effects=effects, only_reads=annotations.read_only and not annotations.open_world)
 
     async def _with_scripts(self, action: ActionEvent, scene: Scene) -> tuple[Scene, dict[str, str], str]:
-        """With the texts of what the action runs, and of what that runs, where they are young enough; the marks by
-        which a change of them is known when it runs; and a file of which only a call before this one knows the text.
+        """Return the scene with the texts of the files that the action runs, and of those that these run, if they are
+        young enough; the marks that show whether a file has changed when the action runs; and a file whose text is
+        unknown because a call before this one writes it ("" if none).
         """
         earlier = self._written_earlier(action, scene)
         scene = replace(scene, files={path: text for path, text in earlier.items() if settled(text)})
@@ -151,7 +153,7 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
         return scene, marks, unwritten
 
     def _written_earlier(self, action: ActionEvent, scene: Scene) -> dict[str, str]:
-        """What the calls before this one will have written, or are writing, when it runs."""
+        """Return the files that the pending calls before this one will have written when it runs, or are writing."""
         found: dict[str, str] = {}
         for waiting in self._log.state.branch.pending:
             if waiting.action.id == action.id:
@@ -160,15 +162,16 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
         return found
 
     async def _read(self, paths: frozenset[str]) -> dict[str, Script]:
-        """The files at these paths; young are those that changed since the conversation began, or shortly before, and
-        those that it wrote itself.
+        """Return the files at these paths, the young ones with their texts.
+
+        A file is young if it changed since `RECENT` before the conversation began, or if the conversation wrote it.
         """
         state = self._log.state
         assert state.created is not None
         since = (state.created.timestamp - RECENT).timestamp()
 
         def is_young(path: str, status: os.stat_result) -> bool:
-            # of the times that a file has, only that of its last change cannot be set back
+            # of a file's times, only ctime cannot be set back
             return status.st_ctime >= since or path in self._written
 
         found = await anyio.to_thread.run_sync(read_scripts, paths, self._workspace, is_young)
@@ -178,7 +181,7 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
         return found
 
     async def _learn_writes(self) -> None:
-        """Go on with the events that came since this was asked last."""
+        """Add what the actions wrote that were logged since the last call of this."""
         actions: list[ActionEvent] = []
         async for event in self._log.events(self._learned):
             self._learned = event.seq
@@ -191,9 +194,9 @@ class SecurityActor(AbstractAsyncContextManager["SecurityActor"]):
             self._written |= await anyio.to_thread.run_sync(self._all_written, actions)
 
     def _all_written(self, actions: Sequence[ActionEvent]) -> set[str]:
-        """The paths of what actions wrote, as far as their arguments tell; for a thread."""
+        """Return the paths that actions wrote, as far as their arguments tell. For a thread."""
         scene, found = Scene(self._workspace, normal(self._workspace.path)), set[str]()
         for action in actions:
-            with contextlib.suppress(msgspec.MsgspecError, BadCall):  # it never ran
+            with contextlib.suppress(msgspec.MsgspecError, BadCall):  # the action never ran
                 found |= written(action, self._does(action, scene)).keys()
         return found

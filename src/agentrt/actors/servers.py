@@ -1,4 +1,4 @@
-"""`Servers`: the MCP servers of one conversation. Their tools become events, and tools that the agent can call."""
+"""`Servers`: the MCP servers of one conversation. Logs the tools that they offer, and lets the agent call these."""
 
 from __future__ import annotations
 
@@ -43,17 +43,18 @@ from .side_calls import SideCalls
 from .tool_search import searching_tools
 
 USUAL_WINDOW = 128_000
-"""Tokens of a model's window where that is not known."""
+"""Assumed context window of a model, in tokens, if it is unknown."""
 
 SHORTEST_PAUSE, LONGEST_PAUSE, CALM = 0.5, 30.0, 10.0
-"""Seconds after a change in which others are not told yet: it grows while less than `CALM` lies between two of them."""
+"""Seconds to wait after a change before the next one is logged. The wait doubles, from the shortest to the longest,
+while changes are less than `CALM` seconds apart; else there is none."""
 
 PATIENCE = 5.0
-"""Seconds that a server may be away before its tools are taken away."""
+"""Seconds that a server may be unavailable before its tools are withdrawn."""
 
 
 Read: TypeAlias = Callable[[Connection, Caller], Awaitable[tuple[Content, ...]]]
-"""Reads something of a server. Raises `ToolError`."""
+"""Reads content from a server. Raises `ToolError`."""
 
 
 class Servers:
@@ -74,15 +75,15 @@ class Servers:
         self._whose, self._pins = whose, ToolPins(shelf, whose.owner) if shelf is not None else None
         self._saying = anyio.Lock()
         self._anew: dict[str, dict[str, str]] = {}
-        """By server, the digests of the tools that are not as they were first seen."""
+        """By server, the digests of the tools that differ from when they were first seen."""
         self._there: dict[str, asyncio.Future[Connection]] = {}
         self._heard: dict[str, anyio.Event] = {}
-        """Set once it is known what a server offers, or that it is not there."""
+        """By server, set once it is known what it offers, or that it is unavailable."""
         self._again: dict[str, anyio.Event] = {}
-        """Set to have a server tried again that lacked a variable."""
+        """By server, set to try it again after it lacked a variable."""
 
     def begin(self, tasks: TaskGroup) -> None:
-        """Connect to those that the agent has by now, in the background; what the log offers can be called at once."""
+        """Connect in the background to the agent's current servers. The tools in the log can be called at once."""
         state = self._log.state
         for name, server in state.spec.mcp_servers.items():
             if server.disabled or name in self._there:
@@ -110,13 +111,15 @@ class Servers:
         return connection
 
     def _was_asked(self, tool: str) -> bool:
-        """Whether a person has let a call of a tool run that runs now."""
+        """Return whether a person has approved a call of the tool that runs now."""
         pending = self._log.state.branch.pending
         return any(p.action.tool_name == tool and p.command is not None and p.approved for p in pending)
 
     async def _follow(self, name: str, server: MCPServer, earlier: Sequence[anyio.Event]) -> None:
-        """Say how a server stands, from now on. Those that stand before it in the configuration are heard first: they
-        choose the names of their tools first, however long they take to start.
+        """Log what a server offers, and its changes from now on.
+
+        The servers before it in the configuration come first: they choose the names of their tools first, however long
+        they take to start.
         """
         try:
             filled = await self._filled_once(name, server)
@@ -134,8 +137,8 @@ class Servers:
             self._heard[name].set()
 
     async def _filled_once(self, name: str, server: MCPServer) -> MCPServer:
-        """The server with the values of its variables, once there are some: tried again when somebody asks for that,
-        and when a secret has come.
+        """Return the server with the values of its variables. If that fails, log the problem, and try again when a user
+        asks for it or a secret is added.
         """
         while True:
             again = self._again[name] = anyio.Event()
@@ -145,7 +148,7 @@ class Servers:
             except (ConfigurationError, ToolError) as error:
                 failed = self._there[name]
                 failed.set_exception(ToolError(f"the MCP server {name!r} is not there: {error}"))
-                failed.exception()  # it is told, whether or not somebody calls
+                failed.exception()  # retrieved here, since perhaps nobody awaits it
                 await self._say(name, Standing(problem=str(error)))
                 self._heard[name].set()
                 await again.wait()
@@ -154,7 +157,7 @@ class Servers:
                 self._secrets.listeners.remove(again.set)
 
     async def _tell_changes(self, name: str, connection: Connection, number: int) -> None:
-        """Say each change, those that come one upon the other as one, with growing pauses."""
+        """Log each change, with growing pauses. Changes during a pause are logged as one."""
         pause, since = 0.0, anyio.current_time()
         while True:
             standing = await anext(connection.changes(number))
@@ -167,7 +170,7 @@ class Servers:
             await anyio.sleep(pause)
 
     async def ask(self, question: ServerQuestion) -> ServerAnswer:
-        """The answer to a person. Raises `ServerMissing`, `ToolError` or `ConfigurationError`."""
+        """Return the answer to a user's question. Raise `ServerMissing`, `ToolError` or `ConfigurationError`."""
         try:
             return await self._answered(question)
         except (ToolError, ConfigurationError) as error:
@@ -196,7 +199,7 @@ class Servers:
         if (connection := self._held(name)) is None:
             self._again[name].set()
             with anyio.move_on_after(server.connect_timeout):
-                await anyio.lowlevel.checkpoint()  # the follower begins anew
+                await anyio.lowlevel.checkpoint()  # lets the follower start over
                 await asyncio.wait([self._there[name]])
             connection = self._held(name)
         if connection is not None:
@@ -230,8 +233,8 @@ class Servers:
         return status_of(name, server, state.servers.get(name), connection, masked)
 
     async def attached(self, message: MessageEvent) -> tuple[MessageEvent, ...]:
-        """What a message of a user names of servers: a prompt at its beginning, and resources. What cannot be had is
-        said in its place.
+        """Return what a user's message names of servers: a prompt at its beginning, and resources. If one cannot be
+        read, the error stands in its place.
         """
         words, wanted = plain(message.content), list[tuple[str, str, Read]]()
         if (found := prompt_in(words, self._there)) is not None:
@@ -253,7 +256,7 @@ class Servers:
         return MessageEvent(content=shown, labels=("mcp",), caused_by=message.id)
 
     async def _filled(self, server: MCPServer) -> MCPServer:
-        """The server with the values of its variables. Raises `ConfigurationError` or `ToolError`."""
+        """Return the server with the values of its variables. Raise `ConfigurationError` or `ToolError`."""
         created = self._log.state.created
         assert created is not None
         workspace = created.workspace.path
@@ -262,16 +265,16 @@ class Servers:
         values = await self._secrets.named_in(" ".join(f"${{{variable}}}" for variable in server.variables))
         filled = expanded(server, values.get)
         self._secrets.seed(shown_by({**filled.headers, **headers_of(filled.credentials)}))
-        if filled.way != "stdio" or filled.shared:  # one that is shared is of no workspace
+        if filled.way != "stdio" or filled.shared:  # a shared server belongs to no workspace
             return filled
         return replace(filled, cwd=os.path.join(workspace, filled.cwd))
 
     async def _say(self, name: str, standing: Standing) -> None:
-        """Log what is offered from now on, where that is something else than before."""
+        """Log what a server offers from now on, if it has changed."""
         async with self._saying:
             try:
                 event = await self._event(name, standing)
-            except ConfigurationError as error:  # what it said before cannot be read, so its tools cannot be trusted
+            except ConfigurationError as error:  # its pins cannot be read, so its tools cannot be trusted
                 event = await self._event(name, Standing(problem=str(error)))
             before = self._log.state.servers.get(name)
             if before is None or _offer(before) != _offer(event):
@@ -279,7 +282,7 @@ class Servers:
                 self._tools.learn(searching_tools(self._log.state, lambda: self._log.state))
 
     async def _event(self, name: str, standing: Standing) -> ToolsChanged:
-        """What a server offers as it stands. Raises `ConfigurationError` where its pins cannot be had."""
+        """Return the event with what a server offers. Raise `ConfigurationError` if its pins cannot be read."""
         before = self._log.state.servers.get(name)
         if standing.problem:
             told = _told(name, before, (), standing.problem)
@@ -298,7 +301,9 @@ class Servers:
         )
 
     def _are_many(self, name: str, tools: Sequence[ToolDefinition]) -> bool:
-        """Whether a server's tools take too much of the window beside the others' that are offered, or once did."""
+        """Return whether a server's tools, with those that other servers offer, take too much of the window, or did
+        before.
+        """
         state = self._log.state
         if (share := state.spec.tool_search) is None:
             return False
@@ -314,7 +319,7 @@ class Servers:
         others = (tool for tool, (other, _) in names.items() if other != name)
         return definitions(
             name,
-            # one whose name holds a secret could be neither shown nor pinned
+            # a tool whose name holds a secret can be neither shown nor pinned
             [tool for tool in standing.listed.tools if masked(tool.name) == tool.name],
             {*self._tools.names, *others, SEARCH, CALL},
             server.include,
@@ -325,7 +330,7 @@ class Servers:
         )
 
     async def _pinned(self, name: str, tools: tuple[ToolDefinition, ...]) -> tuple[ToolDefinition, ...]:
-        """The tools, those marked that are not as they were first seen."""
+        """Return the tools, and mark those that differ from when they were first seen."""
         if self._pins is None:
             return tools
         anew = self._anew[name] = await self._pins.changed(name, self._log.state.spec.mcp_servers[name], tools)
@@ -333,12 +338,12 @@ class Servers:
 
 
 def _offer(event: ToolsChanged) -> tuple[object, ...]:
-    """The part of an event that makes it another one."""
+    """Return the members of an event that are compared to find a change."""
     return (event.tools, event.problem, event.prompts, event.deferred)
 
 
 def _told(name: str, before: ToolsChanged | None, tools: Sequence[ToolDefinition], problem: str) -> str:
-    """What the model is told of a change; nothing of the first tools, which it finds."""
+    """Return what the model is told of a change; "" for the first tools, which it finds by itself."""
     if problem:
         return f"The MCP server {name} is not available, nor are its tools: {problem}"
     if before is None:
@@ -361,7 +366,7 @@ async def _resource(uri: str, connection: Connection, caller: Caller) -> tuple[C
 
 
 async def _settled(connection: Connection) -> Standing:
-    """How a connection stands after it was lost and had some time to come back."""
+    """Return the standing of a lost connection after at most `PATIENCE` seconds to come back."""
     with anyio.move_on_after(PATIENCE):
         async for standing in connection.changes():
             if not standing.problem:

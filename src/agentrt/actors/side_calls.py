@@ -1,4 +1,4 @@
-"""`SideCalls`: asks a model something besides the conversation; what that costs is logged, what is said is not."""
+"""`SideCalls`: model calls besides the conversation. Their cost is logged, their text is not."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ASIDE = (
 
 
 class SideCalls:
-    """Calls of a model that have no place in the history; their cost has one in the ledger, under a usage id."""
+    """Model calls that are not in the history. Their cost is in the ledger, under a usage id."""
 
     def __init__(self, log: Log, client: ModelClient, veil: Veil) -> None:
         self._log, self._client, self._veil = log, client, veil
@@ -39,13 +39,16 @@ class SideCalls:
     async def complete(
         self, messages: Sequence[Message], usage_id: str, llm: AnyLLM | None = None, speech: Speech | None = None
     ) -> ModelReply:
-        """A reply to `messages` of `llm`, or of the agent's own model. Raises `ModelError` or `ConfigurationError`."""
+        """Return the reply of `llm`, or of the agent's own model, to `messages`.
+
+        Raise `ModelError` or `ConfigurationError`.
+        """
         state = self._log.state
         assert state.created is not None
         chosen = named_as(llm or state.spec.llm, usage_id)
         await self._client.prepare(chosen)
         draft = Draft(self._log, f"{usage_id}-{new_id()}", chosen, visible=False)
-        # a history with calls is refused by some where no tools are offered
+        # some providers refuse a history with calls if no tools are offered
         tools = self._veil.tools(state.tools) if any(message.tool_calls for message in messages) else ()
         try:
             reply = await self._client.complete(
@@ -63,22 +66,22 @@ class SideCalls:
         return replace(reply, text=self._veil.text(sound(reply.text)))
 
     def window(self, llm: AnyLLM | None = None) -> int:
-        """Tokens that a model reads, the agent's own where none is given; 0 where nobody knows."""
+        """Return the context window of `llm`, or of the agent's own model, in tokens; 0 if it is unknown."""
         return window_of(llm or self._log.state.spec.llm, self._client.known)
 
     async def ask(self, question: str, llm: AnyLLM | None = None) -> str:
-        """The agent's answer to a question, from what it sees now; its history stays as it is."""
+        """Return the agent's answer to a question, from what it sees now. The history does not change."""
         told = await self.told(await self.history(self._log.state))
         reply = await self.complete([*told, Message("user", text(ASIDE + question))], "ask-agent", llm)
         return reply.text
 
     async def sample(self, messages: Sequence[Message]) -> tuple[str, str]:
-        """What the agent's own model says to messages of an MCP server, and its name."""
+        """Return the reply of the agent's own model to messages of an MCP server, and the model's name."""
         reply = await self.complete(messages, "mcp-sampling")
         return reply.text, named(self._log.state.spec.llm)
 
     async def told(self, events: Sequence[Event]) -> list[Message]:
-        """Events of a view as the agent's model is sent them."""
+        """Return the events of a view as messages to the agent's model."""
         told = to_messages(events, around(self._log.state.spec))
         if kept := image_blobs(told):
             blobs = {sha256: await self._log.fetch(blob) for sha256, blob in kept.items()}
@@ -86,15 +89,15 @@ class SideCalls:
         return told
 
     async def history(self, state: State) -> list[Event]:
-        """What the model sees in a state, as far as it is complete."""
+        """Return the events that the model sees in a state, as far as the view is complete."""
         return await self.load(complete_view(state))
 
     async def load(self, view: Sequence[Seen]) -> list[Event]:
-        """The events of places in a view, without what is secret. Raises `LogCorrupt`."""
+        """Return the events at places of a view, with secrets masked. Raise `LogCorrupt`."""
         return [self._veil.event(event) for event in await self._log.load(view)]
 
     async def title(self, length: int, llm: AnyLLM | None = None) -> str:
-        """A title after the first message of a user, "" where there is none; that message cut where a model fails."""
+        """Return a title for the user's first message; "" if there is none. If the model fails, shorten the message."""
         state = self._log.state
         here = state.branch
         heard = (seen for seen in (*here.view, *here.queued) if seen.user and seen.id not in here.unheard)
@@ -112,12 +115,12 @@ class SideCalls:
 
 
 def complete_view(state: State) -> list[Seen]:
-    """What the model sees, and what waits to be seen, up to a batch of calls that has not all of its results."""
+    """Return what the model sees, then what is queued, up to the first batch of calls that lacks results."""
     open_calls = {p.action.id for p in state.branch.pending}
     view = [*state.branch.view]
     first = next((place for place, seen in enumerate(view) if seen.id in open_calls), len(view))
     while first < len(view) and first and view[first - 1].type == "ActionEvent":
         first -= 1
-    unheard = state.branch.unheard  # hooks have a say in whether the model sees them
+    unheard = state.branch.unheard  # hooks still decide whether the model sees them
     queued = [seen for seen in state.branch.queued if seen.id not in unheard]
     return [*view[:first], *(queued if first == len(view) else ())]

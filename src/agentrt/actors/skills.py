@@ -1,4 +1,4 @@
-"""`SkillActor`: tells the model the text of a skill, once the commands in it have run."""
+"""`SkillActor`: gives the model the text of a skill, once the commands in it have run."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from .event_log import Log
 _texts = msgspec.json.Decoder(dict[str, str])
 
 MOST_COMMANDS = 10
-"""Commands of a skill that are run; it is told of those that are not."""
+"""Maximum number of commands of a skill that are run; its text marks the others as not run."""
 
 LONGEST = 20_000
-"""Characters of a command's output that stand in the text."""
+"""Maximum number of characters of a command's output in the text."""
 
 
 class SkillActor(AbstractAsyncContextManager["SkillActor"]):
-    """Performs `Activate`. Its first outcome may be the calls of commands; then it is due again with their results."""
+    """Performs `Activate`. The first outcome may be calls of commands; then it is due again with their results."""
 
     def __init__(self, log: Log, toolbox: Toolbox) -> None:
         self._log, self._toolbox = log, toolbox
@@ -47,7 +47,7 @@ class SkillActor(AbstractAsyncContextManager["SkillActor"]):
         return None
 
     async def handle(self, message: Perform) -> None:
-        """Have the commands of a skill run, or activate it."""
+        """Have the commands of a skill run, or activate the skill."""
         assert isinstance(message.command, Activate)
         command, state = message.command, self._log.state
         await self._log.append(*await self._outcome(command, state), command=command.id)
@@ -69,7 +69,7 @@ class SkillActor(AbstractAsyncContextManager["SkillActor"]):
         return (_result(action, told), _activated(due, skill, ""))
 
     async def _body(self, state: State, name: str) -> str | None:
-        """The text of a skill, as it was when the context was resolved."""
+        """Return the text of a skill as it was when the context was resolved; None if there is none."""
         for blob in reversed(state.context.texts if state.context is not None else ()):
             try:
                 texts = _texts.decode(await self._log.fetch(blob))
@@ -80,7 +80,7 @@ class SkillActor(AbstractAsyncContextManager["SkillActor"]):
         return None
 
     def _calls(self, wanted: Sequence[str], due: Activation, state: State) -> tuple[ActionEvent, ...]:
-        """The calls of the commands; none where the agent has no tool that runs commands."""
+        """Return calls of the commands; none if the agent has no tool that runs commands."""
         shell = _shell(state)
         if shell is None:
             return ()
@@ -109,7 +109,7 @@ class SkillActor(AbstractAsyncContextManager["SkillActor"]):
         return tuple(made)
 
     async def _results(self, due: Activation, state: State) -> dict[str, str]:
-        """What the commands gave, by command."""
+        """Return the results of the commands, by command."""
         shell, found = _shell(state), dict[str, str]()
         for _, seq, result in due.calls:
             call, ended = await self._log.load([Seen(seq, "", ""), Seen(result, "", "")])
@@ -119,7 +119,7 @@ class SkillActor(AbstractAsyncContextManager["SkillActor"]):
         return found
 
     async def _message(self, due: Activation, state: State) -> str:
-        """The words of the message that activates a skill; "" where it is none."""
+        """Return the text of the message that activates a skill; "" if no message does."""
         places = [seen for seen in (*state.branch.queued, *state.branch.view) if seen.id == due.cause]
         found = await self._log.load(places[:1])
         return plain(found[0].content) if found and isinstance(found[0], MessageEvent) else ""
@@ -161,7 +161,7 @@ def _result(action: ActionEvent, told: str) -> ObservationEvent:
 
 
 def _output(said: str) -> str:
-    """What a command printed, without the line below it that says that it ended well."""
+    """Return what a command printed, without the last line if that reports success."""
     output, _, last = said.rpartition("\n")
     return output if last.startswith("[exit code 0") else said
 

@@ -44,17 +44,17 @@ _MARKED = (
 
 
 MOST_LOOKS = 3
-"""How often a call is rated again since a file that it runs has changed."""
+"""Maximum number of times that a call is rated again because a file that it runs has changed."""
 
 _CHANGED = "not run: {} changes again and again while this call is looked at. Stop what writes it, and call again"
 
 
 class AtWork(Request[bool], frozen=True):
-    """Whether the tool has something at work between two calls."""
+    """Asks whether the tool has something running between two calls."""
 
 
 class ToolActor(AbstractAsyncContextManager["ToolActor"]):
-    """Performs `ExecuteAction` for one tool; the executor is opened with the actor and closed with it."""
+    """Performs `ExecuteAction` for one tool. The executor is opened and closed with the actor."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
             self._executor = self._tools.executor(name)
         self._place = ToolPlace(log, parts, name, workspace)
         self._tasks = anyio.create_task_group()
-        """What the executor runs beside its calls."""
+        """The tasks that the executor runs beside its calls."""
 
     async def __aenter__(self) -> ToolActor:
         await self._tasks.__aenter__()
@@ -85,15 +85,16 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
             try:
                 with guarded:
                     await self._executor.aclose()
-            except Exception:  # of a tool that was not written here: what it did stands in the log
+            except Exception:  # the tool may be anyone's code; its results are in the log
                 _logger.exception("tool %r failed to close", self._name)
             await self._place.spills.close()
         self._tasks.cancel_scope.cancel()
         return await self._tasks.__aexit__(kind, error, trace)
 
     async def handle(self, message: Perform | AtWork) -> bool | None:
-        """Run one call, whose outcome is an observation or an error that the model can act on; or say whether something
-        is at work.
+        """Run one call and append its outcome: an observation, or an error that the model can act on.
+
+        For `AtWork`, return whether the tool has something running.
         """
         if isinstance(message, AtWork):
             return isinstance(self._executor, Watchful) and await self._executor.at_work()
@@ -112,14 +113,14 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
         return None
 
     def _cut(self, action: ActionEvent, call: ToolCall, seconds: float) -> Event:
-        """The outcome of a call that is cancelled: by an interrupt, or since the conversation is left."""
+        """Return the outcome of a call that was cancelled by an interrupt, or because the conversation is left."""
         resumes = self._log.state.definition(action.tool_name).on_crash is OnCrash.RESUME
         if resumes and not self._log.state.branch.cut:
             return ExecutionLost(action_id=action.id, caused_by=action.id)
         return _failed(action, call, f"Interrupted after {seconds:.1f} s.{call.so_far()}")
 
     def _writes_mark(self, action: ActionEvent) -> bool:
-        """Whether a call would act on what stands for a secret, where there are secrets that it may stand for."""
+        """Return whether a call that may write has the mark of a masked secret in it, if there are any secrets."""
         tool = self._tools.annotations(action.tool_name)
         return bool(self._secrets.mask) and HIDDEN.encode() in bytes(action.arguments) and not tool.read_only
 
@@ -127,7 +128,10 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
         return ToolCall(self._log, self._place, self._name, command, self._parts, self._tasks, self._calls)
 
     async def _looked_at_again(self, command: ExecuteAction) -> Event | None:
-        """Has a call rated again of which a file is not as it was for its rating; an error where that goes on."""
+        """Return the event that has a call rated again if a file that it runs changed since its rating.
+
+        Return an error if that happens too often, and None if no file changed.
+        """
         if not command.files or command.resumed:
             return None
         path = await anyio.to_thread.run_sync(changed, command.files, self._workspace)
@@ -153,7 +157,7 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
         except ToolError as expected:
             observation = Observation(content=content.text(content.sound(str(expected))), is_error=True)
             details, fingerprint = _details(observation), _fingerprint(observation)
-        except Exception as failure:  # a tool's failure is the model's to handle
+        except Exception as failure:  # the model handles a tool's failure
             told = clip(content.sound(f"{self._name} failed: {type(failure).__name__}: {failure}"), MAX_RESULT)
             return _failed(action, call, told)
         return ObservationEvent(
@@ -171,23 +175,23 @@ class ToolActor(AbstractAsyncContextManager["ToolActor"]):
         )
 
     def _kept(self, action: ActionEvent) -> AbstractAsyncContextManager[None]:
-        """Around a call that may change files they are kept."""
+        """Return a context that keeps the files before and after a call that may change them."""
         try:
             if self._keeper is not None and self._tools.may_write(action.tool_name, action.arguments):
                 return self._keeper.around(action, self._tools.writes(action.tool_name, action.arguments))
         except BadCall:
-            pass  # it will be refused
+            pass  # the call will be refused
         return nullcontext()
 
     def _labels(self, action: ActionEvent, said: tuple[Label, ...]) -> tuple[Label, ...]:
-        """Where what the result holds comes from: as it says itself, as the tool says, and as the action was rated."""
+        """Return the labels of a result: those from the result itself, the tool and the action's rating."""
         rated = next((p.labels for p in self._log.state.branch.pending if p.action.id == action.id), ())
         declared = self._tools.labels(action.tool_name)
         return tuple(sorted({*rated, *declared, *said})) if declared or said else rated
 
 
 def _failed(action: ActionEvent, call: ToolCall, told: str) -> Event:
-    """The error of a call that began: it has the id that its output named while it grew, which is void now."""
+    """Return the error of a call that began. It has the id under which the call's output was shown, now void."""
     return replace(action_error(action, told), id=call.observation_id)
 
 

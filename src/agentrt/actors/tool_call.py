@@ -1,4 +1,4 @@
-"""`ToolCall`: what the executor of a tool has of its conversation while it runs one call."""
+"""`ToolCall`: what a tool's executor can use of its conversation during one call."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ from .tool_models import Saved, ToolModels
 T = TypeVar("T")
 
 TAIL = 64
-"""Pieces of output kept for the model in case a call is cut."""
+"""Number of pieces of output that are kept, from the end, for the model in case a call is cut."""
 
 
 class ToolParts(Protocol):
-    """What a tool actor uses of a conversation's parts."""
+    """The parts of a conversation that a tool actor uses."""
 
     @property
     def tools(self) -> Tools: ...
@@ -86,7 +86,7 @@ class ToolPlace:
         self._leases, self._created = parts.leases, created
 
     async def lease(self, kind: str, opened: Opened[T], *, tree: bool) -> Lease[T]:
-        """A share of what the tools of the conversation, or of its tree, have in common. Raises `ToolError`."""
+        """Return a share of what the tools of the conversation, or of its `tree`, have in common. Raise `ToolError`."""
         if self._leases is None or self._created is None:
             raise ToolError("nothing can be opened here")
         above = self._created.delegated_by
@@ -95,7 +95,7 @@ class ToolPlace:
 
 
 class ToolCall:
-    """The `ToolContext` of one call: shows its output, and keeps the last of it."""
+    """The `ToolContext` of one call: shows its output, and keeps the end of it."""
 
     def __init__(
         self,
@@ -151,14 +151,14 @@ class ToolCall:
 
     def _show(self, text: str) -> None:
         self._masked.mask = self._secrets.mask
-        self._tail.append(self._masked.feed(text))  # masked before it is cut: half a secret is one too
+        self._tail.append(self._masked.feed(text))  # masked before it is cut, since the mask misses half a secret
         self._log.show(self.observation_id, "output", text, self._command)
 
     def start_soon(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
         self._here(lambda: self._tasks.start_soon(function) and None)
 
     def _here(self, done: Callable[[], None]) -> None:
-        """Do something on the event loop; a function that blocks asks for it in a thread of its own."""
+        """Call `done` on the event loop, also from the thread of a blocking function."""
         if threading.get_ident() == self._thread:
             done()
         else:

@@ -1,4 +1,4 @@
-"""`ToolModels`: what a tool asks of saved models."""
+"""`ToolModels`: the saved models, as tools use them."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from .event_log import Log
 from .side_calls import SideCalls
 
 USAGE, HEARING = "vision", "transcription"
-"""Under which names looking at images and writing down what is said are summed."""
+"""Usage ids under which the costs of looking at images and of transcribing speech are summed."""
 
 Saved = Callable[[str, SecretRegistry], AnyLLM]
-"""Gives the model of a profile, whose keys are secrets from then on; for a thread. Raises `ConfigurationError`."""
+"""Loads the model of a profile, and masks its keys from then on. For a thread. Raises `ConfigurationError`."""
 
 
 def nothing_saved(name: str, secrets: SecretRegistry) -> AnyLLM:
-    """Where there are none. Raises `ProfileMissing`."""
+    """Raise `ProfileMissing`: there are no saved models."""
     raise ProfileMissing(name, ())
 
 
 class ToolModels:
-    """The saved models of one conversation."""
+    """The saved models of one conversation, as one of its actions uses them."""
 
     def __init__(
         self, log: Log, client: ModelClient, calls: SideCalls, saved: Saved, secrets: SecretRegistry, action: str
@@ -43,7 +43,7 @@ class ToolModels:
         self._saved, self._secrets = saved, secrets
 
     async def switch(self, profile: str) -> str:
-        """Have the agent go on with a saved model. Raises `ToolError`."""
+        """Have the agent go on with a saved model, and return the model's name. Raise `ToolError`."""
         llm = await self._prepared(profile)
         for one in members(llm):
             known = self._client.known(one)
@@ -55,7 +55,7 @@ class ToolModels:
         return named(llm)
 
     async def look(self, number: int, question: str, profile: str) -> str:
-        """What a model that sees says of an image in the conversation, from 1. Raises `ToolError`."""
+        """Return what a vision model says about an image that the agent sees, numbered from 1. Raise `ToolError`."""
         told = await self._calls.told(await self._calls.history(self._log.state))
         images = [block for message in told for block in message.content if is_image(block)]
         if not 1 <= number <= len(images):
@@ -64,7 +64,10 @@ class ToolModels:
         return await self.see([images[number - 1]], question, profile)
 
     async def see(self, images: Sequence[Content], question: str, profile: str = "") -> str:
-        """What a model that sees says of images, within the budget of the conversation. Raises `ToolError`."""
+        """Return what a vision model says about images, within the conversation's budget. Raise `ToolError`.
+
+        Without a profile it is the agent's own model.
+        """
         llm = await self._prepared(profile) if profile else None
         one = members(llm or self._log.state.spec.llm)[0]
         if not known_of(one, self._client.known(one)).vision:
@@ -76,7 +79,7 @@ class ToolModels:
             raise ToolError(f"{one.model} could not be asked: {error}") from error
 
     async def hear(self, mp3: bytes, seconds: float, model: str) -> str:
-        """What is said in a piece of sound, within the budget of the conversation. Raises `ToolError`."""
+        """Return a transcript of the speech in an MP3 file, within the conversation's budget. Raise `ToolError`."""
         digest = (await anyio.to_thread.run_sync(sha256, mp3)).hexdigest()
         asked = [Message("user", text(f"[{seconds:.1f} s of sound, SHA-256 {digest}]"))]
         try:
@@ -98,7 +101,7 @@ class ToolModels:
 
 
 def beside(own: LLM, model: str) -> LLM:
-    """A model by its name; one of the provider that the agent's own model is of is called at the same address."""
+    """Return a model by its name. If it has the provider of the agent's own model, it gets the same key and address."""
     provider, slash, _ = own.model.partition("/")
     same = model.startswith(f"{provider}/") or ("/" not in model and (provider == "openai" or not slash))
     if not same or own.base_url is None:

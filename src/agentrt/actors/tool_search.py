@@ -1,4 +1,4 @@
-"""The tool that searches deferred tools, and the one through which they are called."""
+"""The tool that searches for deferred tools, and the tool that calls them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NONE = "No tool fits. There are tools of {}: try other words."
 
 
 def searching_tools(state: State, now: Callable[[], State]) -> list[DefinedTool]:
-    """Both, as a conversation calls them, where it has deferred tools; `now` gives its state."""
+    """Return both tools as a conversation calls them, if it has deferred tools. `now` returns its current state."""
     return [
         defined_tool(tool, Elsewhere, _refused)
         if tool.dispatches
@@ -38,7 +38,7 @@ class _Search:
         self._now = now
 
     async def __call__(self, action: dict[str, Any], context: ToolContext) -> Observation:
-        """The definitions that fit, each on a line as JSON."""
+        """Return the definitions of the tools that match, one per line as JSON."""
         state = self._now()
         deferred = {name: server.tools for name, server in state.servers.items() if server.deferred}
         tools = [tool for offered in deferred.values() for tool in offered]
@@ -58,5 +58,5 @@ def _shown(tool: ToolDefinition) -> str:
 
 
 def _refused(action: dict[str, Any], workspace: Workspace) -> tuple[str, ...]:
-    """Raises `BadCall`: a call that names a tool is a call of that one."""
+    """Raise `BadCall`: a call that names a tool becomes a call of that tool."""
     raise BadCall(HOW)

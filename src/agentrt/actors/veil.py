@@ -1,4 +1,4 @@
-"""`Veil`: takes what is secret out of all that leaves a conversation: events, deltas, blobs and prompts."""
+"""`Veil`: masks secrets in everything that leaves a conversation: events, deltas, blobs and prompts."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ from ..specs import ToolDefinition
 from ..specs.content import plain, text
 
 IN_A_THREAD = 64 * 1024
-"""Bytes from which on data is masked in a thread."""
+"""Minimum size, in bytes, of data that is masked in a thread."""
 
 _SHORTEST_HALF = 4
-"""Characters of the beginning of a secret that are worth hiding."""
+"""Minimum length, in bytes, of the beginning of a secret that is cut off a message."""
 
 _WORD = re.compile(r"\w{1,32}")
 
 
 T = TypeVar("T")
 _Hide: TypeAlias = Callable[[Any, str], Any]
-"""Takes what is secret out of JSON, given the name of the member that it is."""
+"""Masks the secrets in a JSON value, given the name of its member."""
 
 
 class Veil:
-    """What a registry's mask does to each; what holds no secret stays the object that it is."""
+    """Applies a registry's mask to events, texts and prompts. An object without secrets is returned as it is."""
 
     def __init__(self, secrets: SecretRegistry) -> None:
         self._secrets = secrets
 
     @property
     def version(self) -> int:
-        """Rises when there is more to hide."""
+        """A number that grows when there is more to mask."""
         return self._secrets.version
 
     def event(self, event: Event) -> Event:
-        """An event as it may be logged. Raises `EventRefused` for one that nothing would be left of."""
+        """Return an event as it may be logged. Raise `EventRefused` if masking makes it invalid."""
         mask = self._secrets.mask
         if not mask:
             return event
@@ -54,7 +54,7 @@ class Veil:
         raw = encode(event)
         if not mask.found_in(raw):
             return event
-        fields, kept = msgspec.json.decode(raw), (envelope() - {"by"}) | ids()  # no value has a place there
+        fields, kept = msgspec.json.decode(raw), (envelope() - {"by"}) | ids()  # no secret stands in these members
 
         def clean(hide: _Hide) -> Event:
             hidden = {name: value if name in kept else hide(value, name) for name, value in fields.items()}
@@ -66,18 +66,18 @@ class Veil:
             raise EventRefused(f"a {type(event).__name__} cannot be logged without a secret in it") from error
 
     def text(self, text: str) -> str:
-        """A text as it may be shown."""
+        """Return a text as it may be shown."""
         return self._secrets.mask.text(text)
 
     async def data(self, data: bytes) -> bytes:
-        """Bytes as they may be stored."""
+        """Return bytes as they may be stored."""
         mask = self._secrets.mask
         if not mask or len(data) < IN_A_THREAD:
             return mask.data(data)
         return await anyio.to_thread.run_sync(mask.data, data)
 
     def messages(self, messages: Sequence[Message]) -> Sequence[Message]:
-        """A prompt as it may be sent: what became a secret after it was said is hidden as well."""
+        """Return a prompt as it may be sent. Values that became secrets after they were logged are masked, too."""
         mask = self._secrets.mask
         if not mask or not mask.found_in(raw := msgspec.json.encode(list(messages))):
             return messages
@@ -85,21 +85,22 @@ class Veil:
         return _masked(mask, lambda hide: msgspec.convert(hide(given, ""), list[Message]))
 
     def tools(self, tools: tuple[ToolDefinition, ...]) -> tuple[ToolDefinition, ...]:
-        """Tools as they may be offered; the same ones where they hold no secret."""
+        """Return tools as they may be offered; the same objects if they hold no secret."""
         hidden = self.event(SystemPromptEvent(system_prompt="", tools=tools))
         assert isinstance(hidden, SystemPromptEvent)
         return hidden.tools
 
     def stream(self) -> Callable[[str], str]:
-        """What takes the secrets out of something that grows, of which it is given piece after piece.
+        """Return a function that masks a growing text: it takes each piece and returns what may be shown.
 
-        The beginning of a secret is held back until it is none, or until the event has come that has the whole.
+        It holds back the possible beginning of a secret until later pieces show that it is none, or until the event
+        with the whole text comes.
         """
         return CurrentMask(lambda: self._secrets.mask).feed
 
 
 def _masked(mask: Mask, made: Callable[[_Hide], T]) -> T:
-    """What `made` makes of JSON without secrets: spared is what the format needs, and only where it needs that."""
+    """Return what `made` makes of masked JSON. If that is invalid, mask again, but spare the words of the format."""
     try:
         return made(lambda value, name: mask.json(value))
     except msgspec.MsgspecError:
@@ -107,7 +108,10 @@ def _masked(mask: Mask, made: Callable[[_Hide], T]) -> T:
 
 
 def _spared(mask: Mask, value: Any, name: str) -> Any:
-    """As `Mask.json`, but for names, and for words where one of a few stands: a secret may be one of them."""
+    """Return JSON masked as by `Mask.json`, but keep numbers, names that are one word, and words from a small set.
+
+    A secret may be equal to one of these.
+    """
     match value:
         case str():
             return value if name in words(Message) and _WORD.fullmatch(value) else mask.text(value)
@@ -122,7 +126,7 @@ def _spared(mask: Mask, value: Any, name: str) -> Any:
 
 
 def _without_half(event: MessageEvent, mask: Mask) -> MessageEvent:
-    """A message that was cut, without what may be the beginning of a secret at its end."""
+    """Return a message that was cut without the possible beginning of a secret at its end."""
     said = plain(event.content)
     data = said.encode("utf-8", "surrogatepass")
     end = mask.unfinished(data)

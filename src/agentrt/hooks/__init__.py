@@ -1,4 +1,4 @@
-"""Hooks: running what is asked, or told, before and after what an agent does."""
+"""Hooks: functions, commands, prompts and agents that run before and after what an agent does."""
 
 from .results import HookFunction, HookInput, HookResult, combined
 from .running import run_hook, run_hooks

@@ -1,4 +1,4 @@
-"""Running one command: bytes in, an exit code and bytes out, and nothing left when it is cut."""
+"""Running one command: bytes in, an exit code and bytes out. If it is cut, nothing of it is left running."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ _PATIENCE = 2.0
 async def run_command(
     command: str, given: bytes, directory: str, variables: Mapping[str, str], seconds: float, masked: Masked = str
 ) -> Ended | None:
-    """Run it by /bin/sh with `given` to read; None when it, or who holds its output, has not ended after `seconds`.
+    """Run a command in /bin/sh with `given` as its standard input.
 
-    Then, and when this is cancelled, all that it started is ended: TERM, then KILL. Its environment is the terminal's,
-    without what is or looks like a secret, and `variables`. Raises `OSError` or `ValueError` when it cannot be started.
+    Return None if it, or a process that holds its output open, has not ended after `seconds`. Then, and if this is
+    cancelled, everything that it started is ended: TERM, then KILL. Its environment is the terminal's, without anything
+    that is or looks like a secret, and `variables`. Raise `OSError` or `ValueError` if it cannot be started.
     """
     mark, since = f"AGENTRT_HOOK={secrets.token_hex(8)}-1", time.clock_gettime(time.CLOCK_BOOTTIME)
     variables = {**environment(os.environ, masked), **variables, **dict([mark.split("=")])}
@@ -48,7 +49,7 @@ async def run_command(
             )
         code: int | None = None
         try:
-            scope.shield = False  # only now: else it may run, and nobody has its handle
+            scope.shield = False  # not earlier, or it may run without anybody having its handle
             with anyio.move_on_after(seconds):
                 async with anyio.create_task_group() as group:
                     group.start_soon(_read, out, stdout)
@@ -66,7 +67,7 @@ async def run_command(
 
 @contextlib.contextmanager
 def _file(data: bytes) -> Iterator[BinaryIO]:
-    """A file in memory: a command that does not read it keeps nobody waiting, as it would with a pipe."""
+    """Yield a file in memory. Unlike a pipe, it makes nobody wait if the command does not read it."""
     with open(os.memfd_create("hook"), "w+b") as file:
         file.write(data)
         file.seek(0)
@@ -74,7 +75,7 @@ def _file(data: bytes) -> Iterator[BinaryIO]:
 
 
 def _pipe(files: contextlib.ExitStack) -> tuple[int, BinaryIO]:
-    """The end to read from, closed with `files`, and the other one."""
+    """Return the end to read from, which `files` closes, and the end to write to."""
     reading, writing = os.pipe()
     files.callback(os.close, reading)
     return reading, open(writing, "wb", buffering=0)
@@ -90,7 +91,7 @@ async def _read(pipe: int, kept: bytearray) -> None:
 
 
 async def _end(process: anyio.abc.Process, mark: str, since: float) -> None:
-    """End it and all that it started. It is stopped first: else it would go on with its next line meanwhile."""
+    """End the process and everything that it started. Stop it first, or it goes on with its next line meanwhile."""
     with contextlib.suppress(ProcessLookupError):
         process.send_signal(signal.SIGSTOP)
     await end(process.pid, mark, since)

@@ -1,4 +1,4 @@
-"""A hook's program that stands in the workspace is run only as it was when the hook was configured; for a thread."""
+"""Pins of hooks: a program in the workspace is run only as it was when the hook was configured. For a thread."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ..specs.hooks import Hook
 
 
 def pinned(hooks: Sequence[Hook], workspace: str) -> tuple[Hook, ...]:
-    """The hooks, each with the files of the workspace that its command names, as they are now.
+    """Return the hooks, each with pins of the workspace files that its command names, as they are now.
 
-    One of a project or a plugin keeps what a person agreed to.
+    A hook of a project or a plugin keeps the pins that a person agreed to.
     """
     return tuple(
         msgspec.structs.replace(hook, pinned=tuple(pins_of(hook.command, workspace)))

@@ -1,4 +1,4 @@
-"""Reading what a command says by its exit code and its output. Pure."""
+"""What a hook says: read from a command's exit code and output, or from a model's answer. Pure."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from ..specs.rules import Verdict
 from .results import HookInput, HookResult
 
 KEPT = 1024 * 1024
-"""Bytes kept of each output; the rest is read and dropped."""
+"""Maximum number of bytes kept of each output; the rest is read and dropped."""
 
 DENIES = 2
-"""The exit code of a command that denies, for the reason on its standard error."""
+"""The exit code of a command that denies; the reason is its standard error."""
 
 _SPEAKS = (HookEvent.USER_MESSAGE, HookEvent.START)
-"""Where output that is not JSON is context."""
+"""The events for which output that is not JSON is context."""
 
 _DECIDES = (HookEvent.BEFORE_TOOL, HookEvent.USER_MESSAGE, HookEvent.STOP)
-"""Where a denial counts."""
+"""The events for which a denial counts."""
 
 _DECISION = re.compile(r'"(?:decision|permissionDecision|continue|updatedInput|hookSpecificOutput)"\s*:')
-"""What shows that words hold a decision."""
+"""Matches text that contains a decision."""
 
 _DECIDING = frozenset({"decision", "permissiondecision", "continue", "verdict", "updatedinput"})
-"""Fields by which something is decided, however they are spelt; where they are not read, they are a mistake."""
+"""Fields that decide something, in any spelling. In a place where they are not read, they are a mistake."""
 
 _Decision = Literal["allow", "approve", "ask", "deny", "block"]
 _VERDICTS: dict[str | None, Verdict] = {"ask": "ask", "deny": "deny", "block": "deny"}
@@ -35,7 +35,7 @@ _ABSENT = (b"", b"null")
 
 
 class Ended(NamedTuple):
-    """A command that ended by itself; its exit code is as a shell gives it, 128 and the number for a signal."""
+    """A command that ended by itself. Its exit code is as a shell gives it: for a signal, 128 plus its number."""
 
     code: int
     stdout: bytes
@@ -63,7 +63,7 @@ _replies = msgspec.json.Decoder(_Reply)
 
 
 def read_reply(event: HookEvent, ended: Ended) -> HookResult:
-    """What an ended command says; `error` says what is wrong when it says nothing that can be read."""
+    """Return what an ended command says; `error` says what is wrong if it failed or its output cannot be read."""
     stdout, stderr = (data.decode(errors="replace").strip() for data in (ended.stdout, ended.stderr))
     plain = HookResult(exit_code=ended.code, stdout=stdout, stderr=stderr)
     if ended.code == DENIES:
@@ -84,7 +84,10 @@ def read_reply(event: HookEvent, ended: Ended) -> HookResult:
 
 
 def _slip(event: HookEvent, stdout: bytes) -> str | None:
-    """Why output is not to be taken for words alone, where it decides: it may be a decision that went wrong."""
+    """Return why output must not be read as plain text, because it may be a malformed decision; None if it may be.
+
+    Only for the events for which a denial counts.
+    """
     if event not in _DECIDES:
         return None
     if len(stdout) >= KEPT:
@@ -99,7 +102,7 @@ def _slip(event: HookEvent, stdout: bytes) -> str | None:
 
 
 def _check_fields(reply: object) -> None:
-    """Raises `ValueError` for a field that decides something and stands where nobody reads it."""
+    """Raise `ValueError` for a field that decides something in a place where it is not read."""
     inner = reply.get("hookSpecificOutput") if isinstance(reply, dict) else None
     for given, kind, place in ((reply, _Reply, ""), (inner, _Answer, " below hookSpecificOutput")):
         known = {field.encode_name for field in msgspec.structs.fields(kind)}
@@ -117,7 +120,7 @@ def _is_json(text: str) -> bool:
 
 
 def _said(plain: HookResult, reply: _Reply) -> HookResult:
-    """The strictest of all that a reply says."""
+    """Return the strictest verdict in a reply, with the first reason and rewrite, and all context."""
     inner = reply.hook_specific_output or _Answer()
     decisions = (inner.permission_decision, reply.permission_decision, reply.decision)
     verdicts = {_VERDICTS.get(decision, "allow") for decision in decisions}
@@ -136,14 +139,14 @@ def _said(plain: HookResult, reply: _Reply) -> HookResult:
 
 
 def asking(task: str, given: HookInput) -> str:
-    """What a model is asked by a hook: its words with the input in the place of "$ARGUMENTS", or else after them."""
+    """Return what a hook asks a model: its text with the input in place of "$ARGUMENTS", or else after it."""
     data = msgspec.json.encode(given).decode()
     words = task.replace("$ARGUMENTS", data) if "$ARGUMENTS" in task else f"{task}\n\nThe input is:\n{data}"
     return f"{words}\n\n{_FORM}"
 
 
 def read_answer(event: HookEvent, words: str) -> HookResult:
-    """What a model's answer decides; `error` says that it decides nothing."""
+    """Return what a model's answer decides; `error` says why if it decides nothing."""
     begin, end = words.find("{"), words.rfind("}")
     if begin < 0 or end < begin:
         return HookResult(error=f"the model gave no decision: {words[:200]!r}")
@@ -158,7 +161,7 @@ def read_answer(event: HookEvent, words: str) -> HookResult:
 
 
 def _decides(given: Any) -> bool:
-    """Whether it has a decision that is known."""
+    """Return whether JSON has a known decision."""
     if not isinstance(given, dict):
         return False
     decisions = [given[name] for name in ("decision", "permissionDecision") if name in given]

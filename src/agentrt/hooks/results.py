@@ -1,4 +1,4 @@
-"""What a hook is given and what comes of it; how several results become one. Pure."""
+"""The input and the results of hooks, and how several results become one. Pure."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from ..specs.hooks import Hook, HookEvent
 from ..specs.rules import Verdict
 
 MAX_TEXT = 10_000
-"""Characters kept of each text that comes from a hook."""
+"""Maximum number of characters kept of each text from a hook."""
 
 NOTHING = msgspec.Raw(b"null")
 _NAME = 80
 
 
 class HookInput(msgspec.Struct, frozen=True, kw_only=True):
-    """What a hook is given: a function as it is, a command as JSON on its standard input."""
+    """The input of a hook: a function gets it as it is, a command as JSON on its standard input."""
 
     event_type: HookEvent
     session_id: str
     """The conversation's id."""
     working_dir: str
-    """The workspace: an absolute path, and where a command runs."""
+    """The absolute path of the workspace, in which a command runs."""
     tool_name: str = ""
     tool_input: msgspec.Raw = NOTHING
-    """The arguments of the call, a JSON object; null where there is no tool."""
+    """The arguments of the call, a JSON object; null if there is no tool."""
     tool_response: msgspec.Raw = NOTHING
-    """The result of the call, after a tool; else null."""
+    """After a tool, the result of the call; else null."""
     message: str = ""
     """What the user said, or the agent's last words when it is about to finish."""
     metadata: dict[str, Any] = {}
@@ -41,42 +41,42 @@ class HookResult(msgspec.Struct, frozen=True, kw_only=True):
 
     verdict: Verdict = "allow"
     reason: str = ""
-    """Why it denies, or what a person is asked."""
+    """Why it denies, or the question to a person."""
     arguments: msgspec.Raw | None = None
-    """A JSON object in the place of the tool's input; only before a tool."""
+    """A JSON object that replaces the tool's input; only before a tool."""
     context: str = ""
-    """Told to the model. It is what a program printed: not to be trusted more than a tool's output."""
+    """Told to the model. A program may have printed it, so it is trusted no more than a tool's output."""
     name: str = ""
-    """The hook, as `hook_name` has it."""
+    """The hook's name, from `hook_name`."""
     exit_code: int | None = None
-    """As a shell gives it; None for a function, and for a command that did not end by itself."""
+    """As a shell gives it; None for a command that did not end by itself, and for a hook that is no command."""
     stdout: str = ""
     stderr: str = ""
     error: str = ""
-    """How it failed, "" when it did not; what follows from that is in `verdict` already."""
+    """How it failed, "" if it did not; `verdict` already takes this into account."""
     seconds: float = 0.0
 
 
 Masked: TypeAlias = Callable[[str], str]
-"""A text without secrets."""
+"""Masks the secrets in a text."""
 
 HookFunction: TypeAlias = Callable[[HookInput], Awaitable[HookResult | None]]
-"""A hook in Python; None allows. Whatever it raises is a failure."""
+"""A hook in Python. None allows; any exception is a failure."""
 
 
 def hook_name(hook: Hook) -> str:
-    """The function's name or the first line of the command or prompt, for a person."""
+    """Return a name for people: the function's name, or the first line of the command, prompt or task."""
     name = hook.function or (hook.command or hook.prompt or hook.agent or "").strip().partition("\n")[0]
     return name if len(name) <= _NAME else name[: _NAME - 3] + "..."
 
 
 def settled(hook: Hook, found: HookResult, masked: Masked = str) -> HookResult:
-    """What holds of a result: a failure denies unless it is ignored, texts have a bound, and the event has its say.
+    """Return the result that takes effect. A failure denies, unless the hook says to ignore it.
 
-    What has a bound is `masked` before it is cut: half a secret is not seen as one.
+    Texts are `masked` and then cut to `MAX_TEXT`, since half a secret would not be recognized.
 
-    Only a tool's input can be rewritten, and only for a tool can a person be asked: elsewhere a hook that asks denies.
-    What happened cannot be denied: after a tool, at the start and at the end a denial is context.
+    Only before a tool can the input be rewritten or a person be asked; at other events a hook that asks denies. After a
+    tool, at the start and at the end, nothing can be denied, so a denial becomes context.
     """
     name, error = hook_name(hook), _wrong(found) or found.error
     verdict, reason, arguments, context = found.verdict, found.reason, found.arguments, found.context
@@ -105,10 +105,10 @@ def settled(hook: Hook, found: HookResult, masked: Masked = str) -> HookResult:
 
 
 def combined(results: Sequence[HookResult]) -> HookResult:
-    """One result of those of the hooks that ran, in their order.
+    """Return one result for those of the hooks that ran, given in their order.
 
-    A denial comes before a question and that before leave, each with the reason of the first that says so; the last
-    rewrite holds, unless it is denied, and contexts and errors are joined. `seconds` is their sum.
+    "deny" comes before "ask" and "ask" before "allow", with the reason of the first hook that says so. The last rewrite
+    holds, unless the call is denied. Contexts and errors are joined. `seconds` is the sum.
     """
     by_verdict = {result.verdict: result for result in reversed(results)}
     strictest = next((by_verdict[verdict] for verdict in ("deny", "ask") if verdict in by_verdict), HookResult())
@@ -125,7 +125,7 @@ def combined(results: Sequence[HookResult]) -> HookResult:
 
 
 def _wrong(result: HookResult) -> str:
-    """What a result has that no result may have: a function's are made by hand."""
+    """Return what is invalid in a result, "" if nothing is. A function makes its result by hand."""
     if result.verdict not in get_args(Verdict):
         return f"its verdict is {result.verdict!r}, not {', '.join(get_args(Verdict))}"
     try:
@@ -144,7 +144,7 @@ _PLAIN = [name for name in HookResult.__struct_fields__ if name != "arguments"]
 
 
 def _raw(arguments: msgspec.Raw | None) -> msgspec.Raw | None:
-    """The JSON of arguments, also where a function gave it as text or bytes."""
+    """Return the JSON of arguments, even if a function gave it as text or bytes."""
     return None if arguments is None else msgspec.Raw(arguments)
 
 

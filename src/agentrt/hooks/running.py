@@ -1,4 +1,4 @@
-"""Running hooks: each within its time, one after the other where each may rewrite for the next."""
+"""Running hooks, each within its time limit; before a tool one after the other, since each may rewrite the input."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _CHANGED = (
     " or agree to them again, where the change is right, or keep the program outside of the workspace"
 )
 _PREFIXES = ("AGENTRT", "CLAUDE", "OPENHANDS")
-"""How the names of the variables of a command begin: hooks that were written for others find theirs."""
+"""Prefixes of the variables of a command, so that hooks written for other programs find theirs."""
 Asked: TypeAlias = Callable[[Hook, HookInput], Awaitable[HookResult]]
-"""What a model, or an agent, says to a hook that asks one."""
+"""Returns the answer of a model or an agent to a hook that asks one."""
 
 
 async def nobody(hook: Hook, given: HookInput) -> HookResult:
-    """Where there is no model to ask."""
+    """Return an error: there is no model to ask."""
     return HookResult(error="no model can be asked here")
 
 
@@ -43,9 +43,9 @@ async def run_hook(
     masked: Masked = str,
     asked: Asked = nobody,
 ) -> HookResult:
-    """Run one hook; a failure is a result too, whose verdict is what `hook.on_failure` says.
+    """Run one hook. A failure is a result, too, whose verdict follows from `hook.on_failure`.
 
-    Cancelling it ends all that a command started, and cancels a function.
+    Cancelling this ends everything that a command started, and cancels a function.
     """
     begun = time.monotonic()
     if hook.function is not None:
@@ -64,10 +64,10 @@ async def run_hooks(
     masked: Masked = str,
     asked: Asked = nobody,
 ) -> tuple[HookResult, ...]:
-    """Run all that are given, which are for `given.event_type`; the results of those that ran, in their order.
+    """Run all these hooks, which are for `given.event_type`. Return the results of those that ran, in their order.
 
-    Before a tool they run one after the other: each sees the input that those before it rewrote, and after a denial
-    no more are run. Else they run side by side. `combined` makes one result of these. What they print is `masked`
+    Before a tool they run one after the other: each sees the input that those before it rewrote, and a denial stops the
+    rest. At other events they run side by side. `combined` makes one result of these. What they print is `masked`
     before it is cut.
     """
     if given.event_type is HookEvent.BEFORE_TOOL:
@@ -146,7 +146,7 @@ async def _call(hook: Hook, given: HookInput, function: HookFunction | None) -> 
 def _told(error: BaseException) -> str:
     try:
         return f"{type(error).__name__}: {error}"
-    except Exception:  # what it says of itself fails as well
+    except Exception:  # its `__str__` fails, too
         return type(error).__name__
 
 

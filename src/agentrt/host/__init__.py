@@ -1,4 +1,4 @@
-"""Where conversations live in a process: each has one host here, which all who open it share."""
+"""Conversations in a process: each has one host, which all its openers share."""
 
 from .guest import Guest
 from .host import Host, Opened

@@ -1,4 +1,4 @@
-"""What the log has of what an agent is told besides its task."""
+"""The event that logs an agent's resolved context: what it is told besides its task."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ..secrets import SecretRegistry
 from ..specs import BlobReference
 
 Keep: TypeAlias = Callable[[bytes, str, str], Awaitable[BlobReference]]
-"""Stores bytes of a name and a media type beside the log, without secrets."""
+"""Stores bytes with a name and a media type beside the log, with secrets masked."""
 
 
 def keeping(journal: Journal, secrets: SecretRegistry) -> Keep:
-    """What stores bytes beside a log whose conversation is not open yet."""
+    """Return a function that stores bytes beside a log whose conversation is not open yet."""
 
     async def keep(data: bytes, name: str, media_type: str) -> BlobReference:
         return await journal.keep(await Veil(secrets).data(data), name, media_type)
@@ -29,9 +29,9 @@ def keeping(journal: Journal, secrets: SecretRegistry) -> Keep:
 
 
 async def kept(told: Resolved, keep: Keep, cause: str) -> tuple[Event, ...]:
-    """The event of it, none where it is nothing, after the texts of skills were kept beside the log.
+    """Store the texts of skills beside the log, and return the event of a context; nothing if it says nothing.
 
-    Raises `LogFailed`.
+    Raise `LogFailed`.
     """
     if not told.says_something:
         return ()

@@ -1,4 +1,4 @@
-"""How the conversations are opened that one delegates to."""
+"""Opening the child conversations that a conversation delegates to."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .opening import Opening
 
 
 class Beginning(Protocol):
-    """What begins a conversation that is delegated to, and has the client of its models."""
+    """Begins and opens child conversations, and has the client of their models."""
 
     client: ModelClient
     hosts: Hosts
@@ -35,18 +35,18 @@ class Beginning(Protocol):
         secrets: SecretRegistry | None = None,
         above: State | None = None,
     ) -> tuple[str, ConversationGroup]:
-        """A new conversation's id and its group."""
+        """Create a conversation, and return its id and its group."""
         ...
 
     async def open(
         self, conversation_id: str, tools: Sequence[ToolType] = (), secrets: SecretRegistry | None = None
     ) -> ConversationGroup:
-        """The group of one that there is."""
+        """Return the group of an existing conversation."""
         ...
 
 
 def children_of(source: Beginning, tools: Sequence[ToolType], secrets: SecretRegistry) -> Children:
-    """How those are opened that a conversation delegates to: they have its tools and its secrets."""
+    """Return a function that opens the children of a conversation, with its tools and its secrets."""
     opening = Opening(tuple(tools), secrets, delegates=True)
 
     @asynccontextmanager

@@ -1,4 +1,4 @@
-"""`Consolidations`: what ended conversations leave for later ones, noted by conversations in the background."""
+"""`Consolidations`: conversations in the background that note what later conversations should know of ended ones."""
 
 from __future__ import annotations
 
@@ -24,19 +24,20 @@ _log = logging.getLogger(__name__)
 
 
 AT_ONCE = 4
-"""Consolidations that are at work side by side."""
+"""Maximum number of consolidations at the same time."""
 
 _AGAIN = (ExecutionStatus.IDLE, ExecutionStatus.PAUSED, ExecutionStatus.RUNNING)
-"""How one stands that was cut before its end."""
+"""The statuses of a consolidation that was cut before its end."""
 
 
 class Consolidations:
-    """Begins one when a conversation leaves memory that has finished and whose agent wants it; leaving this waits for
-    those that are at work, unless it is left in an error. Once `stopping` is set none is begun: it is when the
-    conversation leaves memory the next time.
+    """Begins a consolidation when a finished conversation leaves memory whose agent wants it.
 
-    One that fails, or waits for a person, is a conversation as any other: it stands in the list, below the one that it
-    consolidates, and may be gone on with.
+    Leaving this waits for consolidations at work, but cancels them after an error or if `stopping` is set. Once that is
+    set none begins; it begins when the conversation leaves memory the next time.
+
+    A consolidation that fails or waits for a person is a conversation like any other: it is listed below the one that
+    it consolidates, and can be continued.
     """
 
     def __init__(self, source: Beginning, store: Storage) -> None:
@@ -60,7 +61,7 @@ class Consolidations:
         await tasks.__aexit__(None, None, None)
 
     def begin(self, state: State, secrets: SecretRegistry | None = None) -> None:
-        """Consolidate a conversation that has left memory in this state, where that is due; with its secrets."""
+        """Consolidate a conversation that has left memory in this state, with its secrets, if that is due."""
         name = consolidation_of(state)
         if self._tasks is None or self.stopping or name is None or state.created is None:
             return
@@ -68,7 +69,7 @@ class Consolidations:
             self._tasks.start_soon(self._consolidate, name, state, secrets)
 
     async def delete(self, conversation_id: str) -> None:
-        """Delete a conversation, which nobody has open, with those that have consolidated it. Raises `LogError`."""
+        """Delete a conversation that nobody has open, with those that have consolidated it. Raise `LogError`."""
         self._deleted.add(conversation_id)
         try:
             await self._store.delete(conversation_id)
@@ -79,7 +80,7 @@ class Consolidations:
             self._deleted.discard(conversation_id)
 
     def forget(self, conversation_id: str) -> None:
-        """Consolidate it no more: it is about to be deleted."""
+        """Do not consolidate a conversation any more, because it is about to be deleted."""
         self._deleted.add(conversation_id)
 
     async def _consolidate(self, name: str, state: State, secrets: SecretRegistry | None) -> None:
@@ -88,7 +89,7 @@ class Consolidations:
                 await self._run(name, state, secrets)
         except AgentrtError as error:
             _log.warning("the memory of conversation %s was not consolidated: %s", name, error)
-        except Exception:  # of one conversation that nobody waits for
+        except Exception:  # nobody waits for a consolidation
             _log.exception("the memory of conversation %s was not consolidated", name)
 
     async def _run(self, name: str, state: State, secrets: SecretRegistry | None) -> None:
@@ -123,7 +124,7 @@ class Consolidations:
         return group
 
     async def _task(self, state: State) -> str:
-        """What it is asked, which shows what its agent saw of the conversation."""
+        """Return the task of a consolidation, which shows what the agent saw of the conversation."""
         assert state.created is not None
         history, view = self._store.history(state.created.conversation_id), list(state.branch.view)
         seqs = {seen.seq for seen in view}

@@ -1,4 +1,4 @@
-"""How a conversation looks into earlier ones."""
+"""A conversation's search in earlier ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..storing import Listing, Storage
 
 
 def of_storage(storage: Storage) -> dict[str, Any]:
-    """What a storage brings to a conversation's `Parts`."""
+    """Return what a storage adds to a conversation's `Parts`."""
     return {
         "store": storage.address,
         "earlier": earlier_in(storage.listing),
@@ -24,7 +24,7 @@ def of_storage(storage: Storage) -> dict[str, Any]:
 
 
 def earlier_in(listing: Listing) -> Earlier:
-    """Looks for words in the conversations of one conversation's owner, and of nobody else, in its workspace."""
+    """Return a search in the other conversations of a conversation's owner, and of nobody else, in its workspace."""
 
     async def earlier(state: State, words: str, limit: int) -> Sequence[Hit]:
         here = state.created

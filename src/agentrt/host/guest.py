@@ -1,4 +1,4 @@
-"""`Guest`: one of those who have a conversation open in a process."""
+"""`Guest`: one opener of a conversation in a process."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .opening import NOTHING, Opening
 
 
 class Guest:
-    """One of those who have a conversation open, from when it is made until it leaves.
+    """One opener of a conversation, from when it is made until it leaves.
 
-    The conversation is there for as long as one of them is. The one that delegates to it also keeps it awake.
+    The conversation's host exists as long as it has a guest. A guest that delegates to it also keeps it awake.
     """
 
     __slots__ = ("_host", "opening")
@@ -25,25 +25,25 @@ class Guest:
         host.guests = (*host.guests, self)
 
     async def enter(self, begin: Opened | None = None, *, new: bool = False) -> ConversationGroup:
-        """The conversation, brought into memory where it is not: by `begin` when that is given, else from its log.
+        """Return the conversation. If it is not in memory, get it from `begin` if that is given, else from its log.
 
-        Raises what that does, `ConversationExists` where a `new` one is there, and `ConfigurationError` where others
-        have it open with other tools, or it is at work without those that this one brings.
+        Raise what that raises, `ConversationExists` if a `new` one is open already, and `ConfigurationError` if others
+        have it open with other tools, or if it is at work without those that this guest brings.
         """
         return await self._host.enter(self, begin, new=new)
 
     async def leave(self, *, stop: bool = False) -> None:
-        """Have it open no more; the last one takes it out of memory, interrupted when it runs. The second time nothing.
+        """Leave the conversation. The last guest takes it out of memory, interrupting what runs.
 
-        With `stop` that happens also when others have it open: they find it asleep, and may wake it. Raises what failed
-        in it.
+        The second call does nothing. With `stop` it is taken out even if others have it open: they find it asleep, and
+        may wake it. Raise the error that ended the conversation, if any.
         """
         if not self.left:
             await self._host.leave(self, stop=stop)
 
     @property
     def left(self) -> bool:
-        """Whether it has left, or had to."""
+        """Whether this guest has left, or was made to leave."""
         return self not in self._host.guests
 
     @property
@@ -53,7 +53,7 @@ class Guest:
 
     @property
     def state(self) -> State:
-        """The state after the last event; while it sleeps without what was said and how it is configured."""
+        """The state after the last event; while the conversation sleeps, without its history and configuration."""
         return self._host.state
 
     @property
@@ -63,28 +63,28 @@ class Guest:
 
     @property
     def secrets(self) -> SecretRegistry | None:
-        """What outlives its sleep; None where its log has all that there is to know."""
+        """The registry that outlives the conversation's sleep; None if its log has everything."""
         return self._host.opening.secrets
 
     @asynccontextmanager
     async def use(self) -> AsyncIterator[ConversationGroup]:
-        """The conversation, awake until the body has ended. Raises what opening it does."""
+        """Yield the conversation, awake until the body has ended. Raise what opening it raises."""
         async with self._host.use(self) as group:
             yield group
 
     def keep(self, secrets: SecretRegistry) -> None:
-        """Note that secrets were given to it or taken: the registry outlives its sleep."""
+        """Note that its secrets were changed, so that the registry outlives its sleep."""
         self._host.keep(secrets)
 
     async def rest(self, idle: float) -> bool:
-        """Let it sleep if it was not used for `idle` seconds; whether it sleeps."""
+        """Let the conversation sleep if it was not used for `idle` seconds. Return whether it sleeps."""
         return await self._host.rest(idle)
 
     async def settled(self) -> None:
-        """Return when it is not about to leave memory."""
+        """Return when the conversation is not about to leave memory."""
         await self._host.settled()
 
     async def woken(self) -> None:
-        """Return when it is awake, or this one has left."""
+        """Return when the conversation is awake, or this guest has left."""
         while self._host.group is None and not self.left:
             await self._host.news()

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 Opened = Callable[[], Awaitable[ConversationGroup]]
 
 TAKEN_OVER = "the conversation that delegated this goes on with it"
-"""The reason of the pause of one that somebody else had run."""
+"""The reason of the pause of a child that somebody else ran."""
 
 
 class _Life:
-    """An awake conversation: `end` tells its task to leave, `left` that it has."""
+    """An awake conversation: `end` tells its task to leave, and `left` is set once the task has left."""
 
     __slots__ = ("asleep", "end", "left")
 
@@ -43,9 +43,9 @@ class _Life:
 class Host:
     """One conversation's place in a process, shared by all who have it open.
 
-    Awake, it has a group of actors in a task of its own. Asleep, it is a stub: its last state without what was said,
-    and what it is opened with. Leaving goes on in that task whatever happens to who asked for it, and whoever comes
-    meanwhile waits for its end. It has its place while it has guests.
+    Awake, it has a group of actors in a task of its own. Asleep, it is a stub: its last state without its history, and
+    what it is opened with. Leaving goes on in that task even if the caller is cancelled, and openers that come
+    meanwhile wait for its end. The host exists while it has guests.
     """
 
     __slots__ = (
@@ -74,13 +74,13 @@ class Host:
         self._stub: State | None = None
         self._lock: anyio.Lock | None = None
         self._news: anyio.Event | None = None
-        """Set when it wakes, somebody leaves, or nobody uses it any more."""
+        """Set when the conversation wakes, a guest leaves, or nobody uses it any more."""
         self._problem: BaseException | None = None
         self._users, self._used = 0, 0.0
 
     @property
     def begun(self) -> bool:
-        """Whether it was ever awake: it has a state."""
+        """Whether it was ever awake, so that it has a state."""
         return self._group is not None or self._stub is not None
 
     @property
@@ -95,7 +95,7 @@ class Host:
 
     @property
     def state(self) -> State:
-        """The state after the last event; while it sleeps without what was said and how it is configured."""
+        """The state after the last event; while the conversation sleeps, without its history and configuration."""
         if self._group is not None:
             return self._group.feed.state
         if self._stub is None:
@@ -119,25 +119,28 @@ class Host:
             return self._group or await self._start(begin)
 
     async def leave(self, guest: Guest, *, stop: bool) -> None:
-        """One who had it open has left; see `Guest.leave`."""
+        """Remove a guest; see `Guest.leave`."""
         self.guests = tuple(one for one in self.guests if one is not guest)
         self._tell_guests()
         if stop or not self.guests:
             over = anyio.Event()
-            self._hosts.tasks.start_soon(self._let_go, stop, over)  # which ends also when this is cut
+            self._hosts.tasks.start_soon(self._let_go, stop, over)  # it ends even if this is cancelled
             with anyio.CancelScope(shield=True):
                 await over.wait()
             self._fail()
 
     async def close(self) -> None:
-        """Have all guests leave. Raises what failed in it."""
+        """Have all guests leave. Raise the error that ended the conversation, if any."""
         self.guests = ()
         self._tell_guests()
         await self._let_go(True, anyio.Event())
         self._fail()
 
     async def _let_go(self, stop: bool, over: anyio.Event) -> None:
-        """Take it out of memory, interrupted when it runs, unless somebody has come; without guests it has no place."""
+        """Take it out of memory, interrupting what runs; without `stop`, only if it has no guests.
+
+        If it has no guests, remove its host.
+        """
         with anyio.CancelScope(shield=True):
             async with self._alone():
                 if stop or not self.guests:
@@ -149,7 +152,7 @@ class Host:
 
     @asynccontextmanager
     async def use(self, guest: Guest) -> AsyncIterator[ConversationGroup]:
-        """The conversation, awake until the body has ended. Raises what opening it does."""
+        """Yield the conversation, awake until the body has ended. Raise what opening it raises."""
         group = self._group if self._group is not None and not guest.left else await self._wake(guest)
         self._users += 1
         try:
@@ -162,13 +165,13 @@ class Host:
                 self._tell()
 
     def keep(self, secrets: SecretRegistry) -> None:
-        """Note that secrets were given to it or taken: the registry outlives its sleep."""
+        """Note that its secrets were changed, so that the registry outlives its sleep."""
         kept = secrets if secrets.used or self.delegated else None
         if kept is not self.opening.secrets:
             self.opening = replace(self.opening, secrets=kept)
 
     async def news(self) -> None:
-        """Return when the conversation was woken, somebody has left, or nobody uses it any more."""
+        """Return when the conversation wakes, a guest leaves, or nobody uses it any more."""
         self._news = self._news or anyio.Event()
         await self._news.wait()
 
@@ -178,7 +181,7 @@ class Host:
             await self._life.left.wait()
 
     async def rest(self, idle: float) -> bool:
-        """Let the conversation sleep if it was not used for `idle` seconds; whether it sleeps."""
+        """Let the conversation sleep if it was not used for `idle` seconds. Return whether it sleeps."""
         if self._busy(idle):
             return False
         async with self._alone():
@@ -201,12 +204,12 @@ class Host:
             return self._group or await self._start(None)
 
     def _expect(self, guest: Guest) -> None:
-        """Whoever has left wakes nothing: nobody would let it go."""
+        """Raise `ConfigurationError` if a guest has left: if it woke the conversation, nobody would release it."""
         if guest.left:
             raise ConfigurationError("the conversation was left: enter it again to go on")
 
     async def _start(self, begin: Opened | None) -> ConversationGroup:
-        """Bring it into memory. Raises what opening it does."""
+        """Bring it into memory. Raise what opening it raises."""
         if begin is None:
             opened = await self._hosts.source.open(self.name, self.opening.tools, self.opening.secrets)
         else:
@@ -219,9 +222,9 @@ class Host:
         return self._group
 
     async def _give_up(self, group: ConversationGroup, *, always: bool) -> None:
-        """Take it out of memory, to open it otherwise: one at work only when it must be, and then it is paused first.
+        """Take it out of memory, to open it with other tools or secrets.
 
-        Raises `ConfigurationError` for one that is at work.
+        If it is at work, pause it first if `always`, else raise `ConfigurationError`.
         """
         if always:
             await group.settle(TAKEN_OVER)
@@ -233,7 +236,7 @@ class Host:
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
-        """While nobody else wakes it or lets it sleep, and it is not leaving."""
+        """Keep others from waking it or letting it sleep, once it is not about to leave memory."""
         lock = self._lock = self._lock or anyio.Lock()
         async with lock:
             await self.settled()
@@ -241,16 +244,16 @@ class Host:
                 yield
             finally:
                 if self._group is None and self._lock is lock and not lock.statistics().tasks_waiting:
-                    self._lock = None  # a stub is small
+                    self._lock = None  # keeps the stub small
 
     def _tell(self) -> None:
-        """Have those look again who wait for it."""
+        """Wake those who wait for news."""
         if self._news is not None:
             self._news.set()
             self._news = None
 
     def _tell_guests(self) -> None:
-        """Have those look again who follow it, or wait for it: who has left goes on with nothing."""
+        """Wake those who follow it or wait for it, so that a guest that has left stops."""
         if self._group is not None:
             self._group.feed.look_again()
         self._tell()
@@ -263,13 +266,13 @@ class Host:
             await life.left.wait()
 
     def _fail(self) -> None:
-        """Raise what failed in it; once."""
+        """Raise the error that ended its task, once."""
         if self._problem is not None:
             problem, self._problem = self._problem, None
             raise problem
 
     def _leave(self, life: _Life) -> None:
-        """Give the group to nobody any more, and let its task end."""
+        """Replace the group by a stub, so that nobody gets the group any more, and let its task end."""
         if self._group is not None:
             self._stub, self._group, self._used = _stub(self._group.feed.state), None, 0.0
         life.end.set()
@@ -312,11 +315,11 @@ async def _may_rest(group: ConversationGroup) -> bool:
 
 _NOTHING_WAITS, _UNKNOWN = Branch(), Counting()
 _NONE: dict[str, Any] = {}
-"""Which those share that sleep with nothing to wait for."""
+"""Empty values that stubs share."""
 
 
 def _stub(state: State) -> State:
-    """What is kept of a state in sleep: what was spent, and what waits for a person."""
+    """Return the part of a state that is kept in sleep: what was spent, and what waits for a person."""
     return State(
         seq=state.seq,
         epoch=state.epoch,

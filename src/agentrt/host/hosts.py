@@ -1,4 +1,4 @@
-"""`Hosts`: the conversations that have a place in a process, by their ids."""
+"""`Hosts`: the conversations that are open in a process, by their ids."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ from .host import Host
 from .opening import NOTHING, Opening
 
 REST_SECONDS = 30.0
-"""How often it is looked for idle conversations, at least."""
+"""Maximum number of seconds between two checks for idle conversations."""
 
 _log = logging.getLogger(__name__)
 
 
 class Source(Protocol):
-    """Opens conversations from their logs, and lets them go."""
+    """Opens conversations from their logs, and releases them."""
 
     async def open(
         self, conversation_id: str, tools: Sequence[ToolType] = (), secrets: SecretRegistry | None = None
     ) -> ConversationGroup:
-        """A conversation's group, not yet entered. Raises `LogError` or `ConfigurationError`."""
+        """Return a conversation's group, not yet entered. Raise `LogError` or `ConfigurationError`."""
         ...
 
     async def release(
         self, conversation_id: str, state: State | None = None, secrets: SecretRegistry | None = None
     ) -> None:
-        """Let a conversation go that was left in `state`. Raises `LogFailed`."""
+        """Release a conversation that was left in `state`. Raise `LogFailed`."""
         ...
 
 
 class Hosts:
-    """The conversations that have a place in a process, by their ids; an async context manager.
+    """The conversations that are open in a process, by their ids; an async context manager.
 
-    Whoever opens one that is there shares its host: its log is opened once. One that was not used for `idle_after`
-    seconds sleeps (None: never). Leaving this closes all, those that delegate before those that they delegated to.
+    All openers of a conversation share its host, so its log is opened once. A conversation that was not used for
+    `idle_after` seconds goes to sleep (None: never). Leaving this closes all conversations, parents before children.
     """
 
     def __init__(self, source: Source, idle_after: float | None) -> None:
@@ -62,7 +62,7 @@ class Hosts:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close what is still open, then leave the task group without what the body raised: that goes on as it is."""
+        """Close what is still open. The task group does not get the body's exception, which propagates as it is."""
         tasks = self.tasks
         try:
             with anyio.CancelScope(shield=True):
@@ -83,13 +83,13 @@ class Hosts:
 
     @property
     def tasks(self) -> TaskGroup:
-        """Those of the conversations that are awake. Raises `ConfigurationError` outside of `async with`."""
+        """The task group of the awake conversations. Raises `ConfigurationError` outside of `async with`."""
         if self._tasks is None:
             raise ConfigurationError("the runtime is not entered, or was left: open conversations within 'async with'")
         return self._tasks
 
     def join(self, conversation_id: str, opening: Opening = NOTHING) -> Guest:
-        """One more who has a conversation open, and is to enter and to leave it. Raises `ConfigurationError`."""
+        """Return a new guest of a conversation, which must enter and leave it. Raise `ConfigurationError`."""
         assert self.tasks
         host = self._hosts.get(conversation_id)
         if host is None:
@@ -97,14 +97,14 @@ class Hosts:
         return Guest(host, opening)
 
     def forget(self, host: Host) -> None:
-        """Give up the place of one that nobody has open."""
+        """Remove the host of a conversation that nobody has open."""
         if self._hosts.get(host.name) is host:
             del self._hosts[host.name]
 
     async def settle(self, reason: str, seconds: float) -> None:
-        """Let all that runs come to rest: nothing new is begun, and what is under way may take so long to end.
+        """Let everything that runs come to rest: begin nothing new, and give what is under way `seconds` to end.
 
-        What is delegated to rests with the one that delegates.
+        A child rests with its parent.
         """
         with anyio.move_on_after(seconds):
             async with anyio.create_task_group() as tasks:
@@ -119,11 +119,11 @@ class Hosts:
             _log.exception("what conversation %s left behind", host.name)
 
     async def _rest(self, idle: float) -> None:
-        """Let idle conversations sleep; for a task of its own."""
+        """Let idle conversations sleep. For a task of its own."""
         while True:
             await anyio.sleep(min(max(idle / 4, 0.05), REST_SECONDS))
             for host in self:
                 try:
                     await host.rest(idle)
-                except Exception:  # of one conversation: the others sleep on
+                except Exception:  # one conversation must not keep the others awake
                     _log.exception("conversation %s could not be let sleep", host.name)

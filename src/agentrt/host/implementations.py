@@ -1,4 +1,4 @@
-"""`Implementations`: what agents name, and what stands behind the names."""
+"""`Implementations`: the code behind the names of tools, analyzers, hooks, critics and condensers in agents."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..tools.delegate import to_agents
 class Implementations:
     """Tools, security analyzers, hook functions, critics and condensers, by their names.
 
-    Raises `ConfigurationError` for what cannot be one.
+    Raises `ConfigurationError` for invalid ones.
     """
 
     def __init__(
@@ -43,21 +43,21 @@ class Implementations:
 
     @property
     def parts(self) -> dict[str, Any]:
-        """All but the tools, as a conversation's `Parts` have them."""
+        """All but the tools, as fields of a conversation's `Parts`."""
         names = ("analyzers", "hooks", "critics", "condensers")
         return {name: getattr(self, name) for name in names}
 
     def check(self, agent: Agent) -> None:
-        """Whether all that an agent names is there. Raises `ConfigurationError` where it is not."""
+        """Raise `ConfigurationError` if an agent names something that does not exist."""
         known = {"analyzers": self.analyzers, "hooks": self.hooks}
         check_names(agent, **known, critics=self.critics, condensers=self.condensers)
 
     def with_types(self, more: Sequence[ToolType]) -> dict[str, ToolType]:
-        """The tools, with those that one conversation brings."""
+        """Return the tools, with those that one conversation brings."""
         return self.types | {kind.name: kind for kind in more}
 
     def tools_of(self, agent: Agent, workspace: Workspace, more: Sequence[ToolType], quota: Quota) -> Tools:
-        """The tools of an agent in a workspace. Raises `ToolMissing`."""
+        """Return the tools of an agent in a workspace. Raise `ToolMissing`."""
         types = self.with_types(more)
         if agent.output is not None:
             types[finish.name] = structured(types[finish.name], agent.output)

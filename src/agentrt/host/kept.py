@@ -1,4 +1,4 @@
-"""The files of a conversation's workspace as they were, for readers: also of one that sleeps."""
+"""The kept files of a conversation's workspace, for readers, even while the conversation sleeps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..workspaces.trees import Trees
 
 
 def kept_files(storage: Storage, created: ConversationCreated) -> KeptFiles:
-    """Those of one conversation."""
+    """Return the kept files of one conversation."""
     name, parent = created.conversation_id, created.parent
     origins = () if parent is None else (storage.beside(parent),)
     trees = Trees(storage.beside(name), created.workspace.path, origins)

@@ -1,4 +1,4 @@
-"""`Opening`: what one who opens a conversation brings along, and what it is open with when several do. Pure."""
+"""`Opening`: the tools and secrets that an opener of a conversation brings, and which are used if several do. Pure."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from ..tools import ToolType
 
 
 class Opening(msgspec.Struct, frozen=True):
-    """What one who opens a conversation brings along."""
+    """What an opener of a conversation brings along."""
 
     tools: tuple[ToolType, ...] = ()
     """Implementations that the runtime does not have."""
     secrets: SecretRegistry | None = None
-    """None: those that its log has."""
+    """None: those in the conversation's log."""
     delegates: bool = False
-    """Whether it is the conversation that delegates to this one."""
+    """Whether the opener is the conversation that delegates to this one."""
 
 
 NOTHING = Opening()
 
 
 def agreed(name: str, comes: Opening, there: Opening, others: Iterable[Opening]) -> Opening:
-    """What a conversation is open with from when another one opens it; `there` itself where that changes nothing.
+    """Return what a conversation is open with after another opener comes; `there` itself if that changes nothing.
 
-    The conversation that delegates comes first: it is open with the tools and secrets of that one. Then come those who
-    bring something; who brings nothing shares what is there. Raises `ConfigurationError` for tools that are not those
-    of the `others` who have it open.
+    The delegating conversation comes first: its tools and secrets are used. Then come openers that bring something; an
+    opener that brings nothing shares what is there. Raise `ConfigurationError` if it brings tools or secrets that a
+    delegating conversation among the `others` does not have, or tools that `others` with tools do not have.
     """
     if comes.delegates:
         same = comes.secrets is there.secrets and comes.tools == there.tools

@@ -1,4 +1,4 @@
-"""How a conversation gets at saved models, and a server at all that it may offer."""
+"""Saved models for a conversation, and the models that a server may offer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _profiles_of(storage: Storage) -> ProfileStore:
 
 
 def saved_in(storage: Storage, environment: Mapping[str, str]) -> Saved:
-    """Reads the profiles of a store; the keys of a model that is read are in `environment`."""
+    """Return a function that loads the models saved in a store, whose keys are in `environment`."""
     profiles = _profiles_of(storage)
 
     def saved(name: str, secrets: SecretRegistry) -> AnyLLM:
@@ -36,23 +36,23 @@ def saved_in(storage: Storage, environment: Mapping[str, str]) -> Saved:
 
 
 class Models:
-    """The models that conversations of a store may have: those of profiles, and those that the client knows."""
+    """The models that conversations of a store may use: those of profiles, and those that the client knows."""
 
     def __init__(self, known: ModelsClient | None, client: ModelClient, storage: Storage) -> None:
-        """`known` has a table of models; a client that a program has given has none."""
+        """`known` has a table of models. It is None for a client that a program has given, which has no table."""
         self._table, self._client, self._profiles = known, client, _profiles_of(storage)
 
     async def search(self, query: str, limit: int) -> tuple[tuple[KnownModel, ...], bool]:
-        """Known models whose names have all words of a query, and whether there are more."""
+        """Return up to `limit` known models whose names have all words of a query, and whether there are more."""
         found = await self._table.models(query) if self._table is not None else ()
         return tuple(found[:limit]), len(found) > limit
 
     async def profiles(self) -> dict[str, AnyLLM]:
-        """The profiles, by name. Raises `ConfigurationError` where their file is broken."""
+        """Return the profiles by name. Raise `ConfigurationError` if their file is broken."""
         return await anyio.to_thread.run_sync(self._profiles.all)
 
     async def known(self, llm: AnyLLM) -> KnownModel:
-        """The capabilities of a model as it is configured, of several models those of the first; no key is needed."""
+        """Return the capabilities of a model as configured; of several models, those of the first. No key is needed."""
         one: LLM = members(llm)[0]
         try:
             if self._table is not None:

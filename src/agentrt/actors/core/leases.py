@@ -1,6 +1,6 @@
-"""`Leases`: what several share, such as a browser: opened by the first who asks, closed by the last who gives it back.
+"""`Leases`: shared resources, such as a browser. The first user opens a resource and the last one closes it.
 
-What is shared is entered and left in a task of its own, since it may be bound to that (anyio's cancel scopes are).
+A resource is entered and left in a task of its own, because it may be bound to that task (anyio's cancel scopes are).
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from anyio.abc import TaskGroup
 T = TypeVar("T")
 
 MOST_ABOVE = 10_000
-"""Conversations below another that are known."""
+"""Maximum number of conversations whose parent is remembered."""
 
 Opened = Callable[[], AbstractAsyncContextManager[T]]
-"""Opens what is shared."""
+"""Opens the resource."""
 
 
 class Lease(Generic[T]):
-    """A share of something, until it is given back."""
+    """A share of a resource, until it is given back."""
 
     def __init__(self, held: _Held) -> None:
         self._held: _Held | None = held
 
     @property
     def value(self) -> T:
-        """What is shared. Raises `RuntimeError` once it was given back."""
+        """The resource. Raises `RuntimeError` once the lease was given back."""
         if self._held is None:
             raise RuntimeError("the lease was given back")
         value: T = self._held.value
@@ -38,16 +38,16 @@ class Lease(Generic[T]):
 
     @property
     def ended(self) -> bool:
-        """Whether it is closed, or about to be: another lease opens it anew."""
+        """Whether the resource is closed or about to be. Then another lease opens it anew."""
         return self._held is None or self._held.ended
 
     def end(self) -> None:
-        """Have it closed for all who share it: it does not work any more."""
+        """Close the resource for all who share it, because it no longer works."""
         if self._held is not None:
             self._held.end()
 
     def release(self) -> None:
-        """Give it back; the second time nothing."""
+        """Give the lease back. The second call does nothing."""
         held, self._held = self._held, None
         if held is not None:
             held.users -= 1
@@ -56,7 +56,7 @@ class Lease(Generic[T]):
 
 
 class Leases:
-    """An async context manager; what is still shared when it ends is closed."""
+    """Shared resources by key. An async context manager, which closes the resources that are still open."""
 
     def __init__(self) -> None:
         self._open: dict[str, _Held] = {}
@@ -76,7 +76,7 @@ class Leases:
         await tasks.__aexit__(None, None, None)
 
     def root(self, name: str, above: str | None) -> str:
-        """The one at the top of a tree, as far as it is known: `name` is below `above`."""
+        """Return the conversation at the top of the tree of `name`, as far as it is known. `above` is its parent."""
         if above is not None:
             self._above[name] = above
             while len(self._above) > MOST_ABOVE:
@@ -87,7 +87,7 @@ class Leases:
         return name
 
     async def lease(self, key: str, opened: Opened[T]) -> Lease[T]:
-        """A share of what is open under a key, which is opened where nothing is. Raises what opening it does."""
+        """Return a share of the resource under a key; open it if it is not open. Raise what opening it raises."""
         if self._tasks is None:
             raise RuntimeError("it has ended")
         held = self._open.get(key)
@@ -107,7 +107,7 @@ class Leases:
 
 
 class _Held:
-    """Something that is shared, and how many share it."""
+    """A shared resource, and the number of its users."""
 
     def __init__(self, opened: Opened[Any], left: Callable[[], object]) -> None:
         self._opened, self._left = opened, left
@@ -118,13 +118,13 @@ class _Held:
         self.error: Exception | None = None
 
     async def run(self) -> None:
-        """Hold it until nobody does, or it is ended."""
+        """Keep the resource open until nobody uses it or it is ended."""
         try:
             with self._scope:
                 async with self._opened() as self.value:
                     self.ready.set()
                     await self._unused.wait()
-        except Exception as error:  # whoever waits for it is told
+        except Exception as error:  # `lease` raises it
             self.error = error
         finally:
             if not self.ready.is_set() and self.error is None:
@@ -133,7 +133,7 @@ class _Held:
             self.ready.set()
 
     def end(self) -> None:
-        """Close it, also when it is only being opened."""
+        """Close the resource, even while it is being opened."""
         if not self.ended:
             self.ended = True
             self._left()

@@ -1,4 +1,4 @@
-"""`Mailbox`: the bounded queue of requests before an actor."""
+"""`Mailbox`: the bounded queue of an actor's requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from .messages import Envelope, Request, Then
 class Mailbox:
     """Holds up to `size` envelopes; a sender waits while it is full. One task receives.
 
-    Plain futures and not an anyio stream: receiving costs a tenth of it, and an agent's step does it four times.
+    It uses plain futures, not an anyio stream, because receiving costs a tenth as much, and an agent's step receives
+    four times.
     """
 
     def __init__(self, name: str, size: int) -> None:
@@ -38,7 +39,7 @@ class Mailbox:
         return envelope
 
     async def send(self, request: Request[Any], then: Then) -> Envelope:
-        """Send, after waiting for a place. Raises `ActorStopped` once the mailbox is closed."""
+        """Send, after waiting for room. Raise `ActorStopped` once the mailbox is closed."""
         while len(self._envelopes) >= self._size and not self._closed:
             place: asyncio.Future[None] = self._loop.create_future()
             self._senders.append(place)
@@ -51,7 +52,7 @@ class Mailbox:
         return self.post(request, then)
 
     async def receive(self) -> Envelope:
-        """The next envelope."""
+        """Return the next envelope."""
         while not self._envelopes:
             self._receiver = self._loop.create_future()
             await self._receiver
@@ -61,7 +62,7 @@ class Mailbox:
         return envelope
 
     def close(self) -> None:
-        """Take nothing more, and tell those who wait that nobody will answer."""
+        """Accept nothing more, and tell those who wait that nobody will answer."""
         self._closed = True
         while self._envelopes:
             self._envelopes.popleft().fail()
@@ -69,7 +70,7 @@ class Mailbox:
             self._admit()
 
     def _admit(self) -> None:
-        """Let the sender try again who has waited longest."""
+        """Let the sender that has waited longest try again."""
         while self._senders:
             place = self._senders.popleft()
             if not place.done():

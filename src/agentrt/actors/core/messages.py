@@ -1,4 +1,4 @@
-"""What goes to an actor: a request that names its reply, in an envelope that carries the outcome back."""
+"""Messages to actors: a `Request`, typed by its reply, in an `Envelope` that carries the outcome back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...errors import ActorCrashed, ActorStopped, AgentrtError
 R = TypeVar("R")
 
 Then: TypeAlias = Callable[[Any, AgentrtError | None], None]
-"""Called once with the reply, or with the error in its place."""
+"""Called once, with the reply or else with the error."""
 
 
 class Request(msgspec.Struct, Generic[R], frozen=True):
@@ -23,7 +23,7 @@ class Request(msgspec.Struct, Generic[R], frozen=True):
 
 
 class Envelope:
-    """A request on its way: `then` is told its outcome, `cancel` ends its handler."""
+    """A request on its way. `then` gets its outcome; `cancel` ends its handler."""
 
     __slots__ = ("_ended", "_open", "_scope", "_then", "actor", "request")
 
@@ -34,7 +34,7 @@ class Envelope:
         self._ended: asyncio.Event | None = None
 
     async def run(self, handle: Callable[[Any], Awaitable[Any]], scope: anyio.CancelScope) -> None:
-        """Handle the request, inside `scope`. Raises `ActorCrashed` when a bug ended it, after the asker was told."""
+        """Handle the request inside `scope`. If a bug ends it, tell the asker and raise `ActorCrashed`."""
         if not self._open:
             return
         self._scope = scope
@@ -61,12 +61,12 @@ class Envelope:
             self.fail()
 
     def fail(self, error: AgentrtError | None = None) -> None:
-        """Tell the asker that nobody will answer, or why; nothing once there was an outcome."""
+        """Tell the asker the error, or that nobody will answer; do nothing if there was an outcome."""
         if self._open:
             self._close(None, error or ActorStopped(self.actor))
 
     async def ended(self) -> None:
-        """Return when the handler has cleaned up; for an asker that was cancelled."""
+        """Return when the handler has cleaned up. For an asker that was cancelled."""
         if self._scope is not None:
             self._ended = asyncio.Event()
             await self._ended.wait()

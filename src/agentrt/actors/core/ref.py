@@ -14,11 +14,11 @@ from .messages import Envelope, Request, Then
 R = TypeVar("R")
 
 CLEANUP_SECONDS = 5.0
-"""How long a cancelled ask waits for its handler to clean up."""
+"""Seconds that a cancelled ask waits for its handler to clean up."""
 
 
 class Ref:
-    """Sends requests to one actor's bounded mailbox; a full one makes the asker wait."""
+    """Sends requests to one actor's bounded mailbox. If it is full, the asker waits."""
 
     __slots__ = ("_mailbox", "name")
 
@@ -26,9 +26,9 @@ class Ref:
         self.name, self._mailbox = mailbox.name, mailbox
 
     async def ask(self, request: Request[R]) -> R:
-        """The actor's reply.
+        """Return the actor's reply.
 
-        Raises the expected error that the handler raised, `ActorCrashed` when a bug ended it, `ActorStopped` when the
+        Raise the expected error that the handler raised, `ActorCrashed` if a bug ended it, and `ActorStopped` if the
         actor is gone. Cancelling this cancels the handler and waits for its cleanup.
         """
         reply: asyncio.Future[R] = asyncio.get_running_loop().create_future()
@@ -54,5 +54,5 @@ class Ref:
             raise
 
     def post(self, request: Request[Any], then: Then) -> Envelope:
-        """Send without waiting; `then` is told the outcome. Raises `asyncio.QueueFull` or `ActorStopped`."""
+        """Send without waiting; `then` gets the outcome. Raise `asyncio.QueueFull` or `ActorStopped`."""
         return self._mailbox.post(request, then)

@@ -1,4 +1,4 @@
-"""Supervision: actors that a bug ends are started again, within limits."""
+"""Supervision: an actor that a bug ends is restarted, within limits."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from .messages import Envelope
 from .ref import Ref
 
 MAILBOX = 64
-"""Requests that wait in a mailbox before askers do."""
+"""Maximum number of requests in a mailbox. After that, askers wait."""
 
 
 class Actor(AbstractAsyncContextManager[Any], Protocol):
-    """Entering it acquires what it needs, leaving it gives that up; `handle` answers one request."""
+    """A handler of requests. Entering it acquires what it needs and leaving it releases that."""
 
     async def handle(self, message: Any) -> Any:
-        """The reply to `message`. An `AgentrtError` goes to the asker; any other exception is a bug."""
+        """Return the reply to `message`. An `AgentrtError` goes to the asker; any other exception is a bug."""
         ...
 
 
 class RestartPolicy(msgspec.Struct, frozen=True):
-    """At most `restarts` in `window` seconds; before each a wait that doubles from `backoff` seconds."""
+    """At most `restarts` in `window` seconds. The wait before each doubles, from `backoff` seconds."""
 
     restarts: int = 3
     window: float = 60.0
@@ -38,14 +38,14 @@ class RestartPolicy(msgspec.Struct, frozen=True):
 
 
 class RestartWindow:
-    """Counts restarts against a policy; pure but for the times it is given."""
+    """Counts restarts against a policy, by the times that it is given."""
 
     def __init__(self, policy: RestartPolicy) -> None:
         self._policy = policy
         self._times: deque[float] = deque()
 
     def next(self, time: float) -> float | None:
-        """How long to wait before a restart at `time`, in seconds; None when there were too many."""
+        """Return the seconds to wait before a restart at `time`; None if there were too many restarts."""
         while self._times and time - self._times[0] >= self._policy.window:
             self._times.popleft()
         if len(self._times) >= self._policy.restarts:
@@ -57,7 +57,7 @@ class RestartWindow:
 class Supervisor:
     """Runs actors in a task group; leaving it stops them all and fails every pending ask.
 
-    `on_stopped` is called with the name of an actor that crashed too often, and the last crash: that is the escalation.
+    If an actor crashes too often, `on_stopped` is called with its name and the last crash: this is the escalation.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Supervisor:
         mailbox: int = MAILBOX,
         concurrency: int = 1,
     ) -> Ref:
-        """Start an actor; it handles up to `concurrency` requests side by side. Also from a callback of the loop."""
+        """Start an actor that handles up to `concurrency` requests side by side. Loop callbacks may call this, too."""
         box = Mailbox(name, max(mailbox, concurrency))
         start = asyncio.get_running_loop().create_task(self._start(name, factory, box, concurrency))
         self._starting.add(start)
@@ -97,7 +97,7 @@ class Supervisor:
         return Ref(box)
 
     async def _start(self, name: str, factory: Callable[[], Actor], mailbox: Mailbox, concurrency: int) -> None:
-        """A task of its own, since a task group starts others from a task only."""
+        """Start the actor's task. This is a task itself, since a task group starts tasks only from a task."""
         self._tasks.start_soon(self._supervise, name, factory, mailbox, concurrency, name=name)
 
     async def _supervise(self, name: str, factory: Callable[[], Actor], mailbox: Mailbox, concurrency: int) -> None:
@@ -116,7 +116,7 @@ class Supervisor:
 
 
 async def _live(name: str, factory: Callable[[], Actor], mailbox: Mailbox, concurrency: int) -> ActorCrashed:
-    """One life of an actor; what ended it."""
+    """Run an actor once, until it crashes, and return the crash."""
     try:
         async with factory() as actor:
             return await _serve(actor, mailbox, concurrency)
@@ -151,7 +151,7 @@ async def _serve(actor: Actor, mailbox: Mailbox, concurrency: int) -> ActorCrash
 
 
 async def _serve_uncancelled(actor: Actor, mailbox: Mailbox) -> None:
-    """Handle requests until one is cancelled, in one scope: making one for each costs a step 5 % of its CPU."""
+    """Handle requests in one scope until one is cancelled. A scope for each request costs a step 5 % of its CPU."""
     with anyio.CancelScope() as scope:
         while not scope.cancel_called:
             envelope = await mailbox.receive()
