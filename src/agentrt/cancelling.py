@@ -7,21 +7,21 @@ from types import TracebackType
 
 
 class StrayCancellation(Exception):
-    """What was called said that it was cancelled; it failed, as with any other error."""
+    """The called code raised a `CancelledError` although nobody had cancelled it: it counts as failed."""
 
     def __init__(self) -> None:
         super().__init__("it was cancelled, and nobody had asked for that")
 
 
 class Broken(Exception):
-    """What was called raised what no caller is to catch; it failed, as with any other error."""
+    """The called code raised an exception that no caller should catch: it counts as failed."""
 
     def __init__(self, raised: BaseException) -> None:
         super().__init__(f"{type(raised).__name__}: {raised}")
 
 
 class Exited(Exception):
-    """What was called wanted to end the process, as `sys.exit()` does: that ends the call and nothing else."""
+    """The called code wanted to end the process, as `sys.exit()` does: that ends the call and nothing else."""
 
     def __init__(self, code: object) -> None:
         self.code = code
@@ -29,7 +29,7 @@ class Exited(Exception):
 
 
 _PASSING = (KeyboardInterrupt, GeneratorExit, asyncio.CancelledError)
-"""What is not of the code that is called."""
+"""Exceptions that pass, since they do not come from the called code."""
 
 
 class _Guard:
@@ -51,5 +51,6 @@ class _Guard:
 
 
 guarded = _Guard()
-"""A context in which a `SystemExit` is raised as `Exited`, a `CancelledError` as `StrayCancellation` unless this task
-is being cancelled, and what else is no `Exception` as `Broken`."""
+"""A context manager that raises a `SystemExit` as `Exited`, a `CancelledError` as `StrayCancellation` unless this task
+is being cancelled, and other exceptions that are no `Exception` as `Broken`, except for those in `_PASSING`.
+"""

@@ -30,7 +30,7 @@ class Chain(Sequence[T]):
 
     @staticmethod
     def split(chains: Iterable[Chain[T]]) -> tuple[list[list[T]], list[tuple[int, int]]]:
-        """What chains share: the lists, and for each chain which of them it is a prefix of and how long."""
+        """Return the lists that chains share, and for each chain the index of its list and the chain's length."""
         lists: dict[int, tuple[int, list[T]]] = {}
         places = []
         for chain in chains:
@@ -41,25 +41,25 @@ class Chain(Sequence[T]):
 
     @staticmethod
     def join(lists: Sequence[list[T]], places: Iterable[tuple[int, int]]) -> list[Chain[T]]:
-        """The chains that `split` took apart; the lists are theirs from now on."""
+        """Return the chains that `split` took apart; the lists are theirs from now on."""
         return [Chain._of(lists[number], length) for number, length in places]
 
     def append(self, item: T) -> Chain[T]:
-        """This chain and one more item."""
+        """Return this chain with one more item."""
         items = self._items if self._length == len(self._items) else self._items[: self._length]
         items.append(item)
         return Chain._of(items, self._length + 1)
 
     def prefix(self, length: int) -> Chain[T]:
-        """The first `length` items."""
+        """Return the chain of the first `length` items."""
         return Chain._of(self._items, min(max(length, 0), self._length))
 
     def since(self, start: int) -> list[T]:
-        """The items from position `start` on."""
+        """Return the items from position `start` on."""
         return self._items[start : self._length]
 
     def continues(self, other: Chain[T]) -> bool:
-        """Whether this chain grew out of `other`, by the shared list: O(1), and no for an equal copy."""
+        """Return whether this chain grew out of `other`, by the shared list: O(1), and False for an equal copy."""
         return self._items is other._items and self._length >= other._length
 
     def __len__(self) -> int:

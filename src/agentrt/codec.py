@@ -1,4 +1,4 @@
-"""Events to JSON and back, in two stages: the envelope first, the payload when someone needs it."""
+"""Converts events to JSON and back, in two stages: the envelope first, the payload when it is needed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KNOWN = frozenset(kind.__name__ for kind in get_args(KnownEvent))
 
 
 class Envelope(msgspec.Struct, frozen=True):
-    """The first stage: what ordering and filtering need; the payload is not looked at."""
+    """The first stage: the fields for ordering and filtering, without the payload."""
 
     type: str
     id: str
@@ -26,7 +26,7 @@ class Envelope(msgspec.Struct, frozen=True):
 
 
 class Line(msgspec.Struct, frozen=True, gc=False):
-    """An event for who passes it on: `data` is its JSON, as it stands in its line of the log."""
+    """An event to be passed on: `data` is its JSON, as it stands in its line of the log."""
 
     seq: int
     id: str
@@ -34,7 +34,7 @@ class Line(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Outline(msgspec.Struct, frozen=True, gc=False):
-    """What the fold needs of a message or an observation."""
+    """The fields of a message or an observation that the fold needs."""
 
     type: str
     id: str
@@ -65,17 +65,19 @@ _FRAME_FIELDS = ("i", "n", "durable", "v", "crc")
 
 
 def encode(event: Event) -> bytes:
-    """One flat JSON object; the JSON of an unknown event is given back as it came."""
+    """Return an event as one flat JSON object; for an unknown event, the JSON as it came."""
     return bytes(event.raw) if isinstance(event, UnknownEvent) else _encoder.encode(event)
 
 
 def decode_envelope(record: bytes) -> Envelope:
-    """The envelope of a record. Raises `msgspec.DecodeError` or `UnicodeDecodeError` when it is no event."""
+    """Return the envelope of a record. Raises `msgspec.DecodeError` or `UnicodeDecodeError` if it is no event."""
     return _envelopes.decode(record)
 
 
 def decode(record: bytes, version: int | None = None) -> Event:
-    """The event of a record written under schema `version`, or the one it names. Raises as `decode_envelope` does."""
+    """Return the event of a record that was written under schema `version`, by default the one that it names. Raises as
+    `decode_envelope` does.
+    """
     version = version_of(record) if version is None else version
     if _is_outdated(record, version):
         record = _upcast(record, version)
@@ -90,18 +92,19 @@ def decode(record: bytes, version: int | None = None) -> Event:
 
 
 def is_current(kind: str, version: int) -> bool:
-    """Whether an event of a type that was written under schema `version` is read today as it was written."""
+    """Return whether an event of a type that was written under schema `version` is read today as it was written."""
     return not any((step, kind) in UPCASTERS for step in range(version, SCHEMA_VERSION))
 
 
 def version_of(record: bytes) -> int:
-    """The schema version under which a record was written; 1 where it names none."""
+    """Return the schema version under which a record was written; 1 if it names none."""
     found = _VERSION.match(record)
     return int(found[1]) if found else 1
 
 
 def skim(record: bytes) -> Event:
-    """The event as the fold needs it: the content of users' messages and of observations stays where it is.
+    """Return the event as the fold needs it: without the content of observations, and of messages that are not the
+    agent's.
 
     Raises as `decode_envelope` does.
     """
@@ -138,7 +141,7 @@ def skim(record: bytes) -> Event:
 
 
 def _is_outdated(record: bytes, version: int) -> bool:
-    """Whether a record of that version has to be brought up to date."""
+    """Return whether a record of that version must be converted by an upcaster."""
     if version >= SCHEMA_VERSION:
         return False
     found = _TYPE.match(record)

@@ -8,11 +8,11 @@ from hashlib import sha256
 
 MOST_FILES = 20_000
 MOST_BYTES = 64 << 20
-"""Of a directory; one with more has no digest."""
+"""The limits of a directory; a larger one has no digest."""
 
 
 def file_digest(path: str) -> str | None:
-    """The SHA-256 of a regular file, in hexadecimal; None for what is none, or cannot be read."""
+    """Return the SHA-256 of a regular file, in hexadecimal; None if it is not one, or cannot be read."""
     try:
         if not os.path.isfile(path):
             return None
@@ -26,9 +26,10 @@ def file_digest(path: str) -> str | None:
 
 
 def tree_digest(directory: str) -> str | None:
-    """The SHA-256 of all names and contents below a directory but `.git`, in hexadecimal; links are taken as they are.
+    """Return the SHA-256, in hexadecimal, of all names and contents below a directory except `.git`; the content of a
+    link is its target's path.
 
-    None for what is no directory, cannot be read, has too much in it, or a link that leads out of it.
+    None if it is no directory, cannot be read, is too large, or has a link that leads out of it or into `.git`.
     """
     digest, files, size = sha256(), 0, 0
     try:

@@ -1,4 +1,4 @@
-"""The seams of a tool: what its executor is given of a conversation, and what it gives back."""
+"""The protocols of a tool: what its executor gets from a conversation, and what it returns."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ _BLOCKS = get_args(Content)
 class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """A tool's result; subclasses add fields, which the log keeps and the model does not see.
 
-    `still_running` says that it only says so: an agent that asks again and again does not repeat itself. `labels` say
-    that it holds what nobody vouches for. `found` are tools that can be called from then on.
+    With `still_running`, it only says that the call is still running: an agent that asks again and again does not
+    repeat itself. `labels` are the sources of untrusted content in it. `found` are deferred tools that can be called
+    from then on.
     """
 
     content: tuple[Content, ...] = ()
@@ -37,7 +38,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     found: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """A text, or a list, becomes a tuple. Raises `TypeError` for what is no content."""
+        """Convert `content` from a text or a list to a tuple. Raises `TypeError` if it is no content."""
         given: Any = self.content
         if type(given) is not tuple:
             given = text(given) if isinstance(given, str) else tuple(given)
@@ -47,35 +48,35 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Files(Protocol):
-    """Files as a conversation's commands see them, by absolute path; links lead where they lead for those.
+    """Files as a conversation's commands see them, by absolute path; links lead where they lead for these commands.
 
     All methods are for a thread, since they block, and raise `ToolError`.
     """
 
     def status(self, path: str) -> os.stat_result | None:
-        """What stands at a path, links followed; None where nothing does."""
+        """Return the status of a path, with links followed; None if nothing is there."""
         ...
 
     def real(self, path: str) -> str:
-        """The path, without links in it, of a file or directory that is there."""
+        """Return the path of an existing file or directory without links in it."""
         ...
 
     def names(self, path: str) -> list[tuple[str, bool, bool]]:
-        """What is in a directory, by name: each, whether it is a directory once links are followed, and whether it is a
-        link.
+        """Return the entries of a directory, sorted by name: each name, whether it is a directory with links followed,
+        and whether it is a link.
         """
         ...
 
     def read(self, path: str) -> bytes:
-        """The bytes of a file."""
+        """Return the bytes of a file."""
         ...
 
     def write(self, path: str, data: bytes) -> None:
-        """Have a file, which may be new, hold these bytes; whole or not at all."""
+        """Write a file, which may be new, completely or not at all."""
         ...
 
     def move(self, path: str, target: str) -> None:
-        """Have a file stand at another path, where nothing is."""
+        """Move a file to another path, where nothing is."""
         ...
 
     def remove(self, path: str) -> None:
@@ -84,73 +85,74 @@ class Files(Protocol):
 
 
 class Masking(Protocol):
-    """Takes secrets out of a text that comes in pieces; what may be the beginning of one waits for the next piece."""
+    """Removes secrets from a text that comes in pieces; a possible beginning of a secret waits for the next piece."""
 
     def feed(self, piece: str) -> str:
-        """Take a piece; what may be shown now."""
+        """Take a piece, and return the text that may be shown now."""
         ...
 
     def flush(self) -> str:
-        """The text has ended: what was held back."""
+        """End the text, and return the part that was held back."""
         ...
 
 
 class Recollection(Protocol):
-    """What a conversation may look up of its past, and what it may note for later ones."""
+    """A conversation's access to its past, to earlier conversations, and to notes for later ones."""
 
     @property
     def view(self) -> Sequence[Seen]:
-        """What the agent sees now."""
+        """The places of the events that the agent sees now."""
         ...
 
     async def events(self) -> list[Event]:
-        """The events that led to where the conversation is."""
+        """Return the events that led to the head, up to the first call that has no result yet."""
         ...
 
     async def results(self, tool: str) -> list[ObservationEvent]:
-        """The results of a tool among them, also those that came just now."""
+        """Return the results of a tool among all events that led to the head, also the newest ones."""
         ...
 
     async def event(self, seq: int) -> Event | None:
-        """One of them; None where there is none of that seq."""
+        """Return the event with this seq; None if the agent does not see it and has not seen it."""
         ...
 
     async def earlier(self, words: str, limit: int) -> Sequence[Hit]:
-        """Where words stand in the earlier conversations of the same owner in the same workspace, the best first.
+        """Return where words occur in earlier conversations of the same owner in the same workspace, the best first.
 
-        Raises `ConfigurationError` where they cannot be searched.
+        Raises `ConfigurationError` if they cannot be searched.
         """
         ...
 
     async def memory(self, scope: Scope) -> str:
-        """What is noted for later conversations. Raises `ToolError`."""
+        """Return the notes for later conversations. Raises `ToolError`."""
         ...
 
     async def memorize(self, scope: Scope, change: Callable[[str], str]) -> str:
-        """Have `change` make the notes of what they are; what they are then. Raises `ToolError`."""
+        """Replace the notes by what `change` makes of them, and return the new ones. Raises `ToolError`."""
         ...
 
 
 class Models(Protocol):
-    """What a tool asks of the models that the user has saved as profiles."""
+    """A tool's access to the agent's model, and to those that the user has saved as profiles."""
 
     async def switch(self, profile: str) -> str:
-        """Have the agent go on with one, from its next call on; its name. Raises `ToolError`."""
+        """Have the agent use a saved model from its next call on, and return its name. Raises `ToolError`."""
         ...
 
     async def look(self, number: int, question: str, profile: str) -> str:
-        """What one that sees says of an image among what the agent sees, from 1; "": the agent's own model.
+        """Return what a vision model says about an image that the agent sees, numbered from 1. `profile` names the
+        model; "": the agent's own.
 
         Raises `ToolError`.
         """
         ...
 
     async def see(self, images: Sequence[Content], question: str, profile: str = "") -> str:
-        """What one that sees says of images. Raises `ToolError`."""
+        """Return what a vision model says about images. Raises `ToolError`."""
         ...
 
     async def hear(self, mp3: bytes, seconds: float, model: str) -> str:
-        """What is said in a piece of sound, as a model writes it down: a saved one, or any that litellm knows.
+        """Return a transcript of speech by a model: a saved one, or any that litellm knows.
 
         Raises `ToolError`.
         """
@@ -158,18 +160,18 @@ class Models(Protocol):
 
 
 class Made(msgspec.Struct, frozen=True):
-    """A call that the code of an action has made, with its result."""
+    """A call made by the code of an action, with its result."""
 
     action: ActionEvent
     result: ObservationEvent | UserRejectObservation | AgentErrorEvent
 
 
 class Calls(Protocol):
-    """What the code that a tool runs may call: the other tools of the agent, each as an action of its own."""
+    """The calls that the code in a tool's call may make: of the agent's other tools, each as an action of its own."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The tools that it may call."""
+        """The tools that the code may call."""
         ...
 
     @property
@@ -178,50 +180,50 @@ class Calls(Protocol):
         ...
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> Made:
-        """Have a tool do something, once it was rated and whoever is to be asked has agreed.
+        """Call a tool, once the call was rated and, if necessary, confirmed; return the call with its result.
 
-        Raises `ToolError` for what cannot be called.
+        Raises `ToolError` if the tool cannot be called.
         """
         ...
 
     async def made(self) -> Sequence[Made]:
-        """All calls of this action, in their order, once each of them has its result."""
+        """Return all calls of this action, in order, once each of them has its result."""
         ...
 
 
 class Lease(Protocol[T_co]):
-    """A share of something that several tools use, until it is given back."""
+    """A share of a resource that several tools use, until it is given back."""
 
     @property
     def value(self) -> T_co:
-        """What is shared."""
+        """The shared resource."""
         ...
 
     @property
     def ended(self) -> bool:
-        """Whether it is closed, or about to be: another lease opens it anew."""
+        """Whether the resource is closed, or about to be: another lease opens it anew."""
         ...
 
     def end(self) -> None:
-        """Have it closed for all who share it: it does not work any more."""
+        """Have the resource closed for all users, because it does not work any more."""
         ...
 
     def release(self) -> None:
-        """Give it back; the last one who does closes it."""
+        """Give the share back; the last one to be given back closes the resource."""
         ...
 
 
 class ToolContext(Protocol):
-    """What a tool has of its conversation."""
+    """A tool's access to its conversation."""
 
     @property
     def recollection(self) -> Recollection:
-        """Its past, and what is noted for later."""
+        """The conversation's past, and its notes for later ones."""
         ...
 
     @property
     def models(self) -> Models:
-        """Saved models."""
+        """The agent's model and the saved ones."""
         ...
 
     @property
@@ -231,21 +233,21 @@ class ToolContext(Protocol):
 
     @property
     def workspace(self) -> Workspace:
-        """Where it works."""
+        """The workspace of the conversation."""
         ...
 
     @property
     def files(self) -> Files:
-        """The files that it may reach."""
+        """The files that the tool may reach."""
         ...
 
     @property
     def conversation(self) -> str:
-        """What names the conversation in the environment of the processes that it starts: no other one has it."""
+        """The unique name of the conversation in the environment of the processes that it starts."""
         ...
 
     async def previous(self) -> msgspec.Raw | None:
-        """The details of this tool's last result that is still in view, also from before a restart."""
+        """Return the details of this tool's last result, at least of those in view, also from before a restart."""
         ...
 
     def output(self, text: str) -> None:
@@ -255,22 +257,22 @@ class ToolContext(Protocol):
     async def ask(
         self, message: str, schema: Mapping[str, Any] | None = None, url: str = "", asks: str = ""
     ) -> InputGiven | None:
-        """What a person answers to a form with that schema, or to the wish that an address is opened, whenever it is.
+        """Ask a person to fill in a form with that schema, or to open an address; return the answer, whenever it comes.
 
-        None where there is nobody to ask: the agent's policy asks nobody, or it works for another conversation.
+        None if there is nobody to ask: the agent's policy asks nobody, or it works for another conversation.
         """
         ...
 
     def start_soon(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Run something beside the calls, until the executor was closed; when it fails the executor is made anew."""
+        """Run a function beside the calls, until the executor is closed. If it fails, the executor is made anew."""
         ...
 
     async def lease(
         self, kind: str, opened: Callable[[], AbstractAsyncContextManager[T]], *, tree: bool = False
     ) -> Lease[T]:
-        """A share of what the tools of this conversation have in common under that name; with `tree`, also those of the
-        conversations that it delegates to. It is opened where there is none, in a task of its own. The executor gives
-        it back when it is closed. Raises what opening it does.
+        """Return a share of the resource of that name that this conversation's tools share; with `tree`, also the tools
+        of the other conversations in its tree of delegations. It is opened if it is not open, in a task of its own. The
+        executor gives the share back when it is closed. Raises what opening raises.
         """
         ...
 
@@ -279,26 +281,26 @@ class ToolContext(Protocol):
         ...
 
     async def spill(self, text: str) -> str | None:
-        """Write what a model is not shown of a result, without secrets, to a file that its own tools read; the file's
-        path, or None where none can be written. The newest few files stay while the tool is open.
+        """Write the part of a result that the model is not shown, without secrets, to a file that the agent's tools can
+        read. Return the file's path; None if it cannot be written. The newest few files stay while the tool is open.
         """
         ...
 
     async def secrets(self, text: str) -> Mapping[str, str]:
-        """The secrets of the conversation that `text` names, for one execution.
+        """Return the secrets of the conversation that `text` names, for one execution.
 
-        Raises `ToolError` when one cannot be had.
+        Raises `ToolError` if the value of one cannot be had.
         """
         ...
 
     def masked(self, text: str, *, by_line: bool = False) -> str:
-        """`text` without secrets: for what is cut, numbered or compared before it is returned, since a part of one is
-        not seen as one. With `by_line` there are as many lines as before.
+        """Return `text` without secrets: for text that is cut, numbered or compared before it is returned, since a part
+        of a secret is not recognized. With `by_line`, the number of lines stays the same.
         """
         ...
 
     def masking(self) -> Masking:
-        """The same for a text that comes in pieces, also from call to call."""
+        """Return the same for a text that comes in pieces, even over several calls."""
         ...
 
 
@@ -306,18 +308,18 @@ class ToolExecutor(Protocol):
     """Runs one tool's calls for one conversation."""
 
     async def __call__(self, action: Any, context: ToolContext) -> Observation:
-        """The result. Raises `ToolError` with a text for the model; cancelling it ends all that it started."""
+        """Return the result. Raises `ToolError` with a text for the model; cancelling ends all that it started."""
         ...
 
     async def aclose(self) -> None:
-        """Give up what it holds."""
+        """Release the resources that it holds."""
         ...
 
 
 @runtime_checkable
 class Watchful(Protocol):
-    """An executor that may have something at work between two calls."""
+    """An executor that may have work running between two calls."""
 
     async def at_work(self) -> bool:
-        """Whether it has: its conversation is kept in memory meanwhile."""
+        """Return whether it has; its conversation is kept in memory meanwhile."""
         ...

@@ -1,4 +1,4 @@
-"""`load`: a heavy library, imported in a thread when something needs it; `load_extra`: one that an extra brings."""
+"""`load`: imports a heavy library in a thread when it is needed; `load_extra`: a library that an extra installs."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import anyio.to_thread
 from .errors import ToolError
 
 _one = threading.Lock()
-"""Held while a library is imported: two threads that import the same packages see half of them (`ImportError`)."""
+"""Held during an import: two threads that import the same packages at once see half of them (`ImportError`)."""
 
 
 async def load(name: str) -> ModuleType:
-    """The module of that name. Raises what its import does."""
+    """Return the module of that name, imported in a thread. Raises what its import raises."""
     return await anyio.to_thread.run_sync(load_now, name)
 
 
 async def load_extra(name: str, extra: str) -> ModuleType:
-    """The same for a tool, of a library that comes with an extra of this package.
+    """Return a module for a tool, from a library that an extra of this package installs.
 
-    Raises `ToolError`, which names the extra, where it is not installed.
+    Raises `ToolError`, which names the extra, if it is not installed.
     """
     try:
         return await load(name)
@@ -31,7 +31,7 @@ async def load_extra(name: str, extra: str) -> ModuleType:
 
 
 def missing(name: str, extra: str, reason: str) -> ToolError:
-    """What a tool raises where a library is not installed that an extra brings."""
+    """Return the error of a tool if a library from an extra is not installed."""
     return ToolError(
         f"this tool needs {name}, which is not installed here: have the user run pip install 'agentrt[{extra}]'"
         f" ({reason})"
@@ -39,6 +39,6 @@ def missing(name: str, extra: str, reason: str) -> ToolError:
 
 
 def load_now(name: str) -> ModuleType:
-    """The same, for a thread."""
+    """Return the module of that name. For a thread."""
     with _one:
         return import_module(name)

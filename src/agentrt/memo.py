@@ -1,4 +1,4 @@
-"""`Memo`: a state as it can be stored beside its log, without the events that it names. Pure.
+"""`Memo`: a state in a form that is stored beside its log, without the events that it names. Pure.
 
 Folding ten thousand events takes a tenth of a second; reading a memo of them a tenth of that. It is a cache.
 """
@@ -33,7 +33,7 @@ _STANDING, _PROGRESS = Standing.__struct_fields__, len(Progress.__struct_fields_
 
 
 class _Open(msgspec.Struct, frozen=True, array_like=True):
-    """A pending action, by the seq of its event; its arguments and resources as they are now: hooks revise them."""
+    """A pending action, by the seq of its event, with its present arguments and resources, which hooks may revise."""
 
     action: int
     arguments: bytes
@@ -42,7 +42,7 @@ class _Open(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Memo(msgspec.Struct, frozen=True, kw_only=True):
-    """All of a state but events: those are named by their seqs, in `events`."""
+    """A state without its events, which are named by their seqs, in `events`."""
 
     seq: int
     epoch: int
@@ -54,26 +54,26 @@ class Memo(msgspec.Struct, frozen=True, kw_only=True):
     servers: list[int]
     error: int | None
     agent: Agent | None
-    """When it is no more the one that the conversation was created with."""
+    """The agent, if it is no longer the one with which the conversation was created."""
     ledger: Ledger
     implied: bool
     pending: tuple[_Open, ...]
     views: list[list[Seen]]
-    """What the views of the branches share."""
+    """The lists that the views of the branches share."""
     places: list[tuple[int, int]]
-    """Of each branch, which of the views it has, and how much of it."""
+    """For each branch, the index in `views` and the length of its view."""
     branches: list[Progress]
-    """The present one, then those of the checkpoints."""
+    """The present branch, then those of the checkpoints."""
     checkpoints: list[int]
     answers: list[str]
-    """The answers that there were, each once."""
+    """The different answers of the state and its checkpoints."""
     answered: list[int | None]
-    """Which of the answers the present state has, then each checkpoint."""
+    """The index in `answers` of the present state's answer, then of each checkpoint's."""
     rewound: int
 
     @property
     def events(self) -> list[int]:
-        """The seqs of the events that `recalled` needs; they rise."""
+        """The seqs of the events that `recalled` needs, ascending."""
         named = (
             *(self.created, self.prompt, self.context, self.error, *self.servers),
             *(waiting.action for waiting in self.pending),
@@ -82,7 +82,7 @@ class Memo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def memo(state: State) -> Memo | None:
-    """What to store of a state; None before its first event."""
+    """Return what to store of a state; None before its first event."""
     if state.created is None:
         return None
     branches = [state.branch, *(checkpoint.branch for checkpoint in state.checkpoints)]
@@ -123,7 +123,9 @@ def memo(state: State) -> Memo | None:
 
 
 def recalled(stored: Memo, events: Iterable[Event]) -> State:
-    """The state of a memo, given its `events`. Raises `ValueError` when they are not what it names."""
+    """Return the state of a memo, given its `events`. Raises `ValueError` if they are not what it names, or if the memo
+    is incomplete.
+    """
     by_seq = {event.seq: event for event in events}
 
     def named(seq: int, kind: type[E]) -> E:

@@ -1,4 +1,4 @@
-"""`Pace`: does some of what there is to do in each round of the event loop."""
+"""`Pace`: limits the number of calls in each round of the event loop."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from functools import partial
 
 
 class Pace:
-    """Makes calls in the order in which they were given, at most so many in each round of the event loop.
+    """Makes calls in the order in which they were given, at most `at_once` in each round of the event loop.
 
-    A thousand things that come at once would else hold up everything for as long as they all take. Who has few of them
-    rarely waits: of those that are made at once, only the last of each `at_once` needs another round, since that is
-    when a new count begins. To begin one in each round would cost a round of the loop for each call.
+    Otherwise a thousand calls that come at once would hold up everything for as long as they all take. Few calls rarely
+    wait: a new count begins only when a call must wait for another round, which happens after `at_once` calls that were
+    made directly. To begin a new count in each round would cost a round of the loop for each call.
     """
 
     __slots__ = ("_at_once", "_made", "_soon", "_waiting")
 
     def __init__(self, at_once: int) -> None:
         self._at_once, self._made = at_once, 0
-        """How many were made since the count began."""
+        """Number of calls made since the count began."""
         self._soon = False
-        """Whether the next round makes some."""
+        """Whether the next round makes calls."""
         self._waiting: deque[Callable[[], None]] = deque()
 
     def give(self, call: Callable[[], None]) -> None:
-        """Make a call, in this round or a later one; it raises nothing."""
+        """Make a call, in this round or a later one; the call must not raise."""
         if self._made < self._at_once and not self._waiting:
             self._made += 1
             call()
@@ -46,7 +46,7 @@ class Pace:
         await came
 
     def hurry(self) -> None:
-        """Make all calls that wait, now."""
+        """Make all waiting calls now."""
         while self._waiting:
             self._waiting.popleft()()
 

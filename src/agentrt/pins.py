@@ -1,6 +1,7 @@
-"""Pins: the files that a command names, as they were when a person saw it.
+"""Pins: digests of the files that a command names, from when a person saw the command.
 
-An agent can write in its workspace, and would else write its own permission. All functions are for a thread.
+Without them an agent could write its own permission, since it can write in its workspace. All functions are for a
+thread.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ _PROJECT = re.compile(r"\$(?:(?:AGENTRT|CLAUDE|OPENHANDS)_PROJECT_DIR\b|\{(?:AGE
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _ENDINGS = (".py", ".js", ".mjs", ".cjs", ".ts", "/index.js")
 _MAINS = ("__main__.py", "__init__.py", "package.json", "index.js", "pyproject.toml", "Makefile")
-"""Files of which one makes a directory a program."""
+"""Files any of which makes a directory a program."""
 
 
 def pins_of(command: str, workspace: str, cwd: str = "") -> Iterator[tuple[str, str]]:
-    """The files of a workspace that a command names, from the workspace on, from where it is started or from a
-    directory that it names, each with its digest. A module's name stands for its file, or for all of its package.
+    """Yield the files of a workspace that a command names, each with its digest. Names may be relative to the
+    workspace, to the directory `cwd` in it where the command is started, or to a directory that the command names. A
+    module's name stands for its file, or for all of its package.
     """
     root = os.path.normpath(workspace)
     words = [word.rpartition("=")[2] for word in _words(_PROJECT.sub(lambda _: root, command))]
@@ -40,7 +42,7 @@ def pins_of(command: str, workspace: str, cwd: str = "") -> Iterator[tuple[str, 
 
 
 def _names(word: str) -> Iterator[str]:
-    """The files, and the packages, that a word may stand for."""
+    """Yield the files and packages that a word may stand for."""
     for stem in dict.fromkeys((word, word.replace(".", "/") if _MODULE.fullmatch(word) else word)):
         yield stem
         yield from (f"{stem}{ending}" for ending in _ENDINGS)
@@ -51,7 +53,7 @@ def _is_package(directory: str) -> bool:
 
 
 def changed(pins: Iterable[tuple[str, str]], workspace: str) -> str | None:
-    """The first path, from the workspace on, at which there is something else than what was pinned."""
+    """Return the first path, relative to the workspace, whose content is not what was pinned; None if there is none."""
     for path, digest in pins:
         if _digest(os.path.join(workspace, path)) != digest:
             return path
@@ -59,7 +61,7 @@ def changed(pins: Iterable[tuple[str, str]], workspace: str) -> str | None:
 
 
 def _words(command: str) -> list[str]:
-    """The words of a command, and of what is quoted in it: `sh -c "./check.sh; true"` names a file, too."""
+    """Return the words of a command and of quoted parts of it: `sh -c "./check.sh; true"` names a file, too."""
     try:
         words = shlex.split(command)
     except ValueError:
@@ -68,5 +70,5 @@ def _words(command: str) -> list[str]:
 
 
 def _digest(path: str) -> str | None:
-    """The SHA-256 of a file, or of all that is below a directory."""
+    """Return the SHA-256 of a file, or of all that is below a directory."""
     return tree_digest(path) if os.path.isdir(path) else file_digest(path)

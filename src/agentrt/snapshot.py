@@ -1,4 +1,4 @@
-"""`Snapshot`: a state in a few lines, to hold a log against what was once made of it. Pure."""
+"""`Snapshot`: a short form of a state, to check that its log still gives the same state. Pure."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from .usage import Usage
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """What a fold of the first `seq` events must give again; a cache, since the log has it all."""
+    """What a fold of the first `seq` events must give again; a cache, since all of it is in the log."""
 
     seq: int
     epoch: int = 0
     status: ExecutionStatus = ExecutionStatus.IDLE
     model_calls: int = 0
-    """Model calls and condensations begun."""
+    """Number of model calls and condensations begun."""
     cost: float = 0.0
     """In USD, of the calls whose price is known."""
     usage: Usage = Usage()
     pending: tuple[str, ...] = ()
     """The ids of the actions without a result."""
     view: tuple[int, ...] = ()
-    """The seqs of what the model sees, in its order."""
+    """The seqs of the events that the model sees, in order."""
     error: str | None = None
     """The code of the error that ended the run."""
 
 
 def snapshot(state: State) -> Snapshot:
-    """What there is to know of a state at a glance."""
+    """Return the snapshot of a state."""
     return Snapshot(
         seq=state.seq,
         epoch=state.epoch,
@@ -44,7 +44,7 @@ def snapshot(state: State) -> Snapshot:
 
 
 def differences(stored: Snapshot, recomputed: Snapshot) -> list[str]:
-    """A line for each field in which two snapshots differ."""
+    """Return a line for each field in which two snapshots differ."""
     found = []
     for name in Snapshot.__struct_fields__:
         before, after = getattr(stored, name), getattr(recomputed, name)

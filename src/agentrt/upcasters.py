@@ -1,6 +1,6 @@
-"""Upcasters: how a record of an older schema version becomes one of the next. Pure.
+"""Upcasters: functions that convert a record of an older schema version to the next version. Pure.
 
-An upcaster stays as it is once its version was released: what a log means does not change.
+An upcaster does not change once its version was released, since the meaning of a log does not change.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 def _tag_llm(record: dict[str, Any]) -> dict[str, Any]:
-    """Version 2 has several ways to choose a model: what had been the only one is named."""
+    """Tag the only kind of model of version 1, since version 2 has several kinds."""
     if record["type"] == "ConversationCreated":
         record["agent"]["llm"]["type"] = "LLM"
     elif record["key"] == "llm":
@@ -51,13 +51,13 @@ _DECLARED: Mapping[str, Mapping[str, Any]] = {
 
 
 def _declare(record: dict[str, Any]) -> dict[str, Any]:
-    """From version 4 on a tool's definition says what had been known of the built-in ones by their names."""
+    """Add to the definitions of the built-in tools what was known by their names before version 4."""
     record["tools"] = [{**tool, **_DECLARED.get(tool["name"], {})} for tool in record.get("tools", ())]
     return record
 
 
 def _imply_end(record: dict[str, Any]) -> dict[str, Any]:
-    """Version 4 has an event for the end of a run: that of an earlier one is implied (`state/implied.py`)."""
+    """Mark the end of the run as implied (`state/implied.py`): only version 4 has an event for it."""
     record["implied"] = True
     return record
 
@@ -68,4 +68,4 @@ UPCASTERS: Mapping[tuple[int, str], Upcaster] = {
     (3, "RunRequested"): _imply_end,
     (3, "SystemPromptEvent"): _declare,
 }
-"""By schema version and type: what makes of a record of that version one of the next."""
+"""The upcasters, by schema version and type; each converts a record of that version to the next one."""

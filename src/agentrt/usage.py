@@ -1,4 +1,4 @@
-"""What model calls used: tokens, money, time. Pure."""
+"""The usage of model calls: tokens, money, time. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec.structs import astuple
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """Tokens of a model call, or summed over several; those read from and written to a cache are part of the prompt."""
+    """Tokens of a model call, or the sum of several; tokens read from and written to a cache are part of the prompt."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -31,18 +31,18 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
     @property
     def total(self) -> int:
-        """Tokens in and out."""
+        """Tokens of prompt and completion."""
         return self.prompt_tokens + self.completion_tokens
 
 
 class Spending(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """What calls used, summed: `cost` in USD without the `unpriced` ones, `seconds` spent waiting for models."""
+    """The sum of what calls used: `cost` in USD without the `unpriced` ones, `seconds` spent waiting for models."""
 
     calls: int = 0
     usage: Usage = Usage()
     cost: float = 0.0
     unpriced: int = 0
-    """Calls whose price nobody knows."""
+    """Number of calls whose price is unknown."""
     seconds: float = 0.0
 
     def __add__(self, other: Spending) -> Spending:
@@ -65,5 +65,5 @@ class Spending(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 def total(spendings: Iterable[Spending]) -> Spending:
-    """All of it together."""
+    """Return the sum of all spendings."""
     return sum(spendings, Spending())

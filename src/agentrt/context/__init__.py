@@ -1,1 +1,1 @@
-"""From events to what the model sees, and back from its replies. Pure."""
+"""What the model sees, made from events; and events, made from its replies. Pure."""

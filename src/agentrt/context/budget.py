@@ -1,4 +1,4 @@
-"""What a model call may cost, and what it did cost. Pure."""
+"""The maximum cost of a model call, and its actual cost. Pure."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from ..usage import Usage
 from .messages import Message
 
 BYTES_A_TOKEN = 2
-"""Fewer than tokenizers take for prose, code or JSON (not for digits): a reservation must not be too small."""
+"""Fewer than a token has in prose, code or JSON (but not in digits): a reservation must not be too small."""
 
 TOKENS_A_MESSAGE = 12
-"""What a message, or a call, has besides its words."""
+"""Tokens of a message, or of a call, besides its words."""
 
 TOKENS_A_SECOND = 10
-"""Of sound, as OpenAI's models count it. What is priced by the second is given a price a token by it."""
+"""Tokens of a second of sound, as OpenAI's models count them; also converts a price per second to one per token."""
 
 ANSWER_TOKENS = 16_384
-"""The longest answer that is reckoned with where nobody says how long one may be."""
+"""Assumed maximum length of an answer if none is configured or known."""
 
 LEAST_ANSWER = 1024
-"""Tokens of an answer below which a call is not worth its prompt."""
+"""Minimum number of tokens for an answer; with fewer, a call is not worth its prompt."""
 
 
 class Reservation(msgspec.Struct, frozen=True):
-    """What a call may use at most: `answer` tokens of its answer, `tokens` in all, and `cost` in USD."""
+    """The maximum use of a call: `answer` tokens for its answer, `tokens` in total, and `cost` in USD."""
 
     answer: int
     tokens: int
@@ -39,7 +39,7 @@ class Reservation(msgspec.Struct, frozen=True):
 
 
 def estimated_tokens(messages: Iterable[Message], tools: Iterable[ToolDefinition], seconds: float = 0.0) -> int:
-    """How many tokens a prompt may have at most, about, with so many seconds of sound."""
+    """Return the approximate maximum number of tokens of a prompt, with so many seconds of sound."""
     size = sum(len(tool.description.encode()) + len(bytes(tool.parameters)) for tool in tools)
     images = items = 0
     for message in messages:
@@ -56,14 +56,14 @@ def estimated_tokens(messages: Iterable[Message], tools: Iterable[ToolDefinition
 
 
 def heard_tokens(seconds: float) -> int:
-    """The tokens of so many seconds of sound."""
+    """Return the tokens of so many seconds of sound."""
     return math.ceil(seconds * TOKENS_A_SECOND)
 
 
 def afford(left: Allowance, limits: Limits, prompt: int, wanted: int | None, known: Capabilities) -> Reservation:
-    """What a call with a prompt of so many tokens may use; its answer is kept as short as the budget asks for.
+    """Return what a call with a prompt of `prompt` tokens may use; the budget may shorten its answer.
 
-    Raises `BudgetExceeded` when nothing useful is left, or when nobody knows what the model costs.
+    Raises `BudgetExceeded` if too little is left, or if there is a cost limit and the model's price is unknown.
     """
     wanted = wanted or known.max_output_tokens or ANSWER_TOKENS
     dear_in = max(known.input_cost or 0.0, known.cache_write_cost or 0.0)
@@ -98,7 +98,7 @@ def afford(left: Allowance, limits: Limits, prompt: int, wanted: int | None, kno
 
 
 def cost(usage: Usage, known: Capabilities) -> float | None:
-    """What a call cost in USD; None when nobody knows the price."""
+    """Return the cost of a call in USD; None if the price is unknown."""
     if known.input_cost is None or known.output_cost is None:
         return None
     fresh = max(usage.prompt_tokens - usage.cache_read_tokens - usage.cache_write_tokens, 0)

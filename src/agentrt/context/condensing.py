@@ -1,7 +1,7 @@
-"""Where a view may be cut, and which part of it a condensation forgets. Pure.
+"""Condensation: where a view may be cut, and which part of it is forgotten. Pure.
 
-The laws: the first events stay; a call stays with its batch and its result; what follows on a provider's own record of
-a thought stays with that; there is one summary, after the first events.
+The laws: the first events stay; a call stays with its batch and its result; calls after a provider's own record of the
+model's reasoning stay with it; there is one summary, after the first events.
 """
 
 from __future__ import annotations
@@ -18,30 +18,32 @@ from ..state import Seen, State
 from ..state.seeing import MASKED_TOKENS
 
 SUMMARY_SHARE = 0.25
-"""Of the tokens that a view may have afterwards, what its summary may take."""
+"""The summary's share of the tokens that a view may have after a condensation."""
 
 LEAST_SUMMARY, MOST_SUMMARY = 250, 6000
-"""Tokens that a summary is given room for."""
+"""Minimum and maximum number of tokens for a summary."""
 
 BARE_SUMMARY = 60
-"""Tokens of one that says nothing but what it stands for, at most."""
+"""Maximum number of tokens of a summary that says only which events it replaces."""
 
 SUMMARY = "CondensationSummaryEvent"
 
 
 class Room(msgspec.Struct, frozen=True):
-    """What a view may have after a condensation, as `Branch.tokens` measures it; None where that does not matter."""
+    """The size that a view may have after a condensation, with tokens as in `Branch.tokens`; None: no limit."""
 
     events: int | None = None
     tokens: int | None = None
     summary: int = MOST_SUMMARY
-    """Tokens of that for the summary."""
+    """The tokens of these that the summary may have."""
     must: bool = False
-    """Whether it must become shorter for the run to go on."""
+    """Whether the view must become shorter for the run to go on."""
 
 
 class Condensed(msgspec.Struct, frozen=True):
-    """What is forgotten of a view, by the ids of events; which results lose their output; and what is said instead."""
+    """A condensation: the ids of the forgotten events, the summary that replaces them, and the ids of the results that
+    lose their output.
+    """
 
     forgotten: tuple[str, ...] = ()
     summary: str = ""
@@ -49,20 +51,20 @@ class Condensed(msgspec.Struct, frozen=True):
 
 
 class Cut(msgspec.Struct, frozen=True):
-    """The places of a view that are forgotten: from `first` on, up to `end`."""
+    """The places of a view that are forgotten: from `first` to before `end`."""
 
     first: int
     end: int
 
 
 def window_known(state: State) -> int:
-    """Tokens that the agent's model reads: as it was found with the last call, else as its configuration says; or 0."""
+    """Return the context window of the agent's model in tokens: as known from its calls, else as configured, else 0."""
     declared = window_of(state.spec.llm, lambda llm: Capabilities(max_input_tokens=llm.max_input_tokens))
     return state.ledger.counting.window or declared
 
 
 def most_tokens(one: BoundedCondenser, window: int) -> int | None:
-    """Tokens from which on a view is condensed, for a model that reads so many (0: nobody knows)."""
+    """Return the tokens above which a view is condensed, for a model with this window (0: unknown); None: no limit."""
     share = int(window * WINDOW_SHARE) or None
     if one.max_tokens is None or share is None:
         return one.max_tokens or share
@@ -70,18 +72,18 @@ def most_tokens(one: BoundedCondenser, window: int) -> int | None:
 
 
 def loaded(state: State) -> tuple[int, int]:
-    """The events and tokens of the next prompt: of the view, and of what waits to join it."""
+    """Return the events and tokens of the next prompt: those of the view, and those that are queued to join it."""
     here = state.branch
     return len(here.view) + len(here.queued), here.tokens + sum(seen.tokens for seen in here.queued)
 
 
 def is_needed(state: State, reason: CondensationReason) -> bool:
-    """Whether the run cannot go on with the view as it is: a model has called it too long."""
+    """Return whether the run cannot go on with the view, because the model has rejected it as too long."""
     return state.branch.condense == "needed" or (reason is CondensationReason.REQUEST and not state.branch.condense)
 
 
 def enough(state: State) -> int:
-    """Tokens of a view that is short enough where it must be shorter: half of what may go is gone."""
+    """Return the tokens at which a view that must become shorter is short enough: half of what may go is gone."""
     here = state.branch
     bounds = [
         one.keep_first for one in stages(state.spec.condenser) if not isinstance(one, ObservationMaskingCondenser)
@@ -91,8 +93,9 @@ def enough(state: State) -> int:
 
 
 def room_after(state: State, one: BoundedCondenser, reason: CondensationReason, view: Sequence[Seen]) -> Room:
-    """What a condenser is to leave of a view: half of what there is too much of, less what waits to join it. None of
-    events and tokens where it has nothing to do.
+    """Return the size to which a condenser must shrink a view: half of each exceeded limit, minus the queued events; if
+    a user requested it or the model rejected the view, about half of the view. `events` and `tokens` are None if it has
+    nothing to do.
     """
     here, measure, window = state.branch, state.ledger.counting.measure, window_known(state)
     waiting = sum(seen.tokens for seen in here.queued)
@@ -120,7 +123,7 @@ def room_after(state: State, one: BoundedCondenser, reason: CondensationReason, 
 
 
 def cuts(view: Sequence[Seen]) -> list[int]:
-    """The positions between which events may be forgotten."""
+    """Return the positions between which events may be forgotten."""
     open_calls: set[str] = set()
     legal: list[int] = []
     thought = False
@@ -139,8 +142,8 @@ def cuts(view: Sequence[Seen]) -> list[int]:
 
 
 def head(view: Sequence[Seen], keep_first: int) -> int:
-    """How many events at the start stay: `keep_first`, and the instructions with all up to the first message, whose
-    skills stay with it. The summary stands behind them.
+    """Return how many events at the start stay: at most `keep_first`, as far as a cut is possible there, but always all
+    up to the first message, with its skills. The summary comes after them.
     """
     stop = next((place for place, seen in enumerate(view) if seen.type in (SUMMARY, "ActionEvent")), len(view))
     told = next((place + 1 for place in range(stop) if view[place].type == "MessageEvent"), min(1, len(view)))
@@ -151,9 +154,10 @@ def head(view: Sequence[Seen], keep_first: int) -> int:
 
 
 def cut(view: Sequence[Seen], keep_first: int, room: Room, progress: float) -> Cut | None:
-    """What is to be forgotten so that the rest has room; as much as there can be where it has none.
+    """Return what to forget so that the rest has room, or as much as possible if it cannot have room.
 
-    The last batch stays. None where that is less than a share `progress` of the view.
+    The last batch stays. None if that saves nothing, or less than the share `progress` of what follows the first
+    events.
     """
     first = head(view, keep_first)
     least = max((place + 1 for place, seen in enumerate(view) if seen.type == SUMMARY), default=first)
@@ -178,8 +182,8 @@ def cut(view: Sequence[Seen], keep_first: int, room: Room, progress: float) -> C
 
 
 def reset(view: Sequence[Seen], keep_first: int, room: Room) -> Cut | None:
-    """All that can be forgotten at once: what follows on the first events, which go as well where they leave no room.
-    None where there is nothing.
+    """Return all that can be forgotten at once: everything after the first events, or, if these leave no room,
+    everything after the instructions. None if there is nothing.
     """
     first = head(view, keep_first)
     taken = sum(seen.tokens for seen in view[:first])
@@ -190,14 +194,16 @@ def reset(view: Sequence[Seen], keep_first: int, room: Room) -> Cut | None:
 
 
 def maskable(view: Sequence[Seen], attention_window: int) -> list[Seen]:
-    """The results whose output may be taken out: all but the newest ones, and those that a turn ends with."""
+    """Return the results whose output may be removed: all but the newest ones, those that end a turn, and those that
+    would not become shorter.
+    """
     results = [seen for seen in view if seen.type == "ObservationEvent" and not seen.answer]
     old = results[: max(len(results) - attention_window, 0)]
     return [seen for seen in old if not seen.masked and seen.tokens > MASKED_TOKENS]
 
 
 def against_the_laws(view: Sequence[Seen], forgotten: Collection[str], keep_first: int) -> str | None:
-    """What is wrong with forgetting these events; None where nothing is."""
+    """Return why these events must not be forgotten; None if they may be."""
     known = {seen.id for seen in view}
     if unknown := [name for name in forgotten if name not in known]:
         return f"event {unknown[0]!r} is not in the view"

@@ -1,4 +1,4 @@
-"""Consolidation: what later conversations should know of one that has ended, noted in the memory. Pure."""
+"""Consolidation: notes in the memory about a conversation that has ended, for later ones. Pure."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ..state import State
 from .summaries import shortened
 
 MOST_STEPS, MOST_SECONDS = 10, 120.0
-"""What a consolidation may take, besides what is left of the conversation's budget."""
+"""The limits of a consolidation, in addition to what is left of the conversation's budget."""
 
 MOST_TOKENS = 20_000
-"""Of the conversation that it is shown, or half of the model's context window."""
+"""Maximum number of tokens of the conversation that it is shown; half of the model's context window if that is less."""
 
 BELOW = "-memory-"
-"""Stands in its id between that of the other one and the place that it had come to."""
+"""Separates, in the id of a consolidation, the id of the consolidated conversation and the seq of its last answer."""
 
 _PROMPT = """\
 You keep the notes of an agent: the lines of its memory, which later conversations are told from their beginning. A \
@@ -35,7 +35,7 @@ _TASK = "This conversation has ended. Note what later ones should know."
 
 
 def consolidation_of(state: State) -> str | None:
-    """The id of the conversation that consolidates another one as it is now; None where none is to."""
+    """Return the id of the conversation that consolidates this one in its present state; None if none is to."""
     agent, created = state.agent, state.created
     if agent is None or created is None or created.depth or state.status is not ExecutionStatus.FINISHED:
         return None
@@ -46,14 +46,14 @@ def consolidation_of(state: State) -> str | None:
 
 
 def consolidates(created: ConversationCreated) -> bool:
-    """Whether a conversation is one that consolidates another."""
+    """Return whether a conversation consolidates another one."""
     above = created.delegated_by
     return above is not None and created.conversation_id.startswith(f"{above}{BELOW}")
 
 
 def keeper_of(state: State) -> Agent:
-    """The agent that consolidates: with the model, the permissions and what is left of the budget of another one, and
-    no tool but the memory.
+    """Return the agent that consolidates a conversation: with its model, its permissions and what is left of its
+    budget, and with no tool but the memory.
     """
     agent = state.spec
     left = allowance(state.ledger, agent.limits)
@@ -79,8 +79,8 @@ def keeper_of(state: State) -> Agent:
 
 
 def task_of(events: Sequence[Event], window: int) -> str:
-    """What it is asked: the events that the agent saw but for its instructions, cut so that there is room. No text in
-    them ends what is shown.
+    """Return the task of a consolidation: the events that the agent saw, except its instructions, cut so that there is
+    room. No text in them can end the frame around them.
     """
     shown = [event for event in events if not isinstance(event, SystemPromptEvent)]
     (message,) = shortened(shown, min(window // 2, MOST_TOKENS) if window else MOST_TOKENS, _TASK)

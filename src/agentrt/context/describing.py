@@ -1,4 +1,4 @@
-"""Tools in words, for the prompt of a model without function calling. Pure."""
+"""Describes tools in words, for the prompt of a model without function calling. Pure."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ You work by calling tools. Write a call as the last part of your reply, in this 
 
 
 def describe(tools: Sequence[ToolDefinition]) -> str:
-    """The part of the system prompt that says which tools there are, and how they are called."""
+    """Return the part of the system prompt that describes the tools and how to call them."""
     return "\n\n".join((_INTRODUCTION, *_example(tools), "The tools are:", *map(_described, tools)))
 
 
@@ -79,7 +79,7 @@ def _described(definition: ToolDefinition) -> str:
 
 
 def _kind(schema: Any, whole: dict[str, Any], depth: int = 4, *, raw: bool = True) -> str:
-    """The type of a value in a few words; strings are quoted where they are not `raw`."""
+    """Return the type of a value in a few words; strings are quoted unless they are `raw`."""
     kinds = (_one_kind(variant, whole, depth, raw) for variant in variants(schema, whole))
     return " or ".join(dict.fromkeys(kind for kind in kinds if kind != "null")) or "null"
 

@@ -1,4 +1,4 @@
-"""Calls of a tool that stands for others: as calls of those. Pure."""
+"""Converts a call of the tool that calls deferred tools into a call of the deferred tool. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HOW = 'give the name of a tool and its arguments, as in {"name": "...", "argumen
 
 
 class Meant(msgspec.Struct, frozen=True):
-    """A call as it is meant, and the tool through which it was made; "": it was called itself."""
+    """A call as the model meant it, and the tool through which it was made; "": none, it is a direct call."""
 
     call: Repaired
     asked: str
@@ -25,7 +25,9 @@ class Meant(msgspec.Struct, frozen=True):
 
 
 def meant(call: ToolCall, definitions: Sequence[ToolDefinition], *, cut: bool = False) -> Meant:
-    """A call as it is meant; `cut` says that the reply ended in it. Text that is not as it was sent is kept whole."""
+    """Return a call as the model meant it; `cut` says that a limit ended the reply within it. If the arguments had to
+    be repaired, their whole text is kept in `original`.
+    """
     outer = repaired(call, definitions, cut=cut)
     tool = next((definition for definition in definitions if definition.name == outer.name), None)
     if tool is None or not tool.dispatches or outer.problem is not None:

@@ -1,4 +1,4 @@
-"""What a summary needs of events that can be found without a model: words, paths and failures. Pure."""
+"""Extracts the content of a summary from events without a model: words, paths and failures. Pure."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ LONGEST_REASON = 160
 LONGEST_THOUGHT = 200
 MOST_THOUGHTS = 12
 MOST_SEEN = 400
-"""Paths that were only seen in results, the newest."""
+"""Maximum number of paths that occur only in results; the newest are kept."""
 
 STANDING = "Still so: "
-"""Begins a line that stays in a summary whatever a model says."""
+"""The beginning of a line that stays in a summary whatever a model says."""
 
 MOST_READ = 200_000
-"""Characters of a result that are looked through."""
+"""Maximum number of characters of a result that are searched."""
 
 _PATH = re.compile(
     r"(?<![\w/.:@+-])(?:~|\.{1,2})?/?(?:[\w.@+-]+/)+[\w.@+-]*\w|(?<![\w/.:@+-])(?:~/|/[\w.@+-])[\w.@+-]*\w"
@@ -55,7 +55,7 @@ class _Exit(msgspec.Struct):
 
 
 def found_in(events: Sequence[Event]) -> Summary:
-    """What is found in some events of a view, of which each result comes after its call."""
+    """Return what is found in events of a view, in which each result comes after its call."""
     calls = {event.id: event for event in events if isinstance(event, ActionEvent)}
     thoughts = [_line(event.thought, LONGEST_THOUGHT) for event in calls.values() if event.thought.strip()]
     skills = dict.fromkeys(event.skill for event in events if isinstance(event, SkillActivated))
@@ -88,13 +88,13 @@ def _asked(events: Iterable[Event]) -> Iterator[str]:
 
 
 def paths_in(text: str) -> list[str]:
-    """The paths of files that a text names, each once, in their order."""
+    """Return the paths of files that a text names, each once, in order."""
     found = dict.fromkeys(match[0] for match in _PATH.finditer(_ADDRESS.sub(" ", text)))
     return [path for path in found if len(path) < 200 and not _NO_FILE.fullmatch(path)]
 
 
 def _files(events: Sequence[Event]) -> Iterator[str]:
-    """A line for each file: first those that were only seen, then those that a call names, the last one at the end."""
+    """Yield a line for each file: first those found only in results, then those that calls name, the latest last."""
     named: dict[str, str] = {}
     seen: dict[str, int] = {}
     for event in events:
@@ -115,7 +115,7 @@ def _files(events: Sequence[Event]) -> Iterator[str]:
 
 
 def strings(arguments: msgspec.Raw) -> Iterator[str]:
-    """The texts and numbers in a call's arguments."""
+    """Yield the strings, numbers and booleans in a call's arguments, as strings."""
     try:
         yield from leaves(msgspec.json.decode(arguments))
     except msgspec.DecodeError:
@@ -123,7 +123,7 @@ def strings(arguments: msgspec.Raw) -> Iterator[str]:
 
 
 def _failures(events: Iterable[Event], calls: dict[str, ActionEvent]) -> Iterator[str]:
-    """A line for each call that failed: what was called, and why it failed."""
+    """Yield a line for each failed call: what was called, and why it failed."""
     last: dict[str, str] = {}
     for event in events:
         if not isinstance(event, ObservationEvent | AgentErrorEvent | UserRejectObservation):
@@ -137,7 +137,7 @@ def _failures(events: Iterable[Event], calls: dict[str, ActionEvent]) -> Iterato
 
 
 def command_of(call: ActionEvent) -> str:
-    """A call in a line: its command, else its longest text, or the name of the tool."""
+    """Return a call as one line: its command, else its longest text, else the name of the tool."""
     try:
         given = msgspec.json.decode(call.arguments)
     except msgspec.DecodeError:
@@ -152,7 +152,7 @@ def command_of(call: ActionEvent) -> str:
 
 
 def reason_of(result: Event) -> str | None:
-    """Why a call failed; None when it did not."""
+    """Return why a call failed; None if it did not."""
     match result:
         case AgentErrorEvent(error=error):
             return _line(error, LONGEST_REASON)

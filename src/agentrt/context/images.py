@@ -1,4 +1,4 @@
-"""Images in messages: where they may stand, and what stands there for a model that sees none. Pure."""
+"""Images in messages: where they may stand, and what replaces them for a model without vision. Pure."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from .messages import Message
 
 
 def is_image(block: Content) -> bool:
-    """Whether a block is an image, by its URL or kept as a blob."""
+    """Return whether a block is an image, given as a URL or kept as a blob."""
     return isinstance(block, ImageContent) or (
         isinstance(block, BlobReference) and block.media_type.startswith("image/")
     )
 
 
 def image_blobs(messages: Iterable[Message]) -> dict[str, BlobReference]:
-    """The blobs that are images, by their hash."""
+    """Return the blobs that are images, by their hash."""
     found = (block for message in messages for block in message.content)
     return {block.sha256: block for block in found if isinstance(block, BlobReference) and is_image(block)}
 
 
 def with_blobs(messages: Iterable[Message], blobs: Mapping[str, bytes]) -> list[Message]:
-    """The messages with the images that were kept as blobs, given their bytes by hash; it copies much."""
+    """Return the messages with their image blobs as images, given the bytes by hash; it copies much data."""
 
     def whole(block: Content) -> Content:
         if isinstance(block, BlobReference) and block.sha256 in blobs:
@@ -37,8 +37,8 @@ def with_blobs(messages: Iterable[Message], blobs: Mapping[str, bytes]) -> list[
 
 
 def without_images(messages: Iterable[Message], model: str, tools: Iterable[ToolDefinition] = ()) -> list[Message]:
-    """The messages for a model without vision: in place of an image it reads that it cannot see it, and the image's
-    number, from 1, where it has a tool that looks at one.
+    """Return the messages for a model without vision: a note replaces each image, with the image's number (from 1) if
+    the model has a tool that looks at images.
     """
     numbers = count(1)
     looks = next((tool.name for tool in tools if tool.looks), None)
@@ -54,9 +54,9 @@ def without_images(messages: Iterable[Message], model: str, tools: Iterable[Tool
 
 
 def after_results(messages: Iterable[Message]) -> list[Message]:
-    """The messages with the images of results moved into a user message behind them.
+    """Return the messages with the images of results moved into a user message after these results.
 
-    A result must be text at some providers, and results must follow on their calls at all.
+    Some providers accept only text in a result, and all require that results directly follow their calls.
     """
     moved: list[Message] = []
     waiting: list[Content] = []
@@ -73,7 +73,7 @@ def after_results(messages: Iterable[Message]) -> list[Message]:
 
 
 def has_images(messages: Sequence[Message]) -> bool:
-    """Whether there is any image."""
+    """Return whether there is any image."""
     return any(is_image(block) for message in messages for block in message.content)
 
 

@@ -1,4 +1,4 @@
-"""What the model sees: messages, made from the view."""
+"""The messages that the model sees, made from the view."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ..specs.content import text
 from ..state import Seen
 
 CUT = "[Your answer was cut here, before its end.]"
-"""What follows on a partial answer: a history must not end with the model's own words."""
+"""The user message after a partial answer: a history must not end with the model's own words."""
 
 
 class ToolCall(msgspec.Struct, frozen=True, gc=False):
@@ -41,7 +41,7 @@ class ToolCall(msgspec.Struct, frozen=True, gc=False):
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):
-    """One message of a chat."""
+    """A chat message."""
 
     role: Literal["system", "user", "assistant", "tool"]
     content: tuple[Content, ...]
@@ -52,35 +52,37 @@ class Message(msgspec.Struct, frozen=True, gc=False):
 
 
 def call_id(action_id: str) -> str:
-    """The id under which a call goes over the wire: ours, since providers repeat theirs. 32 characters."""
+    """Return the id with which a call is sent to a provider: ours, since providers repeat theirs. 32 characters."""
     return action_id.replace("-", "")
 
 
 def sent(name: str, arguments: str, through: str) -> tuple[str, str]:
-    """A call as it goes over the wire: the name of the tool that is called, and its arguments as JSON."""
+    """Return a call as it is sent to a provider: the name of the called tool (`through`, for a deferred tool) and its
+    arguments as JSON.
+    """
     if not through:
         return name, arguments
     return through, msgspec.json.encode({"name": name, "arguments": msgspec.Raw(arguments.encode())}).decode()
 
 
 Around: TypeAlias = tuple[str, str]
-"""What stands before and after each message of a user."""
+"""The text before and after each user message."""
 
 
 def around(agent: Agent) -> Around:
-    """What an agent is told around each message of a user."""
+    """Return the text that an agent sees before and after each user message."""
     context = agent.context
     return ("", "") if context is None else (context.user_message_prefix, context.user_message_suffix)
 
 
 def to_messages(view: Iterable[Event], around: Around = ("", "")) -> list[Message]:
-    """The messages of a view: the calls of one reply are one assistant message, and a user's message has the skills
-    that it activates.
+    """Return the messages of a view. The calls of one reply are one assistant message, and a user message contains the
+    skills that it activates.
     """
     messages: list[Message] = []
     response: str | None = None
     said: dict[str, int] = {}
-    """Where the messages of the user stand that nothing else has followed, by their ids."""
+    """The indexes of the user messages that only user messages and skills have followed, by event id."""
     for event in view:
         if not isinstance(event, ModelVisible):
             continue
@@ -147,13 +149,13 @@ def _words(said: str) -> tuple[TextContent, ...]:
 
 
 def _changed(event: ContextChanged) -> str:
-    """What the model is told of files that have changed since it was told from them."""
+    """Return the note about files that have changed since the model was told their content."""
     named = ", ".join(event.paths)
     return f"[Changed since they were read for you: {named}. What you were told of them is as they were.]"
 
 
 def _secrets(event: SecretsChanged) -> str:
-    """What the model is told of the secrets: their names, and what they are for."""
+    """Return the note about the secrets: their names, and what they are for."""
     if not event.secrets:
         return "[There are no secrets any more.]"
     named = "".join(
@@ -164,24 +166,24 @@ def _secrets(event: SecretsChanged) -> str:
 
 
 class Transcript:
-    """The messages of a view that grows, so that a step costs what is new and not the whole history."""
+    """The messages of a growing view: a step costs only the new events, not the whole history."""
 
     def __init__(self, around: Around = ("", "")) -> None:
         self._around = around
         self._view: Chain[Seen] = Chain()
         self._messages: Chain[Message] = Chain()
         self.has_more = False
-        """Whether there ever was anything but text in it."""
+        """Whether a message ever had content other than text."""
 
     def missing(self, view: Chain[Seen]) -> Sequence[Seen]:
-        """What `of` needs the events of; batches must be whole, as they are whenever a model is called."""
+        """Return the places whose events `of` needs. Batches must be complete, as they are at each model call."""
         if not view.continues(self._view):
             self._view, self._messages = Chain(), Chain()
             return list(view)
         return view.since(len(self._view))
 
     def of(self, view: Chain[Seen], missing: Iterable[Event]) -> Sequence[Message]:
-        """The messages of `view`, given the events that were missing."""
+        """Return the messages of `view`, given the missing events."""
         for message in to_messages(missing, self._around):
             self._messages = self._messages.append(message)
             for block in message.content:

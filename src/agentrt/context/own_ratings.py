@@ -1,4 +1,4 @@
-"""The model's own rating of a call: two more arguments, which the tool does not see. Pure."""
+"""The model's own rating of a call: two additional arguments, which the tool does not see. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MARK = msgspec.json.encode(_ASKED)
 
 
 class OwnRating(msgspec.Struct, frozen=True):
-    """A call's arguments without the rating, and what the model says of it."""
+    """A call's arguments without the rating, and the rating."""
 
     arguments: msgspec.Raw
     risk: SecurityRisk = SecurityRisk.UNKNOWN
@@ -28,7 +28,7 @@ class OwnRating(msgspec.Struct, frozen=True):
 
 
 def rated(definition: ToolDefinition) -> ToolDefinition:
-    """A tool as it is offered when the model rates its calls; one that only reads is not rated."""
+    """Return a tool as it is offered if the model rates its calls; calls of a read-only tool are not rated."""
     if definition.annotations.read_only:
         return definition
     shape: dict[str, Any] = msgspec.json.decode(definition.parameters)
@@ -38,7 +38,7 @@ def rated(definition: ToolDefinition) -> ToolDefinition:
 
 
 def own_rating(arguments: msgspec.Raw, definition: ToolDefinition | None) -> OwnRating:
-    """Take the rating out of the arguments of a call, where it was asked for."""
+    """Take the rating out of the arguments of a call, if the model was asked for it."""
     text = bytes(arguments)
     if b'"security_risk"' not in text and b'"summary"' not in text:
         return OwnRating(arguments)

@@ -1,4 +1,4 @@
-"""The system prompt: a static part, the same in many conversations, for each family of models. Pure."""
+"""The static part of the system prompt: the same in many conversations, with an end for each family of models. Pure."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ _FAMILIES = {
     "- Look a fact up in the files before you state it.\n",
     "gpt": "- Go on until the task is done. What you can find out by looking is no question for the user.\n",
 }
-"""What stands at the end of the prompt for a family of models."""
+"""The end of the prompt, by family of models."""
 
 _NAMES = {"claude": ("claude", "anthropic"), "gemini": ("gemini",), "gpt": ("gpt", "openai/o", "codex")}
-"""Parts of the names of models, by family."""
+"""Parts of model names, by family."""
 
 
 def family(llm: AnyLLM) -> str:
-    """The family of a model, of several the first one's: "claude", "gemini", "gpt", or "" for another."""
+    """Return the family of a model, or of the first of several: "claude", "gemini", "gpt", or "" for another one."""
     name = members(llm)[0].model.lower()
     return next((family for family, parts in _NAMES.items() if any(part in name for part in parts)), "")
 
 
 def system_prompt(agent: Agent) -> str:
-    """The agent's own prompt, or the built-in one for its model, with what its context puts around it."""
+    """Return the agent's own prompt, or the built-in one for its model, with the prefix and suffix of its context."""
     own = agent.system_prompt
     prompt = _PROMPT + _FAMILIES.get(family(agent.llm), "") if own is None else own
     context = agent.context

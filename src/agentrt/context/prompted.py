@@ -1,11 +1,11 @@
 """Tools for a model without function calling: described in its prompt, called in its text. Pure.
 
-A call is a `<function=NAME>` with `<parameter=NAME>` in it. Tags inside of a value are part of it as long as each that
-opens is closed. Where that does not hold, a value ends with the next tag, if that closes something, or opens another
-parameter after a value of one line (or of JSON), and all that closes fits. What could be read in another way too is
-not run, since half a file would be written: the model is told, and such a value can always be sent in a `<tool_call>`
-of JSON. Reading stops at the first call that cannot be read: what follows it may be a part of it. Nobody can tell a
-value that closes what it did not open and then opens something, as if it were a call itself.
+A call is a `<function=NAME>` that contains `<parameter=NAME>` tags. Tags in a value belong to it if they are balanced.
+If they are not, a value ends at the next tag, provided that this is a closing tag, or opens another parameter after a
+value of one line (or of JSON), and that all closing tags fit. An ambiguous call is not run, since half a file would be
+written: the model is told so, and can always send such a value as JSON in a `<tool_call>`. Reading stops at the first
+call that cannot be read, because what follows may be a part of it. One case cannot be detected: a value that closes
+what it did not open and then opens something, as if it were a call itself.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ _JSON = re.compile(r"\s*(?:```\w*\s*)?[{\[]")
 
 
 class Parsed(msgspec.Struct, frozen=True):
-    """What a text calls. `thought` is the rest of it, with the calls that could not be read, of which `complaint`
-    tells the model."""
+    """The calls in a text. `thought` is the rest of the text, including calls that could not be read; `complaint` tells
+    the model about these.
+    """
 
     thought: str
     calls: tuple[ToolCall, ...] = ()
@@ -57,9 +58,10 @@ class Parsed(msgspec.Struct, frozen=True):
 
 
 def prompted(messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> list[Message]:
-    """A conversation as such a model can have it: its calls as text, the results as messages of the user.
+    """Return a conversation in the form for such a model: calls as text, results as user messages.
 
-    A longer conversation begins with what a shorter one gives, where that ends with a whole batch and its results.
+    The result for a longer conversation begins with that for a shorter one, if the shorter one ends with a complete
+    batch and its results.
     """
     found: list[Message] = []
     asked: dict[str, str] = {}
@@ -83,12 +85,14 @@ def prompted(messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> li
 
 
 def _with(content: tuple[Content, ...], described: str) -> tuple[Content, ...]:
-    """The instructions with the tools: before what is of this conversation alone, so that they are cached together."""
+    """Return the instructions with the tools, which come before the part that is specific to this conversation, so that
+    they are cached together.
+    """
     return (*content[:1], *words(described), *content[1:])
 
 
 def rendered(calls: Iterable[ToolCall], tools: Sequence[ToolDefinition]) -> str:
-    """Calls in the form that is described, each as JSON when it could not be read back otherwise."""
+    """Return calls in the described form, or as JSON where that form could not be read back."""
     return "\n".join(_rendered(call, tools) for call in calls)
 
 
@@ -118,7 +122,7 @@ def _json(value: Any) -> str:
 
 
 class _Unreadable(Exception):
-    """Raised where the tags of a call do not fit together; `ended` when the text ended in it."""
+    """Raised if the tags of a call do not fit together; `ended` says that the text ended within the call."""
 
     def __init__(self, why: str, *, ended: bool = False) -> None:
         super().__init__(why)
@@ -128,7 +132,7 @@ class _Unreadable(Exception):
 class _Read(NamedTuple):
     """Calls, with the part of the text that they take and the number of the next tag.
 
-    In JSON it is `sure` where a call ends; a call in tags may have ended at a tag in its own value.
+    `sure` says that their end is certain, as in JSON; a call in tags may have ended at a tag in its own value.
     """
 
     calls: tuple[ToolCall, ...]
@@ -139,7 +143,7 @@ class _Read(NamedTuple):
 
 
 def parse(text: str, tools: Sequence[ToolDefinition], *, cut: bool = False) -> Parsed:
-    """The calls in a reply; `cut` says that the reply ended because of a limit, so its last call may not be whole."""
+    """Return the calls in a reply; `cut` says that a limit ended the reply, so its last call may be incomplete."""
     return _Reader(text, tools, cut=cut).parsed()
 
 
@@ -173,7 +177,7 @@ class _Reader:
         return Parsed(_outside(self._text, found) if found else self._text, calls, complaint)
 
     def _call(self, place: int, *, first: bool) -> _Read | None:
-        """The call that begins with a tag; None when it is one of prose, as what closes something before any call."""
+        """Return the call that begins with a tag; None for a tag in prose, such as a closing tag before any call."""
         tag, kind = self._tags[place], self._kind(place)
         if kind == "/tool_call" or (first and kind.startswith("/")):
             return None
@@ -186,25 +190,25 @@ class _Reader:
         return self._wrapped(self._in_json(place))
 
     def _wrapped(self, one: _Read) -> _Read:
-        """With the tag that closes the `<tool_call>` around it."""
+        """Return the call with the tag that closes the `<tool_call>` around it, if any."""
         if self._kind(one.next) == "/tool_call" and self._between(one.end, one.next) in ("", "```"):
             return one._replace(end=self._tags[one.next].end(), next=one.next + 1)
         return one
 
     def _kind(self, place: int) -> str:
-        """Such as "function" and "/function"; "" at the end of the text."""
+        """Return the kind of a tag, such as "function" or "/function"; "" at the end of the text."""
         if place >= len(self._tags):
             return ""
         tag = self._tags[place]
         return (f"/{tag['close']}" if tag["close"] else tag["open"] or tag["json"]).lower()
 
     def _between(self, start: int, place: int) -> str:
-        """The text up to a tag, or to the end, without the space around it."""
+        """Return the text up to a tag, or up to the end, without the space around it."""
         end = self._tags[place].start() if place < len(self._tags) else len(self._text)
         return self._text[start:end].strip()
 
     def _closes_more(self, place: int) -> bool:
-        """Whether something is closed from here on that was not opened from here on."""
+        """Return whether a tag from here on closes something that was opened before."""
         opened = {"function": 0, "parameter": 0, "tool_call": len(self._tags)}
         for number in range(place, len(self._tags)):
             kind = self._kind(number)
@@ -227,10 +231,10 @@ class _Reader:
         return _Read((ToolCall(f"call_{new_id()}", name, _json(arguments)),), tag.start(), end, following)
 
     def _arguments(self, place: int, tool: str, *, paired: bool) -> tuple[dict[str, Any], int, int]:
-        """The parameters of a call, where they end, and the number of the tag after them.
+        """Return the arguments of a call, the position of its end, and the number of the tag after it.
 
-        When they are `paired`, each value ends with the tag that closes it, and only that of the call may be missing;
-        else a value ends with the next tag, whatever it is.
+        If `paired`, each value ends with its own closing tag, and only that of the call may be missing. Otherwise a
+        value ends at the next tag (see `_next`).
         """
         shape = _shape(tool, self._tools)
         arguments: dict[str, Any] = {}
@@ -265,7 +269,7 @@ class _Reader:
         return key
 
     def _pair(self, place: int, key: str) -> int:
-        """The tag that closes a parameter, passing over pairs in its value."""
+        """Return the number of the tag that closes a parameter, skipping pairs of tags in its value."""
         opened = ["parameter"]
         for number in range(place + 1, len(self._tags)):
             kind = self._kind(number)
@@ -280,7 +284,7 @@ class _Reader:
         raise _Unreadable(f"in the value of {key!r} tags open and close that are no pairs")
 
     def _next(self, place: int, key: str, shape: dict[str, Any] | None, given: dict[str, Any]) -> int:
-        """The tag after a parameter, if that can only be its end."""
+        """Return the number of the tag after a parameter, if that can only be its end."""
         kind = self._kind(place + 1)
         if kind in ("/parameter", "/function"):
             return place + 1
@@ -314,7 +318,7 @@ class _Reader:
 
 
 def _calls(text: str) -> Iterable[ToolCall]:
-    """The calls in a JSON text. Raises `_Unreadable`."""
+    """Yield the calls in a JSON text. Raises `_Unreadable`."""
     try:
         _, value = read(text)
     except ValueError as error:
@@ -330,13 +334,13 @@ def _calls(text: str) -> Iterable[ToolCall]:
 
 
 def _shape(tool: str, tools: Sequence[ToolDefinition]) -> dict[str, Any] | None:
-    """The schema of the tool that a name means; None when there is none."""
+    """Return the schema of the tool that a name means; None if there is none."""
     name = named(tool, tools)
     return next((parameters(definition) for definition in tools if definition.name == name), None)
 
 
 def _parameter(name: str, shape: dict[str, Any] | None) -> str | None:
-    """The parameter that a name means; None when there is none."""
+    """Return the parameter that a name means; None if there is none."""
     known: dict[str, Any] = shape["properties"] if shape is not None else {}
     alike = [key for key in known if key.lower() == name.lower()]
     if not name or name in known or len(alike) == 1:
@@ -351,7 +355,7 @@ def _value(text: str, key: str, shape: dict[str, Any] | None) -> Any:
 
 
 def _doubt(found: list[_Read]) -> None:
-    """Leave out the calls of which one may have ended too early, at a tag in its own value, and what followed it."""
+    """Drop the first call that may have ended too early, at a tag in its own value, and all calls after it."""
     del found[next((number for number, one in enumerate(found) if not one.sure), len(found)) :]
 
 
@@ -366,13 +370,13 @@ def _complaint(bad: _Unreadable, *, cut: bool, before: bool) -> str:
 
 
 def _begins(rest: str) -> bool:
-    """Whether a text ends in the middle of the tag with which a call begins."""
+    """Return whether a text ends within the tag that begins a call."""
     last = rest[rest.rfind("<") :].lower() if "<" in rest else ">"
     return ">" not in last and any(last.startswith(tag) or tag.startswith(last) for tag in ("<function", "<tool_call"))
 
 
 def _outside(text: str, found: Sequence[_Read]) -> str:
-    """The text without the calls in it, and without the fences around them."""
+    """Return the text without the calls in it, and without the fences around them."""
     starts = [0, *(one.end for one in found)]
     parts = [text[start:end] for start, end in zip(starts, [*(one.start for one in found), len(text)], strict=True)]
     for number in range(len(found)):

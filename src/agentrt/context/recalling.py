@@ -1,4 +1,4 @@
-"""Recalling: which events of a conversation an agent no longer sees, and where words stand in them. Pure."""
+"""Recalling: the events of a conversation that an agent no longer sees, and a search for words in them. Pure."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ..events import Condensation, Event
 from .texts import text_of
 
 AROUND = 80
-"""Characters that are shown before and behind what was found."""
+"""Number of characters shown before and after a match."""
 
 
 class Found(msgspec.Struct, frozen=True):
-    """An event in which words were found."""
+    """An event in which the words were found."""
 
     seq: int
     kind: str
@@ -22,7 +22,9 @@ class Found(msgspec.Struct, frozen=True):
 
 
 def no_longer_seen(events: Sequence[Event]) -> Iterator[Event]:
-    """Those that condensations took out of the view, or whose output they did: what was never in it is not there."""
+    """Return the events that condensations removed from the view, or whose output they removed. Events that were never
+    in the view are left out.
+    """
     gone = {
         name
         for event in events
@@ -33,9 +35,10 @@ def no_longer_seen(events: Sequence[Event]) -> Iterator[Event]:
 
 
 def found(events: Iterable[Event], words: str, limit: int, hide: Callable[[str], str] = str) -> tuple[list[Found], int]:
-    """The newest events that have these words, as they are written or else each of them, and how many there are.
+    """Return the newest events that contain `words` as a phrase or, if none does, each of the words; at most `limit`.
+    Also return the number of all such events.
 
-    `hide` takes what is secret out of a text, before it is cut.
+    `hide` removes secrets from a text before it is cut.
     """
     texts = [(e.seq, entry[0], hide(entry[1])) for e in events if (entry := text_of(e)) is not None]
     exact = [one for one in texts if words.casefold() in one[2].casefold()]

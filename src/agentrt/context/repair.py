@@ -1,8 +1,8 @@
-"""Tool calls that a model got nearly right, as it meant them. Pure.
+"""Repairs tool calls that a model got nearly right. Pure.
 
-A call is fixed where only one meaning is possible, and refused with a word to the model everywhere else. What was cut
-is never completed. This is why no general library that repairs JSON is used: it would close the string and the object
-of a call that ended in the middle, and half a file would be written.
+A call is repaired only if it has one possible meaning; otherwise it is refused, and the model is told why. A call that
+was cut off is never completed. This is why no general library that repairs JSON is used: it would close the string and
+the object of a call that ended in the middle, and half a file would be written.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _COMMANDS = _ALONE | {
 """Programs that models call as if they were tools; those in `_ALONE` make sense without arguments."""
 
 _STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?'
-"""A string of JSON, to the end of the text when it is not closed: each character is looked at once."""
+"""A JSON string, up to the end of the text if it is not closed. Each character is examined once."""
 _SLIPS = re.compile(_STRING + r"|,(?=\s*[}\]])", re.DOTALL)
 _IN_STRING = re.compile(r"\\.|[\x00-\x1f]", re.DOTALL)
 _BRACKETS = re.compile(_STRING + r"|[{}\[\]]", re.DOTALL)
@@ -46,9 +46,9 @@ _WORDS = {"true": True, "false": False, "none": None, "null": None}
 
 
 class Repaired(msgspec.Struct, frozen=True):
-    """A call as it is meant; `original` is the text of its arguments when `arguments` says something else.
+    """A call as the model meant it; `original` is the text of its arguments if `arguments` differs from it.
 
-    With a `problem` the arguments could not be read, and are an empty object.
+    With a `problem`, the arguments could not be read, and `arguments` is an empty object.
     """
 
     name: str
@@ -58,9 +58,9 @@ class Repaired(msgspec.Struct, frozen=True):
 
 
 def repaired(call: ToolCall, definitions: Sequence[ToolDefinition], *, cut: bool = False) -> Repaired:
-    """The call with the name of a tool that exists, if one is meant, and arguments of the types that it takes.
+    """Return the call with the name of an existing tool, if one is meant, and arguments of the types that it takes.
 
-    `cut` says that the model's reply ended here because of a limit.
+    `cut` says that a limit ended the model's reply within this call.
     """
     given, called = sound(call.arguments), sound(call.name)
     name = named(called, definitions) or wire_name(called)
@@ -86,7 +86,9 @@ def repaired(call: ToolCall, definitions: Sequence[ToolDefinition], *, cut: bool
 
 
 def suggestion(name: str, definitions: Sequence[ToolDefinition]) -> str:
-    """What to add to the word that there is no tool `name`: the one that may be meant; "" when there is such a tool."""
+    """Return a hint to add to the error that there is no tool `name`: the tool that may be meant; "" if none may be, or
+    if there is such a tool.
+    """
     names = {definition.name.lower(): definition.name for definition in definitions}
     close = get_close_matches(name[:80].lower(), names, n=1) if name not in names.values() else []
     return f" Did you mean {names[close[0]]}?" if close else ""
@@ -96,12 +98,12 @@ def suggestion(name: str, definitions: Sequence[ToolDefinition]) -> str:
 
 
 def wire_name(name: str) -> str:
-    """A name that every provider takes back in a history: letters, digits, "_" and "-", 64 at most."""
+    """Return a name in a form that every provider accepts in a history: letters, digits, "_" and "-", at most 64."""
     return _NOT_ON_THE_WIRE.sub("_", name)[:64] or "unknown"
 
 
 def named(name: str, definitions: Sequence[ToolDefinition]) -> str | None:
-    """The one tool that a name means, if there is one."""
+    """Return the one tool that a name means; None if there is none, or more than one."""
     if (whole := _one(name, definitions)) is not None:
         return whole
     leading = _PATH.match(name)
@@ -125,8 +127,8 @@ def _plain(name: str) -> str:
 
 
 def _as_command(name: str, value: Any, definitions: Sequence[ToolDefinition]) -> tuple[str, dict[str, Any]] | None:
-    """The tool that takes shell commands and its arguments, when `name` is a program and `value` plainly what stands
-    behind it.
+    """Return the tool that takes shell commands, and its arguments, if `name` is a program and `value` clearly holds
+    the program's arguments; else None.
     """
     shell = next((definition for definition in definitions if definition.shell), None)
     if shell is None or name not in _COMMANDS:
@@ -147,14 +149,14 @@ def _as_command(name: str, value: Any, definitions: Sequence[ToolDefinition]) ->
 
 
 def _line(name: str, given: Any) -> str | None:
-    """The command line of a program and what was given as its arguments."""
+    """Return the command line of a program with the given arguments; None if these are not clear."""
     match given:
         case str(line):
             first = line.split(maxsplit=1)[0] if line.strip() else ""
             if first == name:
                 return line
             whole = re.search(rf"(?<![\w./-]){re.escape(name)}(?![\w./-])", line) is not None
-            if whole or (first in _COMMANDS and name != "git"):  # "cd x && git status" names it itself
+            if whole or (first in _COMMANDS and name != "git"):  # "cd x && git status" names the program itself
                 return None
             return f"{name} {line}".strip()
         case list(items) if all(isinstance(item, str) for item in items):
@@ -164,7 +166,7 @@ def _line(name: str, given: Any) -> str | None:
 
 
 def _with_command(name: str, value: dict[str, Any], shape: dict[str, Any]) -> dict[str, Any]:
-    """A tool that is called by the name of one of its commands, and not told which one, is told."""
+    """Add the `command` argument if it is missing and a tool was called by the name of one of its commands."""
     if "command" not in value and _plain(name) in resolved(shape["properties"].get("command"), shape).get("enum", ()):
         return {"command": _plain(name), **value}
     return value
@@ -174,10 +176,10 @@ def _with_command(name: str, value: dict[str, Any], shape: dict[str, Any]) -> di
 
 
 def read(text: str) -> tuple[bool, Any]:
-    """What a JSON text says, and whether it is valid as it stands. Raises `ValueError` when it cannot be read.
+    """Return whether a JSON text is valid as it stands, and its value. Raises `ValueError` if it cannot be read.
 
-    Fixed are control characters in strings, trailing commas, a fence around an object, and an object that was encoded
-    twice. All of the text must be there: a cut one stays unreadable.
+    Control characters in strings, trailing commas, a fence around an object, and an object that was encoded twice are
+    fixed. A text that was cut off stays unreadable.
     """
     exact, value = _decoded(text)
     if isinstance(value, str) and value.lstrip()[:1] == "{":
@@ -213,7 +215,7 @@ def _decode(text: str) -> Any:
 
 
 def fixed(text: str) -> str:
-    """JSON without control characters in its strings, and without trailing commas."""
+    """Return JSON with the control characters in its strings escaped, and without trailing commas."""
     return _SLIPS.sub(_slip, text)
 
 
@@ -222,7 +224,7 @@ def _slip(slip: re.Match[str]) -> str:
 
 
 def _escaped(found: re.Match[str]) -> str:
-    """A control character as JSON has it; a backslash before one stands for itself."""
+    """Return a control character as a JSON escape; a backslash before it counts as a literal backslash."""
     last = found[0][-1]
     if last >= " ":
         return found[0]
@@ -230,7 +232,7 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def json_end(text: str, start: int) -> int | None:
-    """Where the object or array that begins at `start` ends, its strings passed over; None when it does not."""
+    """Return the end of the object or array that begins at `start`, skipping strings; None if it does not end."""
     depth = 0
     for found in _BRACKETS.finditer(text, start):
         if found[0] in ("{", "["):
@@ -246,7 +248,7 @@ def json_end(text: str, start: int) -> int | None:
 
 
 def parameters(definition: ToolDefinition) -> dict[str, Any]:
-    """The JSON schema of a tool's arguments, not to be changed; its properties are an object in any case."""
+    """Return the JSON schema of a tool's arguments, which must not be changed; `properties` is always an object."""
     return _parameters(bytes(definition.parameters))
 
 
@@ -261,13 +263,13 @@ def _parameters(given: bytes) -> dict[str, Any]:
 
 @lru_cache(maxsize=1024)
 def _no_strings(given: bytes) -> frozenset[str]:
-    """The properties that take no string."""
+    """Return the properties that accept no string."""
     shape = _parameters(given)
     return frozenset(key for key, schema in shape["properties"].items() if "string" not in admitted(schema, shape))
 
 
 def _fits(value: dict[str, Any], definition: ToolDefinition) -> bool:
-    """Whether there is plainly nothing to read in strings: how nearly all calls are."""
+    """Return whether clearly no string needs to be decoded, as in nearly all calls."""
     no_strings = _no_strings(bytes(definition.parameters))
     for key, item in value.items():
         if isinstance(item, dict | list) or (isinstance(item, str) and key in no_strings):
@@ -276,7 +278,9 @@ def _fits(value: dict[str, Any], definition: ToolDefinition) -> bool:
 
 
 def resolved(schema: Any, whole: dict[str, Any]) -> dict[str, Any]:
-    """A schema, or what it refers to within the whole; what is no object of JSON, or leads nowhere, admits all."""
+    """Return a schema, with its `$ref` followed in `whole`; {}, which admits everything, for an invalid schema or
+    reference.
+    """
     for _ in range(8):
         if not isinstance(schema, dict):
             return {}
@@ -291,7 +295,7 @@ def resolved(schema: Any, whole: dict[str, Any]) -> dict[str, Any]:
 
 
 def variants(schema: Any, whole: dict[str, Any]) -> list[dict[str, Any]]:
-    """The schemas of which one must fit."""
+    """Return the alternatives of a schema, of which one must fit."""
     here = resolved(schema, whole)
     for word in ("anyOf", "oneOf"):
         if isinstance(here.get(word), list):
@@ -300,7 +304,7 @@ def variants(schema: Any, whole: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def admitted(schema: Any, whole: dict[str, Any]) -> frozenset[str]:
-    """The types of JSON that a schema admits; all of them when it does not say."""
+    """Return the JSON types that a schema admits; all of them if it does not say."""
     found: set[str] = set()
     for variant in variants(schema, whole):
         match variant:
@@ -323,9 +327,9 @@ def _kind(value: Any) -> str:
 
 
 def fitted(value: Any, schema: Any, whole: dict[str, Any], depth: int = 8) -> Any:
-    """The value, with what its schema does not take as a string read as JSON; the same object when nothing was.
+    """Return the value with strings decoded as JSON where the schema admits no string; the same object if none was.
 
-    Below so many levels all stays as it is.
+    Values more than `depth` levels deep stay as they are.
     """
     if isinstance(value, str):
         better = typed(value, schema, whole)
@@ -346,7 +350,9 @@ def fitted(value: Any, schema: Any, whole: dict[str, Any], depth: int = 8) -> An
 
 
 def typed(text: str, schema: Any, whole: dict[str, Any]) -> Any:
-    """A text as what its schema wants: itself where that may be a string, or where it cannot be read as what is."""
+    """Return a text as a value of a type that its schema admits; the text itself if it may be a string, or if it cannot
+    be decoded to such a value.
+    """
     kinds = admitted(schema, whole)
     if "string" in kinds:
         return text

@@ -1,4 +1,4 @@
-"""A model's reply as events: pure, so that every broken reply is a test of three lines."""
+"""Converts a model's reply to events. Pure, so that a test of any broken reply takes three lines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NUDGE = "Your reply was empty. Call a tool to go on, or answer the user."
 AFTER_FINISH = "not run: it comes after finish in the same reply. Call finish last, when all else is done"
 NOT_FOUND_YET = f"not run: {{}} is called once {SEARCH} has shown how: search for it first"
 HELD_BACK = ("content_filter", "refusal")
-"""How a reply ends of which its provider held back a part."""
+"""The finish reasons of a reply from which the provider withheld a part."""
 
 FILTERED = (
     "the provider held back a part of the answer, by its filter of content: say it in another way, or switch the model"
@@ -35,7 +35,7 @@ CUT_SHORT = (
 
 
 class ModelReply(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model answered; `cost` in USD, None when no price is known."""
+    """A model's answer; `cost` in USD, None if the price is unknown."""
 
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
@@ -45,29 +45,29 @@ class ModelReply(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage = Usage()
     cost: float | None = None
     model: str = ""
-    """The model that answered, of those that may, and under which name its usage is summed: both, or neither."""
+    """The model that answered; `usage_id` is the name under which its usage is summed. Both are set, or neither."""
     usage_id: str = ""
     complaint: str | None = None
-    """What the model is told of calls that could not be read in its text."""
+    """The message to the model about calls in its text that could not be read."""
     finish_reason: str = "stop"
-    """Why it ended there: "stop", "tool_calls", "length" when it was cut by a limit of tokens, "content_filter"."""
+    """Why the reply ended: "stop", "tool_calls", "length" (cut at a token limit), or one of `HELD_BACK`."""
 
 
 class Toolbox(Protocol):
-    """What a reply's calls are held against."""
+    """The tools against which a reply's calls are checked."""
 
     @property
     def known(self) -> tuple[ToolDefinition, ...]:
-        """The tools as the model was offered them, or found them."""
+        """The tools in the form in which the model was offered or found them."""
         ...
 
     def resources(self, name: str, arguments: msgspec.Raw) -> tuple[str, ...]:
-        """The resource keys of a call. Raises `BadCall` when there is no such tool or the arguments do not fit."""
+        """Return the resource keys of a call. Raises `BadCall` if there is no such tool or the arguments do not fit."""
         ...
 
 
 DO_NOT_FIT = "the arguments of {} do not fit: "
-"""How what a model is told of such arguments begins."""
+"""The beginning of the message to the model about invalid arguments."""
 
 
 class BadCall(Exception):
@@ -77,11 +77,12 @@ class BadCall(Exception):
 def reply_events(
     reply: ModelReply, toolbox: Toolbox, message_id: str, caused_by: str, deferred: Mapping[str, bool] = {}
 ) -> tuple[Event, ...]:
-    """The actions of a reply with the errors of those that cannot run, or its message.
+    """Return the actions of a reply with the errors of those that cannot run, or its message.
 
-    Of `deferred` tools each is known with whether a search has found it.
+    `deferred` maps each deferred tool to whether a search has found it.
 
-    What is wrong with it comes first, as a message of the environment: one that waits keeps the run from ending.
+    A complaint about the reply comes first, as a message of the environment: a waiting message keeps the run from
+    ending.
     """
     complaint = _complaint(reply)
     told = (
@@ -104,7 +105,7 @@ def _said(
     *,
     partial: bool = False,
 ) -> tuple[Event, ...]:
-    """The actions of a reply, or its message, where it has words; `partial` when more was held back."""
+    """Return the actions of a reply, or its message if it has text; `partial` if the provider withheld a part."""
     if reply.tool_calls:
         return _actions(reply, toolbox, message_id, caused_by, deferred)
     if not reply.text.strip():
@@ -181,7 +182,7 @@ def _actions(
 
 
 def _checked(call: Repaired, toolbox: Toolbox) -> tuple[tuple[str, ...], str | None]:
-    """The resources of a call, or none and why it cannot run."""
+    """Return the resources of a call; if it cannot run, none, and the reason."""
     if call.problem is not None:
         return (), call.problem
     try:

@@ -1,4 +1,4 @@
-"""What an agent is told besides its task, made of what was read: its agents, its prompt, and the event that says so.
+"""Resolves an agent's context from the files that were read: its agents, its prompt, and the event that records them.
 
 Pure.
 """
@@ -43,28 +43,28 @@ _CONFIRMATIONS: Mapping[str, ConfirmationPolicy] = {
 }
 
 Lookup = Callable[[str], str | None]
-"""The tool that a name stands for; None where there is none."""
+"""Returns the tool that a name stands for; None if there is none."""
 Profiles = Callable[[str], AnyLLM | None]
-"""The models that have a name of the user's; None where it is no such name."""
+"""Returns the model that the user saved under a name; None if there is none."""
 
 
 class Resolved(msgspec.Struct, frozen=True, kw_only=True):
-    """What was resolved for an agent."""
+    """The resolved context of an agent."""
 
     agent: Agent
-    """It, with the agents in files and the tools for skills and agents."""
+    """The agent, with the agents, hooks and MCP servers from files, and the tools for skills and agents."""
     prompt: str = ""
     """The static part of its system prompt."""
     dynamic: str = ""
     """The dynamic part."""
     event: ContextResolved = ContextResolved()
-    """Without the texts of the skills."""
+    """The event that records the result, without the texts of the skills."""
     texts: dict[str, str] = {}
-    """Those texts, by the names of the skills."""
+    """The texts of the skills, by name."""
 
     @property
     def says_something(self) -> bool:
-        """Whether the event has anything in it."""
+        """Whether the event has any content."""
         event = self.event
         return bool(event.sources or event.skills or event.offers or event.problems)
 
@@ -72,8 +72,8 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True):
 def resolved(
     agent: Agent, context: AgentContext, gathered: Gathered, agreed: Collection[str], tool: Lookup, profile: Profiles
 ) -> Resolved:
-    """What an agent is told, and which agents it has, of what was read for it; `agreed` are the digests of the programs
-    that a person agreed to.
+    """Resolve an agent's context from what was gathered for it; `agreed` are the digests of the programs that a person
+    agreed to.
     """
     names = {skill.name for skill in gathered.skills}
     offers = tuple(replace(offer, agreed=offer.digest in agreed) for offer in gathered.offers)
@@ -122,7 +122,7 @@ def resolved(
 
 
 def _about_the_past(agent: Agent, context: AgentContext) -> Iterator[str]:
-    """The tools for what an agent no longer sees, and, where a person's own files are read, for what it notes."""
+    """Yield the tools for events that an agent no longer sees and, if the user's own files are read, for its notes."""
     if any(stages(agent.condenser)):
         yield "recall"
     if context.load_memory and context.load_user_skills:
@@ -130,7 +130,7 @@ def _about_the_past(agent: Agent, context: AgentContext) -> Iterator[str]:
 
 
 def joined(state: State, more: Resolved) -> Resolved:
-    """What a conversation is told, with what a plugin brings; of two skills with one name the first stays."""
+    """Return a conversation's context with what a plugin adds; of two skills with the same name, the first stays."""
     before = state.context or ContextResolved()
     names = {skill.name for skill in before.skills}
     fresh = [skill for skill in more.event.skills if skill.name not in names]
@@ -149,7 +149,7 @@ def joined(state: State, more: Resolved) -> Resolved:
 
 
 def _unknown(context: AgentContext, names: Collection[str]) -> Iterator[ContextProblem]:
-    """The skills that a context names and that are not there."""
+    """Yield a problem for each skill that a context names and that does not exist."""
     for name in context.preload_skills:
         if name not in names:
             yield ContextProblem("preload_skills", f"there is no skill {name!r}")
@@ -166,7 +166,7 @@ def as_agent(
     skills: Collection[str],
     servers: Mapping[str, MCPServer],
 ) -> tuple[Agent, tuple[str, ...]]:
-    """The agent that a file says, and what it names that is not available; it has no server that is not known."""
+    """Return the agent that a file describes, and what it names that is not available; it gets only known servers."""
     missing = [*(name for name in file.skills if name not in skills)]
     missing += [name for name in file.servers if name not in servers]
     condenser = read_condenser(file.condenser)

@@ -1,4 +1,4 @@
-"""Which model of a `RouterLLM` answers. Pure, but for "random"."""
+"""Chooses the model of a `RouterLLM` that answers. Pure, except for "random"."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .images import has_images
 from .messages import Message
 
 Rule: TypeAlias = Callable[[Sequence[Message]], str]
-"""A rule of one's own: `select(messages) -> key`."""
+"""A custom rule: `select(messages) -> key`."""
 
 Facts: TypeAlias = Callable[[LLM], Capabilities]
 
 ANSWER = 1000
-"""Tokens of an answer, when the prices of two models are compared."""
+"""Assumed tokens of an answer when the prices of models are compared."""
 
 _dice = Random()
 
@@ -31,7 +31,7 @@ def select(
     facts: Facts,
     rules: Mapping[str, Rule],
 ) -> str:
-    """The key of the model that answers. Raises `ConfigurationError` when a rule names one that is not there."""
+    """Return the key of the model that answers. Raises `ConfigurationError` if a rule returns an unknown key."""
     if router.rule in rules:
         key = rules[router.rule](messages)
     elif router.rule == "random":
@@ -45,7 +45,7 @@ def select(
 
 
 def check(llm: AnyLLM, rules: Mapping[str, Rule]) -> None:
-    """Raise `ConfigurationError` when `llm` names a rule that nobody knows."""
+    """Raise `ConfigurationError` if `llm` names an unknown rule."""
     match llm:
         case RouterLLM(llms=llms, rule=rule):
             if rule not in rules and rule not in _BUILT_IN and rule != "random":
@@ -89,7 +89,7 @@ _BUILT_IN: Mapping[str, Callable[[Mapping[str, Capabilities], bool, int], str]] 
 
 
 def _able(known: Mapping[str, Capabilities], images: bool, tokens: int) -> list[str]:
-    """Those that can read the messages; when none can, the one with the largest window."""
+    """Return the models that can read the messages; if none can, the one with the largest window."""
     seeing = [key for key in known if not images or known[key].vision] or list(known)
     return [key for key in seeing if _fits(known[key], tokens)] or [max(seeing, key=lambda key: _window(known[key]))]
 

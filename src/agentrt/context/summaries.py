@@ -1,4 +1,4 @@
-"""Summaries as text: how a model is asked for one, how its answer is read, and what stands in the view. Pure."""
+"""Summaries as text: the prompt for one, the parser of the answer, and the text in the view. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SHARES = (
     ("open", "Open", 0.1),
     ("failed", "Failed", 0.14),
 )
-"""The parts, with their headings and the share of the room that each has for certain."""
+"""The parts: field, heading, and guaranteed share of the room."""
 
 _NAMES = (*((heading.lower(), part) for part, heading, _ in _SHARES), ("what the user asked for", "asked"))
 _HEADING = re.compile(r"[ \t]*(?P<level>#{1,6})[ \t]+(?P<said>\S.*)")
@@ -34,10 +34,10 @@ _NUMBER = re.compile(r"\d+[.)]\s*")
 _BULLET = re.compile(r"^(?:[-*•]|\d+[.)])\s+")
 
 LEFT_OUT = "[Earlier ones were left out for want of room.]"
-"""Stands before the entries of a part that lost some."""
+"""The first entry of a part that has lost entries."""
 
 LONGEST_ENTRY = 2000
-"""Characters of one entry; the whole of it is in the log."""
+"""Maximum number of characters of an entry; the log has its full text."""
 
 PROMPT = """\
 The conversation above is about to be taken out of your view, since there is no room for all of it: {what}. You go on \
@@ -61,14 +61,14 @@ What is still to be done, the next step first.
 
 
 def asking(count: int, room: int) -> str:
-    """What a model is asked for the summary of so many events, for a room of so many tokens."""
+    """Return the question that asks a model for a summary of `count` events in `room` tokens."""
     what = f"{count:,} events" if count != 1 else "one event"
     return PROMPT.format(what=what, words=max(room * 3 // 8, 60))
 
 
 def read_summary(answer: str) -> Summary | None:
-    """The summary that a model wrote; None for an answer that has none. What is under no heading of ours counts as
-    decided. A heading that is not one of ours is a line, and one that stands below one of ours is of that part.
+    """Return the summary in a model's answer; None if there is none. Text under no known heading counts as decisions.
+    An unknown heading is a line itself: of the current part if it is a subheading there, else of the decisions.
     """
     parts: dict[str, list[str]] = {}
     part, level, code = "decisions", 0, False
@@ -81,7 +81,7 @@ def read_summary(answer: str) -> Summary | None:
         said = _BULLET.sub("", rest.strip())
         if said and said.lower().strip(".") not in ("none", "nothing", "n/a", "-") and not said.startswith("```"):
             parts.setdefault(part, []).append(said)
-    parts.pop("asked", None)  # which is kept as it was said
+    parts.pop("asked", None)  # users' requests are kept word for word
     if not any(parts.values()):
         return None
     task = " ".join(parts.pop("task", ()))
@@ -90,7 +90,7 @@ def read_summary(answer: str) -> Summary | None:
 
 
 def _named(heading: str) -> tuple[str | None, str]:
-    """The part that a heading names, and what else it says; None, and all of it, where it is none of ours."""
+    """Return the part that a heading names, and the text after its colon; None and the heading if it is unknown."""
     plainly = _NUMBER.sub("", heading.strip(" *_#"), count=1).strip(" *_")
     found = next((part for name, part in _NAMES if plainly.lower().startswith(name)), None)
     if found is None:
@@ -99,9 +99,9 @@ def _named(heading: str) -> tuple[str | None, str]:
 
 
 def merged(before: Summary | None, said: Summary | None, found: Summary) -> Summary:
-    """A summary of what an earlier one stood for, of what a model said, and of what was found in the events since.
+    """Combine an earlier summary, the one that a model wrote, and what was found in the events since.
 
-    What was asked for comes from the events alone. A file or failure that the model names is not named twice.
+    Users' requests come from the events alone. A file or failure that the model names is not listed twice.
     """
     before = before or Summary()
     if said is None:
@@ -126,7 +126,7 @@ def merged(before: Summary | None, said: Summary | None, found: Summary) -> Summ
 
 
 def _unnamed(lines: Iterable[str], text: str) -> tuple[str, ...]:
-    """Those of which the subject does not stand in a text, as a word of its own or between backquotes."""
+    """Return the lines whose subject does not occur in a text, as a separate word or between backquotes."""
     return tuple(line for line in lines if not _names(text, line))
 
 
@@ -138,7 +138,7 @@ def _names(text: str, line: str) -> bool:
 
 
 def subject(line: str) -> str:
-    """What a line of a summary is about: the path of a file, the command that failed."""
+    """Return what a line of a summary is about: the path of a file, or the command that failed."""
     if line.startswith("`") and (end := line.find("`", 1)) > 0:
         return line[1:end]
     return line.partition(": ")[0]
@@ -149,16 +149,16 @@ def _once(before: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
 
 
 def _latest(before: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
-    """One line for each file: the last."""
+    """Return one line for each file: the last."""
     last = {subject(line): line for line in before}
     for line in more:
-        last.pop(subject(line), None)  # those that were touched last stand at the end
+        last.pop(subject(line), None)  # the files that were touched last come last
         last[subject(line)] = line
     return tuple(last.values())
 
 
 def bounded(summary: Summary, room: int) -> Summary:
-    """The summary in a room of so many tokens: of each part the newest entries, with what is left out said there."""
+    """Cut a summary to `room` tokens: keep the newest entries of each part, and note where entries were left out."""
     characters = room * BYTES_A_TOKEN
     wants = {part: sum(len(line) + 3 for line in _entries(summary, part)) for part, _, _ in _SHARES}
     given = {part: min(wants[part], int(characters * share)) for part, _, share in _SHARES}
@@ -177,7 +177,7 @@ def _entries(summary: Summary, part: str) -> tuple[str, ...]:
 
 
 def _newest(lines: Sequence[str], room: int) -> tuple[str, ...]:
-    """The last of some entries, as many as have room; where some were left out, now or before, that is said first."""
+    """Return the last entries, as many as have room; a note comes first if some were left out, now or before."""
     entries, kept = [line for line in lines if line != LEFT_OUT], list[str]()
     if len(entries) < len(lines) or sum(len(_short(line, LONGEST_ENTRY)) + 3 for line in entries) > room:
         room -= len(LEFT_OUT) + 3
@@ -199,7 +199,7 @@ def _short(text: str, longest: int) -> str:
 
 
 def rendered(summary: Summary, recall: str = "") -> str:
-    """What stands in the view for the events of a summary; `recall` is the tool that brings them back."""
+    """Return the text that replaces the summarized events in the view; `recall` is the tool that brings them back."""
     back = f" `{recall}` brings any of them back, by its number or by words in it." if recall else ""
     of = f"{summary.count:,} earlier events, #{summary.first} to #{summary.last}, that are no longer shown"
     head = f"[This is a summary of {of}.{back}]"
@@ -211,8 +211,8 @@ def rendered(summary: Summary, recall: str = "") -> str:
 
 
 def shortened(events: Sequence[Event], most: int, question: str) -> list[Message]:
-    """A prompt for a summary of so many tokens at most: the events as text, each cut to the same share of its length,
-    and the question. Where that is not enough the middle is left out.
+    """Return a prompt for a summary, of at most `most` tokens: the events as text, each cut to the same share of its
+    length, and the question. If that is not enough, the middle is left out.
     """
     whole = [(event, said) for event in events if isinstance(event, ModelVisible) and (said := _told(event))]
     if not whole:
@@ -230,7 +230,7 @@ def shortened(events: Sequence[Event], most: int, question: str) -> list[Message
 
 
 def _told(event: ModelVisible) -> tuple[str, str] | None:
-    """Who says something, and what; None for what no message says."""
+    """Return the role and the text of an event's message; None if it has no message."""
     for message in to_messages([event]):
         calls = (f"{call.name} {call.arguments}" for call in message.tool_calls)
         return message.role, "\n".join((plain(message.content), *calls))

@@ -1,4 +1,4 @@
-"""What an agent is told of its place: the dynamic part of the system prompt, and the texts of skills. Pure."""
+"""The dynamic part of the system prompt, and the texts of activated skills. Pure."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from ..specs.skill import Skill
 from ..specs.triggers import arguments, inputs, missing_inputs
 
 LONGEST_LIST = 24_000
-"""Characters of the list of skills: descriptions become shorter where all do not fit."""
+"""Approximate number of characters of the list of skills; descriptions are shortened if they do not all fit."""
 
 MOST = 500
-"""Skills that are listed."""
+"""Maximum number of skills in the list."""
 LONGEST = 120_000
-"""Characters of all documents together; what is longer is left out, and that is said."""
+"""Maximum number of characters of all instructions and permanent skills together; a note replaces a text that does not
+fit.
+"""
 
 _INSTRUCTIONS = """\
 # Instructions of the repository
@@ -39,8 +41,8 @@ project."""
 
 _COMMAND = re.compile(r"(?<![\\\w])!`([^`\n]+)`(?!`)")
 _FENCE = re.compile(
-    r"^[ \t]*(?P<fence>```|~~~).*?(?:^[ \t]*(?P=fence)[^\n]*$|\Z)"  # a block, also one that is not closed
-    r"|(?P<ticks>``+)(?!`).*?(?<!`)(?P=ticks)(?!`)"  # within a line, but for one backtick
+    r"^[ \t]*(?P<fence>```|~~~).*?(?:^[ \t]*(?P=fence)[^\n]*$|\Z)"  # a fenced block, even an unclosed one
+    r"|(?P<ticks>``+)(?!`).*?(?<!`)(?P=ticks)(?!`)"  # inline code, except with a single backtick
     r"|^(?: {4}|\t)[^\n]*$",  # an indented block
     re.DOTALL | re.MULTILINE,
 )
@@ -53,7 +55,7 @@ def dynamic_context(
     always: Iterable[Skill] = (),
     memory: Iterable[Document] = (),
 ) -> str:
-    """The part of the system prompt that is of one conversation: the place, the repository, the skills, the memory."""
+    """Return the part of the system prompt that is specific to a conversation: place, instructions, skills, memory."""
     kept = list(_bounded([*documents, *map(_document, always)]))
     ours = [document for document in kept if document.origin in ("program", "user")]
     theirs = [document for document in kept if document.origin not in ("program", "user")]
@@ -99,23 +101,23 @@ def _shown(document: Document) -> str:
 
 
 def _inert(text: str) -> str:
-    """A text that cannot end the frame that it stands in."""
+    """Return a text with the tags escaped that could end the frame around it."""
     return re.sub(r"<(?=/?(?:document|skill)\b)", "&lt;", text)
 
 
 def listed(skills: Iterable[Skill]) -> str:
-    """A line for each skill that the model may ask for."""
+    """Return a line for each skill that the model may request."""
     mine = (skill for skill in skills if skill.kind == "listed" and skill.model_may_invoke)
     return "\n".join(f"- {skill.name}: {_cut(skill.description, 1024)} ({skill.path})" for skill in mine)
 
 
 def named(agents: Mapping[str, Agent]) -> str:
-    """A line for each agent that may be delegated to."""
+    """Return a line for each agent to which a task may be delegated."""
     return "\n".join(f"- the agent {name}: {_cut(agent.description, 1024)}" for name, agent in agents.items())
 
 
 def _name(text: str) -> str:
-    """A name or a path on one line, which cannot end the frame that it stands in."""
+    """Return a name or a path as one line that cannot end the frame around it."""
     return " ".join(text.split()).replace('"', "'").replace("<", "&lt;")[:300]
 
 
@@ -136,13 +138,13 @@ def _cut(text: str, room: int) -> str:
 
 
 def commands(body: str) -> tuple[str, ...]:
-    """The commands in a skill's text, each as !`command`, but in code and after a backslash; in their order."""
+    """Return the commands in a skill's text, in order: each !`command`, except in code and after a backslash."""
     return tuple(found[1] for part, is_code in _parts(body) if not is_code for found in _COMMAND.finditer(part))
 
 
 def activation(skill: Skill, body: str, results: Mapping[str, str], message: str = "") -> str:
-    """What the model is told of a skill that was activated: its text with the results of its commands, and what the
-    `message` that named it gives to its inputs. Inputs without a value are to be asked for.
+    """Return what the model is told of an activated skill: its text with the results of its commands, and with the
+    inputs that the user's `message` gives. The model is told to ask for missing inputs.
     """
     text = "".join(part if is_code else _rendered(part, results) for part, is_code in _parts(body))
     given = inputs(skill, message)
@@ -169,7 +171,7 @@ def _rendered(part: str, results: Mapping[str, str]) -> str:
 
 
 def _parts(body: str) -> Iterator[tuple[str, bool]]:
-    """The parts of a Markdown text, and whether each is code."""
+    """Yield the parts of a Markdown text, and whether each is code."""
     at = 0
     for fence in _FENCE.finditer(body):
         yield body[at : fence.start()], False

@@ -1,4 +1,4 @@
-"""The words of events: what they are searched by. Pure."""
+"""The searchable text of events. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..specs.content import plain
 
 
 def text_of(event: Event) -> tuple[str, str] | None:
-    """What an event is found by: its kind, and its text. None when it has no words."""
+    """Return the kind and the searchable text of an event; None if it has no text."""
     match event:
         case MessageEvent():
             return event.source, plain(event.content)
@@ -37,7 +37,7 @@ def _arguments(action: ActionEvent) -> Iterator[str]:
 
 
 def leaves(value: object) -> Iterator[str]:
-    """The texts and numbers in what JSON decoded to."""
+    """Yield the strings, numbers and booleans in a decoded JSON value, as strings."""
     match value:
         case dict():
             for inner in value.values():

@@ -1,8 +1,7 @@
-"""`Thoughts`: the reasoning that a model writes into its text, between `<think>` and `</think>`, taken apart. Pure.
+"""`Thoughts`: separates the reasoning that a model writes into its text, between `<think>` and `</think>`. Pure.
 
-Servers that know a model's template give its reasoning by itself; others leave it in the text, or strip the tag that
-opens it, since that is a part of the prompt. A tag in code, or behind a quotation mark, is an
-answer about tags.
+Servers that know a model's template return its reasoning separately. Others leave it in the text, or strip the opening
+tag, since that is a part of the prompt. A tag in code, or after a quotation mark, belongs to an answer about tags.
 """
 
 from __future__ import annotations
@@ -26,28 +25,28 @@ _FENCES = ("```", "~~~")
 _CLOSE = re.compile("|".join(_CLOSING))
 _MARKS = re.compile("|".join(("\n", "`", *_TAGS)))
 _TAG = "think"
-"""What all tags have in them."""
+"""A substring of every tag."""
 _QUOTES = "`'\""
 
 
 class Thoughts:
-    """Takes a text apart that comes in pieces: however it is cut, what is given for each channel is the same."""
+    """Splits a text that arrives in pieces into its channels; the result does not depend on where the pieces end."""
 
     def __init__(self) -> None:
         self._held = ""
-        """What may become a tag or a fence, or white space before the first words."""
+        """Text that may become a tag or a fence, or white space before the first words."""
         self._inside = self._fenced = self._coded = False
-        """Within reasoning, a fenced block of code, or code within a line."""
+        """Whether the text so far ends in reasoning, in a fenced block of code, or in inline code."""
         self._at_line_start, self._begun = True, False
         self._before = ""
-        """The last character of the line so far."""
+        """The last character of the current line so far."""
         self.opened_in_line = False
-        """Whether the reasoning that it is within began in the middle of a line."""
+        """Whether the last reasoning began in the middle of a line."""
         self._trims = False
-        """Whether there was reasoning before the first words: the white space around it goes with it."""
+        """Whether there was reasoning before the first words; then the white space around it is dropped."""
 
     def feed(self, piece: str) -> list[tuple[Channel, str]]:
-        """Take a piece; what can be said of the text so far."""
+        """Take a piece, and return the text that is now certain, by channel."""
         found: list[tuple[Channel, str]] = []
         rest, self._held = self._held + piece, ""
         while rest:
@@ -66,11 +65,11 @@ class Thoughts:
 
     @property
     def inside(self) -> bool:
-        """Whether it ends in reasoning."""
+        """Whether the text so far ends in reasoning."""
         return self._inside
 
     def flush(self) -> list[tuple[Channel, str]]:
-        """The text has ended: what was held back."""
+        """End the text, and return the part that was held back."""
         held, self._held = self._held, ""
         if not self._inside and not self._begun and self._trims:
             held = held.lstrip()
@@ -88,7 +87,7 @@ class Thoughts:
         return rest[close.end() :]
 
     def _line_start(self, rest: str, found: list[tuple[Channel, str]]) -> str:
-        """What stands where a line begins, or is the first at all."""
+        """Process the beginning of a line, or of the text; return the rest."""
         words = rest.lstrip(" \t" if self._begun else None)
         for tag in _TAGS:
             if words.startswith(tag) and not self._fenced:
@@ -127,20 +126,20 @@ class Thoughts:
 
 
 def _settled(rest: str, tags: tuple[str, ...]) -> int:
-    """Up to where none of the tags can begin."""
+    """Return the index at which one of the tags may begin at the end of a text; its length if none does."""
     start = rest.rfind("<", max(0, len(rest) - len(tags[-1])))
     return start if start >= 0 and any(tag.startswith(rest[start:]) for tag in tags) else len(rest)
 
 
 def apart(text: str) -> tuple[str, str]:
-    """A whole text without the reasoning in it, and that reasoning."""
+    """Return a complete text without the reasoning in it, and that reasoning."""
     if "<think" not in text and "</think" not in text:
         return text, ""
     opened, rest = _unopened(text)
     thoughts = Thoughts()
     found = [*thoughts.feed(rest), *thoughts.flush()]
     reasoning = [opened, *(piece for channel, piece in found if channel == "reasoning")]
-    if thoughts.inside and thoughts.opened_in_line:  # a word about a tag, which nothing closes
+    if thoughts.inside and thoughts.opened_in_line:  # the text mentions a tag that nothing closes
         start = max(rest.rfind(tag) for tag in _TAGS)
         said, before = apart(text[: len(text) - len(rest) + start])
         return (text, "") if not before else (said + rest[start:], before)
@@ -151,7 +150,7 @@ def apart(text: str) -> tuple[str, str]:
 
 
 def _unopened(text: str) -> tuple[str, str]:
-    """The reasoning that a text begins with and that only a closing tag ends, if any; and the rest."""
+    """Return the reasoning at the beginning of a text with a closing tag but no opening one, if any; and the rest."""
     close = _CLOSE.search(text)
     if close is None or text[close.start() - 1 : close.start()] in tuple(_QUOTES) or _in_a_sentence(text, close):
         return "", text
@@ -163,13 +162,13 @@ def _unopened(text: str) -> tuple[str, str]:
 
 
 def _in_a_sentence(text: str, close: re.Match[str]) -> bool:
-    """Whether words stand on both sides of a tag, as in one that is about it."""
+    """Return whether a tag stands within a sentence, which is about the tag then."""
     before, after = text[: close.start()][-1:], text[close.end() :][:1]
     return before in (" ", "*", "_", "(") and after in (" ", "*", "_", ")", ",", ".", ";", ":", "?", "!")
 
 
 def reasoned(reply: ModelReply, tools: Iterable[ToolDefinition] = ()) -> ModelReply:
-    """The reply with the reasoning in its text, and in the words of a call that ends the turn, where it belongs."""
+    """Return the reply with the reasoning moved out of its text and out of the message of a call that ends the turn."""
     if _TAG not in reply.text and all(_TAG not in call.arguments for call in reply.tool_calls):
         return reply
     text, reasoning = apart(reply.text)
@@ -183,7 +182,7 @@ def reasoned(reply: ModelReply, tools: Iterable[ToolDefinition] = ()) -> ModelRe
 
 
 def _finished(call: ToolCall) -> tuple[ToolCall, str]:
-    """A call that ends the turn without the reasoning in its message, and that."""
+    """Return a call that ends the turn without the reasoning in its message, and that reasoning."""
     if "<think" not in call.arguments and "</think" not in call.arguments:
         return call, ""
     try:

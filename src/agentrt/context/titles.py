@@ -1,4 +1,4 @@
-"""Titles and tags: what a conversation is called. Pure."""
+"""Titles and tags of conversations. Pure."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ..specs.content import text
 from .messages import Message
 
 READ = 1000
-"""Characters of the first message that a title is made of."""
+"""Maximum number of characters of the first message that a title is generated from."""
 
 SHORTEST, LONGEST = 4, 1000
-"""Characters that a title is given room for."""
+"""The range of a title's maximum length, in characters."""
 
 LONGEST_TAG = 256
 
 MOST_TAGS = 64
-"""Tags that a conversation has at most, each with a key of at most 64 characters."""
+"""Maximum number of tags of a conversation, each with a key of at most 64 characters."""
 
 _TAG = re.compile(r"[a-z0-9]{1,64}")
 _ASK = (
@@ -31,30 +31,30 @@ _ASK = (
 
 
 def checked_length(length: int) -> int:
-    """How long a title may be. Raises `ConfigurationError` for what leaves no room for one."""
+    """Return the maximum length of a title. Raises `ConfigurationError` if it is out of range."""
     if not SHORTEST <= length <= LONGEST:
         raise ConfigurationError(f"a title may have {SHORTEST} to {LONGEST} characters, not {length}")
     return length
 
 
 def titling(first: str, length: int) -> list[Message]:
-    """The prompt for a title."""
+    """Return the prompt for a title."""
     return [Message("system", text(_ASK.format(length=length))), Message("user", text(first[:READ]))]
 
 
 def titled(words: str, length: int) -> str:
-    """A title of what was said: one line, cut where it is too long."""
+    """Return the title in a model's answer: one line, cut if it is too long."""
     title = one_line(words).strip("\"'“” ")
     return title if len(title) <= length else title[: max(length - 3, 0)].rstrip() + "..."
 
 
 def one_line(words: str) -> str:
-    """The words in one line, without characters that steer a terminal."""
+    """Return a text as one line, without characters that control a terminal."""
     return " ".join("".join(c if c.isprintable() else " " for c in words).split())
 
 
 def checked_title(words: str) -> str:
-    """A title that was given: one line. Raises `ConfigurationError` for one that is too long."""
+    """Return a given title as one line. Raises `ConfigurationError` if it is too long."""
     title = one_line(words)
     if len(title) > LONGEST:
         raise ConfigurationError(f"a title of {len(title):,} characters is too long: give at most {LONGEST}")
@@ -62,7 +62,7 @@ def checked_title(words: str) -> str:
 
 
 def checked_tags(tags: Mapping[str, str]) -> dict[str, str]:
-    """The tags. Raises `ConfigurationError` for what cannot be one."""
+    """Return the tags. Raises `ConfigurationError` if one is invalid, or if there are too many."""
     if len(tags) > MOST_TAGS:
         raise ConfigurationError(f"{len(tags)} tags are too many: give at most {MOST_TAGS}")
     for key, value in tags.items():
@@ -76,14 +76,16 @@ def checked_tags(tags: Mapping[str, str]) -> dict[str, str]:
 
 
 class Naming(msgspec.Struct, frozen=True):
-    """What a conversation is called when it begins."""
+    """The title and tags of a new conversation."""
 
     title: str = ""
     tags: dict[str, str] = {}
 
     @classmethod
     def checked(cls, title: str, tags: Mapping[str, str], *, new: bool = True) -> Naming:
-        """Raises `ConfigurationError` for what cannot be a title or tags, and for any of a conversation not `new`."""
+        """Return the title and tags, checked. Raises `ConfigurationError` if they are invalid, or if any are given for
+        a conversation that is not `new`.
+        """
         if (title or tags) and not new:
             raise ConfigurationError("title and tags are for a new conversation: change them with rename and set_tags")
         if not isinstance(title, str) or not isinstance(tags, Mapping):
@@ -91,7 +93,7 @@ class Naming(msgspec.Struct, frozen=True):
         return cls(checked_title(title), checked_tags(tags)) if title or tags else UNNAMED
 
     def events(self, by: str | None = None) -> tuple[Event, ...]:
-        """By which a conversation is called so."""
+        """Return the events that set the title and tags."""
         titled = (TitleChanged(title=self.title, by=by),) if self.title else ()
         return (*titled, TagsChanged(tags=self.tags, by=by)) if self.tags else titled
 

@@ -26,11 +26,11 @@ _ORDER = (INSTRUCTIONS, CONTEXT, TOOLS, "skills", "summary", "user", "agent", "c
 
 
 class ContextPart(msgspec.Struct, frozen=True, kw_only=True):
-    """What one kind of content takes of a context window."""
+    """The part of a context window that one kind of content takes."""
 
     kind: str
-    """`system prompt`, `context` (what follows on that of this conversation alone), `tools`, `skills`, `summary`,
-    `user`, `agent`, `calls` and `results` of the tool `name`, or `notices`.
+    """`system prompt`, `context` (the part of the prompt that is specific to this conversation), `tools`, `skills`,
+    `summary`, `user`, `agent`, `calls` and `results` of the tool `name`, or `notices`.
     """
     name: str = ""
     events: int
@@ -38,21 +38,21 @@ class ContextPart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ContextUsage(msgspec.Struct, frozen=True, kw_only=True):
-    """What fills a model's context window. Tokens are estimated, and corrected by the provider's last count."""
+    """The content of a model's context window. Tokens are estimated, and corrected by the provider's last count."""
 
     events: int
     tokens: int
     window: int
-    """Tokens that the model can read; 0: nobody has said yet."""
+    """The model's context window; 0: not known yet."""
     max_events: int | None
-    """Events from which on the view is condensed; None: it never is for their number."""
+    """The number of events above which the view is condensed; None: the number does not matter."""
     max_tokens: int | None
     """The same in tokens."""
     parts: tuple[ContextPart, ...]
 
 
 def context_usage(state: State) -> ContextUsage:
-    """What a conversation's next model call is sent, by kind."""
+    """Return the content of a conversation's next model call, by kind."""
     here, counting = state.branch, state.ledger.counting
     found: dict[tuple[str, str], list[int]] = {}
     places = (*here.view, *here.queued)
@@ -78,7 +78,7 @@ def context_usage(state: State) -> ContextUsage:
 
 
 def _parts(state: State, seen: Seen) -> Iterator[tuple[str, str, int]]:
-    """The parts that a place of a view has, and their tokens."""
+    """Yield the parts of a place in a view: kind, tool name and tokens."""
     prompt = state.prompt
     if seen.type == "SystemPromptEvent" and prompt is not None:
         said = tokens_of(prompt.dynamic_context)

@@ -9,5 +9,5 @@ from ..state import Seen, shown
 
 
 def viewed(view: Iterable[Seen], events: Mapping[int, Event]) -> list[Event]:
-    """The events of places in a view, from those of the log by seq: a condensation stands there as its summary."""
+    """Return the events of a view, given the log's events by seq: each as the view shows it (see `shown`)."""
     return [shown(events[seen.seq], seen) for seen in view]

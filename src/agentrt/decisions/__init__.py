@@ -1,4 +1,4 @@
-"""What is due now, and what the log takes: all rules, as pure functions of the state."""
+"""What is due now, and what the log accepts: all rules, as pure functions of the state."""
 
 from ..state import EVERYTHING
 from .answers import approval, awaited, awaiting, rejection, waiting, waiting_in

@@ -1,4 +1,4 @@
-"""Whether there can be such an agent: what is wrong in it is said before anything of it is logged."""
+"""Checks an agent's configuration before anything of it is logged."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .permissions import WHOLE
 
 
 def sound_agent(agent: Agent) -> Agent:
-    """An agent as its log will have it. Raises `ConfigurationError` for what is not of its field's type: that could
-    not be read again.
+    """Return an agent as its log will have it. Raises `ConfigurationError` for a value that does not have its field's
+    type: it could not be read back.
     """
     try:
         return replaced(agent, {})
@@ -25,7 +25,7 @@ def sound_agent(agent: Agent) -> Agent:
 
 
 def with_tools(agent: Agent, names: Iterable[str]) -> Agent:
-    """The agent with the tools that were given as implementations, where neither it nor one below it names them."""
+    """Return the agent with the tools given as implementations that neither it nor an agent below it names."""
     named = {*ALWAYS, *_named_in(agent)}
     added = tuple(Tool(name) for name in dict.fromkeys(names) if name not in named)
     return replace(agent, tools=(*agent.tools, *added)) if added else agent
@@ -38,7 +38,7 @@ def _named_in(agent: Agent) -> Iterator[str]:
 
 
 def check_rules(agent: Agent, tools: Sequence[ToolDefinition]) -> None:
-    """Raises `ConfigurationError` for a rule about an argument that its tool does not have: it would deny nothing."""
+    """Raise `ConfigurationError` for a rule about an argument that its tool does not have: it would deny nothing."""
     for rule in agent.rules:
         if rule.argument in ("", WHOLE):
             continue
@@ -58,7 +58,7 @@ def check_names(
     critics: Collection[str],
     condensers: Collection[str],
 ) -> None:
-    """Raises `ConfigurationError` for what an agent, or one below it, names and is not there."""
+    """Raise `ConfigurationError` if an agent, or one below it, names something that does not exist."""
     functions = [hook.function for hook in agent.hooks if hook.function is not None]
     for kind, given, known in (
         ("security analyzer", agent.analyzers, analyzers),

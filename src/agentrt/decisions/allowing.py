@@ -1,6 +1,6 @@
-"""What skills leave an agent until its run ends: the `allowed-tools` of those that were activated. Pure.
+"""The tools to which skills restrict an agent until its run ends: the `allowed-tools` of the activated skills. Pure.
 
-A name is that of a tool, another name of it, or of a part of it; a pattern may follow in parentheses, as in
+An entry is the name of a tool, of a part of one, or an alias; a pattern may follow in parentheses, as in
 "Bash(git:*)". Source: https://agentskills.io/specification, and the permissions of Claude Code.
 """
 
@@ -20,8 +20,8 @@ _ENTRY = re.compile(r"\s*([^()]+?)\s*(?:\((.*)\))?\s*", re.DOTALL)
 
 
 def allowed(state: State, action: ActionEvent) -> bool:
-    """Whether the skills that are followed leave this action; what only thinks, asks for a skill or finishes is left
-    always.
+    """Return whether the activated skills allow an action; a harmless one, or one that requests a skill or finishes, is
+    always allowed.
     """
     tool = state.definition(action.tool_name)
     if not state.branch.allowed or tool.harmless or tool.ends_turn or tool.invokes:
@@ -30,7 +30,7 @@ def allowed(state: State, action: ActionEvent) -> bool:
 
 
 def invoked(action: ActionEvent, tool: ToolDefinition) -> str:
-    """The skill that an action asks for; its arguments were checked."""
+    """Return the skill that an action requests; its arguments were checked before."""
     return str(msgspec.json.decode(action.arguments, type=dict[str, object]).get(tool.invokes, ""))
 
 
@@ -52,7 +52,7 @@ def _fits(entry: str, action: ActionEvent, tool: ToolDefinition) -> bool:
 
 
 def _matches(pattern: str, action: ActionEvent, tool: ToolDefinition) -> bool:
-    """Whether the command, or what the tool says is the same again, fits a pattern; "git:*" is every "git ..."."""
+    """Return whether the command, or else the argument of `Same`, fits a pattern; "git:*" is every "git ..."."""
     argument = tool.shell or (tool.same.argument if tool.same is not None else "")
     if not argument:
         return False

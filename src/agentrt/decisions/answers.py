@@ -1,4 +1,4 @@
-"""Answers: a person's word on the actions that wait for it, of a conversation and of those it delegated to."""
+"""Answers: a person's decisions about waiting actions, of a conversation and of those to which it delegated."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from .permissions import remembering
 
 
 def waiting(state: State) -> tuple[Pending, ...]:
-    """The actions that wait for a person; those of children have no place in this conversation's history."""
+    """Return the actions that wait for a person; those of children are not in this conversation's history."""
     return (*_own(state), *(_shown(action) for _, action in _of_children(state)))
 
 
 def awaiting(state: State) -> tuple[Pending, ...]:
-    """The actions that a client executes and has given no result of."""
+    """Return the actions that a client must execute and has given no result of."""
     return tuple(p for p in state.branch.pending if p.awaited)
 
 
 def awaited(state: State, action_id: str) -> ActionEvent:
-    """An action that waits for its result. Raises `ConfigurationError` for one that does not."""
+    """Return an action that waits for a client's result. Raises `ConfigurationError` if it does not wait."""
     waiting = {p.action.id: p.action for p in awaiting(state)}
     if action_id not in waiting:
         there = f"these do: {', '.join(waiting)}" if waiting else "nothing does"
@@ -34,7 +34,7 @@ def awaited(state: State, action_id: str) -> ActionEvent:
 
 
 def waiting_in(state: State) -> tuple[ChildAction, ...]:
-    """The same, as the conversation that delegated to this one is told."""
+    """Return the actions that wait for a person, in the form for the conversation that delegated to this one."""
     own = tuple(
         ChildAction(
             action_id=p.action.id,
@@ -51,9 +51,8 @@ def waiting_in(state: State) -> tuple[ChildAction, ...]:
 def approval(
     state: State, action_ids: Collection[str] = (), always: Scope | None = None, rule: PermissionRule | None = None
 ) -> tuple[Event, ...]:
-    """The batch that approves actions, all that wait when none is named; `always` remembers that.
-
-    What is remembered is `rule`, or one for each of these actions.
+    """Return the batch that approves actions, all waiting ones if none is named. `always` is the scope in which this is
+    remembered: as `rule`, or as one rule for each of these actions.
     """
     own = [p.action for p in _own(state) if not action_ids or p.action.id in action_ids]
     events: list[Event] = []
@@ -68,7 +67,7 @@ def approval(
 
 
 def rejection(state: State, reason: str, action_ids: Collection[str] = ()) -> tuple[Event, ...]:
-    """The batch that refuses actions, all that wait when none is named; the agent sees the reason."""
+    """Return the batch that rejects actions, all waiting ones if none is named; the agent sees the reason."""
     own = [p.action for p in _own(state) if not action_ids or p.action.id in action_ids]
     return (
         *(_rejected(action, reason) for action in own),

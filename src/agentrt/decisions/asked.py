@@ -1,4 +1,4 @@
-"""The events by which a control is carried out, as far as events do it."""
+"""The events that carry out a control, as far as events can."""
 
 from __future__ import annotations
 
@@ -60,28 +60,28 @@ from .answers import approval, rejection, waiting
 _FIXED = frozenset(
     {"tools", "client_tools", "system_prompt", "context", "output", "mcp_servers", "mcp_config", "filter_tools_regex"}
 )
-"""Fields of an agent that stay as they were at the beginning."""
+"""The fields of an agent that cannot be changed."""
 
 
 MOST_GRANTED = 1_000_000_000
-"""USD at once: sums of larger numbers are soon none that JSON has."""
+"""Maximum grant in USD: sums of larger numbers soon have no representation in JSON."""
 
 
 def asked(state: State, control: AnyControl, by: str | None = None) -> tuple[Event, ...]:
-    """The batch that a control logs, on behalf of the principal `by`; of one that is more than its events, nothing.
+    """Return the batch that a control logs, on behalf of the principal `by`; empty for one that takes more than events.
 
-    Raises `ConfigurationError` for what cannot be, and `CursorExpired` for a place that is not of this log.
+    Raises `ConfigurationError` for an invalid control, and `CursorExpired` for a place of another epoch.
     """
     return signed(_events(state, control), by)
 
 
 def signed(events: tuple[Event, ...], by: str | None) -> tuple[Event, ...]:
-    """The events, on behalf of a principal."""
+    """Return the events, on behalf of a principal."""
     return events if by is None else tuple(replace(event, by=by) for event in events)
 
 
 def changes_in(control: AnyControl) -> Mapping[str, msgspec.Raw] | None:
-    """The fields of the agent that a control changes; None where it changes none."""
+    """Return the fields of the agent that a control changes, with their values; None if it changes none."""
     match control:
         case Configure(changes=changes):
             return changes
@@ -96,7 +96,9 @@ def changes_in(control: AnyControl) -> Mapping[str, msgspec.Raw] | None:
 
 
 def changed(agent: Agent, changes: Mapping[str, msgspec.Raw]) -> Agent:
-    """The agent with other values of some fields. Raises `ConfigurationError` for what there is not, or cannot be."""
+    """Return the agent with other values of some fields. Raises `ConfigurationError` for an unknown or fixed field, or
+    an invalid value.
+    """
     if unknown := changes.keys() - (set(agent.__struct_fields__) - _FIXED):
         raise ConfigurationError(f"cannot change {', '.join(sorted(unknown))} of an agent that is at work")
     try:
@@ -159,7 +161,7 @@ def _events(state: State, control: AnyControl) -> tuple[Event, ...]:
 
 
 def _check_waiting(state: State) -> None:
-    """Raises `ConfigurationError` where an answer would be lost: what was asked is asked anew when it runs again."""
+    """Raise `ConfigurationError` if an answer would be lost, since a paused conversation asks again when it runs."""
     if state.status is ExecutionStatus.PAUSED and any(p.held for p in state.branch.pending) and not waiting(state):
         raise ConfigurationError("the conversation was paused meanwhile: run it, and it asks again")
 
@@ -171,7 +173,9 @@ _HELD: dict[Origin, str] = {
 
 
 def _removal(state: State, rule: PermissionRule, scope: Scope) -> tuple[Event, ...]:
-    """Strict ones are taken back where they came from; one of the workspace need not hold in this conversation."""
+    """Return the removal of a rule. One that asks or denies can be removed only where it came from; one of the
+    workspace need not apply in this conversation.
+    """
     found = next((added for added in state.ledger.added if added.rule == rule), None)
     if found is not None:
         if rule.verdict != "allow" and found.origin not in ("session", scope):

@@ -1,4 +1,4 @@
-"""What the log notes as a command is handed out."""
+"""The events that the log adds when it hands out a command."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _TOLD = "Task {0} is told, and goes on."
 
 
 def _noted(command: str, action: ActionEvent, attempt: int, said: str) -> tuple[Event, ...]:
-    """An execution that is over with what the log notes of it."""
+    """Return the events of an execution that is complete once the log has noted it."""
     return (
         ExecutionStarted(command=command, action_id=action.id, attempt=attempt, caused_by=action.id),
         ObservationEvent(
@@ -69,7 +69,7 @@ def _noted(command: str, action: ActionEvent, attempt: int, said: str) -> tuple[
 
 
 def beginning(command: Command) -> tuple[Event, ...]:
-    """The events with which a command begins, or that are all there is to it; none for what may be begun twice."""
+    """Return the events that begin a command, or that are all there is to it; none for one that may begin twice."""
     match command:
         case CallModel(id):
             return (ModelCallStarted(command=id),)

@@ -26,18 +26,18 @@ class AssessRisk(msgspec.Struct, frozen=True):
 
 
 class ExecuteAction(msgspec.Struct, frozen=True):
-    """Run a tool, unless one of the `files` that it runs is not as it was when the action was rated."""
+    """Run a tool, unless one of the `files` that it runs has changed since the action was rated."""
 
     id: str
     action: ActionEvent
     attempt: int
     files: dict[str, str] = {}
     resumed: bool = False
-    """Whether it was begun before, and is not to begin anew: see `OnCrash.RESUME`."""
+    """Whether it was begun before, and must not begin anew: see `OnCrash.RESUME`."""
 
 
 class Delegate(msgspec.Struct, frozen=True):
-    """Have an action done by a conversation of its own, which may use what it is granted."""
+    """Have an action done by a separate conversation, within its grant."""
 
     id: str
     action: ActionEvent
@@ -54,14 +54,14 @@ class Condense(msgspec.Struct, frozen=True):
 
 
 class Attend(msgspec.Struct, frozen=True):
-    """See a conversation through that works in the background."""
+    """Follow a conversation that works in the background to its end."""
 
     id: str
     child_id: str
 
 
 class Launch(msgspec.Struct, frozen=True):
-    """Note that an action is done in the background, by a conversation of its own; `Attend` sees it through."""
+    """Note that an action is done in the background, by a separate conversation; `Attend` follows it to its end."""
 
     id: str
     action: ActionEvent
@@ -71,7 +71,7 @@ class Launch(msgspec.Struct, frozen=True):
 
 
 class Tell(msgspec.Struct, frozen=True):
-    """Note what the agent says to a conversation that works in the background."""
+    """Note a message of the agent to a conversation that works in the background."""
 
     id: str
     action: ActionEvent
@@ -80,9 +80,9 @@ class Tell(msgspec.Struct, frozen=True):
 
 
 class Activate(msgspec.Struct, frozen=True):
-    """Make the text of a skill ready, and tell it to the model; first ask for the commands that are in it.
+    """Prepare the text of a skill, and tell it to the model; first request the commands in it.
 
-    An `action` by which the model asks for the skill has the text as its result.
+    If the model requested the skill by an `action`, the text is the action's result.
     """
 
     id: str
@@ -92,7 +92,7 @@ class Activate(msgspec.Struct, frozen=True):
 
 
 class RunHooks(msgspec.Struct, frozen=True):
-    """Run the hooks of an event, for the message or the finished action `target`, or before an `action`."""
+    """Run the hooks of an event: for the message or the finished action `target`, or before an `action`."""
 
     id: str
     event: HookEvent
@@ -102,9 +102,9 @@ class RunHooks(msgspec.Struct, frozen=True):
 
 
 class Judge(msgspec.Struct, frozen=True):
-    """Have what the agent finished judged: by a critic, or held against a goal.
+    """Have the agent's finished work judged, by a critic or against a goal.
 
-    `midway` the critic judges what the agent has done so far.
+    With `midway`, the critic judges the work so far.
     """
 
     id: str
@@ -113,19 +113,19 @@ class Judge(msgspec.Struct, frozen=True):
 
     @property
     def critic(self) -> Literal["critic", "goal"]:
-        """Which of the two judges."""
+        """Which of the two it is."""
         return "goal" if isinstance(self.by, GoalSet) else "critic"
 
 
 class RequestConfirmation(msgspec.Struct, frozen=True):
-    """Note that a person must be asked, by action why; nobody performs it."""
+    """Note that a person must be asked, with the id of each action and the reason; nobody performs it."""
 
     id: str
     reasons: tuple[tuple[str, str], ...]
 
 
 class RequestResult(msgspec.Struct, frozen=True):
-    """Note that a client is to execute an action; nobody here performs it."""
+    """Note that a client must execute an action; nobody here performs it."""
 
     id: str
     action: ActionEvent
@@ -133,13 +133,13 @@ class RequestResult(msgspec.Struct, frozen=True):
 
 
 class AwaitResults(msgspec.Struct, frozen=True):
-    """Note that nothing is left to be done before a client has given a result; nobody performs it."""
+    """Note that nothing is left to do until a client has given a result; nobody performs it."""
 
     id: str
 
 
 class Refuse(msgspec.Struct, frozen=True):
-    """Note that a rule denies an action; nobody performs it."""
+    """Note that an action is refused, by a rule or because it is impossible; nobody performs it."""
 
     id: str
     action: ActionEvent
@@ -155,7 +155,7 @@ class Stop(msgspec.Struct, frozen=True):
 
 
 class Warn(msgspec.Struct, frozen=True):
-    """Note that the agent repeats itself: it is told, or stopped when it was told before. Nobody performs it."""
+    """Note that the agent repeats itself, and warn it or stop it; nobody performs it."""
 
     id: str
     pattern: str
@@ -164,7 +164,7 @@ class Warn(msgspec.Struct, frozen=True):
 
 
 class AwaitChildren(msgspec.Struct, frozen=True):
-    """Note that all that runs waits for a person in conversations that were delegated to; nobody performs it."""
+    """Note that all running work waits for a person, here or in delegated conversations; nobody performs it."""
 
     id: str
 
@@ -179,8 +179,8 @@ class End(msgspec.Struct, frozen=True):
 Note: TypeAlias = (
     RequestConfirmation | RequestResult | AwaitResults | AwaitChildren | Refuse | Launch | Tell | Stop | Warn | End
 )
-"""What follows from the rules alone: the log notes it, and nobody performs it."""
+"""The commands that follow from the rules alone: the log notes them, and nobody performs them."""
 Execution: TypeAlias = ExecuteAction | Delegate | Activate
 Task: TypeAlias = CallModel | AssessRisk | Execution | Attend | Condense | RunHooks | Judge
-"""What somebody performs."""
+"""The commands that a performer carries out."""
 Command: TypeAlias = Task | Note

@@ -1,7 +1,8 @@
-"""Condensing: whether a view is to be made shorter before the next model call, and why. Pure.
+"""Condensing: whether a view must become shorter before the next model call, and why. Pure.
 
-After a condensation the view must have grown by `minimum_progress` before it is condensed again by itself, so that one
-that could do little is not made over and over. What a model called too long is never sent again at that length.
+After a condensation the view must grow by `minimum_progress` before it is condensed again on its own, so that a
+condensation with little effect is not repeated over and over. A view that a model has rejected as too long is never
+sent again at that length.
 """
 
 from __future__ import annotations
@@ -12,16 +13,18 @@ from ..specs.condensers import BoundedCondenser, stages
 from ..state import State
 
 FULL = 0.6
-"""Of its bound: what is left above that could hardly be made less, and must grow by half of itself."""
+"""A share of the token limit. A view above it after a condensation could hardly be made shorter, so it must grow by
+half of itself before the next one.
+"""
 
 
 def condensation_due(state: State) -> CondensationReason | None:
-    """Why the view is to be condensed without anybody asking for it now; None where it is short enough."""
+    """Return why the view must be condensed now although nobody has requested it; None if it is short enough."""
     here = state.branch
     if here.refused and loaded(state)[1] >= here.refused and here.tokens > enough(state):
         return CondensationReason.REQUEST
     if state.implied:
-        return None  # that run was begun by rules that had no such bounds
+        return None  # the run began under rules that had no such limits
     for one in stages(state.spec.condenser):
         if _has_too_many(state, one):
             return CondensationReason.EVENTS

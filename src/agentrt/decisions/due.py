@@ -1,4 +1,4 @@
-"""`decide`: what is due now; all rules of the agent loop, as a pure function of the state."""
+"""`decide`: the commands that are due now: all rules of the agent loop, as a pure function of the state."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ from .repetition import repetition
 from .sharing import child_id, delegated, grant, used_steps
 
 SIDE_BY_SIDE = 16
-"""Actions of a batch that are rated, or given to hooks, side by side."""
+"""Maximum number of actions of a batch that are rated, or given to hooks, side by side; also of background tasks."""
 
 
 def decide(state: State) -> tuple[Command, ...]:
-    """The commands that are due, in their order; none while a conversation does not run."""
+    """Return the commands that are due, in order; none while a conversation does not run."""
     if state.status is not ExecutionStatus.RUNNING or state.branch.cut:
         return ()
     attended = tuple(Attend(attending_id(child), name) for name, child in state.background.items())
@@ -63,7 +63,7 @@ def decide(state: State) -> tuple[Command, ...]:
 
 
 def _next(state: State) -> tuple[Command, ...]:
-    """What is due besides what works in the background."""
+    """Return the commands that are due besides those for background conversations."""
     here = state.branch
     if here.pending:
         return _for_pending(state)
@@ -87,12 +87,12 @@ def _next(state: State) -> tuple[Command, ...]:
 
 
 def unheard_servers(state: State) -> list[str]:
-    """The MCP servers of which nobody knows yet what they offer: the first call waits for that, and for no other."""
+    """Return the enabled MCP servers whose tools are not known yet; the next model call waits until they are."""
     return [name for name, one in state.spec.mcp_servers.items() if not one.disabled and name not in state.servers]
 
 
 def _before_going_on(state: State) -> tuple[Command, ...]:
-    """What hooks and critics have a say in before the model is called again."""
+    """Return the commands that come before the next model call: hooks, the end of the run, critics and skills."""
     here = state.branch
     if here.done:
         return tuple(_hooks(state, HookEvent.AFTER_TOOL, action_id) for action_id in here.done[:SIDE_BY_SIDE])
@@ -109,7 +109,7 @@ def _before_going_on(state: State) -> tuple[Command, ...]:
 
 
 def _at_the_end(state: State) -> tuple[Command, ...]:
-    """Who has a say in the end of a run, or that end; nothing where the agent has something to do."""
+    """Return the next final check, or the end of the run; nothing if the agent has something to do."""
     here = state.branch
     if state.background or not has_ended(state):
         return ()
@@ -138,7 +138,7 @@ def _hooks_before(state: State, p: Pending) -> RunHooks:
 
 
 def _limit(state: State) -> tuple[str, str] | None:
-    """The limit that keeps the next model call from being made, and what to do about it."""
+    """Return the code of the limit that prevents the next model call, and what to do about it; None if none does."""
     limits = state.spec.limits
     if used_steps(state) >= limits.max_steps:
         taken = f"the run took {limits.max_steps} model calls, its limit"
@@ -155,7 +155,7 @@ def _limit(state: State) -> tuple[str, str] | None:
 
 
 def _stuck(state: State) -> Warn | None:
-    """The end of an agent that goes round in circles, or the word that it is told one round before."""
+    """Return the stop of an agent that goes round in circles, or its warning one repetition before; else None."""
     here, limits = state.branch, state.spec.stuck
     if limits is None or any(queued.user for queued in here.queued):
         return None
@@ -208,8 +208,8 @@ def _outside(state: State, action: ActionEvent) -> Refuse:
 
 
 def _one_each(state: State, begin: Sequence[Pending]) -> Iterator[Pending]:
-    """Those that begin now: of several that go on with one task the first, once none of them is at work, and one that
-    begins in the background; the others are judged by what that has changed.
+    """Yield the actions that begin now. Of several that resume the same task, only the first begins, and only if none
+    of them is at work; of those that begin a background task, only the first. The others are decided afterwards.
     """
     at_work = {p.action.id for p in state.branch.pending if p.command is not None}
     children = state.ledger.children.items()
@@ -226,7 +226,9 @@ def _one_each(state: State, begin: Sequence[Pending]) -> Iterator[Pending]:
 
 
 def _delegation(state: State, p: Pending, name: str, attempt: int) -> Delegate | Launch | Tell | Refuse:
-    """A conversation of its own for an action: a new one, one that goes on, or a word to one that works already."""
+    """Return the command for a delegated action: to begin a conversation, to go on with one, to send a message to one
+    that already works, or to refuse the action.
+    """
     wanted, child = delegated(p.action.arguments), child_id(p)
     known = state.ledger.children.get(child)
     if wanted.resume and (known is None or not known.action_id):

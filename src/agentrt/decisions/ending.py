@@ -1,4 +1,4 @@
-"""The end of a run: who has a say in it, in which order, and when there is nothing left to do. Pure."""
+"""The end of a run: the final checks, their order, and whether anything is left to do. Pure."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from ..specs.hooks import hooks_for
 from ..state import Check, Ended, Ending, State, unread
 
 CHECKS: tuple[Check, ...] = ("critic", "goal", "stop")
-"""What may have a say in whether the agent has finished, in the order in which they are asked."""
+"""The final checks of whether the agent has finished, in order."""
 
 
 def has_a_say(state: State, check: Check) -> bool:
-    """Whether there is something of that kind that an end is held against."""
+    """Return whether a final check applies: whether there is a critic, an open goal, or a stop hook."""
     match check:
         case "critic":
             return state.spec.critic is not None
@@ -23,18 +23,18 @@ def has_a_say(state: State, check: Check) -> bool:
 
 
 def left(state: State) -> Check | None:
-    """What is to have its say in the end next; None when nothing has, or when nobody ends."""
+    """Return the next final check; None if none is left, or if the agent is not ending."""
     match state.branch.phase:
         case Ending(passed):
             return next((check for check in CHECKS if check not in passed and has_a_say(state, check)), None)
         case Ended() if len(state.branch.view) > 1 and has_a_say(state, "goal"):
-            return "goal"  # which came after the end
+            return "goal"  # it was set after the end
         case _:
             return None
 
 
 def answered(state: State) -> bool:
-    """Whether the agent has nothing to answer."""
+    """Return whether the agent has nothing to answer."""
     here = state.branch
     if here.pending or here.done or unread(here):
         return False
@@ -48,19 +48,19 @@ def answered(state: State) -> bool:
 
 
 def has_ended(state: State) -> bool:
-    """Whether the agent has had its last word, and nothing was said since."""
+    """Return whether the agent has had its last word, and nothing was said since."""
     here = state.branch
     over = isinstance(here.phase, Ending) or (not here.condense and answered(state))
     return over and not unread(here)
 
 
 def idle(state: State) -> bool:
-    """Whether a run would have nothing to do."""
+    """Return whether a run would have nothing to do."""
     return answered(state) and not state.branch.condense and left(state) is None and not state.background
 
 
 def waits_below(state: State) -> bool:
-    """Whether all that runs waits for a person: it has asked one, or a conversation that was delegated to has."""
+    """Return whether all running work waits for a person: it has asked one itself, or a delegated conversation has."""
     children = [child for child in state.ledger.children.values() if child.open and child.waiting]
     asking = {child.action_id for child in children if child.status is ExecutionStatus.WAITING_FOR_CONFIRMATION}
     asking |= {asked.action_id for asked in state.branch.inputs}

@@ -1,4 +1,4 @@
-"""`FileHistory`: what the files of a workspace were at a place in the log, and what people changed there. Pure."""
+"""`FileHistory`: the versions of a workspace's files at places in the log, and who changed the files. Pure."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ By: TypeAlias = Literal["agent", "people", "rewind", "unknown"]
 
 
 class Moment(msgspec.Struct, frozen=True):
-    """The files as they were after event `seq`; without a tree they were not kept from there on."""
+    """The files as they were after event `seq`; without a `tree`, they were not kept from there on."""
 
     seq: int
     tree: str
     by: By
-    """Who may have changed them since the moment before."""
+    """Who may have changed them since the previous moment."""
     time: datetime
     calls: tuple[int, ...] = ()
-    """The events of the agent's calls that ran since."""
+    """The seqs of the agent's calls that ran since then."""
     writes: tuple[str, ...] | None = None
-    """What those say that they change; None: they do not say."""
+    """The paths that these calls declare to change; None: they do not declare them."""
     late: bool = False
-    """Whether a call ran already while they were kept, which may have changed them."""
+    """Whether a call was already running while they were kept, and may have changed them."""
 
     def whose(self, path: str) -> By:
-        """The author of a file's change since the moment before."""
+        """Return the author of a file's change since the previous moment."""
         if self.by != "agent" or self.writes is None:
             return self.by
         own = any(path == one or path.startswith(f"{one}/") for one in self.writes)
@@ -41,25 +41,27 @@ class Moment(msgspec.Struct, frozen=True):
 
 
 class FileHistory(msgspec.Struct, frozen=True):
-    """The moments of a conversation, in their order."""
+    """The moments of a conversation, in order."""
 
     moments: tuple[Moment, ...] = ()
 
     def at(self, seq: int) -> Moment | None:
-        """The files as they were after an event; None where none were kept.
+        """Return the files as they were after an event; None if none were kept.
 
-        What people changed between two steps of the agent was there at all events between those.
+        People's changes between two steps of the agent count as there at all events between these steps.
         """
         place = self._place(seq)
         return None if place is None or not self.moments[place].tree else self.moments[place]
 
     def since(self, seq: int) -> Sequence[Moment]:
-        """The moments with a tree, from the files as they were after an event on."""
+        """Return the moments with a tree, from the files as they were after an event on."""
         place = self._place(seq)
         return () if place is None else [moment for moment in self.moments[place:] if moment.tree]
 
     def between(self, since: int, until: int) -> Sequence[Moment]:
-        """The moments from the files as they were after one event to those after another; none where none were kept."""
+        """Return the moments with a tree, from the files as they were after one event to those after another; none if
+        none were kept.
+        """
         first, last = self._place(since), self._place(until)
         if first is None or last is None:
             return ()
@@ -71,14 +73,14 @@ class FileHistory(msgspec.Struct, frozen=True):
         place = sum(moment.seq <= seq for moment in self.moments) - 1
         after = place + 1
         if place >= 0 and not self.moments[place].tree:
-            return place  # what the agent did then is not known
+            return place  # the agent's changes from there on are not known
         if place < 0 or (after < len(self.moments) and self.moments[after].by == "people"):
             return after
         return place
 
 
 def file_history(events: Iterable[Event]) -> FileHistory:
-    """The history of the files, from the events of a log."""
+    """Return the history of the files, from the events of a log."""
     moments = list[Moment]()
     for event in events:
         if isinstance(event, Kept) and _tells(event):
@@ -91,7 +93,7 @@ def _moment(event: Kept, after: Moment | None) -> Moment:
         return Moment(event.seq, event.tree, "rewind", event.timestamp)
     by: By = "people" if event.when == "before" else "agent"
     if event.late or not event.tree or (after is not None and not after.tree):
-        by = "unknown"  # what happened while none were kept was done by anyone
+        by = "unknown"  # anyone may have made changes while none were kept
     return Moment(event.at, event.tree, by, event.timestamp, event.calls, event.writes, event.late)
 
 

@@ -20,8 +20,8 @@ def first_batch(
     owner: str | None = None,
     told: tuple[str, str] = ("", ""),
 ) -> tuple[ConversationCreated, SystemPromptEvent]:
-    """How a conversation begins, with the two parts of the prompt; one that is delegated to has a state `above` it, and
-    its owner.
+    """Return the first events of a conversation; `told` are the two parts of the prompt. A delegated conversation has a
+    state `above` it, and its owner.
     """
     parent = above.created if above is not None else None
     created = ConversationCreated(
@@ -37,10 +37,10 @@ def first_batch(
 
 
 def prompt_of(tools: tuple[ToolDefinition, ...], told: tuple[str, str]) -> SystemPromptEvent:
-    """What a model is told before anything else: its work, its place, and its tools."""
+    """Return what a model is told before anything else: its work, its place, and its tools."""
     return SystemPromptEvent(system_prompt=told[0], tools=tools, dynamic_context=told[1])
 
 
 def remembered(rules: Sequence[PermissionRule], known: Sequence[PermissionRule]) -> tuple[RuleAdded, ...]:
-    """The rules of a workspace that a conversation does not have yet."""
+    """Return the events that add the rules of a workspace that a conversation does not have yet."""
     return tuple(RuleAdded(rule=rule, scope="project", source="environment") for rule in rules if rule not in known)

@@ -1,4 +1,4 @@
-"""Outcomes: which batches the log takes, and what closes what was cut, lost or left open."""
+"""Outcomes: which batches the log accepts, and the events that close work that was cut off, lost or left open."""
 
 from __future__ import annotations
 
@@ -49,28 +49,30 @@ from .sharing import used_steps
 
 
 def refusal(state: State, events: Sequence[Event], command: str | None) -> str | None:
-    """Why the outcome of `command` comes too late (the id of what is no longer due); None when it does not."""
+    """Return the id of `command` if its outcome comes too late, since the command is no longer due; else None."""
     if command is None:
         return None
     for child in state.background.values():
-        if attending_id(child) == command:  # it may say at any time how it ended, once it has heard all
+        if attending_id(child) == command:  # it may report its end at any time, once it has all messages
             heard = [event.heard for event in events if isinstance(event, ChildFinished)]
             return command if heard and heard[0] < len(child.messages) and not child.cut else None
     if command in state.in_flight:
         cut = state.branch.cut and any(isinstance(e, ActionEvent) for e in events)
         return command if cut else None
-    if state.status is ExecutionStatus.PAUSED:  # what runs may end
+    if state.status is ExecutionStatus.PAUSED:  # running work may end
         state = replace(state, status=ExecutionStatus.RUNNING)
     return None if any(due.id == command for due in decide(state)) else command
 
 
 def _first(state: State) -> int:
-    """The seq of the first event to rewind to: the instructions, also those that a fork shares."""
+    """Return the seq of the first event to rewind to: the instructions, also if a fork shares them."""
     return next((checkpoint.seq for checkpoint in state.checkpoints if len(checkpoint.branch.view)), 1)
 
 
 def wanted(state: State, events: Sequence[Event]) -> Sequence[Event]:
-    """The events of a batch that were not received before. A run of an idle agent with nothing to do leaves it idle."""
+    """Return the events of a batch that were not received before. A run of an idle agent with nothing to do ends in the
+    same batch, and leaves the agent idle.
+    """
     fresh = [event for event in events if event.id not in state.ledger.message_ids]
     match fresh:
         case [RunRequested(implied=False)] if state.status is ExecutionStatus.IDLE and idle(state):
@@ -80,7 +82,7 @@ def wanted(state: State, events: Sequence[Event]) -> Sequence[Event]:
 
 
 def check(state: State, events: Sequence[Event]) -> None:
-    """Hold the invariants of the history. Raises `EventRefused` when `events` would break one."""
+    """Check the invariants of the history. Raises `EventRefused` if `events` would break one."""
     called = {p.action.id for p in state.branch.pending}
     at_work = {p.action.id for p in state.branch.pending if p.command is not None}
     for event in events:
@@ -116,7 +118,7 @@ def _at_work_below(state: State) -> bool:
 
 
 def _may_grant(state: State, grant: Grant) -> bool:
-    """Whether so much is left."""
+    """Return whether enough is left for a grant."""
     left, limits = allowance(state.ledger, state.spec.limits), state.spec.limits
     steps = grant.steps is None or used_steps(state) + grant.steps <= limits.max_steps
     cost = left.cost is None or (grant.cost or 0.0) <= left.cost + A_MISCOUNT
@@ -124,16 +126,16 @@ def _may_grant(state: State, grant: Grant) -> bool:
 
 
 def said(state: State, message: MessageEvent, busy: BusyPolicy | None = None) -> tuple[Event, ...]:
-    """The batch for a user's message, by the agent's policy for one that comes while it works, or by another.
+    """Return the batch for a user's message. If the agent is at work, the policy `busy` decides, or else the agent's.
 
-    Raises `ConversationBusy` when it is to be rejected.
+    Raises `ConversationBusy` if the policy rejects the message.
     """
     policy = (state.agent.busy if state.agent is not None else BusyPolicy.ENQUEUE) if busy is None else busy
     if not state.status.at_work or message.id in state.ledger.message_ids:
         return (message,)
     waits = state.status is ExecutionStatus.WAITING_FOR_CONFIRMATION
     if waits and state.background and not state.branch.pending and policy is not BusyPolicy.REJECT:
-        return (InterruptEvent(reason="a message", goes_on=True), message)  # only what is in the background waits
+        return (InterruptEvent(reason="a message", goes_on=True), message)  # only background tasks wait
     match policy:
         case BusyPolicy.ENQUEUE:
             return (message,)
@@ -149,7 +151,7 @@ def said(state: State, message: MessageEvent, busy: BusyPolicy | None = None) ->
 
 
 def unfinished(state: State, reason: str) -> tuple[Event, ...]:
-    """What closes the actions that an interrupt keeps from starting."""
+    """Return the events that close the actions that an interrupt keeps from starting."""
     return tuple(
         action_error(p.action, f"{'Without a result' if p.awaited else 'Not run'}: {reason}")
         for p in state.branch.pending
@@ -158,7 +160,7 @@ def unfinished(state: State, reason: str) -> tuple[Event, ...]:
 
 
 def without_results(state: State, now: float) -> tuple[Event, ...]:
-    """What closes the actions whose results did not come in time; `now` is in seconds since 1970."""
+    """Return the events that close the actions whose results did not come in time; `now` is in seconds since 1970."""
     return tuple(
         replace(
             action_error(p.action, "The client gave no result in time: whether it took effect is unknown."),
@@ -170,13 +172,15 @@ def without_results(state: State, now: float) -> tuple[Event, ...]:
 
 
 def interruption(state: State, reason: str, by: str | None = None) -> tuple[Event, ...]:
-    """The batch that an interrupt logs: the intent, and a result for every action that never started."""
+    """Return the batch that an interrupt logs: the intent, a result for every action that never started, and the end of
+    the background conversations that do not run.
+    """
     detail = "the user interrupted." if not reason else f"the user interrupted: {reason}"
     return (InterruptEvent(reason=reason, by=by), *unfinished(state, detail), *_given_up(state, "was interrupted"))
 
 
 def expiry(state: State, seconds: float) -> tuple[Event, ...]:
-    """The batch that ends a run that took all its time; none for one that has ended by itself."""
+    """Return the batch that ends a run at its time limit; empty if the run has ended by itself."""
     if state.status is not ExecutionStatus.RUNNING:
         return ()
     detail = f"the run took {seconds:g} s, its limit: run again to go on, or raise Limits.max_seconds"
@@ -186,9 +190,9 @@ def expiry(state: State, seconds: float) -> tuple[Event, ...]:
 
 
 def lost(state: State, command: str, why: str) -> tuple[Event, ...]:
-    """The outcome of a command whose performer failed, by what kind of command it was.
+    """Return the outcome of a command whose performer failed, by the kind of command.
 
-    A model call may have used all that was reserved for it: that counts.
+    A model call counts with all that was reserved for it, since it may have used that.
     """
     if command == state.branch.call or command in state.ledger.reserved:
         return (_lost_call(state, command, why),)
@@ -205,9 +209,9 @@ def _lost_call(state: State, command: str, why: str) -> ModelCalled:
 
 
 def recovery(state: State, *, ended: bool = True) -> tuple[Event, ...]:
-    """What a process that died left open, closed: the first batch after a crash. Empty when it left nothing.
+    """Return the first batch after a crash: it closes what the dead process left open. Empty if it left nothing open.
 
-    `ended` says whether what its commands had started was ended since.
+    `ended` says whether the processes that its commands had started were ended since.
     """
     events: list[Event] = []
     if state.durability is not Durability.COMMIT:
@@ -241,7 +245,7 @@ def recovery(state: State, *, ended: bool = True) -> tuple[Event, ...]:
 
 
 def _given_up(state: State, how: str) -> Iterator[Event]:
-    """The end of what rests in the background, where nobody may see it through."""
+    """Yield the end of the background conversations that do not run, since they may never go on."""
     for child_id, child in state.background.items():
         if child.status is not ExecutionStatus.RUNNING:
             yield from _ended_below(child_id, child, how)
@@ -255,7 +259,9 @@ def _ended_below(child_id: str, child: Child, how: str) -> tuple[Event, Event]:
 
 
 def _left_below(state: State) -> Iterator[Event]:
-    """What works in the background goes on with the next run, but for what was to end, and for what hooks had asked."""
+    """Yield the events for background conversations after a crash: they go on with the next run, unless they were to
+    end. Conversations that hooks began end, too.
+    """
     for child_id, child in state.ledger.children.items():
         if child.open and not child.action_id:
             used, steps = child.may_have_spent, child.may_have_taken
@@ -268,13 +274,13 @@ def _left_below(state: State) -> Iterator[Event]:
 
 
 def asleep(state: State) -> tuple[Event, ...]:
-    """What the model is told when a conversation leaves memory, or has lost it: what its tools held is gone."""
+    """Return what the model is told when a conversation leaves memory, or has lost it: its tools' state is gone."""
     return _lost_resources(state, _GIVEN_UP)
 
 
 _GIVEN_UP = "its variables, directory and running processes are gone"
 DIED = "The process died"
-"""What is said of a call that was cut by that begins so."""
+"""The beginning of the error of a call that this cut off."""
 
 _LEFT_ENDED = (
     "its variables and directory are gone, and the processes that it had started were ended, as far as they could be"
@@ -292,7 +298,7 @@ def _lost_resources(state: State, how: str) -> tuple[Event, ...]:
 
 
 def forked(state: State, created: ConversationCreated) -> tuple[Event, ...]:
-    """The first batch of a fork of a conversation in `state`: what is open there is not done here."""
+    """Return the first batch of a fork of a conversation in `state`; open work is closed, and not done in the fork."""
     why = "Not run here: the conversation was forked before it ended."
     unspent = replace(state, ledger=replace(state.ledger, reserved={}))
     call = (_lost_call(unspent, state.branch.call, "forked"),) if state.branch.call is not None else ()
@@ -303,7 +309,7 @@ def forked(state: State, created: ConversationCreated) -> tuple[Event, ...]:
 
 
 def _moved(state: State, path: str) -> tuple[Event, ...]:
-    """What tells a fork that it works elsewhere: what it sees of its past names the files of the other workspace."""
+    """Return the events that tell a fork that it works elsewhere, since its past names files of the other workspace."""
     if state.created is None or state.prompt is None or path == (before := state.created.workspace.path):
         return ()
     here = state.prompt.dynamic_context.replace(before, path)
@@ -317,7 +323,7 @@ def _definitions(state: State) -> dict[str, ToolDefinition]:
 
 
 def action_error(action: ActionEvent, text: str) -> AgentErrorEvent:
-    """What the model is told of an action that gave no observation."""
+    """Return the error that tells the model about an action without an observation."""
     return AgentErrorEvent(
         action_id=action.id,
         tool_name=action.tool_name,

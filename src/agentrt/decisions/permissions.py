@@ -1,4 +1,4 @@
-"""Permissions: which actions are allowed, asked about, or denied, and why."""
+"""Permissions: which actions are allowed, need confirmation, or are denied, and why."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ from ..specs.rules import Verdict
 from ..state import Pending, State
 
 _ONE_COMMAND = r"[^;&|<>$`\n(){}\\]*"
-"""What a pattern that allows shell commands has for "*": nothing that would begin another one."""
+"""The meaning of "*" in the pattern of a rule that allows: nothing that would begin another shell command."""
 
 WHOLE = "{}"
-"""In a rule, the argument that is all of them: a JSON object, its members in the order of their names."""
+"""As a rule's `argument`: all arguments, as a JSON object with its members sorted by name."""
 
 _SINKS: tuple[Sink, ...] = ("secrets", "push", "outside", "network")
-"""The one that says most first."""
+"""The most significant one first."""
 
 _STRENGTH: tuple[Verdict, ...] = ("deny", "ask", "allow")
 
 
 def heard(state: State, pending: Pending) -> bool:
-    """Whether the hooks that come before an action have run."""
+    """Return whether the hooks that come before an action have run."""
     return pending.hooked or not hooks_for(state.spec.hooks, HookEvent.BEFORE_TOOL, pending.action.tool_name)
 
 
 def ruling(state: State, action: ActionEvent) -> PermissionRule | None:
-    """What the rules that hold now say of an action."""
+    """Return the rule that currently decides about an action, if any."""
     rules = (*state.spec.rules, *state.ledger.rules)
     return strongest(rules, action, state.definition(action.tool_name)) if rules else None
 
 
 def asked(state: State, pending: Pending, rule: PermissionRule | None) -> str | None:
-    """Why a person is asked about an action that was rated, and of which `rule` is the ruling, as a code (see
-    `ConfirmationRequested`).
+    """Return why a rated action needs confirmation, as a code (see `ConfirmationRequested`); None if it does not.
+    `rule` is the rule that decides about it.
     """
     if pending.approved:
         return None
@@ -76,7 +76,9 @@ def _flow(state: State, pending: Pending) -> str | None:
 
 
 def strongest(rules: Iterable[PermissionRule], action: ActionEvent, tool: ToolDefinition) -> PermissionRule | None:
-    """Of the rules that match an action of a tool, one that denies, else one that asks, else one that allows."""
+    """Return one of the rules that match an action of a tool: one that denies, else one that asks, else one that
+    allows.
+    """
     about = [rule for rule in rules if _pattern(rule.tool, one_command=False).match(action.tool_name)]
     arguments = _arguments(action) if any(map(_looks, about)) else {}
     found = [rule for rule in about if not _looks(rule) or _holds(rule, arguments, tool)]
@@ -84,15 +86,15 @@ def strongest(rules: Iterable[PermissionRule], action: ActionEvent, tool: ToolDe
 
 
 def matches(rule: PermissionRule, action: ActionEvent, tool: ToolDefinition) -> bool:
-    """Whether a rule is about an action of a tool.
+    """Return whether a rule matches an action of a tool.
 
-    One that allows must match each argument that it is about, another one any of them.
+    A rule that allows must match every text in its argument, another rule any of them.
     """
     return strongest((rule,), action, tool) is not None
 
 
 def _looks(rule: PermissionRule) -> bool:
-    """Whether a rule depends on an action's arguments."""
+    """Return whether a rule depends on an action's arguments."""
     return rule.pattern != "*" or bool(rule.argument)
 
 
@@ -102,16 +104,17 @@ def _holds(rule: PermissionRule, arguments: dict[str, object], tool: ToolDefinit
     if rule.argument == WHOLE:
         given = _whole(arguments)
     elif allows and tool.same is not None and rule.argument == tool.same.argument and _differs(arguments, tool):
-        return False  # a command that may be run may not be typed into whatever runs
+        return False  # permission to run a command does not allow typing it into a running program
     pattern = _pattern(rule.pattern, one_command=allows)
     held = [_matched(pattern, text, path=rule.argument == "path", every=allows) for _, text in texts(given)]
     return bool(held) and (all(held) if allows else any(held))
 
 
 def _differs(arguments: dict[str, object], tool: ToolDefinition) -> bool:
-    """Whether a call is of the kind of which only the whole is the same again; it may say so by what it leaves out.
+    """Return whether `Same.unless` applies to a call, so that only an identical call is the same. Missing arguments
+    have their defaults.
 
-    What stands for true or false is read by the tool, and may be "1": all that is not the other one counts.
+    The tool parses booleans itself, and may take "1" for true: everything but the opposite boolean counts.
     """
     unless = tool.same.unless if tool.same is not None else {}
     given = {**_defaults(bytes(tool.parameters)), **arguments} if unless else {}
@@ -123,7 +126,7 @@ def _differs(arguments: dict[str, object], tool: ToolDefinition) -> bool:
 
 @lru_cache(256)
 def _defaults(parameters: bytes) -> dict[str, object]:
-    """What the arguments are that are left out, as far as the schema says."""
+    """Return the defaults of the arguments, as far as the schema has them."""
     properties = msgspec.json.decode(parameters, type=_Parameters).properties
     return {name: each["default"] for name, each in properties.items() if "default" in each}
 
@@ -133,17 +136,18 @@ class _Parameters(msgspec.Struct):
 
 
 def _matched(pattern: re.Pattern[str], text: str, *, path: bool, every: bool) -> bool:
-    """Whether a pattern is about a text; a path counts as it is written and as where it leads, letter by letter."""
+    """Return whether a pattern matches a text; a path counts as it is written and as `normpath` makes it."""
     spellings = {text, re.sub("^//", "/", normpath(text))} if path and text else {text}
     return (all if every else any)(pattern.match(spelling) is not None for spelling in spellings)
 
 
 def remembering(action: ActionEvent, tool: ToolDefinition) -> PermissionRule:
-    """The rule that allows this action from now on: what its tool says is the same again, else the tool.
+    """Return the rule that allows this action from now on: all calls that its tool defines as the same, else all calls
+    of the tool.
 
-    A call of which only the whole is the same again, as `Same` says, is allowed in the same words only. So is a call
-    of a tool that does not say what is the same, and has a path, an address, a command or a program among its
-    arguments: they may be but a part of what it does.
+    If `Same` says that only an identical call is the same, only identical calls are allowed. So it is if the tool does
+    not define what is the same, and has a path, an address, a command or a program among its arguments, which may be
+    only a part of what the call does.
     """
     arguments, name, same = _arguments(action), _escaped(action.tool_name), tool.same
     if same is not None and not _differs(arguments, tool) and isinstance(text := arguments.get(same.argument), str):

@@ -1,4 +1,4 @@
-"""Relaying: what goes down to a conversation that is delegated to, and up from it. Pure."""
+"""Relaying: the events that go down to a delegated conversation, and up from it. Pure."""
 
 from __future__ import annotations
 
@@ -27,17 +27,19 @@ from .sharing import chosen_of, least, own_child, share_of
 
 
 def over(below: State, child: Child) -> bool:
-    """Whether a conversation that is delegated to has ended, or has nothing to do."""
+    """Return whether a delegated conversation has ended, or has nothing to do."""
     if not below.at_rest or not _received(below, child) or _unheard(below, child):
         return False
     return below.status.over or (below.status is ExecutionStatus.IDLE and answered(below))
 
 
 def relayed_down(above: State, child_id: str, below: State) -> tuple[Event, ...]:
-    """What is to be appended to the conversation below: its task, rules, a person's answers, a pause or its end.
+    """Return the events to append to the delegated conversation: its task, messages, rules, a person's answers, a run
+    or a pause.
 
-    Nothing is begun below while the conversation above does not run. It is told once to run in each run of that, which
-    its own log remembers; where it rests all the same, a person has stopped it there: it goes on when one says so.
+    The delegated conversation begins nothing while the delegating one does not run. In each run of the delegating one
+    it is told to run once, which its own log records. If it rests nevertheless, a person has stopped it, and it goes on
+    when a person says so.
     """
     child, runs, run = above.ledger.children[child_id], above.status.at_work, above.ledger.runs
     rules, told = _rules_down(above, below), below.ledger.above == run
@@ -64,7 +66,7 @@ def relayed_down(above: State, child_id: str, below: State) -> tuple[Event, ...]
 
 
 def _rules_down(above: State, below: State) -> tuple[Event, ...]:
-    """Rules that were added above, but for those that were taken back below; and what came from there and is gone."""
+    """Return the rules added above, except those that were removed below, and removals of those gone from above."""
     held, known = above.ledger.rules, (*below.spec.rules, *below.ledger.rules, *below.ledger.withdrawn)
     gone = [one.rule for one in below.ledger.added if one.origin == "above" and one.rule not in held]
     return (
@@ -74,7 +76,9 @@ def _rules_down(above: State, below: State) -> tuple[Event, ...]:
 
 
 def relayed_up(above: State, child_id: str, below: State) -> tuple[Event, ...]:
-    """What is to be appended to the conversation above: whether the one below rests, and what it asks a person."""
+    """Return the events to append to the delegating conversation: whether the delegated one rests, and what it asks a
+    person.
+    """
     known, actions = above.ledger.children[child_id], waiting_in(below)
     status = below.status if below.at_rest else ExecutionStatus.RUNNING
     asked = {action.action_id for action in actions}
@@ -84,7 +88,7 @@ def relayed_up(above: State, child_id: str, below: State) -> tuple[Event, ...]:
         return ()
     told = ChildWaiting(child_id=child_id, actions=actions, status=status)
     if known.background and status is ExecutionStatus.PAUSED and above.status is not _WAITS:
-        told = replace(told, spending=spent_in(below), steps=steps_in(below))  # nobody may come back to it
+        told = replace(told, spending=spent_in(below), steps=steps_in(below))  # it may never be opened again
     return (told,)
 
 
@@ -92,8 +96,8 @@ _WAITS = ExecutionStatus.WAITING_FOR_CONFIRMATION
 
 
 def _anew(above: State, child: Child, below: State) -> tuple[ConversationStateUpdateEvent, ...]:
-    """How one that goes on with another task is configured: asked about as the conversation above says now, and within
-    what it is granted now, on top of what it has used.
+    """Return the configuration changes of a conversation that goes on with another task: confirmation as the delegating
+    conversation requires now, and limits that allow its new grant on top of what it has used.
     """
     if not below.ledger.runs:
         return ()
@@ -116,7 +120,7 @@ def _anew(above: State, child: Child, below: State) -> tuple[ConversationStateUp
 
 
 def _unheard(below: State, child: Child) -> tuple[ChildMessaged, ...]:
-    """What was said to one in the background and has not arrived."""
+    """Return the messages to a background conversation that have not arrived."""
     return tuple(event for event in child.messages if event.id not in below.ledger.message_ids)
 
 
@@ -129,7 +133,7 @@ def _received(below: State, child: Child) -> bool:
 
 
 def _task_id(below: State, child: Child) -> str:
-    """The same after a crash: a task that comes twice counts once."""
+    """Return the id of the task's message: the same after a crash, so that a task that comes twice counts once."""
     assert below.created is not None
     name = below.created.conversation_id
     return f"{name}-task" if name == own_child(child.action_id) else f"{child.action_id}-task"

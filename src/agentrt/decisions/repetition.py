@@ -1,4 +1,4 @@
-"""Repetition: whether an agent goes round in circles, by the fingerprints of what it did."""
+"""Repetition: whether an agent goes round in circles, by the fingerprints of its actions and their results."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from ..specs import StuckDetection
 from ..state import Seen
 
 WINDOW = 40
-"""Places of the view that are looked at, at least: twenty actions with their results."""
+"""Minimum number of places of the view that are examined: twenty actions with their results."""
 
 PLACES = 4
-"""That an action takes in the view, about: itself, its result, and what hooks say of both."""
+"""Approximate number of places that an action takes in the view: itself, its result, and hooks' messages about both."""
 
 _RESULTS = ("ObservationEvent", "AgentErrorEvent", "UserRejectObservation")
-"""Of rejections those by rules and hooks: what a person rejects has no fingerprint."""
+"""Of rejections, only those by rules and hooks are compared: a person's rejection has no fingerprint."""
 
 Pair: TypeAlias = tuple[Seen, Seen | None]
 
 
 class Repetition(msgspec.Struct, frozen=True):
-    """What repeats itself: the pattern, how often, how often it may, and since which event."""
+    """A repetition: its pattern, how often it occurred, the limit, and the seq of its first event."""
 
     pattern: str
     times: int
@@ -33,7 +33,7 @@ class Repetition(msgspec.Struct, frozen=True):
 
     @property
     def detail(self) -> str:
-        """What is said of it."""
+        """The repetition in words."""
         what = {
             "action_observation": "the same action gave the same result",
             "action_error": "the same action failed in the same way",
@@ -46,9 +46,9 @@ class Repetition(msgspec.Struct, frozen=True):
 def repetition(
     view: Chain[Seen], limits: StuckDetection, queued: Sequence[Seen] = (), nudged: int = 0, rearmed: int = 0
 ) -> Repetition | None:
-    """What the end of a view repeats, with what is about to join it, when that is the limit, or one less.
+    """Return the repetition at the end of a view with its queued events, if it is at least one less than the limit.
 
-    `nudged` is the event after which the agent was last told so; what came before `rearmed` does not count.
+    `nudged` is the seq at which the agent was last warned; events up to the seq `rearmed` do not count.
     """
     if not (_may_repeat(view) or any(map(_complains, queued))):
         return None
@@ -62,7 +62,7 @@ def repetition(
 
 
 def _may_repeat(view: Chain[Seen]) -> bool:
-    """False where the last action is like neither of the two before it: that is so of nearly every step, and cheap."""
+    """Return False if the last action is like neither of the two before it: cheap, and enough for nearly every step."""
     actions: list[int] = []
     for seen in reversed(view.since(max(len(view) - 8, 0))):
         if seen.type == "ActionEvent":
@@ -84,12 +84,14 @@ def _since_the_user(view: Chain[Seen], limits: StuckDetection) -> list[Seen]:
 
 
 def _complains(seen: Seen) -> bool:
-    """Whether it stands for a reply that was none, or adds to one that was cut."""
+    """Return whether a place is a complaint: it stands for an empty reply, or follows one that was cut off."""
     return seen.type == "MessageEvent" and seen.fingerprint != 0
 
 
 def _monologue(recent: Sequence[Seen], limits: StuckDetection, nudged: int) -> Repetition | None:
-    """Replies without an action at the end, with only complaints about them in between."""
+    """Return a repetition of replies without an action at the end. In between there may be only complaints about them,
+    a summary, or the warning.
+    """
     told = 0
     since = 0
     for place in range(len(recent) - 1, -1, -1):
@@ -102,8 +104,8 @@ def _monologue(recent: Sequence[Seen], limits: StuckDetection, nudged: int) -> R
 
 
 def _pairs(recent: Sequence[Seen]) -> list[Pair]:
-    """The actions with their results, in the order in which they were asked; but for a `finish` that was one: how often
-    that is sent back is bounded by those who do.
+    """Return the actions with their results, in the order of the actions; without a `finish` that succeeded, since the
+    final checks limit how often they send the agent back.
     """
     results = {seen.action_id: seen for seen in recent if seen.type in _RESULTS}
     pairs = ((seen, results.get(seen.id)) for seen in recent if seen.type == "ActionEvent")

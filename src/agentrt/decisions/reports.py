@@ -1,4 +1,4 @@
-"""Reports: what a delegation comes to, for the conversation that delegated. Pure."""
+"""Reports: the outcome of a delegation, for the delegating conversation. Pure."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from .commands import Attend, Delegate
 from .outcomes import action_error, lost
 
 Seeing: TypeAlias = Delegate | Attend
-"""What sees a conversation through: its action waits for it, or it works in the background."""
+"""Follows a delegated conversation to its end: an action waits for it, or it works in the background."""
 
 
 def ended(command: Seeing, below: State, words: str) -> tuple[Event, ...]:
-    """The outcome of a delegation whose conversation has ended, and said these words last."""
+    """Return the outcome of a delegation whose conversation has ended; `words` are its last message."""
     match below.status:
         case ExecutionStatus.FINISHED:
             said = words
@@ -43,21 +43,23 @@ def ended(command: Seeing, below: State, words: str) -> tuple[Event, ...]:
 
 
 def cut_short(above: State, command: Seeing, below: State | None, words: str) -> tuple[Event, ...]:
-    """The outcome of a delegation that was interrupted; its conversation may not have been open yet."""
+    """Return the outcome of a delegation that was interrupted; its conversation may not have been open yet."""
     if below is None:
         return _never_open(above, command, "Interrupted before the work had begun.")
     return _reported(command, below, f"Interrupted: the work was cut. It said last: {words}")
 
 
 def failed(above: State, command: Seeing, below: State | None, words: str, why: str) -> tuple[Event, ...]:
-    """The outcome of a delegation whose conversation could not be opened, or could not go on."""
+    """Return the outcome of a delegation whose conversation could not be opened, or could not go on."""
     if below is None:
         return _never_open(above, command, f"The task could not be delegated: {why}")
     return _reported(command, below, f"It failed: {why}\nIt said last: {words}", ExecutionStatus.ERROR)
 
 
 def left(above: State, command: Seeing, below: State | None) -> tuple[Event, ...]:
-    """A delegation that goes on when the conversation is opened again; what it has used is known until then."""
+    """Return the events for a delegation that goes on when the conversation is opened again. Until then its usage so
+    far is known, if its conversation was open.
+    """
     name = _action_id(above, command)
     lost = ExecutionLost(action_id=name, begun=below is not None, caused_by=name)
     if below is None:
@@ -77,7 +79,7 @@ def _never_open(above: State, command: Seeing, why: str) -> tuple[Event, ...]:
     used = Used() if child is None else child.before
     if used is None and child is not None and isinstance(command, Attend):
         used = Used(child.may_have_spent, child.may_have_taken)
-    if used is None:  # a crash cut it: nobody knows what it used
+    if used is None:  # a crash cut it off, so its usage is unknown
         return lost(above, command.id, why)
     ended = ChildFinished(
         child_id=command.child_id,
@@ -116,20 +118,20 @@ def _reported(command: Seeing, below: State, said: str, status: ExecutionStatus 
 
 
 def _message(ended: ChildFinished, said: str) -> MessageEvent:
-    """What the agent is told of one that worked in the background."""
+    """Return the message that tells the agent about the end of a background task."""
     words = f"[Task {ended.child_id}, in the background, has ended.]\n{said}"
     return MessageEvent(content=text(words), caused_by=ended.id)
 
 
 def _action_id(above: State, command: Seeing) -> str:
-    """The action that a conversation works for."""
+    """Return the id of the action for which a conversation works."""
     if isinstance(command, Delegate):
         return command.action.id
     return above.ledger.children[command.child_id].action_id
 
 
 def spent_in(below: State) -> dict[str, Spending]:
-    """What was spent, by usage id, with all that may have been by what is still open."""
+    """Return the spending by usage id, including all that open calls and children may have spent."""
     spending = dict(below.ledger.spending)
 
     def add(usage_id: str, more: Spending) -> None:
@@ -144,7 +146,7 @@ def spent_in(below: State) -> dict[str, Spending]:
 
 
 def steps_in(below: State) -> int:
-    """Its model calls, and those that what is still open may have made."""
+    """Return the model calls of a conversation, including all that its open children may have made."""
     children = below.ledger.children.values()
     return below.ledger.commands + sum(child.may_have_taken if child.open else child.steps for child in children)
 

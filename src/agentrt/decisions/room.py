@@ -1,7 +1,7 @@
-"""Holds a conversation within its quota. Pure.
+"""Enforces a conversation's quota. Pure.
 
-What is under way ends as it would, so that nothing is left open: a run is stopped before its next model call, nothing
-new is begun, and a tenth beyond the quota a person can say nothing more either.
+Running work ends normally, so that nothing is left open: a run stops before its next model call, and no message or run
+is accepted. From a tenth above the quota on, no event of a person is accepted.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from ..specs.quota import Quota
 from .commands import CallModel, Command, Stop
 
 SLACK = 1.1
-"""How far beyond its quota a conversation may be for its history to be closed: answers, names, pauses."""
+"""The factor by which a conversation may exceed its quota so that its history can be closed: answers, names, pauses."""
 
 
 def full(quota: Quota, events: int, size: int, slack: float = 1.0) -> tuple[str, str] | None:
-    """The part of a quota that is used up, as a code, and what to do about it; None when there is room."""
+    """Return the code of the exhausted part of a quota, and an explanation; None if there is room."""
     if quota.events is not None and events >= quota.events * slack:
         return "max_events", f"the conversation has {events:,} events, of {quota.events:,} that it may have here"
     if quota.bytes is not None and size >= quota.bytes * slack:
@@ -27,7 +27,7 @@ def full(quota: Quota, events: int, size: int, slack: float = 1.0) -> tuple[str,
 
 
 def within(quota: Quota, events: int, size: int, due: Sequence[Command]) -> Sequence[Command]:
-    """What is due, without a model call for which there is no room: the run ends there."""
+    """Return the due commands; a `Stop` of the run replaces a model call for which there is no room."""
     if (reached := full(quota, events, size)) is None:
         return due
     code, why = reached
@@ -36,7 +36,7 @@ def within(quota: Quota, events: int, size: int, due: Sequence[Command]) -> Sequ
 
 
 def admit(quota: Quota, events: int, size: int, given: Sequence[Event]) -> None:
-    """Whether there is room for what a person says. Raises `LimitReached`."""
+    """Check that there is room for a person's events. Raises `LimitReached`."""
     if not any(event.source == "user" for event in given):
         return
     begins = any(isinstance(event, (MessageEvent, RunRequested)) for event in given)

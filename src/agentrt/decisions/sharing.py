@@ -1,4 +1,4 @@
-"""Sharing a budget: what a conversation that is delegated to may use."""
+"""Sharing a budget: the grant and the agent of a delegated conversation."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from ..specs.policies import stricter
 from ..state import Pending, State
 
 _HOLD_BELOW = (HookEvent.BEFORE_TOOL, HookEvent.AFTER_TOOL, HookEvent.USER_MESSAGE)
-"""What hooks of an agent are about that hold for those that it delegates to."""
+"""The events whose hooks also apply to the agents to which an agent delegates."""
 
 
 def grant(state: State, pending: Pending) -> Grant:
-    """Of what is left an equal share for each delegation that has not begun, and one for what comes after them.
+    """Return the grant of a delegation: an equal share of what is left. Each delegation that has not begun gets a
+    share, and one is kept for what comes after them.
 
-    One that was begun before, and lost to a crash, keeps what it was granted.
+    A delegation that had begun before a crash keeps its grant.
     """
     if (begun := _begun(state, pending)) is not None:
         return begun.grant
@@ -38,41 +39,41 @@ def grant(state: State, pending: Pending) -> Grant:
 
 
 def _begun(state: State, pending: Pending) -> Child | None:
-    """The conversation that an action was delegated to before a crash."""
+    """Return the conversation to which an action was delegated before a crash, if any."""
     child = state.ledger.children.get(child_id(pending))
     return child if child is not None and child.open and child.action_id == pending.action.id else None
 
 
 def child_id(pending: Pending) -> str:
-    """The id of the conversation that an action is delegated to: the same after a crash."""
+    """Return the id of the conversation to which an action is delegated; it is the same after a crash."""
     return delegated(pending.action.arguments).resume or own_child(pending.action.id)
 
 
 def own_child(action_id: str) -> str:
-    """The id of the conversation that begins with an action."""
+    """Return the id of the new conversation that an action begins."""
     return f"{action_id}-child"
 
 
 def used_steps(state: State) -> int:
-    """Model calls of this run, with those that children made or may still make."""
+    """Return the model calls of this run, including those that children made or may still make."""
     open_grants = (child.grant.steps or 0 for child in state.ledger.children.values() if child.open)
     return state.branch.steps + sum(open_grants)
 
 
 USUAL = "general-purpose"
-"""The agent that does a task for which none is named."""
+"""The agent for a new task, given as a `prompt`, that names none."""
 
 FOR_HOOKS = "code-explorer"
-"""The built-in agent that does the task of a hook."""
+"""The built-in agent that does a hook's task."""
 
 
 class Delegated(msgspec.Struct, frozen=True):
-    """What is delegated: the task, and which of the agents does it ("": one like this)."""
+    """A delegated task, and the name of the agent that does it; "": one like the delegating agent."""
 
     task: str = ""
     agent: str = ""
     resume: str = ""
-    """The conversation that goes on with it; "": a new one."""
+    """The conversation that continues with the task; "": a new one."""
     background: bool = False
 
 
@@ -86,18 +87,19 @@ class _Arguments(msgspec.Struct, frozen=True):
 
 
 def delegated(arguments: msgspec.Raw) -> Delegated:
-    """What an action's arguments, which were checked, delegate."""
+    """Return the task in an action's arguments, which were checked before."""
     given = msgspec.json.decode(arguments, type=_Arguments, strict=False)
     agent = given.agent or given.subagent_type or (USUAL if given.prompt and not given.resume else "")
     return Delegated(given.task or given.prompt, agent, given.resume or "", given.run_in_background)
 
 
 def share_of(state: State, child: Child) -> Agent:
-    """The agent of a conversation that is delegated to: the one that is named, within what it was granted.
+    """Return the agent of a delegated conversation: the named one, limited to its grant.
 
-    The rules of the one that delegates, its hooks around tools and messages, and its information flow hold for it, too.
+    The delegating agent's rules, its hooks around tools and messages and, unless the named agent has its own, its
+    information flow apply, too.
 
-    Raises `ConfigurationError` when there is no such agent, or no conversation may stand so deep.
+    Raises `ConfigurationError` if there is no such agent, or if the conversation would be too deep.
     """
     agent = state.spec
     agents = {**BUILT_IN_AGENTS, **agent.agents}
@@ -122,7 +124,7 @@ def share_of(state: State, child: Child) -> Agent:
     rules = tuple(dict.fromkeys((*agent.rules, *chosen.rules)))
     held = (hook for hook in agent.hooks if hook.event in _HOLD_BELOW)
     hooks = tuple(dict.fromkeys((*held, *chosen.hooks)))
-    if not child.action_id:  # a hook does not ask itself
+    if not child.action_id:  # the agent of a hook does not trigger hooks that start agents
         hooks = tuple(hook for hook in hooks if hook.agent is None and hook.event is not HookEvent.USER_MESSAGE)
     chosen = replace(
         chosen,
@@ -138,9 +140,9 @@ def share_of(state: State, child: Child) -> Agent:
 
 
 def chosen_of(agent: Agent, child: Child) -> Agent:
-    """The agent that does what is delegated: one like the agent that delegates where no other is named.
+    """Return the agent for a delegated task: the delegating agent if no other one is named.
 
-    For a hook of an agent it is always a built-in one: no file takes its place.
+    For a hook's task it is always a built-in one, which no file can replace.
     """
     if not child.action_id:
         return BUILT_IN_AGENTS[FOR_HOOKS]
@@ -148,8 +150,8 @@ def chosen_of(agent: Agent, child: Child) -> Agent:
 
 
 def _tools(chosen: Agent, state: State) -> tuple[Tool, ...]:
-    """The tools of an agent, with those of the agent that delegates where it says so. An agent that nobody vouches for
-    has none that are not offered there.
+    """Return the tools of an agent, including those of the delegating agent if it names them by "*". Otherwise an agent
+    that nobody vouches for has only tools that are offered to the delegating agent.
     """
     if SAME_TOOLS[0] not in chosen.tools:
         offered = {tool.name for tool in state.tools}
@@ -160,13 +162,13 @@ def _tools(chosen: Agent, state: State) -> tuple[Tool, ...]:
 
 
 def _held(chosen: Agent, agent: Agent) -> Agent:
-    """An agent that nobody vouches for, asked about at least as often as the one that delegates to it."""
+    """Return an agent that nobody vouches for, with confirmation at least as often as for the delegating agent."""
     analyzer = tuple(dict.fromkeys((*agent.analyzers, *chosen.analyzers)))
     return replace(chosen, analyzer=analyzer or None, confirmation=stricter(agent.confirmation, chosen.confirmation))
 
 
 def may_not_delegate(agent: Agent, above: State | None) -> bool:
-    """Whether a conversation would stand so deep that none may stand below it."""
+    """Return whether a conversation would be so deep that it may not delegate."""
     depth = above.created.depth + 1 if above is not None and above.created is not None else 0
     return depth >= agent.limits.max_depth
 
@@ -175,5 +177,5 @@ N = TypeVar("N", int, float)
 
 
 def least(one: N | None, other: N | None) -> N | None:
-    """The lower of two limits; None is none."""
+    """Return the lower of two limits; None: no limit."""
     return other if one is None else one if other is None else min(one, other)

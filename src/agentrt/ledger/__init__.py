@@ -1,4 +1,4 @@
-"""`Ledger`: the half of a state that never goes back: what was spent, granted, decided and delegated. Pure."""
+"""`Ledger`: the half of a state that a rewind does not reset: what was spent, granted, decided and delegated. Pure."""
 
 from .children import (
     child_answered,

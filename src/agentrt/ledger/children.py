@@ -1,4 +1,4 @@
-"""The conversations that were delegated to, as the ledger of the one that delegates has them. Pure."""
+"""The children (delegated conversations) in the ledger of the delegating conversation. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from .parts import Child, Ledger, Used
 
 
 def child_started(ledger: Ledger, event: ChildStarted) -> Ledger:
-    """After a conversation was delegated to: its grant is reserved. One that goes on keeps what was said for it."""
+    """Apply the start of a child: its grant is reserved. An open one that goes on keeps its waiting actions and the
+    answers to them.
+    """
     child = Child(event.action_id, event.task, event.agent, event.grant, before=Used(), background=event.background)
     if (known := ledger.children.get(event.child_id)) is not None:
         used = None if known.spent is None else Used(known.spent, known.steps)
@@ -29,7 +31,7 @@ def child_started(ledger: Ledger, event: ChildStarted) -> Ledger:
 
 
 def child_waiting(ledger: Ledger, event: ChildWaiting) -> Ledger:
-    """After a conversation that was delegated to has come to rest, or goes on. An answer stays until it has arrived."""
+    """Apply the report that a child has come to rest, or goes on. An answer stays until it has arrived."""
     child = ledger.children.get(event.child_id)
     if child is None:
         return ledger
@@ -42,7 +44,7 @@ def child_waiting(ledger: Ledger, event: ChildWaiting) -> Ledger:
 
 
 def child_left(ledger: Ledger, action_id: str) -> Ledger:
-    """After one in the background is seen through no more, until the next run."""
+    """Apply that a child in the background is no longer followed, until the next run."""
     for child_id, child in ledger.children.items():
         if child.open and child.background and child.action_id == action_id:
             ledger = child_changed(ledger, child_id, status=ExecutionStatus.PAUSED, cut=False)
@@ -50,7 +52,7 @@ def child_left(ledger: Ledger, action_id: str) -> Ledger:
 
 
 def child_untouched(ledger: Ledger, action_id: str) -> Ledger:
-    """After a conversation was taken up and left before it was open: it has used what it had."""
+    """Apply that a child was taken up and left before it was open: its usage is that from before."""
     for child_id, child in ledger.children.items():
         if child.action_id == action_id and child.before is not None:
             used = child.before
@@ -59,7 +61,7 @@ def child_untouched(ledger: Ledger, action_id: str) -> Ledger:
 
 
 def child_changed(ledger: Ledger, child_id: str, **changes: object) -> Ledger:
-    """After something happened to a conversation that was delegated to; nothing when it is not known."""
+    """Return the ledger with changes to a child; the same ledger if there is no such child."""
     child = ledger.children.get(child_id)
     if child is None:
         return ledger
@@ -67,7 +69,7 @@ def child_changed(ledger: Ledger, child_id: str, **changes: object) -> Ledger:
 
 
 def child_answered(ledger: Ledger, event: ChildAnswered) -> Ledger:
-    """After a person answered for a conversation that was delegated to; the first answer counts."""
+    """Apply a person's answer to a child's question; the first answer counts."""
     child = ledger.children.get(event.child_id)
     if child is None or all(action.action_id != event.action_id for action in child.waiting):
         return ledger
@@ -77,7 +79,7 @@ def child_answered(ledger: Ledger, event: ChildAnswered) -> Ledger:
 
 
 def child_finished(ledger: Ledger, event: ChildFinished) -> Ledger:
-    """After a conversation that was delegated to has ended: what it spent was spent here, once."""
+    """Apply the end of a child: what it spent counts here, once."""
     if event.child_id in ledger.children and not ledger.children[event.child_id].open:
         return ledger
     known = ledger.children.get(event.child_id)
@@ -102,13 +104,13 @@ def child_finished(ledger: Ledger, event: ChildFinished) -> Ledger:
 
 
 def steps_of(ledger: Ledger, event: ChildFinished) -> int:
-    """The model calls of a conversation that has ended which were not counted before."""
+    """Return the model calls of a child that has ended, without those that were counted before."""
     known = ledger.children.get(event.child_id)
     return event.steps - (known.counted.steps if known is not None else 0)
 
 
 def child_messaged(ledger: Ledger, event: ChildMessaged) -> Ledger:
-    """After something was said to a conversation that works in the background."""
+    """Apply a message to a child that works in the background."""
     child = ledger.children.get(event.child_id)
     if child is None or not child.open:
         return ledger
@@ -116,7 +118,7 @@ def child_messaged(ledger: Ledger, event: ChildMessaged) -> Ledger:
 
 
 def children_cut(ledger: Ledger) -> Ledger:
-    """After an interrupt: what works in the background is to end."""
+    """Apply an interrupt: the children in the background are to end."""
     for child_id, child in ledger.children.items():
         if child.open and child.background and not child.cut:
             ledger = child_changed(ledger, child_id, cut=True)
@@ -124,8 +126,9 @@ def children_cut(ledger: Ledger) -> Ledger:
 
 
 def children_lost(ledger: Ledger, action_id: str | None = None) -> Ledger:
-    """After nobody sees a child through any more, that of an action or all: it may have spent its whole grant, unless
-    it is known what it had used when it was left."""
+    """Apply that the child of an action, unless it works in the background, or all children are never followed again.
+    Each counts with its whole grant, unless its usage is known from when it was left.
+    """
     for child_id, child in ledger.children.items():
         if child.open and (action_id is None or (action_id == child.action_id and not child.background)):
             used, steps = child.may_have_spent, child.may_have_taken

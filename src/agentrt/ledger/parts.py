@@ -1,4 +1,4 @@
-"""What a ledger is made of. All of it is immutable."""
+"""The parts of a ledger. All of them are immutable."""
 
 from __future__ import annotations
 
@@ -25,47 +25,47 @@ from ..specs.secrets import SavedSecret, Token
 from ..usage import Spending, Usage, total
 
 Origin: TypeAlias = Literal["project", "session", "above"]
-"""Where a rule came from."""
+"""Where a rule came from: the workspace, this conversation, or the one that delegated it."""
 
 
 class Used(msgspec.Struct, frozen=True, gc=False):
-    """What a conversation had used, by `usage_id`, and its model calls."""
+    """What a conversation had used: its spending by `usage_id`, and its model calls."""
 
     spending: dict[str, Spending] = {}
     steps: int = 0
 
 
 class Child(msgspec.Struct, frozen=True, gc=False):
-    """A conversation that was delegated to; once it has ended its `grant` is free again."""
+    """A delegated conversation; once it has ended, its `grant` is free again."""
 
     action_id: str
     task: str
     agent: str = ""
     grant: Grant = Grant()
     status: ExecutionStatus = ExecutionStatus.RUNNING
-    """As it was when it came to rest last; running until then."""
+    """Its status when it last came to rest; running until then."""
     open: bool = True
     waiting: tuple[ChildAction, ...] = ()
-    """What waits in it for a person."""
+    """Its actions that wait for a person."""
     answers: tuple[ChildAnswered, ...] = ()
-    """What a person said, until it is known to have arrived: that is when it waits for it no more."""
+    """A person's answers, until they are known to have arrived: the child no longer waits for them then."""
     spent: dict[str, Spending] | None = None
-    """What it had used when it was left in the middle; None: nobody knows."""
+    """What it had used when it was left in the middle of its work; None: unknown."""
     steps: int = 0
     before: Used | None = None
-    """What it had used when it was taken up, and has until it is open; None: nobody knows."""
+    """What it had used when it was last started, which is its usage until it is open; None: unknown."""
     counted: Used = Used()
-    """What it had used when it had ended last: that was counted then."""
+    """What it had used when it last ended, and was counted then."""
     background: bool = False
-    """Whether the conversation that delegates goes on meanwhile, and is told of its end."""
+    """Whether the delegating conversation goes on meanwhile, and gets a message when the child ends."""
     cut: bool = False
-    """Whether it was interrupted from there, and is to end."""
+    """Whether the delegating conversation has interrupted it, so that it is to end."""
     messages: tuple[ChildMessaged, ...] = ()
-    """What it is told while it works."""
+    """The messages to it while it works."""
 
     @property
     def may_have_spent(self) -> dict[str, Spending]:
-        """What it used, should it never be opened again: all that it was granted where nobody knows."""
+        """Its spending if it is never opened again: where unknown, its whole grant on top of what was counted."""
         if self.spent is not None:
             return self.spent
         granted = Spending(usage=Usage(prompt_tokens=self.grant.tokens or 0), cost=self.grant.cost or 0.0)
@@ -74,91 +74,93 @@ class Child(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def may_have_taken(self) -> int:
-        """Its model calls, should it never be opened again."""
+        """Its model calls if it is never opened again, likewise."""
         return self.steps if self.spent is not None else self.counted.steps + (self.grant.steps or 0)
 
 
 class AddedRule(msgspec.Struct, frozen=True, gc=False):
-    """A rule that was added, and where it came from: this conversation, its workspace, or the one that delegates it."""
+    """A rule that was added, and where it came from."""
 
     rule: PermissionRule
     origin: Origin = "session"
 
 
 class GoalStatus(StrEnum):
-    """How a goal stands."""
+    """The status of a goal."""
 
     RUNNING = "running"
     COMPLETE = "complete"
     CAPPED = "capped"
-    """It was judged as often as it may be."""
+    """It was judged the maximum number of times."""
     INTERRUPTED = "interrupted"
-    """The run was stopped before; the next one goes on with it."""
+    """The run was stopped before; the next one continues with the goal."""
 
 
 class Goal(msgspec.Struct, frozen=True, gc=False):
-    """What the agent is to reach, and how often that was judged."""
+    """The goal of the agent, and how often its work was judged against it."""
 
     set: GoalSet
     iterations: int = 0
     outcome: GoalStatus | None = None
-    """`COMPLETE` or `CAPPED`, once it is judged no more."""
+    """`COMPLETE` or `CAPPED`, once it is no longer judged."""
     score: float = 0.0
 
 
 class Counting(msgspec.Struct, frozen=True, gc=False):
-    """What is known of the agent's model since it was called."""
+    """What is known about the agent's model from its calls."""
 
     prompts: float = 1.0
-    """How many tokens the prompt of the last call had for each that was estimated."""
+    """The tokens in the prompt of the last call for each estimated token."""
     measure: float = 1.0
-    """How many it had for each of `Branch.tokens`."""
+    """The tokens in that prompt for each of `Branch.tokens`."""
     window: int = 0
-    """Tokens that it can read; 0: nobody has said yet."""
+    """Its context window in tokens; 0: not known yet."""
 
 
 class Ledger(msgspec.Struct, frozen=True, gc=False):
-    """What was begun, spent and decided, whatever was rewound since."""
+    """What was begun, spent and decided, whatever was rewound since then."""
 
     runs: int = 0
-    """How often it was told to go on when it did not."""
+    """How often the conversation was told to run while it did not."""
     above: int = 0
-    """The run of the conversation above in which it was last told to run."""
+    """The number of the delegating conversation's run in which it was last told to run."""
     commands: int = 0
-    """Model calls and condensations begun, ever."""
+    """Number of model calls and condensations ever begun."""
     spending: dict[str, Spending] = {}
-    """By usage id; what children spent is in it."""
+    """By usage id, including the spending of children that have ended."""
     reserved: dict[str, BudgetReserved] = {}
-    """Of the model calls in flight, by their commands."""
+    """The reservations of the model calls in flight, by command."""
     counting: Counting = Counting()
     granted: float = 0.0
-    """USD on top of the limit."""
+    """USD granted on top of the limit."""
     message_ids: frozenset[str] = frozenset()
     started: bool = False
     """Whether the hooks of the start have run."""
     children: dict[str, Child] = {}
-    """Those that were delegated to, by id."""
+    """The delegated conversations, by id."""
     added: tuple[AddedRule, ...] = ()
-    """What a person decided once and for all, on top of the agent's rules."""
+    """A person's permanent decisions, in addition to the agent's rules."""
     withdrawn: tuple[PermissionRule, ...] = ()
-    """What a person took back here: it does not come again from the workspace or from above."""
+    """The rules that a person removed here: they do not come back from the workspace or from above."""
     goal: Goal | None = None
     used_tools: frozenset[str] = frozenset()
-    """The tools that ran, and were not said to be lost since: what they hold is there whatever the view shows."""
+    """The tools that ran and were not reported lost since: what they hold is there, whatever the view shows."""
     title: str = ""
     tags: dict[str, str] = {}
     secrets: dict[str, SavedSecret] = {}
-    """What there is to know of the secrets, by name; never a value in the clear."""
+    """The known facts about the secrets, by name; never a value in plain text."""
     past_secrets: tuple[Token, ...] = ()
-    """Values that were secrets before, encrypted."""
+    """Former values of secrets, encrypted."""
     agreed: tuple[str, ...] = ()
     """The digests of the programs that a person agreed to in this conversation."""
     changed_files: tuple[str, ...] = ()
-    """The files that the agent was told from and that have changed since, as it was told."""
+    """The files of the agent's context that have changed since they were read, as the agent was told."""
     restoring: int = 0
-    """The seq of the place whose files are being restored; 0: of none."""
+    """The seq of the place whose files are being restored; 0: none."""
     names: dict[str, tuple[str, str]] = {}
-    """By the names of servers' tools that were ever offered: the server, and what it calls the tool; "": its reader."""
+    """The servers' tools that were ever offered, by name: the server, and the server's own name for the tool; "": the
+    tool that reads the server's resources.
+    """
 
     @property
     def rules(self) -> tuple[PermissionRule, ...]:
@@ -167,7 +169,7 @@ class Ledger(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def total(self) -> Spending:
-        """All that was spent."""
+        """The total spending."""
         return total(self.spending.values())
 
     @property
@@ -177,17 +179,19 @@ class Ledger(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def cost(self) -> float:
-        """In USD, of the calls whose price is known."""
+        """The cost in USD of the calls whose price is known."""
         return self.total.cost
 
     @property
     def unpriced(self) -> int:
-        """Model calls whose price nobody knows."""
+        """Number of model calls whose price is unknown."""
         return self.total.unpriced
 
 
 def ruled(ledger: Ledger, event: RuleAdded | RuleRemoved) -> Ledger:
-    """After a rule was added, or taken back. Of one that came twice the workspace counts, else what was said here."""
+    """Apply the addition or removal of a rule. Of several origins of a rule, the workspace counts, else this
+    conversation.
+    """
     others = tuple(added for added in ledger.added if added.rule != event.rule)
     withdrawn = tuple(rule for rule in ledger.withdrawn if rule != event.rule)
     if isinstance(event, RuleRemoved):
@@ -204,17 +208,17 @@ def _origin(event: RuleAdded) -> Origin:
 
 
 def own_rules(ledger: Ledger) -> tuple[AddedRule, ...]:
-    """Those that a fork has: there is nothing above it."""
+    """Return the rules of a fork: those from above become its own, since there is nothing above it."""
     return tuple(AddedRule(added.rule, "session") if added.origin == "above" else added for added in ledger.added)
 
 
 def ran(ledger: Ledger) -> Ledger:
-    """After a run was begun."""
+    """Apply the beginning of a run."""
     return replace(ledger, runs=ledger.runs + 1)
 
 
 def judged(ledger: Ledger, event: CriticAssessed) -> Ledger:
-    """After what was finished was held against the goal."""
+    """Apply a judgement of the finished work against the goal."""
     if ledger.goal is None:
         return ledger
     goal, iterations = ledger.goal, ledger.goal.iterations + 1

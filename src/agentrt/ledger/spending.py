@@ -11,29 +11,29 @@ from ..usage import Spending, Usage
 from .parts import Ledger
 
 A_MISCOUNT = 1e-9
-"""USD by which sums of prices may be wrong."""
+"""The error, in USD, that sums of prices may have."""
 
 LEAST_MEASURE, MOST_MEASURE = 0.25, 4.0
-"""Tokens for each that is estimated: a provider that counts otherwise is not believed."""
+"""The limits of the counted tokens for each estimated token: counts beyond them are not believed."""
 
 
 def began(ledger: Ledger) -> Ledger:
-    """After a model call or a condensation was begun."""
+    """Apply the beginning of a model call or a condensation."""
     return replace(ledger, commands=ledger.commands + 1)
 
 
 def reserve(ledger: Ledger, event: BudgetReserved) -> Ledger:
-    """After a part of the budget was reserved for a call, in place of what was reserved for its try before."""
+    """Apply the reservation of a part of the budget for a call, in place of that for its previous try."""
     return replace(ledger, reserved=ledger.reserved | {event.command: event})
 
 
 def called(ledger: Ledger, event: ModelCalled) -> Ledger:
-    """After a model call."""
+    """Apply the end of a model call."""
     return _spent(_released(ledger, event.command), event.usage_id, event.usage, event.cost, event.latency)
 
 
 def counted(ledger: Ledger, event: ModelCalled, viewed: int) -> Ledger:
-    """After a model call of the agent's own, whose view had about so many tokens, told how long its prompt was."""
+    """Apply what a model call of the agent's own says about the model; its view was estimated at `viewed` tokens."""
     known, counted = ledger.counting, event.usage.prompt_tokens
     if event.window:
         known = replace(known, window=event.window)
@@ -45,7 +45,7 @@ def counted(ledger: Ledger, event: ModelCalled, viewed: int) -> Ledger:
 
 
 def retried(ledger: Ledger, event: ModelCallRetried) -> Ledger:
-    """After a try that failed, and may have used something."""
+    """Apply a failed try that may have used something."""
     if event.usage == Usage():
         return ledger
     return _spent(_released(ledger, event.command), event.usage_id, event.usage, event.cost, 0.0)
@@ -67,20 +67,22 @@ def _spent(ledger: Ledger, usage_id: str, usage: Usage, cost: float | None, seco
 
 
 class Allowance(msgspec.Struct, frozen=True):
-    """What may still be spent; None where there is no limit."""
+    """What may still be spent; None: no limit."""
 
     cost: float | None
     tokens: int | None
 
 
 def fits(reserved: BudgetReserved, left: Allowance) -> bool:
-    """Whether a call may reserve so much of what is left."""
+    """Return whether a call may reserve so much of what is left."""
     cost = left.cost is None or reserved.cost <= left.cost + A_MISCOUNT
     return cost and (left.tokens is None or reserved.tokens <= left.tokens)
 
 
 def allowance(ledger: Ledger, limits: Limits, besides: str = "") -> Allowance:
-    """What the limits leave of a conversation's budget, without what is reserved, but for that of `besides`."""
+    """Return what the limits leave of a conversation's budget: without open grants, and without what is reserved for
+    other commands than `besides`.
+    """
     cost = tokens = None
     held = [reserved for command, reserved in ledger.reserved.items() if command != besides]
     grants = [child.grant for child in ledger.children.values() if child.open]
